@@ -26,10 +26,12 @@ def accuracy_section(comparison: Comparison) -> dict[str, Any] | None:
         "table": accuracy_table(comparison),
         "recognised": recognised_table(comparison),
         "ours": accuracy.ours,
+        # Only NaN differs from itself. In a sentence "below 0.001" reads better than "< 0.001".
         "p": "unknown" if p != p else p_value(p).replace("<", "below"),
         "n_permutations": len(accuracy.permuted),
         "sensitivity_of": accuracy.recalls.get(SENSITIVITY, ""),
         "chance": f"{accuracy.chance:.2f}",
+        # `folds` has a row per repeat, with the number of the test fold of each subject, from 0.
         "folds": int(accuracy.folds.max()) + 1,
         "repeats": len(accuracy.folds),
         "gain": gain_text,
@@ -75,6 +77,7 @@ def _by_method(comparison: Comparison) -> pd.DataFrame:
     texts = [interval_text(*row) for row in table[["mean", "low", "high"]].itertuples(index=False)]
     wide = table.assign(text=texts).pivot(index="method", columns="metric", values="text")
     balanced = table[table["metric"] == METRICS[0]].set_index("method")
+    # `pivot` has sorted the classifiers by name: p must follow.
     wide["p"] = [DASH if p != p else p_value(p) for p in balanced["p"].reindex(wide.index)]
     best_first = balanced["mean"].sort_values(ascending=False, kind="stable").index
     return wide.loc[best_first].reset_index()

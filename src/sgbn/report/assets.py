@@ -11,6 +11,7 @@ from importlib.resources.abc import Traversable
 from sgbn.exceptions import InputError
 
 TEMPLATES = "templates"
+# Only where a statement can begin: the word may be part of a name or a text.
 EXPORT = re.compile(r"(?:^|(?<=[;}\n]))export\s*\{([^{}]*)\}\s*;?")
 MIN_PLOTLY_LENGTH = 1_000_000  # characters: the whole library has 4.8 million
 
@@ -34,6 +35,7 @@ def tables_script() -> str:
 def tables_style() -> str:
     """Read the style sheet of DataTables; it loads nothing from elsewhere."""
     style = _read("itables", "html", "dt_bundle.css")
+    # A page that loads nothing works without a network, and tells nobody that it is read.
     loaded = [url for url in re.findall(r"url\(\s*['\"]?([^)]*)", style) if url[:5] != "data:"]
     if loaded or "@import" in style:
         raise InputError(_changed("itables", "dt_bundle.css loads other files"))
@@ -63,11 +65,13 @@ def as_classic_script(module: str) -> str:
     body = EXPORT.sub(lambda _: f";window.DataTable={names['default']};", module)
     if re.search(r"(?:^|[;}\n])\s*(?:import\s*[\w{*\"']|export\s)|import\.meta", body):
         raise InputError(_changed("itables", "dt_bundle.js imports other files"))
+    # Modules are always strict. The line break: a comment at the end would swallow the brackets.
     return f'(function(){{"use strict";{body}\n}})();'
 
 
 def safe_script(source: str) -> str:
     """Script that can stand inside a script element: none of its texts ends or nests that."""
+    # To JavaScript \x3C is the same sign, in texts and in patterns; to HTML it is not.
     return re.sub(r"<(?=/script|!--)", r"\\x3C", source, flags=re.IGNORECASE)
 
 

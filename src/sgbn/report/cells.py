@@ -118,6 +118,7 @@ def folded(fields: Iterable[Field]) -> list[Field]:
 
 def significant(level: float, *columns: str) -> Callable[[Mapping[str, Any]], str]:
     """Return a `mark` of rows in which all of these columns are at most the level."""
+    # No comparison with NaN is true: what was not tested is never marked.
     return lambda row: "found" if all(row[name] <= level for name in columns) else ""
 
 

@@ -48,11 +48,13 @@ def changes_of(comparison: Comparison, group: str) -> Changes:
     """Collect the surest changes from the reference to a group, at most 40."""
     table = differences_of(comparison, group)
     shown, place = (
+        # The surest come first in it.
         table.head(MAX_PAIRS),
         {name: k for k, name in enumerate(comparison.cohort.regions)},
     )
     where = shown["source"].map(place).to_numpy(int), shown["target"].map(place).to_numpy(int)
     shape = len(place), len(place)
+    # 16 letters hold every kind of change; numpy would cut a longer name without an error.
     sizes, kinds = np.zeros(shape), np.full(shape, "", dtype="U16")
     sure, supported = np.zeros(shape, bool), np.zeros(shape, bool)
     sizes[where], kinds[where] = shown["difference_std"], shown[f"kind_{group}"]

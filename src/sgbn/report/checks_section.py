@@ -41,6 +41,7 @@ def residuals_table(comparison: Comparison) -> Table | None:
         far=[f"{row['far']} ({row['expected_far']:.1f})" for row in rows],
     )
     cohort = comparison.cohort
+    # The tests of residuals take rows as independent, which those of relatives are not.
     related = "" if cohort.person is None and cohort.block is None else HINTS[KEY]["of_relatives"]
     fields = [
         Field("group", "group"),
@@ -70,6 +71,7 @@ def pairs_table(comparison: Comparison) -> Table | None:
         Field("found", "found"),
         Field("stays", "in each repetition"),
         Field("q_both", "q, both ways", "p"),
+        # Prior knowledge of directions leaves no other order to try.
         *(
             Field(f"q_both_{name}", f"q, {TITLES[name]}", "p", hint)
             for name in comparison.sensitivity.tests

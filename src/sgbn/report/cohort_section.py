@@ -19,6 +19,7 @@ from sgbn.report.privacy import WITHHELD, Veil
 def cohort_section(comparison: Comparison, veil: Veil) -> dict[str, Any]:
     """Everything that the template says about the data; the veil keeps names of subjects back."""
     cohort = comparison.cohort
+    # Of the cohort as it was read: `comparison.prepared` has no gaps any more.
     missing, findings = np.isnan(cohort.values), veil.findings(comparison)
     lobes = Counter(cohort.lobes)  # in the order of the regions
     return {
@@ -34,6 +35,7 @@ def cohort_section(comparison: Comparison, veil: Veil) -> dict[str, Any]:
 
 def has_lobes(comparison: Comparison) -> bool:
     """Whether the lobe of any region is known."""
+    # Without an atlas each region has the lobe "unknown", which is worth no column.
     return set(comparison.cohort.lobes) != {UNKNOWN_LOBE}
 
 

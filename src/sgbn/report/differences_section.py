@@ -41,6 +41,7 @@ def differences_section(comparison: Comparison) -> dict[str, Any] | None:
         "supported": int((both_ways & table["supported"]).sum()),
         **further_tests(comparison),
         "permutations": tests.n_permutations,
+        # The data themselves count as one permutation, so that no p can be smaller.
         "smallest": f"{1 / (tests.n_permutations + 1):.2g}",
         "components": components_table(comparison),
         "hubs": hubs_table(comparison),
@@ -74,6 +75,7 @@ def _with_verdicts(comparison: Comparison, table: pd.DataFrame) -> pd.DataFrame:
     """Table with a verdict on each edge, sorted by it."""
     level = comparison.settings.level
     both_ways = table["q_both"] <= level
+    # The first that holds counts, and the surest stand first.
     verdicts = np.select(
         [both_ways & (table["p_fwer_both"] <= level), both_ways, table["q"] <= level],
         [FAMILY_WISE, BOTH_WAYS, ONE_WAY],
@@ -136,6 +138,7 @@ def _with_changes(comparison: Comparison, table: pd.DataFrame) -> tuple[pd.DataF
             Field("high", "change per SD, high", "number", "", folds=True),
         ]
     changes = changes_per_sd(comparison, table)
+    # `make_table` shows only columns that there are.
     table = table.drop(columns=["difference", "standard_error", "low", "high"])
     columns = {f"change_{group}": change for group, change in changes.items()}
     hint = hint_of(KEY, "change")
@@ -165,6 +168,7 @@ def components_table(comparison: Comparison) -> Table:
     """List connected sets of changed edges."""
     table = comparison.tables.components
     if len(comparison.groups) == 2:
+        # With more groups an edge has one kind of change for each.
         table = _with_kinds(comparison, table)
     table = with_labels(comparison, table)
     fields = [
@@ -184,6 +188,7 @@ def _with_kinds(comparison: Comparison, table: pd.DataFrame) -> pd.DataFrame:
     """Table of sets with the kind of change of each edge, and how many of each kind a set has."""
     ends, kind = ["source", "target"], f"kind_{comparison.groups[-1]}"
     kinds = comparison.tables.differences[[*ends, kind]].rename(columns={kind: "kind"})
+    # how="left" keeps the order of the sets.
     table = table.merge(kinds, on=ends, how="left")
     words = {
         number: ", ".join(f"{count} {kind}" for kind, count in Counter(of_set).items())
@@ -211,6 +216,7 @@ def _sums_table(
     comparison: Comparison, key: str, caption: str, table: pd.DataFrame, of: list[Field]
 ) -> Table:
     """List tests of sums over edges; `of` are the fields that say over which."""
+    # Of several groups it is the largest minus the smallest, and has no sign.
     title = "change" if len(comparison.groups) == 2 else "range"
     fields = [
         *of,

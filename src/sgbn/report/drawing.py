@@ -50,6 +50,7 @@ def draw_figures(
     tasks = {keys[name]: {"plan": plan} for name, plan in planned.items()}
     # Only figures that are not kept are work for other processes.
     missing = set(tasks) - _kept(folder)
+    # Figures with the same key are one task, and are drawn once.
     study = Study(folder, n_jobs if len(missing) >= WORTH_WORKERS else 1)
     drawn = study.run(_files_of, tasks, {"kinds": KINDS, "dpi": PIXELS_PER_INCH})
     return {
@@ -66,6 +67,7 @@ def forget_others(planned: Mapping[str, Plan], folder: str | Path) -> None:
 
 def _key(plan: Plan) -> str:
     """Name of a figure among those that are kept: it changes with all that changes the picture."""
+    # The plan is a function with all its arguments, arrays among them, and the size.
     return f"{joblib.hash(plan)}-{_code()}"
 
 
@@ -96,6 +98,7 @@ def _code() -> str:
     """Hash of what draws: our code, and the libraries that it uses."""
     drawing = [files("sgbn.report").joinpath(name) for name in ("figures.py", "pictures.py")]
     sources = [*drawing, *files("sgbn.viz").iterdir()]
+    # Sorted below: the order in which a folder lists its files may differ.
     texts = {path.name: path.read_text("utf-8") for path in sources if path.name.endswith(".py")}
     code = [text for _, text in sorted(texts.items())]
     # An extra that is absent has no distribution: installing it draws the figures anew.

@@ -40,6 +40,7 @@ MIN_ROWS_OF_GROUP = 5  # in the forest, however many groups share it
 class Plan(NamedTuple):
     """A figure to be drawn: by which function of `viz`, and how large."""
 
+    # A partial of a named function: it can be sent to other processes, and hashed (see `drawing`).
     plot: partial[Any]  # but for the axes; those of `ON_FIGURES` have the figure in their place
     inches: tuple[float, float]
     scale: str = ""  # what the colours of a matrix say
@@ -147,6 +148,7 @@ def _networks(comparison: Comparison, highlight: Sequence[str] | None) -> Plans:
     safe = file_names(comparison.groups)
     learners = comparison.learners
     # One scale of colours for all groups, so that their pictures can be compared.
+    # Without any edge the limit would be 0, which is no scale.
     limit = max(float(np.abs(fitted.coef_std_).max()) for fitted in learners.values()) or None
     for group, learner in learners.items():
         stem, weights = f"network_{safe[group]}", learner.coef_std_
@@ -166,6 +168,7 @@ def _differences(comparison: Comparison, highlight: Sequence[str] | None) -> Pla
         changes = changes_of(comparison, group)
         chosen = None if highlight is None else _chosen(comparison, highlight)
         yield f"{stem}_matrix", _matrix_of_changes(changes, layout, chosen)
+        # A matrix can show faint ones beside the sure; among arrows they would hide these.
         drawn = changes.only_sure()
         more = {"kinds": drawn.kinds, "supported": drawn.supported, "title": drawn.title}
         yield from _as_arrows(stem, drawn.sizes, layout, faint=not drawn.any_sure, **more)
@@ -253,6 +256,7 @@ def _draw_forests(
     axes = figure.subplots(len(tables), squeeze=False, height_ratios=heights, sharex=True)
     for ax, (group, table) in zip(axes.flat, tables.items(), strict=True):
         viz.plot_forest(ax, table, reference, group, title=titles[group], top=len(table), **more)
+        # Axes that share their x show its numbers only below the last one.
         ax.tick_params(labelbottom=True)
 
 
@@ -283,6 +287,7 @@ def _accuracy(comparison: Comparison) -> Plans:
     yield "accuracy", Plan(plot, (6.4, 1.4 + 0.32 * len(table)))
     if len(accuracy.groups) == 2:
         first = [accuracy.ours, *(name for name in IN_ROC if name in accuracy.probabilities)]
+        # Time series have neither: the first classifiers are drawn.
         drawn = dict.fromkeys(first if len(first) > 1 else [*accuracy.probabilities][:MAX_CURVES])
         curves = {name: accuracy.roc(name) for name in drawn}
         yield "roc", Plan(partial(viz.plot_roc, curves=curves), (4.6, 4.4))
@@ -302,6 +307,7 @@ def _refinements(comparison: Comparison) -> Plans:
     ]
     if not ends:
         return
+    # The longest name decides how much of the width is left for the plot.
     longest = max(len(" – ".join(pair)) for pair in ends)
     count = min(max(len(table["source"]) for table in moved.values()), MAX_REFINED)
     arrows = {(group, names[i], names[j]) for group, i, j in _supported_names(comparison)}

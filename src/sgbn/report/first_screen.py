@@ -30,6 +30,7 @@ def first_plans(comparison: Comparison, planned: Mapping[str, Plan]) -> dict[str
         # The caption below says what the title would.
         untitled = partial(plot, **({"title": ""} if "title" in plot.keywords else {}))
         chosen[DIFFERENCES] = planned[name]._replace(plot=untitled, inches=SIZES[shape])
+    # Not the planned forest, which has all groups: the first screen is about one.
     forest = forest_plan(comparison, [first_group(comparison)], MAX_FOREST_ROWS)
     if forest is not None:
         chosen[FOREST] = forest._replace(inches=FOREST_SIZES[shape])
@@ -49,6 +50,7 @@ def first_screen(comparison: Comparison, pictures: Container[str]) -> dict[str, 
     return {
         "verdict": [line for line in comparison.words.verdict if line],
         "trust": comparison.words.trust,
+        # `cohort.sizes` would count visits where persons have several.
         "sizes": [(called(group), cohort.subjects[group]) for group in comparison.groups],
         "who": "persons" if cohort.units is not None else "subjects",
         "regions": len(cohort.regions),

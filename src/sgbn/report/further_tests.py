@@ -42,6 +42,7 @@ def named_table(comparison: Comparison) -> Table | None:
     caption = "Edges named beforehand"
     both = both_ways_column(len(table))
     table = with_labels(comparison, table)
+    # Both directions: an edge that differs only as its arrow is written may owe that to the arrow.
     mark = significant(comparison.settings.level, "p_fwer", both)
     return make_table("named", caption, table, fields, mark=mark)
 
@@ -68,6 +69,7 @@ def pairwise_table(comparison: Comparison) -> Table | None:
     table = comparison.tables.pairwise
     if table.empty:
         return None
+    # Many pairs share a q, which never falls as p rises: p orders those.
     table = with_labels(comparison, table.sort_values(["q_both", "p_both"], kind="stable"))
     fields = [
         *(Field("group", "group"), Field("other", "other group")),

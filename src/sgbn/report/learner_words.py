@@ -36,6 +36,7 @@ def learned_by(learners: Sequence[LearnedNetwork], cite: Callable[..., str]) -> 
     """
     first = learners[0]
     if isinstance(first, SGBNEnsemble):
+        # A fitted ensemble keeps its parameter as given: None stands for this default.
         gamma = GAMMA if first.gamma is None else float(first.gamma)
         return (
             "by SGBNEnsemble, the consensus of networks drawn from posteriors over orders of the "
@@ -76,4 +77,5 @@ def weights_are(learner: LearnedNetwork) -> str:
 
 
 def _values(numbers: Iterable[Any]) -> str:
+    # Groups that share a value are not listed one by one.
     return joined(sorted({f"{number:.3g}" for number in numbers}))

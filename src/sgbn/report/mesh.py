@@ -65,6 +65,7 @@ def _ends(faces: Faces, n_old: int) -> Faces:
     old, new = sides[(sides[:, 0] < n_old) & (sides[:, 1] >= n_old)].T
     by_new = np.argsort(new, kind="stable")
     ends = np.full((int(faces.max()) + 1, 2), -1)
+    # Sorted by the new vertex, the two ends of an old edge stand beside each other.
     ends[n_old:] = old[by_new].reshape(-1, 2)
     return ends
 

@@ -89,10 +89,13 @@ def describe_methods(comparison: Comparison) -> Methods:
     if comparison.of_series:
         text = _render("methods_of_series.txt.j2", facts | _facts_of_series(comparison))
     else:
+        # Called where the template says so, for it cites: numbers follow the text.
         facts |= {"learned_by": partial(learned_by, learners, cite)}
         text = _render("methods.txt.j2", facts | _facts_of_tables(comparison))
+    # Templates break their lines anywhere: what counts is the mark between paragraphs.
     paragraphs = [" ".join(part.split()) for part in text.split(NEXT_PARAGRAPH) if part.strip()]
     works = REFERENCES | {PROGRAM: software(versions()["sgbn"])}
+    # After rendering: only then is it known what was cited.
     return Methods(paragraphs, [works[key] for key in cite.keys])
 
 
@@ -126,6 +129,7 @@ def _environment() -> Environment:
 def _facts(comparison: Comparison) -> Facts:
     """Collect what the methods of tables and of time series share."""
     cohort, settings = comparison.cohort, comparison.settings
+    # A list of one word or none, which templates join to others.
     sites = ["sites"] * (comparison.n_sites > 1)
     used = versions()
     return {

@@ -19,6 +19,7 @@ def file_names(groups: Iterable[str]) -> dict[str, str]:
     """
     names: dict[str, str] = {}
     for group in groups:
+        # A name without any Latin letter or digit would leave nothing.
         safe = name = re.sub(r"[^A-Za-z0-9-]+", "_", group).strip("_") or "group"
         number = 2
         # Some file systems do not tell A from a: names differ in more than the case.

@@ -72,6 +72,7 @@ def origin_words(provenance: Mapping[str, Any], table: str = "") -> list[tuple[s
 
 def _text(key: str, value: Any) -> str:
     """Value of a fact in words, "" if it says nothing."""
+    # None, an empty list, or no rows: nothing that a reader would miss.
     if not value:
         return ""
     if key == "left_out" and isinstance(value, Mapping):

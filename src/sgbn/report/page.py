@@ -87,6 +87,7 @@ def render_report(
     if pictures is None:
         planned = plans(comparison)
         planned = planned | first_plans(comparison, planned)
+        # The page shows only some of the figures of a results folder: the others are not drawn.
         shown = [name for name in (*words, *titles) if name in planned]
         pictures = {name: planned[name].files(["svg"], PAGE_DPI)["svg"] for name in shown}
     veil = Veil(comparison, lifted=subjects_in_report)
@@ -133,6 +134,7 @@ def script_data(content: Any) -> Markup:
 def python_code(comparison: Comparison) -> str:
     """Write code that makes the same comparison of the same cohort."""
     settings, known = comparison.settings, comparison.cohort.fingerprint
+    # All settings, also those at their defaults, which a later version may change.
     given = "".join(
         f"    {field.name}={getattr(settings, field.name)!r},\n" for field in fields(settings)
     )
@@ -177,6 +179,7 @@ def _found(comparison: Comparison, veil: Veil) -> dict[str, Any]:
         "edges": sections.edges_table(comparison),
         "accuracy": accuracy_section(comparison),
         "refinements": sections.refinements_section(comparison),
+        # Rows about single subjects may tell who they are, even without their names.
         "subjects": sections.subjects_table(comparison) if veil.lifted else None,
     }
 
@@ -228,6 +231,7 @@ def _static_views(titles: Mapping[str, str], pictures: Mapping[str, bytes]) -> M
     shown, left_out, bytes_left = [], 0, MAX_STATIC_BYTES
     for name in filter(pictures.__contains__, titles):
         image = address(pictures[name])
+        # Once it is below 0, all that follow are left out: the page shows the first ones only.
         bytes_left -= len(image)
         if bytes_left >= 0:
             shown.append(Shown(image, f"{titles[name]}, as arrows.", titles[name]))

@@ -34,6 +34,7 @@ def lay_out_once(figure: Figure) -> Bbox:
     """
     with missing_glyphs_allowed():
         figure.draw_without_rendering()
+        # All stays where the engine has put it; no later drawing calls it again.
         figure.set_layout_engine(None)
         return figure.get_tightbbox().padded(MARGIN)
 
@@ -47,6 +48,7 @@ def picture(
     """
     stream = BytesIO()
     more: dict[str, Any] = {"pil_kwargs": {"compress_level": COMPRESSION}} if kind == "png" else {}
+    # Matplotlib writes the time of drawing into these, so that no two files would be the same.
     dated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})
     fonts = mpl.rc_context({"svg.hashsalt": SALT, "pdf.fonttype": TRUETYPE})
     with fonts, _fonts_without_typesetting(), missing_glyphs_allowed():
@@ -73,6 +75,7 @@ def _fonts_without_typesetting() -> Iterator[None]:
     if usual is None:  # in another version of fontTools
         yield
         return
+    # A private attribute of fontTools: Matplotlib offers no way to pass options to it.
     setattr(Options, DROPPED, [*usual, *TYPESETTING])
     try:
         yield

@@ -66,6 +66,7 @@ def _pattern(names: set[str]) -> re.Pattern[str]:
     """Pattern of names: in quotes, several in a row, or one that is unmistakable."""
     # Longest first: of "s1" and "s10" an alternation would take the first that fits.
     longest_first = sorted(names, key=lambda name: (-len(name), name))
+    # "(?!)" fits nothing: an alternation of no names would fit everywhere.
     any_name, clear = (
         f"(?:{'|'.join(map(re.escape, chosen)) or '(?!)'})"
         for chosen in (longest_first, [*filter(UNMISTAKABLE.fullmatch, longest_first)])
@@ -89,11 +90,13 @@ def left_out_table(comparison: Comparison) -> pd.DataFrame:
     steps_of: dict[tuple[str, str], list[str]] = {}  # subject and group -> what does without
     for finding in comparison.review.findings:
         for subject in finding.left_out:
+            # The cohort does not have them any more, so that their group is not known.
             steps_of.setdefault((subject, ""), []).append("everything")
     lists = {"networks": comparison.left_out, "tests": {} if tests is None else tests.left_out}
     for step, groups in lists.items():
         for group, ids in groups.items():
             for subject in ids:
                 steps_of.setdefault((str(subject), group), []).append(step)
+    # Without columns no file is written: see `_write_found`.
     rows = [(*who, " and ".join(steps)) for who, steps in steps_of.items()]
     return pd.DataFrame(rows, columns=["subject", "group", "left_out_of"] if rows else None)

@@ -45,7 +45,7 @@ class Reference(NamedTuple):
         names = [_short(name) for name in self.authors]
         place = f"{self.where} {self.volume}" if self.volume else self.where
         place += f"({self.issue})" if self.issue else ""
-        place += f", {self.pages.replace('--', '–')}" if self.pages else ""
+        place += f", {self.pages.replace('--', '–')}" if self.pages else ""  # BibTeX writes "--"
         end = f" doi:{self.doi}" if self.doi else ""
         when = f" ({self.year})" if self.year else ""
         return f"{', '.join(names)}{when}. {self.title}. {place}.{end}"

@@ -20,6 +20,7 @@ def regional_section(comparison: Comparison) -> dict[str, Any] | None:
     if comparison.of_series:
         return None
     table = comparison.tables.regional
+    # Only families keep these tests from being done.
     if not len(table):
         return {
             "words": FAMILIES[:1].upper() + FAMILIES[1:],
@@ -28,7 +29,9 @@ def regional_section(comparison: Comparison) -> dict[str, Any] | None:
             "no_surface": "",
         }
     level = comparison.settings.level
+    # Both corrections: q bounds the share of false findings, Holm the chance of a single one.
     n_found, n_sure = ((table[name] <= level).sum() for name in ("q", "p_holm"))
+    # With more groups a region has one row for each group beside the reference.
     of = counted(len(table), "region" if len(comparison.groups) == 2 else "comparison")
     words = (
         f"{n_found} of {of} {'differs' if n_found == 1 else 'differ'} in the mean from "

@@ -14,6 +14,7 @@ def replication_section(comparison: Comparison) -> dict[str, Any] | None:
     words = comparison.words.replication
     if not words:
         return None
+    # Where the discovery found nothing, the words say so, and a table would be empty.
     any_found = len(comparison.tables.replication) > 0
     return {"words": words, "table": replication_table(comparison) if any_found else None}
 

@@ -30,6 +30,7 @@ def edges_table(comparison: Comparison) -> Table:
         Field("survives", "stays without a tenth"),
         *folded(
             [
+                # Weights of series are standardised: without units they would only be said twice.
                 *([] if comparison.of_series else [Field("weight", "weight", "number")]),
                 Field("low", "weight, low", "number", limits),
                 Field("high", "weight, high", "number", limits),
@@ -123,6 +124,7 @@ def networks_table(comparison: Comparison) -> Table:
         Field("arrows_again", "arrows found again", "share"),
         *(Field("gamma", "sparsity (gamma)", "number"), Field("score", "criterion", "number")),
     ]
+    # Not every learner has a gamma or a score, and without half samples nothing is found again.
     known = pd.DataFrame(rows).dropna(axis="columns", how="all")
     return make_table("learned", "Networks", known, fields, searched=False)
 

@@ -102,6 +102,7 @@ def _planned(comparison: Comparison, surface: _Surface, shown: _Map) -> SurfaceM
     values = np.asarray(shown.values.reindex(regions), dtype=np.float64)
     marked = np.zeros(len(regions), bool)
     if shown.sure is not None:
+        # .eq(True): the NaN of a region without a row would become True as a truth value.
         marked = shown.sure.reindex(regions).eq(True).to_numpy(dtype=bool)
     plot = partial(
         draw_surface,
@@ -116,6 +117,7 @@ def _planned(comparison: Comparison, surface: _Surface, shown: _Map) -> SurfaceM
     on_surface = surface.numbers >= 0
     drawn = int((on_surface & np.isfinite(values)).sum())
     hidden = [labels[region] for region, on in zip(regions, on_surface, strict=True) if not on]
+    # Subcortical regions above all: a reader must not take their absence for no effect.
     left_out = f" Not on this surface, and not shown ({len(hidden)}): {', '.join(hidden)}."
     outlined = _outlined(shown.test, int((marked & on_surface).sum()))
     caption = (
@@ -145,12 +147,14 @@ def _maps(comparison: Comparison) -> Iterator[tuple[str, Callable[[], _Map]]]:
     """Give the name of each map, whether or not there is a surface, and what makes it."""
     safe = file_names(comparison.groups)
     for group in comparison.groups[1:]:
+        # With two groups there is one map of a kind, whose name needs no group.
         stem = f"{safe[group]}_" if len(comparison.groups) > 2 else ""
         if len(comparison.tables.regional):
             yield f"{MEANS}_{stem}surface", partial(_means, comparison, group)
         if comparison.deviations is not None:
             make = partial(_deviations, comparison, comparison.deviations, group)
             yield f"{DEVIATIONS}_{stem}surface", make
+    # With more groups the test of a region is of a range, which has no sign to colour.
     if comparison.tests is not None and len(comparison.groups) == 2:
         for kind in ("in", "out"):
             yield f"{STRENGTH}_{kind}_surface", partial(_strength, comparison, kind)

@@ -51,6 +51,7 @@ def payload(comparison: Comparison) -> dict[str, Any]:
     """
     cohort = comparison.cohort
     edges, tested = comparison.tables.edges, comparison.tables.differences
+    # By the names in the data, which are unique; readable ones are only shown.
     code = {name: k for k, name in enumerate(cohort.regions)}
     lobes = list(dict.fromkeys(cohort.lobes))
     nodes = _nodes(comparison, lobes)
@@ -74,6 +75,7 @@ def payload(comparison: Comparison) -> dict[str, Any]:
 
 
 def _lobes(names: Sequence[str]) -> list[dict[str, str]]:
+    # strict=False: cycles have no end.
     looks = zip(names, cycle(PALETTE), cycle(SYMBOLS), strict=False)
     return [{"name": name, "colour": colour, "symbol": symbol} for name, colour, symbol in looks]
 
@@ -89,6 +91,7 @@ def _nodes(comparison: Comparison, lobes: Sequence[str]) -> Columns:
         "hemisphere": hemispheres,
     }
     for k, axis in enumerate("xyz"):
+        # In mm, a tenth of which is enough. None becomes NaN as a float, and None again for JSON.
         columns[axis] = numbers([place[k] for place in places], 1)
     return columns
 
@@ -98,6 +101,7 @@ def _network(table: pd.DataFrame, regions: Mapping[str, int]) -> Columns:
     return _ends(table, regions) | {
         "weight": numbers(table["weight_std"]),
         **{
+            # None tells the script that there is nothing to filter by.
             name: numbers(table[name]) if name in table else None
             for name in ("adjacent", "this_way")
         },

@@ -76,6 +76,7 @@ def write_comparison(
     # Folders of an earlier comparison stay: users may keep files of their own there.
     for part in ("tables", "networks", FIGURES):
         (folder / part).mkdir(parents=True, exist_ok=True)
+    # All of them, also for a first report: the first screen takes its pictures from these.
     planned = plans(comparison)
     first = first_plans(comparison, planned)  # for the page alone
     if comparison.pending:
@@ -102,6 +103,7 @@ def write_comparison(
     if comparison.model is not None:
         written.append(save(comparison.model, folder / MODEL))
     names = [path.relative_to(folder).as_posix() for path in written]
+    # The next comparison in this folder takes these away, and nothing else.
     write_json(folder / ABOUT, about | {"files": names})
     return [*written, folder / ABOUT]
 
@@ -130,6 +132,7 @@ def write_figures(
     (folder / FIGURES).mkdir(parents=True, exist_ok=True)
     kept = [name for name in _clear(folder, FIGURES) if (folder / name).exists()]
     written = list(_write_files(_by_file(pictures), folder))
+    # Without about.json there is no list of files that would have to be kept true.
     if kept:
         about = json.loads((folder / ABOUT).read_text())
         names = [path.relative_to(folder).as_posix() for path in written]
@@ -185,6 +188,7 @@ def _write_files(contents: Mapping[str, bytes], folder: Path) -> Iterator[Path]:
 def _write_found(comparison: Comparison, folder: Path) -> Iterator[Path]:
     """Write tables and networks, for other programs."""
     findings = [finding[:3] for finding in comparison.review.findings]
+    # Without columns no file is written below.
     columns = ["level", "what", "action"] if findings else None
     beside = {
         "left_out": left_out_table(comparison),
@@ -219,6 +223,7 @@ def _about(comparison: Comparison, command: str, veil: Veil) -> dict[str, object
         "regions": list(cohort.regions),
         "covariates": list(cohort.covariates),
         "findings": [f"{row.level}: {row.what}. {row.action}." for row in findings],
+        # Clones of one learner: those of all groups have the same parameters.
         "learner": repr(next(iter(comparison.learners.values()))),
         "settings": vars(comparison.settings),
         "skipped": {step: veil.text(reason) for step, reason in comparison.skipped.items()},
