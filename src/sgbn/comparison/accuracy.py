@@ -125,6 +125,7 @@ class Accuracy:
         group = self.recalls[SENSITIVITY]
         place = self.groups.index(group)
         mean = self.probabilities[self.ours if method is None else method].mean(axis=0)[:, place]
+        # The first threshold is infinite: nobody is called so.
         wrong, right, threshold = roc_curve(self.labels == group, mean)
         return pd.DataFrame({"threshold": threshold, SENSITIVITY: right, SPECIFICITY: 1 - wrong})
 
@@ -135,6 +136,7 @@ class Accuracy:
         """Balanced accuracy over the sparsity of the networks: gamma, edges, mean, low, high."""
         tried = zip(self.gammas, self.edges, self.by_gamma, strict=True)
         rows = [
+            # Of one repeat, whose axis `_mean` expects.
             (gamma, edges, *self._mean(probabilities[None], METRICS[0], level))
             for gamma, edges, probabilities in tried
         ]
@@ -143,6 +145,7 @@ class Accuracy:
     def difference(self, method: str, other: str) -> Estimate:
         """How much more balanced accuracy a method has than another, on the same folds."""
         return estimate(
+            # Fold by fold: what makes a fold easy or hard for both cancels.
             self._scores(self.probabilities[method], METRICS[0])
             - self._scores(self.probabilities[other], METRICS[0]),
             self._overlap,
@@ -162,6 +165,7 @@ class Accuracy:
         """Mean over the folds and its interval, cut off where no such score can be."""
         over_folds = estimate(self._scores(repeats, metric), self._overlap)
         low, high = over_folds.interval(1 - level)
+        # A log-loss has no upper end.
         return over_folds.mean, max(low, 0.0), high if metric == "log-loss" else min(high, 1.0)
 
     def _scores(self, repeats: Array, metric: str) -> Array:

@@ -139,6 +139,7 @@ def compare(
     settings = flow.settings(settings).with_reference(usable.groups).with_repeats(usable)
     settings.check_names(usable)
     if settings.replicate is not None:
+        # Only for its errors: the step itself finds the rows again, after hours.
         replication_rows(usable, settings.replicate, settings.seed)
     learner = _robust(flow.learner(learner, settings), settings)
     settings = _as_learned(settings, learner)
@@ -194,6 +195,7 @@ def _slow_steps(flow: Flow, job: Job, comparison: Comparison) -> Comparison:
         deviations=deviations_of(job),
         accuracy=flow.accuracy(job),
     )
+    # Last: it is fitted only where its accuracy is known.
     return replace(comparison, model=model_of(job, comparison.accuracy))
 
 
@@ -247,6 +249,7 @@ def _plain(learner: Learner) -> Learner:
 
 def _begin(job: Job) -> None:
     """Raise InputError if the folder was begun with other data or settings."""
+    # Neither processes nor progress: a run may go on with more of them.
     learned = {"learner": repr(job.learner), "data": job.cohort.fingerprint}
     job.study.require(asdict(job.settings) | learned)
 
@@ -258,6 +261,7 @@ def _truth(cohort: Cohort) -> dict[str, Array]:
     weights = {}
     for group in cohort.groups:
         network = cohort.networks[group]
+        # A subset of a simulated cohort may have its regions in another order.
         places = [network.names.index(region) for region in cohort.regions]
         if len(places) < network.m:
             return {}  # without some regions the rest is no longer drawn from this network

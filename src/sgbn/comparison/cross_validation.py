@@ -78,6 +78,7 @@ def cross_validate(
         "data": cohort.fingerprint,
     }
     shared = {"cohort": cohort, "settings": settings, "learner": learner}
+    # Methods take very different times: the time left is estimated by method.
     kinds = {name: str(task["method"]) for name, task in tasks.items()}
     results = study.run(_task, tasks, described, shared=shared, kinds=kinds)
     return collected(cohort, settings, folds, methods, results, gammas)
@@ -100,6 +101,7 @@ def _tasks(
                 explained = repeat == 0 and method == OURS
                 for fold, test in enumerate(parts_of(fold_of)):
                     task = {"test": test, "method": method, "explained": explained}
+                    # Names of tasks become names of files: methods have blanks and brackets.
                     tasks[f"{name}-{fold}-{number}"] = task
     return tasks
 
@@ -183,6 +185,7 @@ def _fitted_parts(cohort: Cohort, settings: Settings) -> dict[str, Any]:
         except ValueError as error:
             raise InputError(f"{OURS} cannot be fitted to all subjects: {error}") from error
         parts = files.parts_of(analysis)
+    # A file is an array of bytes, which a study can keep.
     return {name: np.frombuffer(part, np.uint8) for name, part in parts.items()}
 
 
@@ -237,11 +240,13 @@ def _task(
     """Probabilities of the test rows; with a number as method, of networks of that sparsity."""
     table = cohort_table(cohort)
     if method == COVARIATES_ALONE:
+        # What is left are the covariates and the site.
         table = table[[name for name in table if name not in cohort.regions]]
     if isinstance(method, str):
         analysis = _methods(cohort, settings, learner)[method]()
     else:
         searcher = fast_learner(SGBN(method, outliers="keep"))
+        # Only the balanced accuracy of these is shown, which no temperature changes.
         plain = SGBNClassifier(searcher, temperature=1.0)
         analysis = make_analysis(cohort, k=settings.select, classifier=plain)
     with warnings.catch_warnings():
@@ -254,6 +259,7 @@ def _task(
         result = {"probabilities": analysis.predict_proba(table[test])}
     if explained:
         values = analysis[:-1].transform(table[test])
+        # Explained as the classifier sees them: after imputation, harmonisation and scaling.
         result |= largest_parts(analysis[-1], values, result["probabilities"])
     if not isinstance(method, str):
         networks = analysis[-1].networks_.values()
@@ -331,6 +337,7 @@ def collected(
         {method: np.array(repeats) for method, repeats in by_method.items()},
         np.array(gammas),
         np.array(edges),
+        # The shape is right also where no sparsity was tried.
         np.reshape(by_gamma, (len(gammas), n, len(groups))),
         _explanations(folds[0], results),
         _joined(folds[0], results, "0-{}-0", "likeliest"),

@@ -88,6 +88,7 @@ def _merged(reference: Deviations, rest: Deviations, in_reference: Mask) -> Devi
     merged: dict[str, Any] = {}
     for name in OF_SUBJECTS:
         first, second = getattr(reference, name), getattr(rest, name)
+        # Some fields have one number per subject, others one per region or edge.
         both = np.empty((len(in_reference), *first.shape[1:]))
         both[in_reference], both[~in_reference] = first, second
         merged[name] = both

@@ -167,6 +167,7 @@ def _named(tests: Differences, level: float) -> Iterator[str]:
     for row in to_frame(tests.named).to_dict("records"):
         verdict = "no difference is found"
         if row["p_fwer"] <= level:
+            # The other direction needs the same correction as this one.
             holds = row[both_ways_column(len(tests.named))] <= level
             verdict = "differs both ways" if holds else "differs this way only"
         change = f"; change {signed(row['difference_std'])} per standard deviation"
@@ -207,6 +208,7 @@ def _among(tests: Differences, level: float, cohort: Cohort) -> Iterator[str]:
 def detectable_words(tests: Differences, level: float) -> str:
     """Say which change would have been found."""
     # With too few permutations no family-wise p can reach the level: nothing is detectable.
+    # A product of exactly 1, such as 0.05 * 20, must pass in spite of round-off.
     if not len(tests.edges) or level * (tests.n_permutations + 1) < 1 - 1e-9:
         return ""
     low, middle, high = np.quantile(tests.detectable(POWER, level), (0.1, 0.5, 0.9))

@@ -80,6 +80,7 @@ TABLES = Flow(
     settings=lambda settings: settings,
     learner=_table_learner,
     prepare=_prepare_table,
+    # Of one group alone, for `group_network`, which keeps no work.
     network=learn_network,
     networks=steps.networks_of,
     confidence=steps.confidence_of,

@@ -41,6 +41,7 @@ def fold_numbers(cohort: Cohort, settings: Settings, repeat: int) -> Indices:
     # an own seed per repeat: more repeats leave the first ones as they are
     split = splitter(n_folds, shuffle=True, random_state=settings.seed + repeat)
     folds = np.empty(len(labels), np.intp)
+    # Of its first argument a splitter asks the length alone: regions play no part.
     for fold, (_, test) in enumerate(split.split(labels, labels, units)):
         folds[test] = fold
     return folds
@@ -88,6 +89,7 @@ def exchanged_accuracy(
     labels = np.asarray(exchanged.group)
     scores = [
         fold_score(METRICS[0], labels[test], classify(exchanged, test), exchanged.groups)
+        # New folds, for these are balanced by the labels; one repeat, as p compares with the first.
         for test in parts_of(fold_numbers(exchanged, settings, 0))
     ]
     return {"accuracy": np.mean(scores)}

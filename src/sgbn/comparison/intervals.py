@@ -89,6 +89,7 @@ def average(estimates: Sequence[Estimate]) -> Estimate:
     errors = [part.error for part in estimates]
     return Estimate(
         float(np.mean([part.mean for part in estimates])),
+        # Different data are independent: variances add.
         float(np.linalg.norm(errors)) / len(errors),
         min(part.df for part in estimates),
     )

@@ -30,6 +30,7 @@ def left_out_words(comparison: Comparison) -> str:
 
 def left_out_counts(comparison: Comparison, left_out: Mapping[str, tuple[Any, ...]]) -> str:
     """Give the number left out of each group, such as "2 of 63 CTR and 0 of 61 SCZ"."""
+    # Of rows, as who is left out: a person with several visits may lose one of them.
     sizes = comparison.cohort.sizes
     counts = [
         f"{len(left_out[group])} of {sizes[group]} {called(group)}" for group in comparison.groups

@@ -41,6 +41,7 @@ def searcher_of(learner: LearnedNetwork, labels: NDArray[Any]) -> LearnedNetwork
     """
     if not isinstance(learner, SGBNEnsemble):
         return learner
+    # What is known of the regions holds in every step, whoever learns.
     shared = {name: getattr(learner, name) for name in ("max_parents", *KNOWLEDGE)}
     return default_learner(labels).set_params(**shared)
 
@@ -61,6 +62,7 @@ def steps_of(settings: Settings, learner: LearnedNetwork | None = None) -> tuple
     A learner that draws half samples by itself, as the default does, learns the confidence of its
     edges in the step "networks".
     """
+    # None stands for the default ensemble.
     one_step = learner is None or isinstance(learner, ConfidentNetwork)
     return tuple(name for name in settings.steps if not (one_step and name == "confidence"))
 

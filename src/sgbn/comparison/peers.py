@@ -72,6 +72,8 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):
             centred = X - gaussian.location_
             # squared Mahalanobis distance of each row
             distance = np.einsum("ij,jk,ik->i", centred, gaussian.precision_, centred)
+            # slogdet: with many regions the determinant itself is 0 or infinite. The term of 2 pi
+            # is the same for all classes, and drops out of the posterior.
             columns.append(log_prior + 0.5 * (np.linalg.slogdet(gaussian.precision_)[1] - distance))
         return np.column_stack(columns)
 
@@ -92,6 +94,7 @@ def peers(seed: int, n_folds: int = FOLDS, *, whole: bool = False) -> dict[str, 
 
     Cs = np.logspace(-3, 2, 8)
     return {
+        # Tuned by the log-loss where there are probabilities; an SVM has none here.
         "L2 logistic": tuned(LogisticRegression(max_iter=2000), {"C": Cs}, LOG_LOSS),
         "L1 logistic": tuned(
             # liblinear takes two classes, and is by far the fastest
@@ -108,6 +111,7 @@ def peers(seed: int, n_folds: int = FOLDS, *, whole: bool = False) -> dict[str, 
             {"C": [0.01, 0.1, 1, 10], "gamma": [0.001, 0.005, 0.025]},
         ),
         "ridge": tuned(RidgeClassifier(), {"alpha": np.logspace(-1, 4, 11)}),
+        # The default solver, "svd", knows no shrinkage.
         "shrinkage LDA": LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"),
         "shrinkage QDA": GaussianBayes(LedoitWolf()),
         "naive Bayes": GaussianNB(),
@@ -155,6 +159,7 @@ def covariates_alone(smooth: Sequence[str] = ()) -> Pipeline:
         Covariates whose effects are curves, as they are where they are regressed out of regions.
     """
     numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
+    # A site that no training part has seen says nothing, and is no error.
     labels = OneHotEncoder(handle_unknown="ignore")
     columns = make_column_transformer(
         # chosen when fitted: which columns are numbers is known only then

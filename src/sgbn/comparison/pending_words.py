@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
 NOT_YET = "Not yet computed."
 NOT_ASKED = "the settings of this run leave this step out."
+# One entry for each step of `SLOW`: what is pending is looked up here.
 STILL = {  # step -> what its result is called in a sentence
     "replication": "whether the differences come back in other subjects",
     "sensitivity": "how the finds depend on sparsity and learner",

@@ -24,6 +24,7 @@ def plot_differences(
         why = comparison.skipped.get("differences", "n_permutations of the settings is 0.")
         raise InputError(f"no difference was tested, so that there is none to draw: {why}")
     compared = comparison.groups[1:]
+    # Of several groups none is the obvious one: the user names it.
     group = compared[0] if group is None and len(compared) == 1 else group
     if group not in compared:
         raise InputError(

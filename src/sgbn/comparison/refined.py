@@ -63,10 +63,12 @@ def refine(
         {method: {"method": method} for method in methods},
         {
             **{"learner": repr(learner), "data": data},
+            # Numbers in place of names, whose bytes depend on how they are stored.
             "labels": joblib.hash(np.unique(labels.astype(str), return_inverse=True)[1]),
         },
         shared={"learner": learner, "regions": regions, "labels": labels},
     )
+    # Also where the result was read from the folder: a second start warns as the first did.
     warn_again(results.values())
     return {method: _changes(results[method]) for method in methods}
 

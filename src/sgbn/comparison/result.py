@@ -150,6 +150,7 @@ class Comparison:
         """Whether the subjects have time series, and not one row each."""
         return isinstance(self.cohort, SeriesCohort)
 
+    # A frozen class allows it: cached_property writes to __dict__, past __setattr__.
     @cached_property
     def regions(self) -> pd.DataFrame:
         """Regions that the networks were learned from, as a table."""

@@ -84,6 +84,7 @@ def repeat_tests(
 
 def fewer_permutations(settings: Settings) -> int:
     """Permutations of a repetition: a few, but enough for a q as small as the level."""
+    # With too few, no repetition could find anything, and each find would seem to depend on chance.
     count = max(PERMUTATIONS, permutations_needed(settings.level, "q"))
     return min(count, settings.n_permutations)
 
@@ -107,6 +108,7 @@ def _has_knowledge(searcher: SGBN) -> bool:
 def _in_other_order(prepared: Cohort, searcher: SGBN) -> SGBN:
     """Learner that is bound to the order of ORSGBN, of the rows centred in their groups."""
     table = regions_table(prepared)
+    # Differences of the means of groups would look like correlations of regions.
     centred = table - table.groupby(np.asarray(prepared.group)).transform("mean")
     levels = ORSGBN().fit(centred / centred.std()).order_  # its lasso depends on units
     regions = np.array(prepared.regions, dtype=object)
@@ -140,6 +142,7 @@ def sensitivity_table(comparison: Comparison) -> pd.DataFrame:
                 "found": main_q <= level,
                 "q_both": main_q,
                 **q,
+                # A repetition that did not test the pair (NaN) did not find it.
                 "stays": all(value <= level for value in (main_q, *q.values())),
             }
         )

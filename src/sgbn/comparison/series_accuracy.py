@@ -103,6 +103,7 @@ def cross_validate_series(
     tasks = {
         f"{name}-{number}": part
         | {"graph": graphs[name]["graph"], "method": method}
+        # "0-" is the first repeat, the only one that is explained.
         | {"explained": name.startswith("0-") and method == OURS}
         for name, part in parts.items()
         for number, method in enumerate(methods)
@@ -190,6 +191,7 @@ def _methods(cohort: SeriesCohort, settings: Settings) -> list[str]:
     if settings.peers:
         methods.append(LIKELIHOOD)
     if find_spec("nilearn") is not None:
+        # The extra "brain" is optional, and our own features do without it.
         methods += connectivity
     else:
         warn(
@@ -294,6 +296,7 @@ def _connectivity(part: _Part, kind: str) -> _Features:
     # An array of objects takes masks. np.array(series) would stack series of one length.
     series = np.empty(len(part.cohort), dtype=object)
     series[:] = part.cohort.series
+    # Without the diagonal, which of correlations is 1 throughout.
     measure = ConnectivityMeasure(kind=kind, vectorize=True, discard_diagonal=True)
     known = measure.fit_transform(list(series[~part.test]))
     return _Features(known, measure.transform(list(series[part.test])))
@@ -345,6 +348,7 @@ def _largest_parts(
     """
     likeliest = np.argsort(-probabilities, axis=1, kind="stable")[:, :2]
     rotation, tuned = classifier["rotate"], classifier["tune"]
+    # Back from the rotated space to one slope per edge.
     slopes = tuned.best_estimator_.coef_ @ rotation.components_
     if len(slopes) == 1:
         # Two groups have one row of slopes, the log odds of the second over the first. Halves of

@@ -79,6 +79,7 @@ def networks_of_series(job: Job) -> dict[str, LearnedNetwork]:
 
 def series_network(learner: LearnedNetwork, cohort: Cohort, group: str, study: Study) -> SeriesSGBN:
     """Learn the network of one group."""
+    # Set for this fit alone, and put back: the report shows the learner as it was given.
     given = {name: getattr(learner, name) for name in ("n_jobs", "n_pairs")}
     part = cohort.subset(np.asarray(cohort.group) == group)
     fitted = clone(learner).set_params(n_jobs=study.n_jobs)
@@ -126,6 +127,7 @@ def sensitivity_of_series(
         tests = {}
         for name, factor in ((HALF, 0.5), (TWICE, 2.0)):
             learner = clone(_learner(job))
+            # Without edges= and among=: only the tests of all edges are repeated.
             tests[name] = series_differences(
                 _series(job.prepared),
                 learner=learner.set_params(penalty=factor * learner.penalty),

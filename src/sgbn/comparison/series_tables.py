@@ -33,6 +33,7 @@ def series_table(comparison: Comparison) -> pd.DataFrame:
     table.insert(1, "group", np.asarray(cohort.group))
     table["effective_volumes"] = _of_moments(comparison, "n")
     table["ar_order"] = _of_moments(comparison, "ar_order").astype(int)
+    # No column without numbers, such as that of motion which is not known.
     return table.drop(columns="empty_regions").dropna(axis="columns", how="all")
 
 
@@ -44,6 +45,7 @@ def with_volumes(comparison: Comparison, table: pd.DataFrame) -> Cohort:
     volumes = {
         title: table[name].to_numpy(float)
         for name, title in DESCRIBED.items()
+        # Where all have as many, a test of the groups would be of 0 / 0.
         if table[name].nunique() > 1
     }
     cohort = comparison.cohort
@@ -72,5 +74,6 @@ def _of_moments(comparison: Comparison, name: str) -> Array:
     labels = np.asarray(comparison.cohort.group)
     numbers = np.empty(len(labels))
     for group, learner in comparison.learners.items():
+        # A learner has its subjects in the order of the cohort.
         numbers[labels == group] = getattr(cast(SeriesSGBN, learner).moments_, name)
     return numbers

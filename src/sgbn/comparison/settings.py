@@ -21,6 +21,7 @@ COUNTS = ("n_permutations", "n_pairs", "n_repeats", "accuracy_permutations")  # 
 ALLOWED: Parameters = {
     "select": NONE | Whole(1),
     **dict.fromkeys((*COUNTS, "seed"), Whole(0)),
+    # Once more: unlike the other counts it may be None, which means by the sizes of the groups.
     "n_repeats": NONE | Whole(0),
     "n_folds": Whole(2),
     **dict.fromkeys(("models", "sensitivity", "deviations", "model", "peers"), TRUTH),
@@ -134,6 +135,7 @@ class Settings:
         among = [self.among] if isinstance(self.among, str) else self.among
         object.__setattr__(self, "among", tuple(str(name) for name in among))
         for name, allowed in ALLOWED.items():
+            # `check` makes Python's numbers of numpy's, which JSON could not write.
             object.__setattr__(self, name, allowed.check(name, getattr(self, name)))
         _check_permutations(self.n_permutations, self.level)
         if not self.n_permutations and (self.edges or self.among):
@@ -240,6 +242,7 @@ class Settings:
 def _pairs(edges: Iterable[Any]) -> tuple[tuple[str, str], ...]:
     """Return the edges as pairs of names, or raise InputError."""
     pairs = []
+    # A text alone would be taken apart into letters; so it fails the check below.
     for edge in (edges,) if isinstance(edges, str) else edges:
         if isinstance(edge, str) or len(edge) != 2:
             raise InputError(f"edges holds {edge!r}: give pairs (source, target) of regions.")

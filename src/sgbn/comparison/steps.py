@@ -88,7 +88,7 @@ class Job:
     @property
     def groups(self) -> list[str]:
         """The reference first, then the others by name."""
-        reference = self.settings.reference
+        reference = self.settings.reference  # False sorts before True
         return sorted(self.cohort.groups, key=lambda group: (group != reference, group))
 
     @cached_property
@@ -193,7 +193,7 @@ def models_of(job: Job, comparison: Comparison) -> dict[str, Any]:
     beside: dict[str, NDArray[Any]] = {}
 
     def compare_all() -> None:
-        cohort = impute(job.cohort)
+        cohort = impute(job.cohort)  # not `prepared`: sites and covariates are still in it
         for number, group in enumerate(job.groups):
             with warnings_about(f"group {group!r}"):
                 models[group] = compare_models(
@@ -282,7 +282,7 @@ def replication_of(job: Job) -> Replication | None:
 
 def sensitivity_of(job: Job, networks: Mapping[str, LearnedNetwork]) -> Sensitivity | None:
     """Repeat the tests with other choices; not if the tests themselves could not be done."""
-    if "differences" in job.skipped:
+    if "differences" in job.skipped:  # the reason is said once, by the tests themselves
         return None
     searcher = job.test_searcher or SGBN(outliers="keep")
     return job.run(

@@ -193,6 +193,7 @@ def _accuracy(comparison: Comparison) -> str:
     )
     return (
         f"{text} From {joined(known)} alone it is {_interval(alone)}."
+        # Only where covariates alone are surely better than a guess.
         f"{confounded if alone['low'] > chance else ''}"
     )
 
@@ -217,6 +218,7 @@ def _best(scores: Mapping[str, Any]) -> str:
     """Sentence on the best of the other classifiers."""
     if not scores:
         return ""
+    # The best of several is flattered by the choice, which is said by naming it so.
     best = max(scores.values(), key=lambda row: row["mean"])
     name = best["method"] if len(scores) == 1 else f"The best other classifier, {best['method']},"
     return f" {name[0].upper()}{name[1:]} has {_interval(best)}."
@@ -243,6 +245,7 @@ def _remarks(comparison: Comparison) -> str:
 
 def of_groups(comparison: Comparison, step: str) -> str:
     """Name the groups that a step was left out for, if it was done for others."""
+    # Only these steps are done group by group, and can fail for one of them.
     done = getattr(comparison, step) if step in ("confidence", "models") else None
     if not done:
         return ""

@@ -84,6 +84,7 @@ def _supported_counts(comparison: Comparison) -> list[str]:
     return [
         f"{comparison.supported[group].sum()} of {n} in {called(group)}"
         for group, n in sizes.items()
+        # Small groups have no half samples: `_too_few_words` names them.
         if group in comparison.confidence
     ]
 
@@ -158,4 +159,5 @@ def called(group: str) -> str:
 
 def joined(names: Sequence[str]) -> str:
     """Names as a sentence lists them."""
+    # A single name has nothing before it, and no "and".
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))

@@ -47,6 +47,7 @@ def table_one(cohort: Cohort, groups: Sequence[str]) -> pd.DataFrame:
     used = first_rows(cohort)
     rows: list[Row] = [_sizes("visits" if cohort.pair is not None else "subjects", used, groups)]
     if cohort.person is not None:
+        # `used` has one row per person: this line says how many rows these had.
         rows.append(_sizes("rows", cohort, groups))
     for name, column in used.covariates.items():
         rows += _described(used, name, column, groups)
@@ -115,4 +116,5 @@ def _mean(values: Array) -> str:
 
 def _share(at_level: Mask, of: Mask) -> str:
     count = int((at_level & of).sum())
+    # A group may have no known value at all.
     return f"{count} ({count / max(int(of.sum()), 1):.0%})"

@@ -170,6 +170,7 @@ def _with_interval(table: pd.DataFrame, level: float) -> pd.DataFrame:
     if "standard_error" not in table:
         return table  # pairs of more than five groups are not tested: their table is empty
     where = list(table.columns).index("standard_error") + 1
+    # By the normal distribution; p comes from permutations, and need not agree with it exactly.
     half = ndtri(1 - level / 2) * table["standard_error"]
     table.insert(where, "low", table["difference_std"] - half)
     table.insert(where + 1, "high", table["difference_std"] + half)
@@ -208,6 +209,7 @@ def _differences(comparison: Comparison, tested: Differences) -> pd.DataFrame:
     _add_lobes(table, comparison)
     table["supported"] = _at(table, comparison, np.any([*comparison.supported.values()], axis=0))
     for group, confidence in comparison.confidence.items():
+        # Of the pair, whichever way: a tested edge need not be one of this group's network.
         table[f"adjacent_{group}"] = _at(table, comparison, confidence.adjacency_)
     if comparison.truth:
         true = [_at(table, comparison, comparison.truth[group]) for group in comparison.groups]
@@ -222,6 +224,7 @@ def _models(comparison: Comparison) -> pd.DataFrame:
     table = to_frame({group: compared.table for group, compared in models.items()}, "group")
     if models:
         n_factors = {group: float(compared.n_factors) for group, compared in models.items()}
+        # Other models have no hidden factors: NaN, not 0, which would be a result.
         table["factors"] = table["group"].map(n_factors).where(table["model"] == FACTORS)
     return table
 
@@ -312,10 +315,12 @@ def _per_sd(comparison: Comparison, table: pd.DataFrame) -> Array:
     if comparison.of_series:
         return np.ones(len(table))
     tests, cohort = comparison.tests, comparison.cohort
+    # By name, because each step leaves out other rows.
     gone = {subject for ids in (tests.left_out.values() if tests else ()) for subject in ids}
     kept = np.array([subject not in gone for subject in cohort.ids])
     regions = comparison.regions[kept]
     means = regions.groupby(np.asarray(cohort.group)[kept]).transform("mean")
+    # Within the groups: a difference of their means is no spread.
     sd = (regions - means).std()
     spread = sd[table["source"]].to_numpy() / sd[table["target"]].to_numpy()
     # An edge of no or equal weight has 0 / 0 here; `spread` stands in.
