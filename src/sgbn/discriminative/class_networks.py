@@ -45,6 +45,7 @@ class Scale:
     def of(cls, values: Array) -> Self:
         """Measure these rows; constant columns are left to the learner, which names them."""
         sd = values.std(axis=0)
+        # A division by 0 would give NaN before the learner could say which column it is.
         return cls(values.mean(axis=0), np.where(sd > 0, sd, 1.0))
 
     def standardise(self, values: Array) -> Array:
@@ -187,6 +188,7 @@ def blended_rows(values: Array, labels: NDArray[Any], label: Any, pool: float) -
     """
     n, in_class = len(labels), labels == label
     weights = np.where(in_class, (1 - pool) / in_class.sum(), 0.0) + pool / n
+    # Moments divide by n, and multiply rows by themselves: hence n times, and the root.
     rows = _centred(values, labels) * np.sqrt(n * weights)[:, None]
     return rows, round(weights.sum() ** 2 / np.square(weights).sum())
 

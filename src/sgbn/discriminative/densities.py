@@ -239,6 +239,7 @@ def learn_kernel(
     u = np.zeros(start.offsets[-1])
     # Two classes need one plane; that of the other class is its mirror image.
     bound = ScoreKernelObjective(signs[1:] if len(signs) == 2 else signs, C, start.scores(u))
+    # In units of the first value, `TOL` and `STALL` mean the same for all data.
     unit = bound(start.scores(u))[0]
 
     def value_and_gradient(u: Array) -> tuple[float, Array]:

@@ -197,6 +197,7 @@ class ClassMoments:
         Z = scale.standardise(values)
         centred = Z - _class_means(Z, codes, len(classes))[codes]
         order = common_order(centred, names)
+        # numpy lays chosen columns out one after the other; rows are what is read below.
         Z, centred = (np.ascontiguousarray(rows[:, order]) for rows in (Z, centred))
         class_rows = [centred[codes == c] for c in range(len(classes))]
         covariances = np.array([rows.T @ rows / len(rows) for rows in class_rows])

@@ -98,6 +98,7 @@ def select_edges(scores: ArrayLike, k: int, present: ArrayLike | None = None) ->
     candidates = _candidates(scores, present)
     Whole(1).check("k", k)
     places = np.argwhere(candidates)
+    # Rounded, so that the choice does not depend on the order in which sums were added up.
     heights = np.round(np.abs(scores[candidates]), TIE_DIGITS)
     return places[np.argsort(-heights, kind="stable")[:k]]
 
@@ -148,6 +149,7 @@ def _correlation_ratios(Xb: Array, R: Array, codes: Indices, n_classes: int, sig
     variance = _variances(x.reshape(-1, 1), r, U, V, total)
     ratio = np.divide(between, variance, out=np.zeros_like(between), where=variance > 0.0)
     np.fill_diagonal(ratio, 0.0)  # no region is its own parent; the row of biases is below
+    # Round-off may take a ratio of two equal sums above 1.
     size_of_ratio: Array = np.sqrt(np.minimum(ratio, 1.0))
     # `above` is that of the last class, so that positive means larger in the second of two
     return size_of_ratio * np.sign(above) if signed else size_of_ratio

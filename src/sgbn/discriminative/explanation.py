@@ -50,6 +50,7 @@ class Explanation:
         """Part of each region: its own, and that of the edges into it. They sum to the ratio."""
         total = self.own.copy()
         place = {name: k for k, name in enumerate(self.names)}
+        # In a loop: edges may share a target, which an indexed `+=` of all would count once.
         for edge, target in enumerate(self.targets):
             total[:, place[target]] += self.edges[:, edge]
         return total

@@ -143,6 +143,7 @@ class FisherVectors(TransformerMixin, BaseEstimator):
         values = check_data(self, X, reset=False)
         other_values = None if Z is None else check_data(self, Z, reset=False)
         parts = [_kernel(score, values, other_values) for score in self._scores.values()]
+        # Vectors of the networks stand side by side: their inner products add up.
         return np.add.reduce(parts)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
@@ -165,6 +166,7 @@ class FisherVectors(TransformerMixin, BaseEstimator):
         densities, sizes = {}, []
         for label in [None] if labels[0] is None else np.unique(labels).tolist():
             rows = np.flatnonzero(labels == label)
+            # A table stays one, so that messages of the learner name its columns.
             densities[label] = _learned(clone(learner), _safe_indexing(table, rows), label)
             sizes.append(len(rows))
         return densities, np.array(sizes, dtype=float)

@@ -167,6 +167,7 @@ class FisherFeatures:
     def rmatvec(self, v: Array) -> Array:
         """Phi' v."""
         W = (v.astype(self.R.dtype, copy=False)[:, None] * self.R).T @ self.Xb
+        # No region is its own parent: such components are no part of a Fisher vector.
         W[self.places] = 0.0
         return W.ravel()
 
@@ -203,6 +204,7 @@ class PairwiseFisherKernels:
             )
             # Two classes have all rows and blocks: `...` is a view, where indices would copy.
             where: Any = np.ix_(rows, blocks) if not (rows.all() and blocks.all()) else ...
+            # Set afterwards: C is in units of a scatter that only the bound can measure.
             bound.C = C * int(rows.sum()) / bound.scatter(R[where])
             self.parts.append((bound, where))
 
@@ -215,6 +217,7 @@ class PairwiseFisherKernels:
             value += part
             in_residuals[where] += gradient
         gradient = np.empty_like(u)
+        # A copy whose rows lie along memory: numba would compile the kernel anew for a view.
         pull(self.likelihoods.residuals, (in_residuals / self.likelihoods.sd).T.copy(), gradient)
         return value, gradient
 

@@ -138,6 +138,7 @@ class FisherSVMClassifier(ClassifierMixin, BaseEstimator):
         """Side of the plane, positive for the second of two classes; of several, one each."""
         check_is_fitted(self)
         Z = self._scale.standardise(check_data(self, X, reset=False))
+        # By the weights of components: a kernel would need all training rows again.
         sides = [Phi @ self.coef_.T for _, Phi in self._batches(Z)]
         decision: Array = np.vstack(sides) + self.intercept_
         return decision[:, 0] if len(self.classes_) == 2 else decision
@@ -153,6 +154,7 @@ class FisherSVMClassifier(ClassifierMixin, BaseEstimator):
         given = SGBNClassifier() if self.classifier is None else self.classifier
         classifier = clone(given)
         if "temperature" in classifier.get_params(deep=False):
+            # "cv" would learn networks in folds, for probabilities that nobody asks for here.
             classifier.set_params(temperature=1.0)
         classifier.fit(table, labels)
         if not isinstance(getattr(classifier, "networks_", None), Mapping):
@@ -215,6 +217,7 @@ def best_components(vectors: FisherVectors, Z: Array, codes: Indices, k: int) ->
     """Return the columns of the k components most correlated with the class, in their order."""
     networks = list(vectors.networks_.values())
     if all(isinstance(network, GaussianNetwork) for network in networks):
+        # The same order as that of the vectors: network by network, then row by row.
         heights = edge_scores(Z, codes, networks)[:, parameters_of(networks[0])].ravel()
     else:
         heights = _ratios_of_vectors(vectors.transform(Z), codes)

@@ -84,6 +84,7 @@ def max_margin(g: Array, nu: float) -> MaxMargin:
         return MaxMargin(np.nan, np.full(g.size, np.nan), np.nan)
     budget = nu * g.size  # samples that may be given up, not always a whole number
     place = min(int(np.ceil(budget)), g.size) - 1  # of the nu-quantile, numbered from 0
+    # One place of the sorted margins is wanted: no need to sort them all.
     r = max(float(np.partition(g, place)[place]), 0.0)
     below, tied = g < r, g == r
     weights = below / budget

@@ -132,6 +132,7 @@ class MovedClassifier(SGBNClassifier, ABC):
     @property
     def n_iter_(self) -> int:
         """Iterations of the last fit."""
+        # scikit-learn's checks want 1 or more of an estimator with max_iter.
         return max(self._moved().n_iter, 1)
 
     @property
@@ -151,6 +152,7 @@ class MovedClassifier(SGBNClassifier, ABC):
         before = self._standardised_networks(Z, labels, names)
         starts = _distinct(before)
         variances = np.array([network.noise_variance for network in starts])
+        # A network that all classes share has one prior, which adds the same to all.
         sample = Sample(Z, codes, variances, self._log_priors()[: len(starts)])
         # a network that all classes share is fitted to all rows
         rows = [codes == c for c in range(len(starts))] if len(starts) > 1 else [codes >= 0]

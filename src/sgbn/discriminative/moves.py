@@ -168,6 +168,7 @@ def moves_of(
     error = fitting_error(values, theta)
     order = np.lexsort((parents, children))  # by child first: the blocks must be consecutive
     parents, children = parents[order], children[order]
+    # prepend=-1: the first parameter begins a block, whatever its child.
     starts = np.append(np.flatnonzero(np.diff(children, prepend=-1)), len(children))
     moving = children[starts[:-1]]
     factors, to_fit = whiten(X.T @ X, theta, parents, moving, starts, ridge)
@@ -181,6 +182,7 @@ def moves_of(
         # u = 0 is the least squares optimum, whose error is error - to_fit'to_fit
         centre, u0 = start + to_weights(factors, starts, to_fit), -to_fit
         squared_radius = limit - error + float(to_fit @ to_fit)
+    # Below 0 not even least squares is within the limit: `feasible` says so.
     radius = float(np.sqrt(max(squared_radius, 0.0)))
     return ClassMoves(
         theta,

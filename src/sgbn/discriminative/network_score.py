@@ -57,12 +57,14 @@ class NetworkScore:
         self.network, self.edges, self.scaling = network, edges, scaling
         self.taken = parameters_of(network, edges)
         information = 1.0 if scaling is None else fisher_information(network)
+        # Broadcast: without scaling, a matrix of ones takes no memory.
         self.scale = np.broadcast_to(1 / np.sqrt(information), self.taken.shape)
 
     def names(self, variables: Sequence[str] | None = None) -> list[str]:
         """Names of the components, edges before biases; `variables` renames the network's."""
         variables = self.network.names if variables is None else variables
         parents = [*variables, bias_name(variables)]
+        # np.argwhere goes row by row, and the last row has the biases.
         return [f"{parents[i]} -> {variables[j]}" for i, j in np.argwhere(self.taken)]
 
     def scores(self, X: ArrayLike) -> Array:

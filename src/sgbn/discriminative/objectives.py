@@ -101,6 +101,7 @@ class MovingLikelihoods:
         # Blocks of all classes follow each other; `starts` count through the whole vector u.
         owner = np.repeat(np.arange(len(A)), [len(rows) for rows in A])
         pairs = zip(moves.classes, moves.offsets[:-1], strict=True)
+        # Without the last of each class: it is the first of the next one.
         starts = [class_moves.starts[:-1] + offset for class_moves, offset in pairs]
         residuals = LinearResiduals(
             D,

@@ -220,6 +220,7 @@ def network_on(moments: SubjectMoments, graph: Mask) -> GaussianNetwork:
     """Network of some subjects on a graph: means of their weights and of their noise shares."""
     weights = subject_weights(moments, graph).mean(axis=0)
     noise = noise_shares(moments, graph).mean(axis=0)
+    # No intercepts: moments are correlations, and have no mean.
     return GaussianNetwork(weights, np.zeros(moments.m), noise, moments.names)
 
 
