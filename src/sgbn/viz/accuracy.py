@@ -61,6 +61,7 @@ def plot_accuracy(
     for label, emphasised in zip(ax.get_yticklabels(), is_ours, strict=True):
         label.set(fontsize=float(np.clip(font_size, *FONT_SIZES)))
         label.set(weight="bold" if emphasised else "normal", color=FINE if emphasised else "0.1")
+    # From below to above: the first, which is the best, is on top.
     ax.set_ylim(len(order) - 0.4, -0.6)
     note(ax, "chance", (chance, 1.0), (0, 2), ("data", "axes fraction"), ha="center", **CHANCE)
     ax.set_xlabel("balanced accuracy", fontsize=9)

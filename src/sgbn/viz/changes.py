@@ -105,6 +105,7 @@ def _rows(changes: Mapping[str, Any]) -> list[Row]:
 
 
 def _size(row: Row, n_methods: int) -> float:
+    # By all methods: one that did not move the edge counts as 0.
     return sum(map(abs, row.changes.values())) / n_methods
 
 

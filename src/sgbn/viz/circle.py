@@ -275,6 +275,7 @@ def _name_lobes(ax: Axes, arcs: Sequence[Arc], ends: Array, size: Size) -> None:
         if not _fits_along(arc, size, end):
             _write(ax, _in_lines(arc.lobe), angle, radius, **style)
             continue
+        # Names in the lower part are turned round, so that none is upside down.
         below = 100 < angle % 360 < 260
         ax.text(
             *_point(angle, radius),

@@ -268,6 +268,7 @@ def _name_regions(ax: Axes, edges: Sequence[Edge], points: Array, names: Sequenc
     outwards = 1.0 if right > left else -1.0
     # Centre, height and half width of each name that was written: others must not touch them.
     taken: list[tuple[float, float, float]] = []
+    # Reversed, because the strongest edges come last, to be drawn on top.
     for k in dict.fromkeys(end for edge in reversed(edges) for end in edge[:2]):
         x, y = points[k, 0] * outwards, points[k, 1]
         half = CHARACTER * FONT * mm * len(names[k]) / 2

@@ -232,6 +232,7 @@ def plot_recovery(
     check_figure(figure, "plot_recovery")
     first, second = true
     axes: NDArray[np.object_] = figure.subplots(3, 2)
+    # One scale for all panels, so that their colours can be compared.
     limit = max(np.abs(np.asarray(w)).max() for w in (*true.values(), *learned.values()))
     for column, (label, weights) in enumerate((("true", true), ("learned", learned))):
         difference = np.asarray(weights[second]) - np.asarray(weights[first])

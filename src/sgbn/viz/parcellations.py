@@ -68,7 +68,7 @@ def find_parcellation(atlas: Atlas) -> Parcellation:
     """
     if atlas.file is not None:  # a table of the user's own may have the name of another atlas
         raise _no_surface(atlas)
-    stem, _, networks = atlas.name.rpartition("_")
+    stem, _, networks = atlas.name.rpartition("_")  # such as schaefer_100_7
     if atlas.name in PACKAGED:
         return _packaged(atlas.name, "names")
     if stem in PACKAGED and networks in ("7", "17"):
@@ -125,6 +125,7 @@ def _packaged(table: str, names: str) -> Parcellation:
     with file.open("rb") as stream, np.load(stream, allow_pickle=False) as kept:
         # Files count regions from 1 and have 0 for none, so that unsigned bytes suffice.
         left, right = (kept[side].astype(np.intp) - 1 for side in SIDES)
+        # Bytes, a quarter of numpy's text in size.
         known = tuple(name.decode("ascii") for name in kept[names].tolist())
     return Parcellation(left, right, known)
 

@@ -59,6 +59,7 @@ def plot_permutations(
     if not 0 < level < 1:
         raise InputError(f"level is {level}: give a number between 0 and 1.")
     given = dict(observed) if isinstance(observed, Mapping) else {"observed": float(observed)}
+    # The usual rule of the square root; too many bins would show the noise of the draw.
     bins = int(np.clip(math.sqrt(len(values)), *BINS))
     ax.hist(values, bins=bins, color="0.78", edgecolor="white", lw=0.4)
     entries: dict[str, Artist] = {f"{len(values)} permutations": Patch(color="0.78")}

@@ -61,6 +61,7 @@ def plot_quality(
             0.5, 0.5, "too few subjects to tell outliers", transform=scores.transAxes, ha="center"
         )
     _bars(by_subject, coverage.mean(axis=1), full, horizontal=True)
+    # An image counts its rows from the top: the bars beside it must, too.
     by_subject.set_ylim(scores.get_ylim())
     _bars(by_region, coverage.mean(axis=0), full, horizontal=False)
     by_region.set_xlim(scores.get_xlim())

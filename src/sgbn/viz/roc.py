@@ -30,6 +30,7 @@ def plot_roc(ax: Axes, curves: Mapping[str, Any]) -> Axes:
     Axes
     """
     check_axes(ax, "plot_roc")
+    # What a guess would give.
     ax.plot((0, 1), (0, 1), color="0.6", lw=0.9, zorder=1)
     for k, (name, table) in enumerate(curves.items()):
         right, specific = (

@@ -176,11 +176,13 @@ def check_weights(weights: ArrayLike, **per_region: Sequence[Any] | None) -> Arr
 
 def largest(weights: Array, limit: float | None = None) -> float:
     """Weight of the strongest colour or the widest arrow: the limit, else the largest weight."""
+    # Without any weight the scale is of no matter, but must not be 0.
     return limit or float(np.nanmax(np.abs(weights), initial=0.0)) or 1.0
 
 
 def columns(table: Any, *names: str) -> list[NDArray[Any]]:
     """Columns of a table: a mapping of name to values, a structured array or a DataFrame."""
+    # Of a structured array `list` would give the rows, not the names.
     known = getattr(getattr(table, "dtype", None), "names", None) or list(table)
     for name in names:
         if name not in known:

@@ -107,6 +107,7 @@ def draw_surface(
 ) -> NDArray[np.object_]:
     """Draw values whose places are known, see `plot_surface` and `parcel_numbers`."""
     pictures = [look(view, PIXELS) for view in VIEWS]
+    # Of those that are shown: a large value of a hidden region would pale all others.
     limit = largest(values[numbers >= 0], limit)
     scale = ScalarMappable(Normalize(-limit, limit), colormaps[DIVERGING])
     palette = _palette(parcels, numbers, values, scale)
@@ -193,6 +194,7 @@ def _painted(
         Colour of each region and whether it has an outline; the last is that of no region.
     """
     inside = picture.vertex >= 0
+    # -1 takes the last colour of the palette, that of no region.
     region = np.where(inside, regions[picture.vertex], -1)
     light = 1 - SHADOW * (1 - picture.light) - SULCUS * (picture.depth > 0)
     rgb = palette[region] * (np.round(light * LEVELS) / LEVELS)[..., None]

@@ -121,6 +121,7 @@ def look(view: View, width: int) -> Picture:
     mesh = load_mesh(view.side)
     points = np.column_stack([view.right * mesh.vertices[:, 1], mesh.vertices[:, 2]])
     low, high = points.min(axis=0), points.max(axis=0)
+    # A free pixel on each side: `_near_other` of `surface` takes what is beyond from the other.
     scale = (width - 2) / (high - low)[0]
     height = int(np.ceil((high - low)[1] * scale)) + 2
     places = (points - low) * scale + 1
