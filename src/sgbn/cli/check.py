@@ -63,6 +63,7 @@ def run(arguments: argparse.Namespace) -> None:
     cohort = show_cohort(arguments)
     if isinstance(cohort, SeriesCohort):
         show_sheet(cohort, arguments.out)
+    # Said, not ignored: the user expects a file.
     elif arguments.out is not None:
         raise OptionError(f"--out is for {SHEET}, of time series. Leave it out.")
     reviewed = review(cohort, rows_are_subjects=arguments.rows_are_subjects)
@@ -72,6 +73,7 @@ def run(arguments: argparse.Namespace) -> None:
         stops = counted(len(reviewed.stops), "finding that begins", "findings that begin")
         # Raised only after all findings were printed: they can be mended in one go.
         raise InputError(f"the groups cannot be compared: see the {stops} with 'stop' above.")
+    # Notes do not count: they ask for nothing.
     n_warnings = sum(finding.level == "warning" for finding in reviewed.findings)
     more, tested = show_prepared(reviewed)
     print(verdict(n_warnings + more, tested=tested))

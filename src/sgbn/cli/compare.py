@@ -112,14 +112,17 @@ def run(arguments: argparse.Namespace) -> None:
         check_finished(arguments.out)
     # Before the libraries are imported: a finished comparison is told in a moment.
     key = finished_key(arguments)
+    # With --figures all is finished as well, and there is something to do.
     if not arguments.figures and tell_finished(arguments.out, key):
         return
     settings = read_settings(arguments)
     cohort = show_cohort(arguments)
+    # Only now: what can be asked for depends on whether these are time series.
     settings = settings_for(cohort, settings, arguments)
     ask_about_sites(cohort)
     if arguments.edges or settings.among:
         settings = with_names(settings, arguments.edges, cohort)
+    # After all checks of names, so that a mistake leaves no folder; before the long work.
     make_folder(arguments.out)
     learner = read_learner(arguments, settings, cohort)
     chosen = vars(arguments) | vars(settings)  # with all defaults, which may change later
@@ -163,6 +166,7 @@ def read_settings(arguments: argparse.Namespace) -> Settings:
         settings = Settings.quick(**given) if arguments.quick else Settings(**given)
     except InputError as error:
         raise OptionError(with_options(str(error))) from error
+    # Asked here, before the data are read: `Settings` does not know of the edges yet.
     if arguments.edges and not settings.n_permutations:
         raise OptionError("--edges are tested by permutations: give some (--permutations 999).")
     for text in arguments.edges or ():
@@ -331,6 +335,7 @@ def _other_run(message: str, arguments: argparse.Namespace) -> str:
     """Say which options a run in the same folder had otherwise, and what can be done."""
     if "was begun with other settings" not in message:
         return message
+    # `sgbn demo` comes here, too, and has no --quick.
     out, quick = arguments.out, getattr(arguments, "quick", False)
     names = {option.dest: f"--{option.name}" for option in (*SETTINGS, *LEARNER)}
     # Between the first line and the advice, `Study` has one line per setting.
@@ -366,5 +371,6 @@ def _writer(arguments: argparse.Namespace, config: str) -> Callable[[Comparison]
         config=config,
         subjects_in_report=arguments.subjects_in_report,
         n_jobs=local_workers(arguments),
+        # Kept, so that the complete report need not draw again what the first one had.
         drawn=arguments.out / WORK / "figures",
     )

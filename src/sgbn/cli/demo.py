@@ -137,6 +137,7 @@ def _differences(
     # whichever way an edge points: the data leave the direction of many open
     changed = {frozenset(edge) for edges in cohort.changed.values() for edge in edges}
     ends = zip(table["source"], table["target"], strict=True)
+    # A change can be found only where an edge was tested.
     true = table.index[[frozenset(pair) in changed for pair in ends]]
     for by, how in (("q_both", "both ways"), ("q", "as the arrow is written")):
         significant = table.index[table[by] <= comparison.settings.level]

@@ -130,6 +130,7 @@ def _run_regions(images: list[Path], arguments: argparse.Namespace, common: dict
     _write(extraction.table(), out / "regions.csv")
     _write(subjects, out / "quality_subjects.csv")
     _write(extraction.quality.regions, out / "quality_regions.csv")
+    # Beside the table, where readers look for it.
     write_places(extraction.atlas, out / EXTRACTED)
     _draw(extraction, out / "quality.png")
     unit = "volumes in mm^3" if extraction.measure == "volume" else "means"

@@ -54,6 +54,7 @@ def finished_key(arguments: argparse.Namespace) -> str:
     # `importlib.metadata.version` would raise for those that are optional and not installed.
     libraries = [library for name in LIBRARIES for library in distributions(name=name)]
     depends = {
+        # The report shows it: the same options, typed in another order, make another file.
         "command": command_words(),
         "out": str(out),
         "options": {name: str(value) for name, value in options.items()},
@@ -126,6 +127,7 @@ def _paths(value: Any) -> Iterator[Path]:
     if isinstance(value, list):
         for part in value:
             yield from _paths(part)
+    # An atlas may be a name or a table, and only a table can change.
     elif isinstance(value, Path) or (isinstance(value, str) and os.path.isfile(value)):
         yield Path(value)
 

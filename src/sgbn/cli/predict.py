@@ -55,6 +55,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         action="store_true",
         help="add the regions and edges that count most for the predicted group, over the next",
     )
+    # The options of `sgbn compare`, so that a table is read in the same way.
     known = {option.name: option for option in TABLE}
     reading = [
         replace(known[name], help=text or known[name].help) for name, text in READING.items()
@@ -67,6 +68,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Load, read, predict, write."""
     from sgbn.io import load, read_inputs, write_csv
 
+    # Before the model is read, which takes a while.
     if arguments.out is not None and arguments.out.is_dir():
         raise InputError(f"{arguments.out} is a folder. Give a file in it (--out).")
     model = load(arguments.model)

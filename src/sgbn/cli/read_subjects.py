@@ -131,6 +131,7 @@ def _collect(arguments: argparse.Namespace) -> SubjectsTable:
         parcellation=arguments.parcellation,
         measure=arguments.measure,
         aseg=arguments.aseg,
+        # A list may be given in parts, and a name twice.
         segmentations=list(dict.fromkeys(arguments.segmentations or ())),
         stream=arguments.stream,
         on_error=arguments.on_error,
@@ -219,6 +220,7 @@ def _what_was_read(collected: SubjectsTable) -> list[str]:
         lines.append(
             f"There are also {listed(facts['other_parcellations'])} (--parcellation takes one)."
         )
+    # One line for each combination of what is missing, not for each subject.
     for missing, count in quality["missing"][quality["missing"] != ""].value_counts().items():
         lines.append(f"{counted(count, 'subject has', 'subjects have')} no {missing}.")
     if facts.get("stream") == "longitudinal":
@@ -271,10 +273,12 @@ def next_command(collected: SubjectsTable, out: Path, joined: _Joined | None) ->
     if joined and 0 < len(joined.unlisted) < len(collected.table):
         words += ["--participants-missing", "drop"]
     words += ["--group", "COLUMN"]
+    # FreeSurfer has the first, CAT12 the second.
     etiv = [name for name in ("eTIV", "TIV") if name in collected.table]
     if etiv:
         words += ["--covariates", *etiv]
     if "person" in collected.table:
+        # Visits of one person are no independent subjects.
         words += ["--subject", "person"]
     # Where the names fit one atlas only, and the right one, the reader finds it by itself.
     if atlas is not None and (atlas != by_names.atlas or by_names.others):

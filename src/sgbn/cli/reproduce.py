@@ -75,6 +75,7 @@ def _add_exp2(experiments: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     exp2.add_argument(
         "--networks",
+        # Names of networks may be typed as the paper has them, such as Alarm.
         type=str.lower,
         nargs="+",
         metavar="NAME",
@@ -162,6 +163,7 @@ def _add_exp4(experiments: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def _add_own_table(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--table",
+        # As `read_cohort` has it, which `sgbn compare` uses, too.
         dest="tables",
         type=Path,
         nargs="+",
@@ -188,6 +190,7 @@ def run_exp1(arguments: argparse.Namespace) -> None:
 
     settings = exp1.Settings(arguments.permutations, arguments.alpha, arguments.seed)
     data = exp1.samples()
+    # Not an error: the simulated cohort is run in any case.
     if not any(name.startswith("cobre") for name in data):
         print("No COBRE table: set SGBN_DATA to a folder that holds neuro/cobre_scz.csv.\n")
     _run(arguments, exp1.EXPERIMENT, settings, data)

@@ -104,6 +104,7 @@ def run(arguments: argparse.Namespace) -> None:
     write_table(cohort, table)
     written = [table, *_write_truth(cohort, arguments.out)]
     about = arguments.out / "about.json"
+    # Without the folder of the program, which is of no use elsewhere.
     command = [Path(sys.argv[0]).name, *sys.argv[1:]]
     write_json(about, {"settings": settings, "versions": versions(), "command": command})
     print(cohort.summary())
@@ -113,6 +114,7 @@ def run(arguments: argparse.Namespace) -> None:
     options = _reading_options(cohort, arguments.atlas)
     print("\nNext:")
     print(f"  sgbn check {shlex.quote(str(table))} {options}")
+    # Quoted, so that the line can be copied also where a path has blanks.
     results = shlex.quote(str(arguments.out / "results"))
     print(f"  sgbn compare {shlex.quote(str(table))} {options} --out {results}")
 
@@ -141,6 +143,7 @@ def _reading_options(cohort: SimulatedCohort, atlas: str) -> str:
 
     words = ["--group", "group", "--id", "subject_id"]
     words += ["--covariates", *cohort.covariates] if cohort.covariates else []
+    # Without it the sites would not be harmonised.
     words += ["--site", "site"] if cohort.site is not None else []
     told = match_columns(cohort.regions)  # several atlases may have all of these names
     # --atlas is needed only where the names fit no atlas, another one, or several.

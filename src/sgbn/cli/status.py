@@ -43,6 +43,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Read and print."""
     from sgbn.runs import find_studies, study_status
 
+    # Each step keeps its work in a folder of its own, which is a study.
     studies = [study_status(folder) for folder in find_studies(arguments.folder)]
     print(f"{arguments.folder}\n")
     for line in _lines_of_steps(studies, arguments.folder):

@@ -56,6 +56,7 @@ def check_tables(arguments: argparse.Namespace) -> None:
     # An option of many values takes a table that follows it.
     for option in (*TABLE, *WHAT):
         taken = getattr(arguments, option.dest, None)
+        # Only lists can have swallowed it.
         if isinstance(taken, list) and (tables := [name for name in taken if _is_table(str(name))]):
             raise OptionError(
                 f"no table is named: --{option.name} took {tables[0]!r} for one of its names. Put "
