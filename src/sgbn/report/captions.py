@@ -41,6 +41,7 @@ def titles_of_networks(comparison: Comparison) -> dict[str, str]:
     stems = difference_stems(comparison.groups).items()
     titles = {stem: f"Change from {comparison.reference} to {group}" for group, stem in stems}
     titles |= {f"network_{safe[group]}": f"Network of {group}" for group in comparison.groups}
+    # One picture of each network is enough: the brain, where regions have places.
     kind = BRAIN if layout_of(comparison).located else CIRCLE
     return {f"{stem}_{kind}": title for stem, title in titles.items()}
 
@@ -48,6 +49,7 @@ def titles_of_networks(comparison: Comparison) -> dict[str, str]:
 def _first_captions(comparison: Comparison) -> dict[str, Words]:
     """Words of the pictures of the first screen, by all names that these have."""
     stem, group, table = first_stem(comparison), first_group(comparison), comparison.differences
+    # Without tested edges there is no table of a single group.
     if len(table):
         table = differences_of(comparison, group)
     change, level = f"from {comparison.reference} to {group}", comparison.settings.level

@@ -63,6 +63,7 @@ def _largest(value: float, region: str) -> str:
 def pairs_table(comparison: Comparison) -> Table | None:
     """One row per pair that was found by the tests or by one of the repetitions; None of none."""
     table = comparison.tables.sensitivity
+    # A table without rows: the words say that no pair was found.
     if table.empty or comparison.sensitivity is None:
         return None
     hint = HINTS["sensitivity-table"]["q_both_with_choice"]

@@ -131,6 +131,7 @@ def _with_changes(comparison: Comparison, table: pd.DataFrame) -> tuple[pd.DataF
     if len(comparison.groups) == 2:
         ends = (table[name] for name in ("difference_std", "low", "high"))
         interval = pd.Series(list(zip(*ends, strict=True)), index=table.index)
+        # Intervals have the level of the tests.
         share = f"{100 * (1 - comparison.settings.level):.3g} %"
         return table.assign(change_interval=interval), [
             Field("change_interval", f"change per SD ({share} interval)", "interval"),
@@ -159,6 +160,7 @@ def _kind_fields(comparison: Comparison) -> list[Field]:
 def _with_symbols(comparison: Comparison, table: pd.DataFrame) -> pd.DataFrame:
     """Table with the symbol of each kind of change before its name, where a difference is found."""
     words = {kind: f"{style.symbol} {kind}" for kind, style in KIND_STYLES.items()}
+    # The reference does not change from itself.
     names = [f"kind_{group}" for group in comparison.groups[1:]]
     differs = table["found"] != NOT_FOUND
     return table.assign(**{name: table[name].map(words).where(differs, DASH) for name in names})

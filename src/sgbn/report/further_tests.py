@@ -42,7 +42,7 @@ def named_table(comparison: Comparison) -> Table | None:
     caption = "Edges named beforehand"
     both = both_ways_column(len(table))
     table = with_labels(comparison, table)
-    # Both directions: an edge that differs only as its arrow is written may owe that to the arrow.
+    # Both ways: a change of variance alone can make an edge differ one way.
     mark = significant(comparison.settings.level, "p_fwer", both)
     return make_table("named", caption, table, fields, mark=mark)
 
@@ -81,5 +81,6 @@ def pairwise_table(comparison: Comparison) -> Table | None:
         Field("p_fwer", "p, family-wise", "p"),
     ]
     caption = "Closed tests of each pair of groups, the surest first"
+    # Closed tests allow for all pairs of groups: no further correction is due.
     mark = significant(comparison.settings.level, "q_both")
     return make_table("pairwise", caption, table, fields, mark=mark)

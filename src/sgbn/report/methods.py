@@ -120,6 +120,7 @@ def _environment() -> Environment:
     )
     environment.filters |= {
         "joined": lambda names: joined(list(names)),
+        # Jinja's own filter `format` is that of the % sign.
         "form": format,
         "n_unique": lambda labels: len(np.unique(labels)),
     }
@@ -174,6 +175,7 @@ def _facts_of_confidence(comparison: Comparison) -> Facts:
     if not comparison.confidence:
         return {}
     joins, points = (f"{100 * share:.3g}%" for share in min_shares(comparison))
+    # All groups have as many: the settings, or the learner, say how many.
     n_halves = next(iter(comparison.confidence.values())).n_halves
     return {"n_halves": n_halves, "min_joined": joins, "min_pointing": points}
 
@@ -184,6 +186,7 @@ def _facts_of_tests(comparison: Comparison) -> Facts:
     if comparison.sensitivity is not None:
         repeated = comparison.sensitivity.tests
         facts["repetitions"] = [SAID[name] for name in repeated]
+        # The same in all repetitions: see `fewer_permutations`.
         facts["permutations_of_repetitions"] = next(iter(repeated.values())).n_permutations
     if tests is None:
         return facts
@@ -203,6 +206,7 @@ def _facts_of_accuracy(comparison: Comparison) -> Facts:
     if accuracy is None:
         return {"accuracy": None}
     n_folds, n_repeats = int(accuracy.folds.max()) + 1, len(accuracy.folds)
+    # What is left are the peers, which the text lists by name.
     ours = (accuracy.ours, OURS, REFINED, COVARIATES_ALONE)
     return {
         "accuracy": accuracy,
@@ -284,6 +288,7 @@ def _steps_in_folds(comparison: Comparison) -> list[str]:
     """List what was done to a table in each training part."""
     cohort, effects = comparison.cohort, effect_names(comparison.cohort)
     steps = []
+    # A sentence only of what was done: a table without gaps needs none about gaps.
     if not comparison.of_series and np.isnan(cohort.values).any():
         steps.append("missing cells were filled in")
     if comparison.n_sites > 1:

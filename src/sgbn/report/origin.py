@@ -101,4 +101,5 @@ def _plain(value: Any) -> str:
 
 
 def _is_list(value: Any) -> bool:
+    # To Python a text is a sequence as well.
     return isinstance(value, Sequence) and not isinstance(value, str | bytes)

@@ -139,6 +139,7 @@ def python_code(comparison: Comparison) -> str:
         f"    {field.name}={getattr(settings, field.name)!r},\n" for field in fields(settings)
     )
     learner = repr(next(iter(comparison.learners.values())))
+    # How the data were read is not known here; the fingerprint tells whether they are the same.
     reader = "read_series" if comparison.of_series else "read_table"
     return (
         "import sgbn\n\n"

@@ -97,6 +97,6 @@ def left_out_table(comparison: Comparison) -> pd.DataFrame:
         for group, ids in groups.items():
             for subject in ids:
                 steps_of.setdefault((str(subject), group), []).append(step)
-    # Without columns no file is written: see `_write_found`.
     rows = [(*who, " and ".join(steps)) for who, steps in steps_of.items()]
+    # Without columns no file is written: see `_write_found`.
     return pd.DataFrame(rows, columns=["subject", "group", "left_out_of"] if rows else None)

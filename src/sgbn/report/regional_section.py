@@ -51,6 +51,7 @@ def regional_table(comparison: Comparison) -> Table:
     mark = significant(comparison.settings.level, "q")
     paired = "" if comparison.cohort.pair is None else "_paired"
     fields = [
+        # With two groups it would be the same in all rows.
         *([Field("group", "group")] if len(comparison.groups) > 2 else []),
         Field("region", "region"),
         Field("hedges_g", "g", "number", HINTS[KEY][f"hedges_g{paired}"]),

@@ -79,6 +79,7 @@ def refinements_table(comparison: Comparison) -> Table | None:
 def subjects_table(comparison: Comparison) -> Table:
     """Subjects, as they come."""
     table = comparison.tables.subjects
+    # The column is there only where classifiers were tried.
     if "predicted" in table:
         right = table["predicted"] == table["group"]
         table = table.assign(right=np.where(right, "yes", "no"))
@@ -105,6 +106,7 @@ def networks_table(comparison: Comparison) -> Table:
         rows.append(
             {
                 "group": group,
+                # Those that the network was learned from.
                 "rows": comparison.cohort.sizes[group] - len(comparison.left_out[group]),
                 "edges": np.count_nonzero(learner.coef_),
                 "supported": int(comparison.supported[group].sum()),
@@ -131,6 +133,7 @@ def networks_table(comparison: Comparison) -> Table:
 
 def time_table(comparison: Comparison) -> Table:
     """Seconds of each step."""
+    # A step without a title of its own keeps its name.
     rows = [(STEPS.get(step, step), took) for step, took in comparison.seconds.items()]
     frame = pd.DataFrame(rows, columns=["step", "seconds"])
     fields = [Field("step", "step"), Field("seconds", "seconds", "number")]

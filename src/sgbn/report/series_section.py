@@ -59,12 +59,14 @@ def groups_table(comparison: Comparison) -> Table:
     """Median and range of each number, one column per group."""
     table = comparison.tables.series
     of = {group: table[table["group"] == group] for group in comparison.groups}
+    # What is known of nobody, such as motion, has no column.
     shown = [measure for measure in MEASURES if measure.source in table]
     rows = [
         {"what": title} | {group: spread(of[group][name], digits=digits) for group in of}
         for name, title, _, digits in shown
     ]
     known = [(measure.title, hint_of(KEY, measure.source)) for measure in shown]
+    # In lower case, as each follows its title in one sentence.
     hints = [f"{title}: {hint[0].lower()}{hint[1:]}" for title, hint in known if hint]
     fields = [Field("what", "of a subject", hint="; ".join(hints))]
     fields += [Field(group, group, hint="") for group in comparison.groups]

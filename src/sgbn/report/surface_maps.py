@@ -114,6 +114,7 @@ def _planned(comparison: Comparison, surface: _Surface, shown: _Map) -> SurfaceM
         title=shown.title,
         note=_note(shown.test, marked),
     )
+    # Those that are drawn in colour also need a value; the others are grey.
     on_surface = surface.numbers >= 0
     drawn = int((on_surface & np.isfinite(values)).sum())
     hidden = [labels[region] for region, on in zip(regions, on_surface, strict=True) if not on]

@@ -14,6 +14,7 @@ KEY = "table-one"
 def table_one_section(comparison: Comparison) -> Table:
     """One row per covariate or level, one column per group."""
     table = comparison.tables.table_one
+    # What is counted has one row per level, and a mean is one row without any.
     names = np.where(table["level"] == "", table["characteristic"], table["characteristic"] + ": ")
     shown = table.assign(
         what=names + table["level"],
@@ -21,6 +22,7 @@ def table_one_section(comparison: Comparison) -> Table:
     )
     fields = [
         Field("what", "characteristic"),
+        # "in_": a group may be called like one of the other columns.
         *(Field(f"in_{group}", group, hint=HINTS[KEY]["cell"]) for group in comparison.groups),
         Field("test", "test"),
         Field("p", "p"),

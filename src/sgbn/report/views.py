@@ -101,7 +101,7 @@ def _network(table: pd.DataFrame, regions: Mapping[str, int]) -> Columns:
     return _ends(table, regions) | {
         "weight": numbers(table["weight_std"]),
         **{
-            # None tells the script that there is nothing to filter by.
+            # None tells the script that there are no half samples.
             name: numbers(table[name]) if name in table else None
             for name in ("adjacent", "this_way")
         },
@@ -144,7 +144,7 @@ def _ends(table: pd.DataFrame, regions: Mapping[str, int]) -> Columns:
     return {
         "source": [regions[name] for name in table["source"]],
         "target": [regions[name] for name in table["target"]],
-        "kind": [0 if supported else 1 for supported in table["supported"]],
+        "kind": [0 if supported else 1 for supported in table["supported"]],  # places in KINDS
     }
 
 
