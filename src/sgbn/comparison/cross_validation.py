@@ -246,7 +246,7 @@ def _task(
         analysis = _methods(cohort, settings, learner)[method]()
     else:
         searcher = fast_learner(SGBN(method, outliers="keep"))
-        # Only the balanced accuracy of these is shown, which no temperature changes.
+        # Without the folds that a temperature takes: only balanced accuracies are shown.
         plain = SGBNClassifier(searcher, temperature=1.0)
         analysis = make_analysis(cohort, k=settings.select, classifier=plain)
     with warnings.catch_warnings():

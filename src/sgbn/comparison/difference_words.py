@@ -125,6 +125,7 @@ def _surest(comparison: Comparison, tests: Differences) -> Iterator[str]:
             f"{_names(both, comparison, 'q_both')}."
         )
     else:
+        # It has no words where no change could have been found.
         yield from filter(None, [detectable_words(tests, comparison.settings.level)])
 
 

@@ -56,7 +56,7 @@ def group_network(
     """
     reviewed = review(cohort, rows_are_subjects=rows_are_subjects)
     usable = _require(reviewed)
-    if str(group) not in usable.groups:
+    if str(group) not in usable.groups:  # labels of a cohort are text
         near = did_you_mean(group, usable.groups)
         raise InputError(f"no group is called {group!r}. {near}")
     flow, settings = flow_of(usable), Settings()

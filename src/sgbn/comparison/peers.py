@@ -94,7 +94,7 @@ def peers(seed: int, n_folds: int = FOLDS, *, whole: bool = False) -> dict[str, 
 
     Cs = np.logspace(-3, 2, 8)
     return {
-        # Tuned by the log-loss where there are probabilities; an SVM has none here.
+        # Logistic regressions are tuned by the loss that they minimise, others by what is tested.
         "L2 logistic": tuned(LogisticRegression(max_iter=2000), {"C": Cs}, LOG_LOSS),
         "L1 logistic": tuned(
             # liblinear takes two classes, and is by far the fastest

@@ -168,6 +168,7 @@ class Comparison:
 
     def kept(self, group: str) -> Cohort:
         """Subjects of a group that its network was learned from, with prepared regions."""
+        # The prepared cohort has the same rows in the same order.
         rows = np.flatnonzero(np.asarray(self.cohort.group) == group)
         # `outliers_` marks rows of the group alone: the learner saw no others
         far = getattr(self.learners[group], "outliers_", np.zeros(len(rows), bool))

@@ -83,7 +83,7 @@ def spread(numbers: Any, noun: str = "", digits: int = 0) -> str:
     `noun` is what the numbers count.
     """
     values = np.round(np.asarray(numbers, float), digits)  # so that equal texts count as the same
-    quantiles = np.nanquantile(values, (0, 0.5, 1))
+    quantiles = np.nanquantile(values, (0, 0.5, 1))  # some may be unknown
     low, middle, high = (f"{quantile:.{digits}f}" for quantile in quantiles)
     noun = f" {noun}" if noun else ""
     return f"{low}{noun}" if low == high else f"{low} to {high}{noun} (median {middle})"

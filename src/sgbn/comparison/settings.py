@@ -180,6 +180,7 @@ class Settings:
             "sensitivity": self.sensitivity and self.n_permutations,
             "refinements": self.refinements,
             "deviations": self.deviations,
+            # None is no 0: the number of repeats is then settled by the sizes of the groups.
             "accuracy": self.n_repeats != 0,
             "model": self.model and self.n_repeats != 0,
         }

@@ -44,6 +44,7 @@ def read_source(
     for name in reading:
         _check_keyword(name, keywords)
     if isinstance(source, pd.DataFrame | str | PathLike):
+        # It refuses itself what its reader lacks: `READING` has the keywords of both.
         return read_any(source, **reading)
     check_cohort(source)
     if reading:

@@ -93,6 +93,7 @@ def make_words(comparison: Comparison) -> Words:
     }
     # A step that was not asked for has no words, and its question is not shown.
     statements = [Statement(ask, text.split("\n")) for ask, text in answers.items() if text]
+    # The first line of the edges counts them; the others name them.
     verdict = [overall, edges[0]] if edges else [not_tested]
     return Words(statements, verdict, edges, support, trust_words(comparison), replication)
 

@@ -315,7 +315,7 @@ def _per_sd(comparison: Comparison, table: pd.DataFrame) -> Array:
     if comparison.of_series:
         return np.ones(len(table))
     tests, cohort = comparison.tests, comparison.cohort
-    # By name, because each step leaves out other rows.
+    # `left_out` has names of subjects, by group.
     gone = {subject for ids in (tests.left_out.values() if tests else ()) for subject in ids}
     kept = np.array([subject not in gone for subject in cohort.ids])
     regions = comparison.regions[kept]
