@@ -268,6 +268,7 @@ class SGBNClassifierCV(SGBNClassifier):
             ]
             for fold in folds
         ]
+        # Without folds all losses stay 0, so that all candidates weigh the same.
         for i, k in np.ndindex(temperatures.shape) if folds else ():
             likelihoods = [of_fold[i][k] for of_fold in unseen]
             temperatures[i, k], losses[i, k] = self._loss(folds, likelihoods, codes)

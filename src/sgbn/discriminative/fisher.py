@@ -149,6 +149,7 @@ class FisherVectors(TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
         """Names such as "MCI: insula_L -> hippocampus_L" and "MCI: bias -> insula_L"."""
         check_is_fitted(self)
+        # None for plain arrays: the networks' own names are then used.
         variables = _check_feature_names_in(self, input_features, generate_names=False)
         names: list[str] = []
         for label, score in self._scores.items():

@@ -96,6 +96,7 @@ class KLSGBNClassifier(MovedClassifier):
         self.max_iter = max_iter
 
     def _optimise(self, likelihoods: MovingLikelihoods) -> Optimum:
+        # In later rounds the start has lost its light edges, and may lie outside the ball.
         u0 = likelihoods.moves.project(likelihoods.moves.u0)
         bound = PairwiseFisherKernels(likelihoods, self.C, u0, self.radius)
         return minimise(bound, likelihoods.moves, u0, self.max_iter)

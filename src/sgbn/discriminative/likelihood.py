@@ -311,7 +311,7 @@ def folds_of_units(
     codes: Indices, units: Indices, n_folds: int, n_repeats: int, seed: int
 ) -> Iterator[tuple[Indices, Indices]]:
     """Give training and test rows, with all rows of a unit on one side."""
-    rng = check_random_state(seed)
+    rng = check_random_state(seed)  # one stream: the seed itself would split all repeats alike
     for _ in range(n_repeats):
         splitter = StratifiedGroupKFold(n_folds, shuffle=True, random_state=rng)
         for train, test in splitter.split(codes, codes, units):

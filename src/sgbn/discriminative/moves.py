@@ -178,6 +178,7 @@ def moves_of(
         # The error at u is error - 2 to_fit'u + u'u; Cauchy-Schwarz bounds it in the ball.
         limit = error + 2 * float(np.sqrt(squared_radius * (to_fit @ to_fit))) + squared_radius
     else:
+        # In later rounds of a new order the limit stays that of the very start.
         limit = (1 + slack) * error if limit is None else limit
         # u = 0 is the least squares optimum, whose error is error - to_fit'to_fit
         centre, u0 = start + to_weights(factors, starts, to_fit), -to_fit

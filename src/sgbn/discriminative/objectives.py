@@ -109,7 +109,7 @@ class MovingLikelihoods:
             np.append(np.concatenate(starts), len(D)),
             owner,
             np.array(rest),
-            np.asarray(sample.codes, np.int64),
+            np.asarray(sample.codes, np.int64),  # another type would compile the kernels anew
         )
         children = np.concatenate([class_moves.moving for class_moves in moves.classes])
         return cls(sample, moves, residuals, still, children, np.concatenate(sds))
