@@ -276,7 +276,7 @@ class GaussianNetwork:
         """
         rng = np.random.default_rng(random_state)
         noise = rng.standard_normal((n_samples, self.m)) * np.sqrt(self.noise_variance)
-        rows: Array = (noise + self.intercept) @ self._total_effects  # of all equations at once
+        rows: Array = (noise + self.intercept) @ self._total_effects  # no loop over the order
         return rows
 
     # Conversion -------------------------------------------------------------------------------

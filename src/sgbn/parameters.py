@@ -25,7 +25,7 @@ def is_number(value: object) -> TypeGuard[float]:
 
 def is_whole(value: object) -> TypeGuard[int]:
     """Return whether `value` is an integer of Python or numpy; True and 3.0 do not count."""
-    # In Python True is an Integral: n_folds=True would pass for 1.
+    # In Python True is an Integral: seed=True would pass for 1.
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 

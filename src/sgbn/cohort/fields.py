@@ -160,7 +160,7 @@ def merged_labels(first: Labels, second: Labels) -> Labels:
 def _as_text(labels: ArrayLike) -> Labels:
     """Return labels as text, "" where one is missing."""
     array = _cells(labels)
-    # Only these kinds of arrays can have a missing cell.
+    # Only objects and floats can hold None or NaN.
     if array.dtype.kind in "Of":
         cells = ["" if _is_missing(cell) else str(cell) for cell in array.ravel().tolist()]
         return np.array(cells, dtype=str).reshape(array.shape)
