@@ -24,9 +24,20 @@ MAX_QUICK_BLANKET = 20  # variables; each two more double the time
 
 
 class LearnedGraph(NamedTuple):
-    """What a baseline learns, in canonical order.
+    """What a baseline learns, in the canonical order of its moments.
 
-    ``blankets[i, j]`` says that j is in the blanket of i; the DAG is the PDAG directed throughout.
+    Attributes
+    ----------
+    blankets : ndarray of bool, shape (m, m)
+        ``blankets[i, j]`` says that j is in the Markov blanket of i. A learner that finds none
+        gives the candidates among which it searched the edges of i. They need not be mutual. The
+        diagonal is False.
+    pdag : ndarray of bool, shape (m, m)
+        The graph with the directions that are known: ``pdag[i, j]`` alone is i -> j, and i - j is
+        set both ways. A learner of a DAG gives its `cpdag`.
+    dag : ndarray of bool, shape (m, m)
+        The edges of `pdag`, all of them directed: ``dag[i, j]`` is i -> j. The weights are those
+        of this graph. A learner of a PDAG gets it from `closest_dag`.
     """
 
     blankets: Graph
@@ -35,11 +46,15 @@ class LearnedGraph(NamedTuple):
 
 
 class GraphEstimator(NetworkEstimator):
-    """Base of the learners of a graph whose weights are then those of least squares."""
+    """Base of the learners of a graph whose weights are then those of least squares.
+
+    A learner has `learn_graph`. If it has parameters, its `__init__` stores them, and its table
+    `_parameters` says what they may be. `L1MB` is a short example.
+    """
 
     @abstractmethod
     def learn_graph(self, moments: Moments) -> LearnedGraph:
-        """Learn the graph."""
+        """Learn the graph from ``moments.R``, the correlations of `m` variables in `n` samples."""
 
     def learn(self, moments: Moments, values: Array, names: list[str]) -> Self:  # noqa: ARG002
         """Learn the graph, and its weights by least squares."""
@@ -61,7 +76,13 @@ def _to_user(moments: Moments, graph: Graph) -> Graph:
 
 
 class ConstraintEstimator(GraphEstimator):
-    """Base of the learners by tests of conditional independence, Fisher's z if nothing else."""
+    """Base of the learners of Markov blankets by tests of conditional independence.
+
+    A learner has `_blankets`. It may replace `_test` (Fisher's z at the level `significance`) and
+    `_orient`, which by default finds neighbours and colliders within the blankets. A method that
+    only selects candidates by tests, and directs edges by a score, is a `GraphEstimator`. `IAMB`
+    is a short example.
+    """
 
     _parameters: ClassVar[Parameters] = {"significance": SHARE}
 
@@ -70,14 +91,18 @@ class ConstraintEstimator(GraphEstimator):
 
     @abstractmethod
     def _blankets(self, test: IndependenceTest, moments: Moments) -> Graph:
-        """Learn the blanket of every variable."""
+        """Learn the blankets: ``[i, j]`` says that j is in the blanket of i.
+
+        A blanket has parents, children and the children's other parents. Blankets need not be
+        mutual: only pairs that are in each other's blanket are used.
+        """
 
     def _test(self, moments: Moments) -> IndependenceTest:
         borders = fisher_z_borders(moments.n, moments.m, self.significance)
         return IndependenceTest(moments.R, borders)
 
     def _orient(self, test: IndependenceTest, mutual: Graph) -> Graph:
-        """PDAG from blankets that are mutual."""
+        """Return the PDAG from blankets that are mutual: i - j is set both ways."""
         joined = neighbours(test, mutual)
         return direct(joined, colliders(test, mutual, joined))
 
