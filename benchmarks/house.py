@@ -9,6 +9,7 @@ with kernels has a function that numba compiles. A vague name is a local or para
 
 import ast
 import io
+import re
 import subprocess
 import tempfile
 import tokenize
@@ -34,6 +35,7 @@ NO_CODE = {
     tokenize.ENCODING,
     tokenize.ENDMARKER,
 }
+PRAGMA = re.compile(r"#\s*(?:noqa|type:|pragma|fmt:)")
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -53,7 +55,8 @@ def read(path):
     text = path.read_text()
     code, comments = set(), 0
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        comments += token.type == tokenize.COMMENT
+        # marks for mypy and ruff say nothing to a reader
+        comments += token.type == tokenize.COMMENT and not PRAGMA.match(token.string)
         if token.type not in NO_CODE:
             code |= set(range(token.start[0], token.end[0] + 1))
     nodes = list(ast.walk(ast.parse(text)))

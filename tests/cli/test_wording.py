@@ -27,3 +27,11 @@ def test_arguments_of_python_become_options(message, said):
 def test_a_setting_at_the_beginning_is_an_option():
     assert with_options("level is 2: give less") == "--level is 2: give less"
     assert with_options("at this level n_folds is 1") == "at this level --folds is 1"
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["'/data/n_sites/regions.csv' has no rows.", "/scratch/n_permutations.2/work is full."],
+)
+def test_parts_of_paths_stay_as_they_are(message):
+    assert in_options(message) == message

@@ -43,7 +43,7 @@ def test_what_differs_is_said_with_its_direction(different):
         or "b – a" in (said["Which edges differ, and how sure is that?"])
     )
     assert said["Can the groups be told apart?"].startswith("Yes")
-    assert "3 cross-validations (1 repeat x 3 folds)" in said["Can the groups be told apart?"]
+    assert "3 test folds (1 repeat x 3 folds)" in said["Can the groups be told apart?"]
     assert "The reference is well" in said["What was compared?"]
 
 

@@ -46,7 +46,7 @@ some = settings(
     max_examples=150 if LONG_RUN else 3,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-few = settings(some, max_examples=20 if LONG_RUN else 1)
+few = settings(some, max_examples=20 if LONG_RUN else 3)
 
 # What happens to a column of plain numbers: each takes the table before it, and a column.
 FAULTS = {

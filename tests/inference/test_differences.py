@@ -64,7 +64,7 @@ def test_without_a_difference_little_is_found(two_groups, setting):
 @pytest.mark.parametrize("setting", ["two-sided", "three", "pairs", "sites", "greater"])
 def test_without_a_difference_not_most_is_found(two_groups, setting):
     finds = share_of_finds(two_groups, setting, 4)
-    assert max(finds.values()) <= 0.5, finds  # 98.6 % of binomial draws; the seeds are fixed
+    assert max(finds.values()) <= 0.25, finds  # 98.6 % of binomial draws; the seeds are fixed
 
 
 def test_an_edge_that_hardly_any_permutation_has_is_found_by_q():

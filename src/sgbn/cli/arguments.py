@@ -92,7 +92,9 @@ def make_folder(path: Path) -> Path:
 @contextmanager
 def folder_of_results(path: Path) -> Iterator[Path]:
     """Context with the folder of ``--out``; what it made and left empty by an error is removed."""
-    made = [folder for folder in (path, *path.parents) if not folder.exists()]  # the deepest first
+    folders = (path, *path.parents)  # the deepest first
+    # os.path, not Path: it answers False for names that the system refuses, as `make_folder` says.
+    made = [folder for folder in folders if not os.path.exists(folder)]
     try:
         yield make_folder(path)
     # Ctrl-C, too, leaves no empty folders.

@@ -76,7 +76,7 @@ def _option(name: str, help: str, kind: str = "", keyword: str = "", **of_argpar
     text = help.replace("{atlas_names}", ATLAS_NAMES)
     if "choices" in of_argparse:
         of_argparse["choices"] = tuple(of_argparse["choices"])
-    return Option(name, text, {**KINDS.get(kind, {}), **of_argparse}, keyword)
+    return Option(name, text, {**(KINDS[kind] if kind else {}), **of_argparse}, keyword)
 
 
 def _read() -> dict[str, tuple[Option, ...]]:

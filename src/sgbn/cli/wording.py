@@ -33,7 +33,8 @@ def in_options(message: str) -> str:
     for keyword, option in KEYWORDS.items():
         # In quotes it is a name of the user's, such as that of a column; with "=" it is code, such
         # as SGBNEnsemble(n_pairs=0).
-        message = re.sub(rf"(?<!['\"\w-]){keyword}(?!['\"\w=])", option, message)
+        # Beside a slash or a dot it is part of a path.
+        message = re.sub(rf"(?<!['\"\w/\\.-]){keyword}(?!['\"\w=/\\]|\.\w)", option, message)
     return message
 
 

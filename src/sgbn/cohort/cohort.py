@@ -294,11 +294,13 @@ class Cohort:
                 near = did_you_mean(unknown[0], self.ids)
                 raise InputError(f"no subject is called {unknown[0]!r}. {near}")
             return np.array([place[str(name)] for name in chosen], dtype=np.intp)
-        if chosen.dtype.kind == "b" and chosen.shape != everyone.shape:
-            raise InputError(
-                f"{counted(len(chosen), 'row is', 'rows are')} marked, but there are "
-                f"{counted(len(self), 'subject')}. Give one mark per subject."
-            )
+        if chosen.dtype.kind == "b":
+            if chosen.shape != everyone.shape:
+                raise InputError(
+                    f"{counted(len(chosen), 'row is', 'rows are')} marked, but there are "
+                    f"{counted(len(self), 'subject')}. Give one mark per subject."
+                )
+            return everyone[chosen]
         # Negative numbers too: numpy would count them from the end without a word.
         beyond = chosen[(chosen < 0) | (chosen >= len(self))]
         if beyond.size:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from importlib.util import find_spec
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -190,10 +190,11 @@ def _methods(cohort: SeriesCohort, settings: Settings) -> list[str]:
     connectivity = list(CONNECTIVITY) if settings.peers else [FIRST_PEER]
     if settings.peers:
         methods.append(LIKELIHOOD)
-    if find_spec("nilearn") is not None:
+    try:
         # The extra "brain" is optional, and our own features do without it.
+        import_module("nilearn.connectome")
         methods += connectivity
-    else:
+    except ImportError:
         warn(
             "nilearn is not installed, so that its connectivity is not tried beside networks. "
             "Install it with: pip install 'sgbn[brain]'."

@@ -200,10 +200,10 @@ def _accuracy(comparison: Comparison) -> str:
 
 
 def _tested_parts(accuracy: Accuracy) -> str:
-    """Say how many cross-validated parts stand behind an accuracy."""
+    """Say how many tests on left-out subjects stand behind an accuracy."""
     n_repeats, n_folds = len(accuracy.folds), int(accuracy.folds.max()) + 1
     how = f"{counted(n_repeats, 'repeat')} x {counted(n_folds, 'fold')}"
-    return f"{n_repeats * n_folds} cross-validations ({how})"
+    return f"{n_repeats * n_folds} test folds ({how})"
 
 
 def _verdict(ours: Mapping[str, float], chance: float, level: float) -> str:

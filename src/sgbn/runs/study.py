@@ -252,15 +252,15 @@ def _check_settings(folder: Path, settings: Mapping[str, Any], paths: Mapping[st
         write_json(path, study | {TASKS: len(paths)})
 
 
-def _refuse_another_release(folder: Path, begun_with: Mapping[str, str]) -> None:
+def _refuse_another_release(folder: Path, begun_with: Mapping[str, Any]) -> None:
     """Raise StudyError if another release began the folder; corrections of one release go on."""
-    theirs, ours = begun_with.get("sgbn", "unknown"), versions()["sgbn"]
+    theirs, ours = str(begun_with.get("sgbn", "unknown")), versions()["sgbn"]
     # X.Y of X.Y.Z: a release may compute other numbers, and a mix of two could not be reported.
     if theirs.split(".")[:2] != ours.split(".")[:2]:
         raise StudyError(
             f"{folder} was begun by sgbn {theirs}, and this is sgbn {ours}. Results of two "
             "releases are never mixed: give another folder to start anew, or install sgbn "
-            f"{theirs} to go on. What is finished there can still be read."
+            f"{theirs} to go on."
         )
 
 

@@ -101,7 +101,10 @@ def fill_tables(
     """
     R, n = samples
     counts = (candidates >= 0).sum(axis=1)
-    needed = np.where(required, 1 << np.maximum(places_of(candidates), 0), 0).sum(axis=1)
+    places = places_of(candidates)
+    if (required & (places < 0)).any():  # bit 0 would stand for another variable
+        raise ValueError("A required parent is no candidate.")
+    needed = np.where(required, 1 << np.maximum(places, 0), 0).sum(axis=1)
     limits = price, max_parents, candidates, counts, needed, first
     if len(n) == 1:
         widest = candidates.shape[1] + 1

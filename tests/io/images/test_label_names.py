@@ -118,10 +118,3 @@ def test_the_file_beside_the_image_is_found(tmp_path):
     assert find_label_file(image).name == "atlas_dseg.nii.gz.txt"
     (tmp_path / "atlas_dseg.tsv").touch()
     assert find_label_file(image).name == "atlas_dseg.tsv"
-
-
-def test_xml_with_entities_is_refused_before_they_grow(tmp_path):
-    path = tmp_path / "atlas.xml"
-    path.write_text('<!DOCTYPE a [<!ENTITY b "c">]><atlas><label index="1">&b;</label></atlas>')
-    with pytest.raises(InputError, match=r"atlas\.xml define entities"):
-        read_label_names(path)

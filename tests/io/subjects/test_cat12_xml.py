@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sgbn import InputError
-from sgbn.io.subjects.cat12_xml import MAX_BYTES, MAX_DEPTH, read_regions, read_report
+from sgbn.io.subjects.cat12_xml import MAX_BYTES, read_regions, read_report
+from sgbn.io.xml import MAX_DEPTH
 
 from .written import (
     SURFACE_NAMES,

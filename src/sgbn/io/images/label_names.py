@@ -13,10 +13,10 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from pathlib import Path
-from xml.etree import ElementTree
 
 from sgbn.exceptions import InputError
 from sgbn.io.images.files import stem
+from sgbn.io.xml import xml_tree
 
 # In order of preference, in lower case. "label" may be the number or the name.
 INDEX_COLUMNS = ("index", "roiid", "id", "value", "key", "label", "number", "intensity")
@@ -66,14 +66,9 @@ def _decoded(content: bytes) -> str:
 
 
 def _from_xml(content: bytes, path: Path) -> list[tuple[int, str]]:
-    # Entities can grow to gigabytes when they are expanded. No atlas of FSL has any.
-    if b"<!ENTITY" in content:
-        raise InputError(
-            f"the labels {path} define entities, which FSL's XML never does. Give a table with the "
-            "columns index and name."
-        )
+    remedy = "Give a table with the columns index and name."
+    root = xml_tree(content, f"the labels {path}", remedy)
     try:
-        root = ElementTree.fromstring(content)
         kind = (root.findtext("header/type") or "").strip().lower()
         # FSL numbers the maps of a probabilistic atlas from 0; its label image has 1 for map 0.
         shift = 1 if kind.startswith("prob") else 0
@@ -81,10 +76,9 @@ def _from_xml(content: bytes, path: Path) -> list[tuple[int, str]]:
             (int(label.attrib["index"]) + shift, "".join(label.itertext()).strip())
             for label in root.iter("label")
         ]
-    except (ElementTree.ParseError, LookupError, ValueError) as error:
+    except (LookupError, ValueError) as error:
         raise InputError(
-            f"the labels {path} cannot be read as FSL's XML ({error}). Give a table with the "
-            "columns index and name."
+            f"the labels {path} cannot be read as FSL's XML ({error}). {remedy}"
         ) from error
 
 

@@ -13,15 +13,13 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
-from xml.parsers import expat
 
 from sgbn.exceptions import InputError
 from sgbn.io.subjects.stats_files import read_small
+from sgbn.io.xml import xml_tree
 
 MAX_BYTES = 2**26  # a file of all atlases has about 1 MB
-MAX_DEPTH = 20  # levels of elements in elements; CAT12 needs four
 AGAIN = "Estimate the regions of this subject again in CAT12."
 
 # Columns of the sheet of quality -> where a report has them.
@@ -58,7 +56,7 @@ class Report:
 
 def read_regions(path: Path) -> dict[str, AtlasRegions]:
     """Return atlas -> its regions."""
-    root = _tree(read_small(path, MAX_BYTES), path.name)
+    root = xml_tree(read_small(path, MAX_BYTES), path.name, AGAIN)
     if root.find("ROI") is not None or root.find("*/tr") is not None:
         raise InputError(f"{path.name} is of a CAT12 before 2017, in another layout. {AGAIN}")
     atlases = {
@@ -74,7 +72,7 @@ def read_regions(path: Path) -> dict[str, AtlasRegions]:
 
 def read_report(path: Path) -> Report:
     """Return TIV, quality and version, as a report has them."""
-    root = _tree(read_small(path, MAX_BYTES), path.name)
+    root = xml_tree(read_small(path, MAX_BYTES), path.name, AGAIN)
     numbers = {}
     for name, place in QUALITY.items():
         values = _numbers(root.findtext(place, ""), f"{path.name}, {place}")
@@ -147,45 +145,3 @@ def _unique(names: list[str], ids: list[str], where: str) -> tuple[str, ...]:
         if len(set(names)) < len(names):
             raise InputError(f"{where}: regions have one name and one id. {AGAIN}")
     return tuple(names)
-
-
-def _tree(content: bytes, name: str) -> ElementTree.Element:
-    """Return the elements of an XML file that has no document type.
-
-    `ElementTree` alone would expand entities, up to gigabytes, and nest as deep as the file does.
-    """
-    builder = ElementTree.TreeBuilder()
-    depth = 0
-
-    def start(tag: str, attributes: dict[str, str]) -> None:
-        nonlocal depth
-        depth += 1
-        if depth > MAX_DEPTH:
-            raise InputError(f"{name} has elements in elements without end. {AGAIN}")
-        builder.start(tag, attributes)
-
-    def end(tag: str) -> None:
-        nonlocal depth
-        depth -= 1
-        builder.end(tag)
-
-    def refuse(*_: Any) -> None:
-        raise InputError(
-            f"{name} defines entities or a document type, as CAT12 never does. {AGAIN}"
-        )
-
-    parser = expat.ParserCreate()
-    parser.buffer_text = True  # one call per text, not one per line
-    # Entities can only be defined in a document type.
-    parser.StartDoctypeDeclHandler = refuse
-    parser.EntityDeclHandler = refuse
-    parser.StartElementHandler = start
-    parser.EndElementHandler = end
-    parser.CharacterDataHandler = builder.data
-    try:
-        parser.Parse(content, True)
-        return builder.close()
-    except InputError:
-        raise
-    except (expat.ExpatError, ValueError, LookupError) as error:  # the last: an unknown encoding
-        raise InputError(f"{name} is cut off or no XML ({error}). {AGAIN}") from error

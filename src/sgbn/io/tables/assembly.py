@@ -168,7 +168,8 @@ def _questions(
     sites = {}
     if options.site is None:
         # A site that was excluded by name was seen by the user, and needs no question.
-        free = [name for name in table.columns if name not in {*used, *excluded}]
+        named = {*used, *excluded}
+        free = [name for name in table.columns if name not in named]
         sites = unnamed_sites(table, free, group)
     questions = {"repeated": repeated, "unnamed_sites": sites}
     return {name: columns for name, columns in questions.items() if columns}

@@ -131,7 +131,8 @@ def _check_all(
     table: RawTable, chosen: Sequence[str], match: AtlasMatch, options: Options, has_ids: bool
 ) -> None:
     """Raise InputError if some of all columns of numbers look like something else than regions."""
-    unknown = [name for name in match.unmatched if name in set(chosen)]
+    regions = set(chosen)  # outside the loop: tables may have thousands of columns
+    unknown = [name for name in match.unmatched if name in regions]
     ids = [] if has_ids else like_ids(table, unknown, options.missing)
     if ids:
         raise InputError(

@@ -115,7 +115,10 @@ def read_bytes(path: Path, name: str) -> bytes:
 
 def _near(path: Path) -> str:
     """Return a sentence about files with similar names in the folder."""
-    entries = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
+    try:
+        entries = [entry.name for entry in path.parent.iterdir()]
+    except OSError:  # the folder is absent, a file, or may not be listed
+        entries = []
     # A typing error is the usual cause.
     near = get_close_matches(path.name, entries)
     return f"Did you mean {listed(near)}?" if near else "Check the path."
