@@ -16,7 +16,7 @@ from functools import partial
 
 import numpy as np
 from graphical_lasso import graphical_lasso
-from output import cpu_times, options, stored_runs, table, values_of, write
+from output import cpu_times, options, stored_runs, table, values_of, write, write_parts
 from sklearn.base import BaseEstimator
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.discriminant_analysis import (
@@ -257,17 +257,18 @@ def main():
         write(given.out, "classifiers_time", {"seed": SEED, "runs": runs}, time_slots(runs))
         return
     names = [OURS] if given.ours else list(methods())
-    kept = stored_runs(given.out, "classifiers") if given.ours else []
-    kept = [run for run in kept if run["method"] != OURS]
+    stored = stored_runs(given.out, "classifiers") if given.ours else []
+    kept = [run for run in stored if run["method"] != OURS]
     data = {f"edges, n={n}": simulated(n) for n in SIZES}
     if data_folder() is not None:
         data = {name: real(name) for name in TABLES} | data
-    runs = []
     with workers(given) as n_jobs:
-        for name, problems in data.items():
-            runs += measure(name, problems, n_jobs, names)
-            runs += [run for run in kept if run["data"] == name]
-    write(given.out, "classifiers", {"seed": SEED, "runs": runs}, slots(runs))
+        # The peers' runs go with ours of the same data: the report needs both for each column.
+        parts = (
+            measure(name, problems, n_jobs, names) + [run for run in kept if run["data"] == name]
+            for name, problems in data.items()
+        )
+        write_parts(given.out, "classifiers", SEED, parts, slots)
 
 
 if __name__ == "__main__":

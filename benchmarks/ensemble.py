@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from output import options, select, table, timed, values_of, write
+from output import options, select, table, timed, values_of, write_parts
 from sklearn.metrics import average_precision_score
 
 sys.path.insert(0, str(Path(__file__).parent / "peers"))
@@ -95,6 +95,15 @@ def run(method, network, n, sim):
     return {"method": method, "network": network, "n": n, "sim": sim, **facts}
 
 
+def runs_of_size(n, sims, methods):
+    """Yield the runs with samples of n rows, of all networks."""
+    for network in NETWORKS:
+        for sim in range(sims):
+            for method in methods:
+                if sim == 0 or method not in SLOW:
+                    yield run(method, network, n, sim)
+
+
 def binned(share, is_true):
     """Count the entries of each bin, and those of them that are true."""
     place = np.clip(np.digitize(share, BINS) - 1, 0, len(BINS) - 2)
@@ -174,16 +183,8 @@ def main():
     parser.add_argument("--sims", type=int, default=5)
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     given = parser.parse_args()
-    runs = [
-        run(method, network, n, sim)
-        for n in SIZES
-        for network in NETWORKS
-        for sim in range(given.sims)
-        for method in given.methods
-        if sim == 0 or method not in SLOW
-    ]
-    runs += costs()
-    write(given.out, "ensemble", {"seed": SEED, "runs": runs}, slots(runs))
+    parts = [*(runs_of_size(n, given.sims, given.methods) for n in SIZES), costs()]
+    write_parts(given.out, "ensemble", SEED, parts, slots)
 
 
 if __name__ == "__main__":

@@ -73,10 +73,19 @@ def means_of(runs):
     return {name: float(np.mean([run[name] for run in runs])) for name in runs[0]}
 
 
-def stored_runs(folder, name):
-    """Give the runs that a folder holds of an earlier start; none where it has no such file."""
+def stored_runs(folder, name, seed=None):
+    """Give the runs that a folder holds of an earlier start; none where it has no such file.
+
+    Where a seed is given, runs of another seed end the benchmark.
+    """
     path = folder / f"{name}.json"
-    return json.loads(path.read_text())["runs"] if path.exists() else []
+    if not path.exists():
+        return []
+    results = json.loads(path.read_text())
+    # The report names one seed, so that runs of two in one file could not be told apart.
+    if seed is not None and results["seed"] != seed:
+        raise SystemExit(f"{path.name} was made with another seed: give another --out.")
+    return results["runs"]
 
 
 def command():
@@ -117,3 +126,15 @@ def write(folder, name, results, slots):
     text = f"{filled(name, slots)}\n\nSeed {results['seed']}. {provenance(made)}\n"
     (folder / f"{name}.md").write_text(text)
     print(text, end="")
+
+
+def write_parts(folder, name, seed, parts, slots_of, kept=()):
+    """Write the results after each part: runs that were kept, and those of the parts so far.
+
+    `parts` are measured as they are asked for, and `slots_of` gives the slots of a list of runs.
+    """
+    runs = list(kept)
+    # Some of these benchmarks take hours: when one is interrupted, only the current part is lost.
+    for part in parts:
+        runs += part
+        write(folder, name, {"seed": seed, "runs": runs}, slots_of(runs))

@@ -12,7 +12,7 @@ import warnings
 import numpy as np
 from graphical_lasso import ConvergedGraphicalLassoCV
 from order_lassos import VARIANTS, searched_order
-from output import options, real_data, stored_runs, table, write
+from output import options, real_data, stored_runs, table, write_parts
 from scipy.stats import multivariate_normal
 from sklearn.covariance import OAS, GraphicalLassoCV, LedoitWolf
 from sklearn.exceptions import ConvergenceWarning
@@ -144,11 +144,12 @@ def main():
     parser = options(__doc__, 0)
     parser.add_argument("--tables", nargs="*", metavar="TABLE", default=list(tables))
     given = parser.parse_args()
-    runs = stored_runs(given.out, "representation")
-    runs = [run for run in runs if run["table"] not in given.tables]
-    for name in given.tables:
-        runs += measure(name, tables[name], given.seed)
-    write(given.out, "representation", {"seed": given.seed, "runs": runs}, slots(runs))
+    kept = stored_runs(given.out, "representation", given.seed)
+    kept = [run for run in kept if run["table"] not in given.tables]
+    # Generators, so that a table is measured after the one before it was written. An empty
+    # --tables writes the stored runs anew, with the words of today.
+    parts = [measure(name, tables[name], given.seed) for name in given.tables] or [[]]
+    write_parts(given.out, "representation", given.seed, parts, slots, kept)
 
 
 if __name__ == "__main__":
