@@ -23,12 +23,15 @@ def call(function: Callable[[Task], Result], task: Task) -> Result:
 
 def call_in_worker(function: Callable[[Task], Result], task: Task) -> Result:
     """Call in a worker, where tasks within the task run one after another."""
+    # A task that calls `parallel` itself would otherwise start processes of its own, and there
+    # would be more than processors.
     with joblib.parallel_config(backend="sequential"):
         return call(function, task)
 
 
 def packed(content: Any) -> bytes:
     """Content as bytes; functions that workers cannot import are sent with it."""
+    # Not pickle.dumps, which sends a function by its name only: a lambda or one of __main__ fails.
     return bytes(dumps(content))
 
 

@@ -153,6 +153,7 @@ def run_on(
                 suspects.extend(numbers)
                 continue
             on_trial = False
+            # Fewer results than numbers where a task failed: the rest of its batch did not run.
             yield from zip(numbers, results, strict=False)
             waiting.extendleft(reversed(numbers[len(results) :]))  # after one that failed
     except Exception as error:
@@ -175,6 +176,7 @@ class _Batches:
     def __init__(self, client: Any, function: Callable[[Any], Any], tasks: Sequence[Any]) -> None:
         self._distributed = load_distributed()
         self._client, self._tasks = client, tasks
+        # Dask takes tasks of one key as the same task, so that keys of two runs must differ.
         self._name = f"sgbn-{uuid.uuid4().hex}"
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Sending large graph")  # once, not a task
@@ -284,7 +286,7 @@ class _Batches:
 
     def _batches_ahead(self) -> int:
         """Batches that may be submitted; workers come and go, but not every moment."""
-        if time.monotonic() - self._asked > 1:
+        if time.monotonic() - self._asked > 1:  # seconds: an answer is a round trip
             ahead = max(MIN_BATCHES, BATCHES_PER_THREAD * (self._threads() or 0))
             self._ahead, self._asked = ahead, time.monotonic()
         return self._ahead
@@ -353,6 +355,7 @@ def _connected(distributed: Any, address: Any) -> Any:
     try:
         if not re.search(r":\d+$|^inproc://", str(address)):
             raise ValueError("it names no port")
+        # As the default client it would take the user's other Dask computations too.
         return distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         raise InputError(

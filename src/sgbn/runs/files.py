@@ -26,7 +26,7 @@ Arrays = dict[str, NDArray[Any]]
 UNFINISHED = ".unfinished"
 LOCK = "study.lock"  # locked while a process writes to a folder, and empty
 PROVENANCE = "provenance"  # entry of a result that says what it was made with, as JSON
-FULL = (errno.ENOSPC, errno.EDQUOT)
+FULL = (errno.ENOSPC, errno.EDQUOT)  # no room on the disk, and the user's quota used up
 
 
 def read_result(path: Path) -> Arrays:
@@ -49,14 +49,16 @@ def write_result(path: Path, result: Mapping[str, NDArray[Any]]) -> None:
 
 def write_atomically(path: Path, write: Callable[[Any], object]) -> None:
     """Call `write` on a binary file that gets its name only when it is complete."""
+    # Where a folder cannot be locked two processes may write one result: each has its own file.
     temporary = path.with_name(f"{path.name}.{os.getpid()}{UNFINISHED}")
     try:
         with full_disk_named(path), temporary.open("wb") as stream:
             write(stream)
             stream.flush()
+            # Without it a machine that crashes may leave the name without the content.
             os.fsync(stream.fileno())
         temporary.replace(path)
-    except BaseException:
+    except BaseException:  # Ctrl-C too
         temporary.unlink(missing_ok=True)
         raise
 

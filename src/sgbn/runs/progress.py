@@ -16,6 +16,7 @@ from sgbn.runs.time_left import TimeLeft
 SECONDS_PER_LINE = 30.0  # at least, between two lines of a log
 SECONDS_PER_ESTIMATE = 0.5  # at least, between two estimates that a bar shows
 IN_NOTEBOOK = tqdm is not tqdm_asyncio  # what tqdm.auto takes outside of notebooks
+# Without tqdm's own rate and time left, which take all tasks as equally long.
 BAR = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}{postfix}]"
 
 
@@ -65,6 +66,8 @@ def _with_bar(
     estimated_at = float("-inf")
     with tqdm(total=planned, initial=done, desc=title or None, bar_format=BAR) as bar:
         for item in finished:
+            # On a cluster whoever takes the item writes its result first, so that the bar counts
+            # what is kept.
             yield item
             if time.monotonic() - estimated_at >= SECONDS_PER_ESTIMATE:
                 estimated_at = time.monotonic()

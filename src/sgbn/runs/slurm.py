@@ -116,6 +116,8 @@ class _Jobs:
     ) -> None:
         self._client, self._cluster, self._options = client, cluster, options
         self._logs, self._progress = logs, progress
+        # One name for all jobs of this run: squeue and scancel are asked by it, so that other jobs
+        # of the user are left alone.
         self._name = f"sgbn-{uuid.uuid4().hex[:8]}"
         self._count = self._fruitless = self._failed_starts = 0
         self._looked, self._said, self._last_ended = -float("inf"), "", ""
@@ -153,6 +155,7 @@ class _Jobs:
         if queue is None:
             return
         self._say(self._waiting(queue))
+        # A list, as `_end` takes names out of the mapping.
         for name in [name for name, job in self.live.items() if job not in queue]:
             self._end(name)
         self._fill()
@@ -174,7 +177,10 @@ class _Jobs:
         """Submit one job; raise StudyError with what sbatch says against it."""
         self._count += 1
         name = f"{self._name}-{self._count}"
+        # sbatch reads % in the name of a file as the start of a pattern such as %j, the number.
         log = str(self._logs).replace("%", "%%") + "/%j.log"
+        # A job that ends is replaced here. One that SLURM queued again would run beside its
+        # successor.
         words = ["sbatch", "--parsable", "--no-requeue", f"--job-name={self._name}"]
         words += [f"--output={log}", f"--error={log}"]
         script = self._cluster.job_cls(
@@ -211,6 +217,7 @@ class _Jobs:
                 warn(f"{error}. The run goes on, and asks again.", ClusterWarning)
             return None
         lines = [line for line in answer.splitlines() if line.count("|") >= 2]
+        # The reason is free text, and may have | in it.
         rows = [line.strip().split("|", 2) for line in lines]
         return {job: (state, reason) for job, state, reason in rows if state not in ENDED}
 
@@ -296,6 +303,7 @@ def _scheduler(options: SlurmOptions) -> Iterator[Any]:
     try:
         cluster = jobqueue.SLURMCluster(
             n_workers=0,
+            # Port 0 is any free one: several runs may share a login node.
             scheduler_options=_site("scheduler-options", {}) | {"dashboard_address": ":0"} | always,
             **_job_keywords(options),
         )
@@ -321,7 +329,7 @@ def _job_keywords(options: SlurmOptions) -> dict[str, Any]:
         "processes": options.processes,
         "interface": options.interface or None,
         "local_directory": options.scratch or None,
-        "python": shlex.quote(sys.executable),
+        "python": shlex.quote(sys.executable),  # it stands in a line of shell
         "worker_extra_args": [*_site("worker-extra-args", []), "--no-dashboard"],
         "job_extra_directives": [
             *_site("job-extra-directives", []),
@@ -331,7 +339,7 @@ def _job_keywords(options: SlurmOptions) -> dict[str, Any]:
         "job_script_prologue": [
             *_site("job-script-prologue", []),
             *(f"export {name}=1" for name in THREADS),
-            *options.setup,
+            *options.setup,  # last, so that a user's lines can change all of the above
         ],
     }
 
@@ -351,6 +359,7 @@ def _load_jobqueue() -> Any:
             "pip install 'sgbn[slurm]'."
         ) from error
     finally:
+        # Signals can be set in the main thread only.
         if handler is not None and threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, handler)
 

@@ -13,6 +13,7 @@ RUNNER = "runner"  # no jobs of its own: this is one process of an allocation, u
 OF_RUNNER = ("interface", "scratch")  # what else can be said there
 SEVERAL = ("extra", "setup")  # may be given more than once
 COUNTS = {"jobs": 1, "processes": 1, "retries": 0}  # whole numbers, and the smallest of each
+# With a unit: a plain number is bytes to Dask, and megabytes to sbatch.
 BYTES = re.compile(r"\d+(\.\d+)?\s*[KMGT](i?B)?", re.IGNORECASE)
 # The folder is not quoted, so that the node fills in variables such as $TMPDIR.
 UNSAFE_IN_PATH = re.compile(r"[\s;&|<>()`'\"\\]")
@@ -103,6 +104,7 @@ def _from_text(text: str) -> dict[str, Any]:
         read[RUNNER], text = True, rest
     for part in filter(str.strip, NEXT_KEY.split(text)):
         key, equals, value = (piece.strip() for piece in part.partition("="))
+        # A word without "=" is not split off by NEXT_KEY: it is the end of the value before it.
         last = value.rpartition(",")[2].strip()
         if RUNNER in (key, last):
             raise InputError(f"{text!r}: {RUNNER} stands first and has no value. Write it so.")

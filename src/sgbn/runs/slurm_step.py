@@ -52,7 +52,7 @@ def slurm_step(options: SlurmOptions) -> Iterator[Any]:
     rank = _rank()
     load_distributed()
     if rank:
-        _become_worker(rank, options)
+        _become_worker(rank, options)  # never returns
     with _started(options) as cluster:
         path = _address_file()
         write_json(path, {"address": cluster.scheduler.address})
@@ -170,11 +170,13 @@ def _become_worker(rank: int, options: SlurmOptions) -> None:
     if not address:
         raise SystemExit(0)
     words = [sys.executable, "-m", "distributed.cli.dask_worker", address]
+    # A nanny starts a worker again that was killed; nothing else would, for srun does not.
     words += ["--name", str(rank), "--nthreads", "1", "--nanny", "--no-dashboard"]
     words += ["--memory-limit", "0", "--death-timeout", "60"]  # SLURM has limits of its own
     if options.interface:
         words += ["--interface", options.interface]
     if options.scratch:
+        # Not left to a shell, for there is none: this process runs on the node and has its $TMPDIR.
         words += ["--local-directory", os.path.expandvars(options.scratch)]
     os.execve(sys.executable, words, os.environ | QUIET | THREADS)
 

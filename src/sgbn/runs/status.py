@@ -65,7 +65,7 @@ def find_studies(folder: str | Path) -> list[Path]:
         raise InputError(f"{folder} is not a folder. Name the one that a command wrote to (--out).")
     studies = []
     for path, folders, files in os.walk(folder):
-        folders.sort()
+        folders.sort()  # os.walk has the order of the disk
         if STUDY in files:
             studies.append(Path(path))
             folders[:] = [name for name in folders if name != TASKS]  # thousands of results
@@ -80,4 +80,5 @@ def _results(folder: Path) -> list[os.DirEntry[str]]:
     if not folder.is_dir():
         return []
     with os.scandir(folder) as entries:
+        # Names of files that are being written end with UNFINISHED instead.
         return [entry for entry in entries if entry.name.endswith(".npz")]

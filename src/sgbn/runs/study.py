@@ -141,13 +141,15 @@ class Study:
             missing = [name for name in tasks if name not in paths or not paths[name].exists()]
             files = {} if elsewhere else paths
             items = [_Task(_whole_paths(tasks[name]), files.get(name)) for name in missing]
+            # Closed also after an error below, or workers would go on with tasks that nobody
+            # collects.
             with closing(run_tasks(run, items, missing, self.n_jobs)) as finished:
                 told = self._told(finished, len(tasks), [(kinds or {}).get(m, "") for m in missing])
                 for number, (result, failure, _) in told:
                     name = missing[number]
                     if elsewhere and name in paths and not failure:
                         write_result(paths[name], result)
-                        result = {}
+                        result = {}  # read from its file below, so that memory does not hold all
                     made[name] = result, failure
         failures = {name: made[name][1] for name in missing if made[name][1]}
         results = {
@@ -182,6 +184,7 @@ class Study:
             ) from error
         paths = _whole_paths({name: folder / TASKS / f"{name}.npz" for name in tasks})
         with only_writer(folder):
+            # Under the lock: of two first starts only one may write study.json.
             _check_settings(folder, settings, paths)
             remove_unfinished(folder, folder / TASKS)
             try:
@@ -212,6 +215,7 @@ def _run_task(
     result = {key: np.asarray(value) for key, value in arrays.items()}
     if settings is not None:
         made_with = {"settings": settings, "versions": versions()}
+        # As text in an array: files of results are read without pickle.
         result[PROVENANCE] = np.asarray(json.dumps(made_with, sort_keys=True))
     if task.path is not None:
         write_result(task.path, result)
@@ -230,6 +234,7 @@ def _check_settings(folder: Path, settings: Mapping[str, Any], paths: Mapping[st
     begun = {"settings": wanted, "versions": versions(), TASKS: len(paths)}
     if not path.exists():
         _refuse_results_of_unknown_settings(folder)
+        # The name alone: its folder means nothing on another machine.
         command = [Path(sys.argv[0]).name, *sys.argv[1:]]
         write_json(path, begun | {"command": command})
         return
@@ -248,6 +253,8 @@ def _check_settings(folder: Path, settings: Mapping[str, Any], paths: Mapping[st
             f"{folder} was begun with other versions, and goes on with these (each result says "
             "which made it):\n" + "\n".join(lines)
         )
+    # `require` names no tasks and must not change their number, nor need a finished study be
+    # written.
     if study.get(TASKS) != len(paths) and not all(result.exists() for result in paths.values()):
         write_json(path, study | {TASKS: len(paths)})
 

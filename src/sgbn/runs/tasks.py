@@ -97,6 +97,7 @@ def _in_processes(
     with _file_of(function) as path:
         owner = os.getpid()
         jobs = (joblib.delayed(_call_from)(path, owner, k, task) for k, task in enumerate(tasks))
+        # Unordered, so that each result is written and counted when it is there.
         pool = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")
         try:
             with closing(pool(jobs)) as finished:
@@ -136,7 +137,7 @@ def _call_from(path: str, owner: int, number: int, task: Any) -> tuple[int, Any]
     """Give number and result of a task; the function is loaded once a process."""
     function = _held.get(path)
     if function is None:
-        _held.clear()
+        _held.clear()  # the function of an earlier run, and its data
         function = _held[path] = unpacked(Path(path).read_bytes())
         _end_with(owner)
     return number, call_in_worker(function, task)
@@ -148,7 +149,7 @@ def _end_with(owner: int) -> None:
     def watch() -> None:
         while os.getppid() == owner:
             time.sleep(ORPHAN_SECONDS)
-        os._exit(1)
+        os._exit(1)  # sys.exit would end this thread only
 
     known = any(thread.name == WATCH for thread in threading.enumerate())
     if os.getppid() == owner and not known:  # not in threads of the owner itself

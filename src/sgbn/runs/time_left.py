@@ -38,6 +38,8 @@ class TimeLeft:
         self._now = now
         self._left.pop(number, None)
         self._took.setdefault(self._kinds[number], {})[number] = seconds
+        # Tasks begin in order, so that the first of what is left are running, one per worker: the
+        # last of these has just begun.
         next_one = next(islice(self._left, self._workers - 1, None), None)
         if next_one is not None:
             self._left[next_one] = now  # its worker is free now
@@ -56,6 +58,7 @@ class TimeLeft:
         costs = [usual.get(self._kinds[number], other) for number in self._left]
         running = islice(self._left.values(), self._workers)
         for place, begin in enumerate(running):
+            # A task that takes longer than usual counts as about to end.
             costs[place] = max(costs[place] - (self._now - begin), 0.0)
         return _last_end(costs, self._workers)
 
