@@ -31,6 +31,7 @@ REGIONS = 90  # of the simulated cohort that stands in for a table
 
 def choose_sample(settings: Settings, data: Mapping[str, Sample]) -> Sample:
     """Table of the most regions, for there is most to choose from; else a simulated cohort."""
+    # Sizes break ties between COBRE or IXI and their smaller splits, which have the same regions.
     largest = max(data.values(), key=lambda sample: (sample.n_regions, sample.sizes), default=None)
     if largest is not None and largest.cohort is not None:
         return largest
@@ -58,6 +59,8 @@ def shuffle_outcomes(
     problem = protocol.prepare(cohort, y, rows, settings.regions)
     outcomes = protocol.evaluate_all(classifiers, problem)
     if settings.regions < len(cohort.regions):
+        # Both parts choose the regions, which is the leak: the mistake that the canary is to
+        # notice.
         peeked = _peek(cohort, y, np.concatenate(rows), settings.regions)
         leaky = protocol.prepare(peeked, y, rows, settings.regions)
         outcomes[CONTROL] = protocol.evaluate(peers(shuffle)[LEAKING], leaky)
@@ -103,6 +106,7 @@ def verdicts(outcomes: Mapping[str, Array]) -> dict[str, Verdict]:
     ----------
     outcomes : mapping of pipeline to array of balanced accuracies, one per shuffle
     """
+    # Of many intervals of 95 % some would miss a half by chance alone.
     level = 1 - (1 - LEVEL) / max(len(outcomes), 1)
     result = {}
     for name, values in outcomes.items():
@@ -117,6 +121,7 @@ def verdicts(outcomes: Mapping[str, Array]) -> dict[str, Verdict]:
 
 def report(outcomes: dict[str, Array], settings: Mapping[str, Any]) -> dict[str, Any]:
     """Verdicts, and what they say of all pipelines and of the control."""
+    # The control is judged alone: it would widen the joint intervals of the others.
     control = verdicts({name: outcomes[name] for name in [CONTROL] if name in outcomes})
     honest = verdicts({name: outcomes[name] for name in outcomes if name != CONTROL})
     return {
@@ -155,6 +160,7 @@ def _on_control(control: Verdict | None, regions: int) -> str:
     return f"The control, which chooses its regions by all rows, {finding}."
 
 
+# An interval is empty where there is one shuffle only, for it has no spread.
 def _row(name: str, verdict: Verdict) -> list[str]:
     mean, low, high = ("" if np.isnan(x) else f"{x:.3f}" for x in verdict[:3])
     return [name, mean, f"{low} to {high}" if low else "", verdict.finding]

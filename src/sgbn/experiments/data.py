@@ -36,7 +36,7 @@ def read_neuro(folder: Path, name: str) -> Cohort:
         group="group",
         site="site",
         covariates=COVARIATES[name],
-        regions="all",
+        regions="all",  # not only those that an atlas knows
     )
 
 
@@ -63,6 +63,7 @@ def real_tables() -> dict[str, Cohort]:
 def without(cohort: Cohort, *covariates: str) -> Cohort:
     """Forget some covariates."""
     kept = {c: values for c, values in cohort.covariates.items() if c not in covariates}
+    # A smooth effect of a covariate that is gone would be refused by the cohort.
     smooth = tuple(name for name in cohort.smooth if name in kept)
     return replace(cohort, covariates=kept, smooth=smooth)
 
@@ -91,5 +92,6 @@ def most_different(cohort: Cohort, n_regions: int = 40) -> Cohort:
     first, second = (cohort.of_group(group) for group in cohort.groups)
     spread = np.sqrt(first.var(axis=0) / len(first) + second.var(axis=0) / len(second))
     t = np.abs(first.mean(axis=0) - second.mean(axis=0)) / spread
+    # Stable, so that ties do not depend on the sort; then in the order of the table.
     chosen = np.sort(np.argsort(-t, kind="stable")[:n_regions])
     return cohort.subset(regions=[cohort.regions[k] for k in chosen])

@@ -50,6 +50,7 @@ class Settings:
 
 def samples() -> dict[str, Array]:
     """Rows of each data set and group: ``"simulated.control"`` and so on."""
+    # A fixed seed: --seed changes the permutations, not the data that they are made of.
     cohort = simulate_cohort(SUBJECTS, random_state=0)
     result = {f"simulated.{g}": cohort.of_group(g) for g in cohort.networks}
     folder = data_folder()
@@ -79,15 +80,18 @@ def work(
     X = data[name]
     if method == VARIANTS:
         return _variants(X, settings.alpha)
+    # One start for both: by default H-SGBN begins with L1MB, and OR-SGBN with the lasso.
     learner = METHODS[method](alpha=settings.alpha, init="lasso")
     original = learner.fit(X).coef_std_
     learned = []
     for number in numbers:
+        # One stream per permutation: results do not depend on how they are cut into blocks.
         order = np.random.default_rng([settings.seed, number]).permutation(X.shape[1])
         back = np.argsort(order)  # the inverse permutation: weights of the first order again
         learned.append(learner.fit(X[:, order]).coef_std_[np.ix_(back, back)])
     return {
         "original": original,
+        # Sums, not means: blocks may differ in size, and are divided once by the number of all.
         "total": np.sum(learned, axis=0),
         "distances": [np.linalg.norm(coef - original) for coef in learned],
         "changed_edges": [((coef != 0) != (original != 0)).sum() for coef in learned],
@@ -117,6 +121,7 @@ def h_sgbn_whole(R: Array, alpha: float, penalty: float, n_iter: int = 40) -> Hi
 
     Paper: Section 4.1, Section 5.2: oscillates.
     """
+    # R holds correlations: every variable has variance 1, so that prices need no other unit.
     units = np.ones(len(R))
     start = _without_paths(R, alpha)
     return _iterate(R, start, n_iter, lambda B: descendant_prices(B, alpha, penalty, units))
@@ -180,6 +185,7 @@ def read(stored: dict[str, Arrays]) -> Results:
     """(Sample, method) -> Invariance, and sample -> what goes wrong."""
     blocks: dict[tuple[str, str], list[Arrays]] = {}
     for name, result in stored.items():
+        # "SAMPLE.GROUP.METHOD.FIRST", or without the last part for the variants.
         dataset, group, method, *_ = name.split(".")
         blocks.setdefault((f"{dataset}.{group}", method), []).append(result)
     variants = {name: blocks.pop((name, VARIANTS))[0] for name, m in [*blocks] if m == VARIANTS}
@@ -208,6 +214,7 @@ def _invariances(invariances: Mapping[tuple[str, str], Invariance]) -> list[list
         names = [name for name, m in invariances if m == method]
         for place, name in enumerate(names):
             seen = invariances[name, method]
+            # Groups come in pairs, and the paper has two: the first stands beside its Theta_1.
             figures = [(seen.distance, seen.correlation), PAPER[method][place % 2]]
             compared = [text for d, r in figures for text in (f"{d:.2f}", f"{r:.4f}")]
             means = [f"{seen.distances.mean():.2f}", f"{seen.changed_edges.mean():.1f}"]
@@ -238,6 +245,7 @@ def files(results: Results) -> Files:
     for row, name in enumerate(names):
         for ax, method in zip(axes[row], METHODS, strict=True):
             _draw_weights(ax, invariances[name, method], f"{method}, {name}")
+    # Two panels at the bottom, and perhaps more samples: the first two are drawn.
     for ax, name in zip(axes[-1], names, strict=False):
         _draw_oscillation(ax, variants[name], name)
     return {"exp1.png": figure}
@@ -269,6 +277,7 @@ def _label(ax: Any, title: str, along: str) -> None:
 
 def described(data: Mapping[str, Array]) -> dict[str, Any]:
     """Tell two data sets apart."""
+    # The bytes, as names of samples do not change where a table does.
     return {"samples": {name: sha256(X.tobytes()).hexdigest()[:16] for name, X in data.items()}}
 
 

@@ -39,6 +39,7 @@ CLAIMS = read_rows("exp2_claims.csv")  # the paper's words, and the place that t
 
 def mean(results: Results, measure: str, network: str, method: str) -> Estimate:
     """Mean over the simulations of a network that did not fail."""
+    # Simulations are independent, so that no overlap is to be corrected for.
     return estimate(results[network].of(method, measure), 0.0)
 
 
@@ -47,6 +48,7 @@ def total(results: Results, measure: str, method: str) -> Estimate:
     # networks are simulated independently: squared errors of their means add up
     means = [mean(results, measure, network, method) for network in summed(results)]
     sums, errors, dfs = zip(*means, strict=True)
+    # The least degrees of freedom is the cautious choice for a sum.
     return Estimate(sum(sums), float(np.linalg.norm(errors)), min(dfs))
 
 
@@ -90,6 +92,7 @@ def _goal(results: Results) -> list[list[Any]]:
         within = all(abs(shares[measure]) <= GOAL for measure in AIMED_AT)
         rows.append([reading, *cells, "yes" if within else "no"])
     n_edges = sum(_n_edges(network) for network in summed(results))
+    # Every true edge is missing and none is false: learners with more errors do harm.
     rows.append(["empty graph", n_edges, 0, n_edges, "no"])
     rows.append(["paper", *(f"{value:.2f}" for value in paper.values()), ""])
     return rows
@@ -106,9 +109,11 @@ def _methods(results: Results) -> list[str]:
 def _variants(results: Results) -> list[list[Any]]:
     """Sum up every way to run OR-SGBN, H-SGBN and SGBN."""
     rows = []
+    # The baselines come first (`exp2_methods.learners`), and have one way each.
     for name in _methods(results)[len(BASELINES) :]:
         sums = [_cell(total(results, measure, name)) for measure in (*MEASURES, "edges")]
         alphas = np.concatenate([results[n].of(name, "alpha") for n in summed(results)])
+        # Tests of independence and failed fits have no alpha.
         known = alphas[~np.isnan(alphas)]
         rows.append([name, *sums, f"{np.median(known):.3f}" if known.size else ""])
     return rows
@@ -126,10 +131,12 @@ def place(results: Results, method: str, measure: str, network: str) -> str:
 def place_in_paper(measure: str, network: str) -> str:
     """`place` of OR-SGBN by the paper's own means; it gives no standard errors."""
     of = partial(methods.paper_figure, measure, network)
+    # Error 0: any difference of the printed means counts.
     return _place(Estimate(of("OR-SGBN") - of(baseline), 0.0, 0) for baseline in BASELINES)
 
 
 def _place(differences: Iterable[Estimate]) -> str:
+    # A difference within its error has the sign 0, which is neither "fewest" nor "most".
     signs = {np.sign(gap) * (abs(gap) > CLEAR * error) for gap, error, _ in differences}
     return "fewest" if signs == {-1} else "most" if signs == {1} else "between"
 
@@ -208,9 +215,11 @@ def _panel(ax: Any, results: Results, measure: str, network: str) -> None:
         kept = [k for k, cell in cells.items() if methods.in_doubt(*cell) == doubted]
         figures = [methods.paper_figure(*cells[k]) for k in kept]
         ax.scatter(figures, kept, s=26, label=label, zorder=3, **style)
+    # False edges of the empty graph are none: a line at 0 would say nothing.
     if measure != "false":
         ax.axvline(_n_edges(network), ls=":", lw=1, color="0.4", label="empty graph")
     ax.set_yticks(places, SHOWN, fontsize=8)
+    # Upside down, so that the first method stands on top.
     ax.set_ylim(len(SHOWN) - 0.5, -0.5)
     ax.set_xlim(left=-0.03 * ax.get_xlim()[1])
     ax.grid(axis="x", color="0.9")

@@ -70,6 +70,7 @@ class Settings:
 
 def paper_figure(measure: str, network: str, method: str) -> float:
     """Figure of the paper's tables."""
+    # A cell is a figure and perhaps, in brackets, letters of doubt: "12.3 [a]".
     return float(PAPER[measure, network, method].split()[0])
 
 
@@ -97,6 +98,8 @@ def simulate(network: str, simulation: int, seed: int, purpose: int) -> tuple[Ar
     rng = np.random.default_rng([purpose, seed, simulation, NETWORKS.index(network)])
     graph = load_network(network).graph
     order = rng.permutation(len(graph))
+    # In five of the nine networks the published order is topological, which would help a method
+    # that depends on the order of columns.
     graph = graph[np.ix_(order, order)]
     X, _ = simulate_sem(graph, N_SAMPLES, random_state=rng)
     return X, graph
@@ -162,6 +165,7 @@ def evaluate(learner: NetworkEstimator, X: Array, graph: Graph) -> Outcome:
         false=seen.false,
         pdag=seen.pdag_errors,
         edges=seen.n_learned,
+        # Learners without a penalty have none, and those with BIC have the chosen one.
         alpha=getattr(learner, "alpha_", np.nan),
         warning=str(unconverged[0]) if unconverged else "",
     )

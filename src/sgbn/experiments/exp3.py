@@ -47,11 +47,13 @@ STYLES = method_styles(NETWORKS)
 
 def simulated(results: Results) -> list[str]:
     """Independent cohorts."""
+    # Independent cohorts share no rows; splits of one table always overlap.
     return [name for name, outcomes in results.items() if outcomes.noted["overlap"] == 0]
 
 
 def real(results: Results) -> list[str]:
     """Tables in the larger split sizes, over which means are taken."""
+    # The smaller sizes are of the same subjects: they would count one table twice.
     left_out = {*simulated(results), *(name for name in results if name.endswith(methods.SMALLER))}
     return [name for name in results if name not in left_out]
 
@@ -111,6 +113,8 @@ def _what(name: str, noted: Arrays) -> str:
 def difference(claim: Mapping[str, str], bias: str, outcomes: Outcomes) -> Array:
     """Difference in points that a claim speaks of, one value per split."""
     more, less = (
+        # Mean over the side first: the splits stay paired, and their overlap is corrected for
+        # later.
         np.mean([outcomes.of(method.label, "balanced") for method in side], axis=0)
         for side in sides(claim, bias)
     )
@@ -198,6 +202,7 @@ def most_growth(results: Results) -> float:
     base = (methods.N_EDGES, SLACK)
     moves = [m for m in methods.grid() if m.network in MOVED and (m.edges, m.slack) == base]
     growth = [data.of(m.label, "growth") for data in results.values() for m in moves]
+    # fmax passes over the NaN of moves that failed, unlike max.
     return float(np.fmax.reduce(np.concatenate(growth)))
 
 
@@ -221,6 +226,7 @@ def _ranked(results: Results, field: str) -> list[str]:
     rows = []
     for name in (*methods.defaults(), *peers(0), COVARIATES_ALONE):
         means = {data: outcomes.mean(name, field) for data, outcomes in results.items()}
+        # NaN in one table keeps a pipeline out of the ranking below: a mean of fewer would mislead.
         over = float(np.mean([means[data] for data in real(results) or results]))
         ahead = [_ahead(results, name)] if field == "balanced" else []
         shown = f"**{name}**" if name in methods.defaults() else name
@@ -234,6 +240,7 @@ def _ranked(results: Results, field: str) -> list[str]:
 
 def _ahead(results: Results, name: str) -> str:
     """Difference on the same test rows, in points, over the real tables."""
+    # Covariates alone are missing where a table has no covariates.
     tables = [results[n] for n in real(results) if name in results[n].methods]
     if name == RECOMMENDED or not tables:
         return ""

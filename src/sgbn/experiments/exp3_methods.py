@@ -74,6 +74,7 @@ class Method(NamedTuple):
         text = f"{self.network}, {self.bias} bias, {self.rule}, alpha {self.alpha:g}"
         if self.network not in MOVED:
             return text
+        # Or one network would have several names, and be fitted once for each.
         return f"{text}, edges {self.edges}, slack {self.slack:g}"
 
     def make(self) -> Any:
@@ -104,6 +105,7 @@ def methods(
 
 
 def grid() -> list[Method]:
+    # The base settings are in each of the three series.
     """All methods, each once."""
     every: list[Method] = []
     for bias in BIASES:
@@ -111,7 +113,7 @@ def grid() -> list[Method]:
             every += methods(NETWORKS, bias, rule, "alpha")
         for varied in ("edges moved", "slack"):
             every += methods(MOVED, bias, varied=varied)
-    return list(dict.fromkeys(every))
+    return list(dict.fromkeys(every))  # a dict keeps the order
 
 
 def at_base() -> list[Method]:
@@ -160,6 +162,7 @@ class Sample:
     @property
     def digest(self) -> str:
         """Short name of what is in it, to tell two tables apart."""
+        # Content: names of subjects and regions do not say whether the values were changed.
         known = b"" if self.cohort is None else self.cohort.content
         return f"{self.differ}{self.sizes[0]}/{self.sizes[1]} {sha256(known).hexdigest()[:16]}"
 
@@ -198,13 +201,16 @@ def to_split(cohort: Cohort, sizes: tuple[int, int], name: str = "") -> Sample:
             f"{sizes[0]} for training and {sizes[1]} for testing. Give smaller numbers (--train, "
             "--test)."
         )
+    # A table of one site is not harmonised.
     return Sample(sizes, one_site(cohort))
 
 
 def draw(sample: Sample, split: int, seed: int) -> tuple[Cohort, Rows]:
     """Cohort, and which of its rows are for training and for testing."""
+    # The number of the split, so that a restart draws the same rows.
     rng = np.random.default_rng([seed, split])
     cohort = sample.cohort or sample.simulate(rng, differ=sample.differ)
+    # As an int: scikit-learn does not take a Generator of numpy.
     [rows] = splits(cohort, sample.sizes, int(rng.integers(2**31)))
     return cohort, rows
 

@@ -45,7 +45,7 @@ def tasks(settings: methods.Settings, data: Mapping[str, methods.Sample]) -> Tas
             result[f"{name}.{part}"] = {"name": name, "part": part}
         for method in METHODS:
             result[f"{name}.orders.{method}"] = {"name": name, "part": "orders", "method": method}
-        for block in range(-(-settings.permutations // methods.BLOCK)):
+        for block in range(-(-settings.permutations // methods.BLOCK)):  # rounded up
             result[f"{name}.chance.{block:03d}"] = {"name": name, "part": "chance", "block": block}
     return result
 
@@ -64,9 +64,11 @@ def read(stored: dict[str, Arrays]) -> Results:
     """Parts of each sample; "chance" has all permutations."""
     results: Results = {}
     for task, arrays in stored.items():
+        # Tasks are called SAMPLE.PART or SAMPLE.PART.METHOD, those of chance SAMPLE.chance.BLOCK.
         name, part = task.split(".", 1)
         parts = results.setdefault(name, {})
         if part.startswith("chance"):
+            # An empty start of the same shape, so that the first block is joined as the others are.
             known = parts.get("chance", {m: values[:0] for m, values in arrays.items()})
             part, arrays = "chance", {m: np.concatenate([known[m], arrays[m]]) for m in arrays}
         parts[part] = arrays
@@ -138,8 +140,10 @@ def _by_orders(parts: Parts, method: str, expected: str) -> str:
     An order, the same backwards, and both groups are one observation: edges that do not depend on
     the order give exactly one half.
     """
+    # (groups, orders, ways): means over groups and both ways of an order.
     shares = parts[f"orders.{method}"]["shares"].mean(axis=(0, 2))
     low, high = estimate(shares, 0.0).interval()
+    # Edges that do not depend on the order give 0.5 up to round-off, with an interval of no width.
     alike = low <= 0.5 + ROUND_OFF and high >= 0.5 - ROUND_OFF
     verdict = "holds" if alike == (expected == "as many") else "does not hold"
     if expected == "more" and high < 0.5:
@@ -156,6 +160,7 @@ def _by_alphas(parts: Parts, method: str, _: str) -> str:
 def _by_moves(parts: Parts, *_: str) -> str:
     """Decide by a sign test of the edges that are moved most."""
     same = agree(parts["moves"])
+    # An exact two-sided sign test: changes that agree by chance are as frequent as not.
     p = min(1.0, 2 * bdtr(float(min(same.sum(), (~same).sum())), len(same), 0.5))
     verdict = "undecided" if p > LEVEL else "holds" if same.mean() > 0.5 else "contradicted"
     return f"{same.sum()} of {len(same)}, p = {p:.2g}: **{verdict}**"
@@ -184,12 +189,14 @@ def nested(sparse: Array, dense: Array) -> Array:
 def steps(parts: Parts, method: str) -> Array:
     """`nested` of the networks at neighbouring alphas: (alphas - 1, groups, 3)."""
     learned = [parts["networks"][f"{method} {alpha:g}"] for alpha in ALPHAS]
+    # Alphas grow, so that each pair is (denser, sparser).
     return np.array([[*map(nested, sparse, dense)] for dense, sparse in pairwise(learned)])
 
 
 def most_moved(moves: Arrays) -> Indices:
     """Places of the edges that KL or MM, each in units of its largest change, moves most."""
     sizes = [np.abs(moves[name]) for name in MOVED]
+    # Where a method moves nothing its largest change is 0, and nothing is to be scaled.
     scaled = [size / (size.max(initial=0.0) or 1.0) for size in sizes]
     return np.argsort(-np.maximum(*scaled), kind="stable")[:MOST_MOVED]
 
@@ -288,6 +295,7 @@ def _draw_networks(parts: Parts) -> Figure:
     for row, method in enumerate(("H-SGBN", BIASED)):
         for column, group in enumerate(parts["networks"]["groups"]):
             weights = parts["networks"][method][column]
+            # The bias row, the last, has no edges between regions.
             n_edges = present(weights[: weights.shape[1]]).sum()
             _draw_matrix(axes[row, column], weights, parts, f"{method}, {group}: {n_edges} edges")
     figure.suptitle(
@@ -302,6 +310,7 @@ def _draw_matrix(ax: Any, weights: Any, parts: Parts, title: str) -> None:
     m = len(regions)
     order = sorted(range(m), key=lambda k: lobes.index(lobes[k]))
     if len(weights) > m:
+        # A column for the bias, which has no parents: the drawing needs a square.
         weights = np.column_stack([weights, np.zeros(m + 1)])
         order, lobes, regions = [*order, m], [*lobes, "bias"], [*regions, "bias"]
     signs = np.where(present(weights), np.sign(weights), 0.0)[np.ix_(order, order)]

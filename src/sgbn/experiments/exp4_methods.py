@@ -120,6 +120,7 @@ class Sample:
 
 def samples(settings: Settings) -> dict[str, Sample]:
     """Return the simulated cohort and, where they are found, the real tables."""
+    # The default cohort, whatever --seed: that is for permutations and orders.
     simulated = simulate_cohort()
     cohorts = {"simulated": simulated} | real_tables()
     ready = {name: make_sample(both, settings, REFERENCES[name]) for name, both in cohorts.items()}
@@ -209,6 +210,8 @@ def learn(method: str, X: Array, codes: Indices, alpha: float) -> list[Array]:
 def networks(sample: Sample, settings: Settings) -> dict[str, Any]:
     """Weights by every method, group and alpha, and what is needed to read them."""
     cohort, codes, X = sample.cohort, sample.codes, sample.residuals
+    # Residuals have lost the groups' means, which are what the bias of the paper is about: the
+    # values themselves are standardised over both groups.
     Z = Scale.of(cohort.values).standardise(cohort.values)
     learner = _biased(settings)
     fits = [learner.fit(Z[codes == c]).network_ for c in (0, 1)]
@@ -236,6 +239,8 @@ def orders(sample: Sample, settings: Settings, method: str) -> dict[str, Any]:
     shares = np.empty((2, settings.orders, 2))
     for number in range(settings.orders):
         order = np.random.default_rng([settings.seed, number]).permutation(X.shape[1])
+        # Edges that ignore the order are upper in one of the two ways: their mean share is one
+        # half.
         for way, columns in enumerate((order, order[::-1])):
             learned = learn(method, X[:, columns], sample.codes, settings.alpha)
             for group, weights in enumerate(learned):
@@ -246,6 +251,7 @@ def orders(sample: Sample, settings: Settings, method: str) -> dict[str, Any]:
 
 def chance(sample: Sample, settings: Settings, block: int) -> dict[str, Any]:
     """Return changes of the counts after rows were exchanged between the groups."""
+    # One stream per block: results do not depend on the number of workers.
     rng = np.random.default_rng([settings.seed, block])
     nuisance, codes, residuals = sample.nuisance, sample.codes, sample.residuals
     exchange = exchange_of(codes, sample.sites)
@@ -271,6 +277,7 @@ def moves(sample: Sample, settings: Settings) -> dict[str, Any]:
         fitted = classifier(_biased(settings), temperature=1.0).fit(table, sample.codes)
         rows = fitted.edge_changes()[["class", "source", "target", "difference"]].tolist()
         changes[name] = {(group, source, target): float(d) for group, source, target, d in rows}
+    # Both move edges of the same OR-SGBN, so that they have the same keys.
     edges = sorted(changes["KL-SGBN"])
     ends = zip(("group", "source", "target"), zip(*edges, strict=True), strict=True)
     return dict(ends) | {name: [by[edge] for edge in edges] for name, by in changes.items()}

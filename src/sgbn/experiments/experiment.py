@@ -77,12 +77,14 @@ class Experiment:
 
     def run(self, study: Study, settings: Any, data: Any = None) -> dict[str, Arrays]:
         """Run what the study does not hold yet."""
+        # Settings and data are shared, so that each worker gets them once and not with each task.
         shared = {"settings": settings} | ({} if data is None else {"data": data})
         noted = asdict(settings) | {"experiment": self.name} | self.described(data)
         return study.run(self.work, self.tasks(settings, data), noted, shared=shared)
 
     def results(self, folder: Path) -> Any:
         """Results of a finished run."""
+        # Sorted: numbers in the names have leading zeros, so that repeats come in their order.
         paths = sorted((folder / "tasks").glob("*.npz"))
         return self.read({path.stem: read_result(path) for path in paths})
 
@@ -95,6 +97,7 @@ class Experiment:
             slots[self.check.name] = self._text_of_check(self.check, folder / self.check.name)
         filled = {name: _joined(content) for name, content in slots.items()}
         template = _file(f"{self.name}.md")
+        # Format fields such as {settings[seed]} take a setting by name, without code for each.
         return template.format(settings=settings, provenance=provenance(study), **filled)
 
     def _text_of_check(self, check: Experiment, folder: Path) -> str:
@@ -103,6 +106,7 @@ class Experiment:
             command = f"sgbn reproduce {self.name} {check.option}"
             return f"`{command}` with the same folder shows it here."
         lines = check.text(folder).splitlines()
+        # Title and the empty line after it: the text becomes a section of another report.
         return "\n".join(lines[2:] if lines[0].startswith("# ") else lines)
 
     def finish(self, folder: Path) -> tuple[str, list[Path]]:
@@ -183,6 +187,7 @@ class Outcomes:
 def as_columns(outcomes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the result of a task: names of methods, and one array per field of their outcomes."""
     fields = next(iter(outcomes.values()))._fields
+    # Outcomes are rows, one per method: they are turned into one column per field.
     columns = zip(fields, zip(*outcomes.values(), strict=True), strict=True)
     return {"methods": list(outcomes), **{name: np.array(values) for name, values in columns}}
 
@@ -192,6 +197,7 @@ def repeats(names: Iterable[str], n_repeats: int) -> Tasks:
     names = list(names)
     return {
         f"{name}.{repeat:04d}": {"name": name, "repeat": repeat}
+        # Repeats outside, so that an interrupted run has about as many repeats of each data set.
         for repeat in range(n_repeats)
         for name in names
     }
@@ -207,7 +213,9 @@ def gather(
     return {
         name: Outcomes(
             stored[name][0]["methods"].tolist(),
+            # One row per task, turned: values are kept as (methods, repeats).
             {field: np.array([task[field] for task in stored[name]]).T for field in fields},
+            # Sizes and overlap are the same in all tasks of a data set: the first speaks for all.
             stored[name][0],
         )
         for name in order

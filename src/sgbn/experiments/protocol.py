@@ -62,6 +62,7 @@ def prepare(cohort: Cohort, y: NDArray[Any], rows: Rows, regions: int) -> Proble
     """Impute, regress covariates out, choose regions and standardise, all by the training part."""
     train, test = rows
     table = cohort_table(cohort)
+    # The same steps as a user's pipeline, so that what is measured is what a user gets.
     steps = make_analysis(cohort, k=regions)[:-1]  # without its classifier
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of columns that are odd in one of many splits
@@ -91,9 +92,11 @@ def evaluate(classifier: Any, problem: Problem, on_covariates: bool = False) -> 
             predicted = classifier.predict(test)
     except Exception as error:
         return Outcome(failure=f"{type(error).__name__}: {error}")
+    # Only discriminative classifiers have them: fitting errors before and after the moves.
     loss, errors = np.nan, getattr(classifier, "fitting_errors_", None) or {}
     if hasattr(classifier, "predict_proba"):
         probabilities = classifier.predict_proba(test)
+        # Named, since a small test part may lack a class that the classifier knows.
         loss = float(log_loss(problem.y_test, probabilities, labels=classifier.classes_))
     return Outcome(
         balanced_accuracy_score(problem.y_test, predicted),
