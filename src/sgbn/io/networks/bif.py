@@ -93,6 +93,7 @@ def parse_bif(text: str) -> BenchmarkNetwork:
         kind = head[0].text
         if kind in blocks:
             block = _variable(head) if kind == "variable" else _probability(head)
+            # setdefault gives back the block that was there first, if there is one.
             first = blocks[kind].setdefault(block.name, block)
             if first is not block:
                 raise InputError(
@@ -101,6 +102,7 @@ def parse_bif(text: str) -> BenchmarkNetwork:
                 )
     if not blocks["variable"]:
         raise InputError("not a BIF file: it declares no variable.")
+    # Before the matrix is made: a file of a few MB can name so many.
     if len(blocks["variable"]) > MAX_VARIABLES:
         raise InputError(f"more than {MAX_VARIABLES} variables: sgbn holds a graph as a matrix.")
     return _network(tuple(blocks["variable"]), blocks["probability"])
@@ -128,6 +130,7 @@ def _tokens(text: str) -> Iterator[_Token]:
 def _heads(tokens: Iterable[_Token]) -> Iterator[list[_Token]]:
     """Tokens before the brace of every block; what stands between braces is skipped."""
     head: list[_Token] = []
+    # Lines of the braces that are open, for the message about one that is never closed.
     opened: list[int] = []
     for token in tokens:
         mark = token.text if token.kind == "mark" else ""
@@ -140,7 +143,7 @@ def _heads(tokens: Iterable[_Token]) -> Iterator[list[_Token]]:
                 yield head
                 head = []
             opened.append(token.line)
-        elif not opened and (head or mark != ";"):
+        elif not opened and (head or mark != ";"):  # a stray ; is none
             if not head:  # else a text file of any kind would be read as one long head
                 _check_begins_a_block(token)
             head.append(token)

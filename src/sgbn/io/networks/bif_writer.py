@@ -19,6 +19,7 @@ from sgbn.io.networks.safe_names import name_comments, safe_names, with_true_nam
 STATES = ("low", "high")
 MAX_PARENTS = 12  # a table has one row per combination of the parents' states: 4096
 
+# Narrower than what `read_bif` takes, so that other readers take the names as well.
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
@@ -53,6 +54,7 @@ def read_bif_text(text: str) -> NamedGraph:
 
 
 def _probability(name: str, parents: list[str]) -> list[str]:
+    # BIF has "table" for a node without parents; others have one row per combination.
     if not parents:
         return [f"probability ( {name} ) {{", "  table 0.5, 0.5;", "}"]
     rows = [f"  ({', '.join(states)}) 0.5, 0.5;" for states in product(STATES, repeat=len(parents))]

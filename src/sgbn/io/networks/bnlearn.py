@@ -23,6 +23,7 @@ INTERCEPT = "(Intercept)"
 
 # Anything but the four marks of a model string, a quote, a backslash, and what ends a line.
 _PLAIN = re.compile(r"(?![\s#])[^\[\]|:\"\\\x00-\x1f\x7f-\xa0\u2028\u2029\ud800-\udfff]+(?<!\s)")
+# Nothing is quoted in a model string: the four marks end a name, whatever stands around them.
 _NODE = re.compile(r"\[([^\[\]|:]+)(?:\|([^\[\]|]+))?\]")
 # Possessive (*+), so that a long string without an end is refused at once.
 _STRING = r'"(?:[^"\\]|\\.)*+"'
@@ -50,7 +51,7 @@ def read_model_string(text: str) -> NamedGraph:
     families = [
         family
         for number, line in enumerate(text.split("\n"), start=1)
-        if not line.lstrip().startswith("#")
+        if not line.lstrip().startswith("#")  # a # within a line belongs to a name
         for family in _families(line.strip(), number)
     ]
     return with_true_names(_graph(families), text)
@@ -72,6 +73,7 @@ def write_script(content: NamedGraph) -> str:
             f"{_quoted(names[network.names[i]])} = {number_text(network.coef[i, j])}"
             for i in np.flatnonzero(network.coef[:, j])
         ]
+        # bnlearn has standard deviations where sgbn has variances.
         sd = number_text(np.sqrt(network.noise_variance[j]))
         rows.append(f"  {_quoted(names[name])} = list(coef = c({', '.join(cells)}), sd = {sd})")
     lines = [
@@ -95,6 +97,7 @@ def read_script(text: str) -> NamedGraph:
     # The script says each parent twice: in the model string, and as the name of a coefficient.
     graph = _graph(_families(_unquoted(model[1], line), line))
     builder = GraphBuilder()
+    # Nodes in the order of the model string, or the comparison below would fail.
     for name in graph.names:
         builder.add_node(name)
     for fit in _FIT.finditer(text):
@@ -112,8 +115,10 @@ def read_script(text: str) -> NamedGraph:
 def _read_fit(name: str, fit: re.Match[str], line: int, builder: GraphBuilder) -> None:
     """Read the coefficients and the standard deviation of one node."""
     weights = _coefficients(fit[2], line)
+    # R has the intercept among the coefficients, by this name.
     builder.intercept[name] = weights.pop(INTERCEPT, 0.0)
     sd = number_of(fit[3], line)
+    # Squared with its sign, or -1 would pass as 1.
     builder.set_variance(name, sd * abs(sd), line)  # a negative one is refused
     for parent, weight in weights.items():
         builder.add_edge(parent, name, line, weight, arrow=True)
@@ -127,6 +132,7 @@ def _coefficients(text: str, line: int) -> dict[str, float]:
 
 def _names(content: NamedGraph) -> dict[str, str]:
     check_dag(content, "bnlearn")
+    # A dot, as R's make.names fills in: the names are then those of a table read by R.
     return safe_names(content.names, _PLAIN, ".")
 
 
@@ -151,6 +157,7 @@ def _families(line: str, number: int) -> list[_Family]:
 def _graph(families: list[_Family]) -> NamedGraph:
     builder = GraphBuilder()
     declared: set[str] = set()
+    # All nodes first: a parent may be declared after its child.
     for family in families:
         if family.name in declared:
             raise InputError(f"line {family.line}: a second node {family.name!r}. Keep one.")

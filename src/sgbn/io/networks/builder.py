@@ -34,6 +34,8 @@ class GraphBuilder:
     def __init__(self, unit: str = "line") -> None:
         self._unit = unit
         self.names: dict[str, None] = {}
+        # None is an edge without a weight: whether it is there and what it weighs are two
+        # questions.
         self._weights: dict[Edge, float | None] = {}
         self._lines: set[Edge] = set()
         self.intercept: dict[str, float] = {}
@@ -64,6 +66,7 @@ class GraphBuilder:
             raise InputError(f"{self._unit} {line}: {source!r} has an edge to itself. Remove it.")
         # Two arrows to and fro are a cycle, which `graph` refuses with all of its names.
         taken = self._lines if arrow else self._weights
+        # An arrow against a line, or a line against anything, joins the pair a second time.
         if (source, target) in self._weights or (target, source) in taken:
             raise InputError(
                 f"{self._unit} {line}: a second edge between {source!r} and {target!r}. Keep one."
@@ -106,6 +109,7 @@ class GraphBuilder:
         """Network with the numbers of the file; None if some are missing."""
         # A weight of 0 would be no edge of a network, and so count as missing.
         whole = np.count_nonzero(coef) == len(self._weights) and np.isfinite(coef).all()
+        # An intercept may be missing, and is then 0; a variance has no such value.
         if not whole or not self.noise_variance.keys() >= set(names):
             return None
         check_acyclic(coef != 0, names)  # lines have a direction too, that of their weight

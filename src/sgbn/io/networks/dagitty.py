@@ -49,6 +49,7 @@ def _node(content: NamedGraph, k: int, safe: str) -> str:
     network, name = content.network, content.names[k]
     about: dict[str, float | str] = {}
     if safe != name:
+        # A name may hold a lone surrogate, which UTF-8 refuses without surrogatepass.
         about[NAME] = quote(name.encode("utf-8", "surrogatepass"), safe="")
     if network is not None:
         about |= {INTERCEPT: network.intercept[k], VARIANCE: network.noise_variance[k]}
@@ -100,6 +101,7 @@ def _add_edge(statement: Statement, builder: GraphBuilder) -> None:
     source, target = statement.names
     operator, line = statement.operator, statement.line
     if operator == "<-":
+        # Reversed once here, so that all that follows knows one arrow only.
         source, target, operator = target, source, "->"
     if operator not in ("->", "--"):
         raise InputError(
@@ -108,5 +110,6 @@ def _add_edge(statement: Statement, builder: GraphBuilder) -> None:
             "name the hidden cause as a node."
         )
     about = statement.attributes
+    # Not beta: the network is in the units of the data.
     weight = number_of(about[COEF], line) if COEF in about else None
     builder.add_edge(source, target, line, weight, arrow=operator == "->")

@@ -28,6 +28,7 @@ def write_dot(content: NamedGraph) -> str:
             numbers = {INTERCEPT: network.intercept[k], VARIANCE: network.noise_variance[k]}
         about = [f'{key}="{number_text(value)}"' for key, value in numbers.items()]
         rows.append(f"  {quoted(names[name])}{_attributes(about)};")
+    # Also a line is written as ->, for a digraph of Graphviz has no other edge.
     for edges, shape in zip(edges_and_lines(content), ([], ["dir=none"]), strict=True):
         for source, target in edges:
             weight = weights.get((source, target))
@@ -49,9 +50,11 @@ def read_dot(text: str) -> NamedGraph:
     defaults: dict[str, str] = {}
     for statement in parsed.statements:
         if statement.is_default:  # of nodes and of the graph it says nothing that is read
+            # Graphviz ignores the case of its keywords.
             if statement.names[0].lower() == "edge":
                 defaults |= statement.attributes
         elif statement.operator:
+            # What stands at the edge itself goes before a default.
             _add_edge(statement, defaults | statement.attributes, parsed.kind, builder)
         else:
             (name,) = statement.names
@@ -70,6 +73,7 @@ def _add_edge(
             f"{statement.operator}. Correct the line."
         )
     source, target = statement.names
+    # What Graphviz draws where nothing is said.
     way = about.get("dir", "forward" if kind == "digraph" else "none")
     if way == "back":
         source, target, way = target, source, "forward"

@@ -136,6 +136,7 @@ def network_text(
                 f"weights={weights!r} is for lavaan and semopy, and not for {name}. Leave it out."
             )
         options["weights"] = weights
+    # `weights` is passed on only if given, since most writers do not take it.
     return chosen.write(named_graph(network, directions, supported), **options)
 
 
@@ -176,12 +177,14 @@ def _format_name(path: PathName, chosen: str | None, text: str = "") -> str:
                 f"no format is called {chosen!r}. {did_you_mean(chosen, list(FORMATS))}"
             )
         return chosen
+    # Endings in any case: R's scripts are .R.
     ending = str(path).lower()
     for name, known in FORMATS.items():
         if ending.endswith(known.endings):
             return name
     # A .txt file may be any of these three, which begin as no other format does.
     start = text.lstrip()
+    # When a file is to be written there is no text, and only the ending can tell.
     if start.startswith(NODES):
         return "tetrad"
     if start.startswith("["):

@@ -20,6 +20,9 @@ from sgbn.exceptions import InputError
 from sgbn.io.networks.texts import pieces
 
 # Possessive repeats (++) never go back, so that no input makes an expression slow.
+# A # begins a comment only at the start of a line: dot leaves out what a C preprocessor puts there.
+# Marks have the longest first, or <-> would be read as <- and >. A word may be a negative number,
+# or letters of any script: dot takes both without quotes.
 _TOKEN = re.compile(
     r"""
       (?P<space> [\s;]++ | //[^\n]*+ | /\*.*?\*/ | (?<![^\n])\#[^\n]*+ )
@@ -77,6 +80,7 @@ def parse_graph_text(text: str, kinds: tuple[str, ...]) -> GraphText:
     """Read the text of a graph, which must be of one of these kinds."""
     reader = _Reader(list(_tokens(text)))
     kind = reader.next_word().lower()
+    # It forbids a second edge of a pair, which is refused in any graph.
     if kind == "strict":
         kind = reader.next_word().lower()
     if kind not in kinds:
@@ -140,6 +144,7 @@ class _Reader:
             token = self._tokens[self._next]
             self._next += 1
             parts.append(token.text)
+            # Only strings in quotes are joined: after a word a plus sign is a mistake.
             if token.kind != "quoted" or self.peek() != "+":
                 return "".join(parts)
             self._next += 1
@@ -179,6 +184,7 @@ class _Reader:
             default = bare and chain[0][0].lower() in ("graph", "node", "edge")
             for name in chain[0]:
                 yield Statement((name,), "", attributes, line, default)
+        # "a -> b -> c" is two edges, and braces join each of one side to each of the other.
         for (firsts, seconds), operator in zip(pairwise(chain), operators, strict=True):
             for pair in product(firsts, seconds):
                 yield Statement(pair, operator, attributes, line)
@@ -205,6 +211,7 @@ class _Reader:
 
     def _attributes(self) -> dict[str, str]:
         attributes: dict[str, str] = {}
+        # Several brackets may follow each other: [a=1][b=2].
         while self.peek() == "[":
             self.take("[")
             while not self.at_end and self.peek() != "]":
@@ -212,6 +219,7 @@ class _Reader:
                     self.take(",")
                     continue
                 key = self.next_word()
+                # Both languages have attributes without a value, such as DAGitty's [exposure].
                 attributes[key] = ""
                 if self.peek() == "=":
                     self.take("=")

@@ -55,10 +55,12 @@ def named_graph(
         network = NamedGraph(network.graph, network.names)
     if isinstance(network, NamedGraph):
         given = network
+        # A mask that is given goes before that of the file.
         mask = given.supported if supported is None else np.asarray(supported, bool)
     else:
         weights = network_of(network)
         given = NamedGraph(weights.coef != 0, weights.names, weights)
+        # Asked for only if needed: of a network without half samples it is not known.
         mask = support_mask(network, None, supported) if directions == "supported" else None
     if directions == "graph":
         return given._replace(supported=None)
@@ -71,6 +73,7 @@ def _directed(graph: Mask, names: tuple[str, ...], directions: str, mask: Mask |
     """Graph with lines for the edges without a supported direction, or for the reversible ones."""
     if directions == "cpdag":
         check_acyclic(graph, names)
+        # cpdag has both entries of a reversible edge, as a line of `NamedGraph` has.
         return np.asarray(cpdag(graph) != 0)
     if mask is None or mask.shape != graph.shape:
         raise InputError(

@@ -14,7 +14,7 @@ from sgbn.io.networks.named_graph import NamedGraph
 def read_node_link(text: str) -> NamedGraph:
     """Graph of node-link JSON, with weights and supported directions where it has them."""
     nodes, edges = _parts(text)
-    builder = GraphBuilder("entry")
+    builder = GraphBuilder("entry")  # JSON has no lines to name: its entries are counted
     names = [_text(node, "id", f"node {k}") for k, node in enumerate(nodes, start=1)]
     for k, (name, node) in enumerate(zip(names, nodes, strict=True), start=1):
         builder.add_node(name)
@@ -22,6 +22,7 @@ def read_node_link(text: str) -> NamedGraph:
             builder.intercept[name] = _number(node, "intercept", name)
         if "noise_variance" in node:
             builder.set_variance(name, _number(node, "noise_variance", name), k)
+    # The builder takes a node twice without a word, as formats with edges alone need it.
     if len(set(names)) < len(names):
         raise InputError("two nodes have the same id. Rename one of them.")
     supported: set[tuple[str, str]] | None = set()
@@ -33,6 +34,7 @@ def read_node_link(text: str) -> NamedGraph:
         weight = _number(edge, "weight", f"edge {k}") if "weight" in edge else None
         builder.add_edge(source, target, k, weight, arrow=True)
         if "supported" not in edge:
+            # One edge that does not say leaves the mask unknown: "not said" is not "not supported".
             supported = None
         elif supported is not None and edge["supported"] is True:
             supported.add((source, target))
@@ -50,6 +52,7 @@ def _parts(text: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Nodes and edges of a directed graph."""
     try:
         content = json.loads(text)
+    # Deeply nested brackets end json.loads by RecursionError.
     except (ValueError, RecursionError) as error:
         raise InputError(f"not JSON: {error}. Check that the file is whole.") from None
     content = content if isinstance(content, dict) else {}
@@ -77,6 +80,7 @@ def _text(table: dict[str, Any], key: str, where: str) -> str:
 
 def _number(table: dict[str, Any], key: str, where: str) -> float:
     value = table[key]
+    # True is an int in Python; a whole number of a thousand digits is none that a float can hold.
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < 1e300:
         raise InputError(
             f"{where}: {key} is {str(value)[:40]!r}, and no finite number. Correct it."

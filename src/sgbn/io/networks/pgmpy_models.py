@@ -27,6 +27,7 @@ def to_pgmpy(network: NetworkLike) -> Any:
         Its nodes are in the order of the network.
     """
     try:
+        # Inside the function: pgmpy is an extra.
         from pgmpy.factors.continuous import LinearGaussianCPD
         from pgmpy.models import LinearGaussianBayesianNetwork
     except ImportError as error:
@@ -36,10 +37,12 @@ def to_pgmpy(network: NetworkLike) -> Any:
     make_cpd: Any = LinearGaussianCPD  # its type says that it is abstract, which it is not
     weights = network_of(network)
     model = LinearGaussianBayesianNetwork()
+    # Nodes first: the model has the order in which they come, and one without edges stays.
     model.add_nodes_from(weights.names)
     model.add_edges_from((weights.names[i], weights.names[j]) for i, j in np.argwhere(weights.coef))
     for j, name in enumerate(weights.names):
         parents = np.flatnonzero(weights.coef[:, j])
+        # pgmpy has the intercept as the first of the weights.
         beta = [float(weights.intercept[j]), *weights.coef[parents, j].tolist()]
         sd = float(np.sqrt(weights.noise_variance[j]))
         model.add_cpds(make_cpd(name, beta, sd, [weights.names[i] for i in parents]))
@@ -62,6 +65,7 @@ def from_pgmpy(model: Any) -> NamedGraph:
         raise InputError(f"{type(model).__name__} is no graph of pgmpy. Give a model or a DAG.")
     builder = GraphBuilder()
     for node in model.nodes():
+        # Nodes of pgmpy may be any hashable object; ours have names.
         builder.add_node(str(node))
     if len(builder.names) < len(model.nodes()):
         raise InputError("two nodes have the same name as text. Rename one of them.")
@@ -73,7 +77,7 @@ def from_pgmpy(model: Any) -> NamedGraph:
             intercept, *betas = map(float, cpd.beta)
             builder.intercept[name] = intercept
             sd = float(cpd.std)
-            builder.set_variance(name, sd * sd, 0)
+            builder.set_variance(name, sd * sd, 0)  # no line to name
             parents = [str(parent) for parent in cpd.evidence]
             weights |= {(p, name): beta for p, beta in zip(parents, betas, strict=True)}
     for source, target in ((str(i), str(j)) for i, j in model.edges()):

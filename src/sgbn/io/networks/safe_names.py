@@ -47,12 +47,15 @@ def safe_names(
     """
     key = str.lower if ignore_case else str
     chosen: dict[str, str] = {}
+    # Taken from the start, so that neither a kept nor a replaced name is reserved.
     taken = set(map(key, reserved))
     # Names that can stay come first, so that no replaced one takes them.
     for name in names:
         if plain.fullmatch(name) and key(name) not in taken:
             chosen[name] = name
             taken.add(key(name))
+    # Numbers go on from the last for each name, or long lists of equal names would take a square of
+    # steps.
     numbers: Counter[str] = Counter()
     for name in names:
         if name not in chosen:
@@ -66,6 +69,7 @@ def safe_names(
 
 
 def _made(name: str, fill: str) -> str:
+    # NFKD parts a letter from its accent, and the accent is not ASCII.
     ascii_name = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
     # R takes a dot for the beginning of a name, unless a digit follows.
     begins_well = r"\.?[A-Za-z]" if fill == "." else "[A-Za-z]"

@@ -44,6 +44,7 @@ def read_sem(text: str) -> NamedGraph:
     """
     starts: dict[str, float] = {}
     lines = list(_formulas(text))
+    # Starts first: semopy writes them behind the formulas that use their names.
     for line, formula in lines:
         if start := _START.fullmatch(formula):
             starts |= dict.fromkeys(start[2].split(), number_of(start[1], line))
@@ -64,7 +65,7 @@ def _formulas(text: str) -> Iterator[tuple[int, str]]:
     """Formulas with their first lines; one goes on after an operator at the end of a line."""
     formula, first = "", 0
     for number, raw in enumerate(text.split("\n"), start=1):
-        line = re.split("[#!]", raw, maxsplit=1)[0]
+        line = re.split("[#!]", raw, maxsplit=1)[0]  # lavaan has both marks for comments
         for k, part in enumerate(line.split(";")):  # a semicolon ends a formula as a line does
             if k and formula.strip():
                 yield first, formula
@@ -115,6 +116,7 @@ def _add(term: _Term, builder: GraphBuilder) -> None:
     elif term.operator == "~~":
         if term.value is not None:
             builder.set_variance(term.child, term.value, term.line)
+    # "y ~ 0" is R for no intercept, which is 0 here in any case.
     elif term.name in ("0", "1"):
         if term.value is not None and term.name == "1":
             builder.intercept[term.child] = term.value

@@ -44,6 +44,7 @@ def write_semopy(content: NamedGraph, weights: str = "free") -> str:
 
     def start(value: str) -> str:
         parameter = f"p{len(starts) + 1}"
+        # A parameter of the name of a variable could not be told from it.
         while parameter in taken:
             parameter += "_"
         starts.append(f"START({value}) {parameter}")
@@ -80,6 +81,7 @@ def _equations(
             regressions.append(f"{child} ~ {' + '.join(terms)}")
         variances.append(f"{child} ~~ {parameter(variance[j])}{child}")
         intercepts.append(f"{child} ~ {parameter(intercept[j])}1")
+    # In this order: `read_sem` finds the order of nodes in the variances, one for each.
     return [*regressions, *variances, *intercepts]
 
 

@@ -83,6 +83,7 @@ def _read_edge(line: str, number: int, declared: set[str], builder: GraphBuilder
     if edge is None:
         raise InputError(f"line {number}: expected an edge as '1. a --> b', not {line[:40]!r}.")
     first, mark, second = edge[1], edge[2], edge[3]
+    # A name that is only in an edge is a mistake of typing: Tetrad lists all nodes.
     for name in (first, second):
         if name not in declared:
             raise InputError(

@@ -22,12 +22,13 @@ def read_text(path: Path) -> str:
         with path.open("rb") as file:
             zipped = file.read(2) == b"\x1f\x8b"  # whatever its name
         with gzip.open(path) if zipped else path.open("rb") as source:
-            content = source.read(MAX_BYTES + 1)
+            content = source.read(MAX_BYTES + 1)  # one more than may be, so that too much is seen
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"the gzip file is damaged ({error}): fetch it again.") from error
     if len(content) > MAX_BYTES:
         raise InputError(f"more than {MAX_BYTES >> 20} MB of text: this cannot be one network.")
     try:
+        # Some editors of Windows put a byte order mark before the text.
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:  # older tools write latin-1, in which every file can be read
         text = content.decode("latin-1")
@@ -43,6 +44,7 @@ def pieces(
     """
     position = 0
     while position < len(text):
+        # match and not search: what stands between two pieces must not be passed over.
         piece = pattern.match(text, position)
         if piece is None:
             part = text[position : position + 40]
