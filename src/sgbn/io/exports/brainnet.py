@@ -74,6 +74,8 @@ def write_brainnet(
     atlas = as_atlas(atlas)
     nodes, weights = node_table(gaussian, atlas), standardised_weights(gaussian)
     check_text(nodes["region"])  # before the first of three files is written
+    # Rows and columns of all three files are those that have a place: the viewer goes by their
+    # number.
     drawn = has_place(nodes)
     check_drawn(nodes["region"], weights, drawn, "the files for BrainNet Viewer")
     colours = {lobe: k for k, lobe in enumerate(_lobes(atlas), start=1)}
@@ -83,6 +85,7 @@ def write_brainnet(
         write_text(beside(stem, ".node"), "\n".join(rows) + "\n"),
         write_matrix(beside(stem, ".edge"), pd.DataFrame(kept + kept.T), header=False),
     ]
+    # The learner, not the network: only a learner says which directions are supported.
     mask = support_mask(network, confidence, supported)[np.ix_(drawn, drawn)]
     arrows = np.where(mask, kept, 0.0)
     if arrows.any():
@@ -123,6 +126,7 @@ def check_drawn(
             f"the atlas has coordinates of no region ({listed(missing)}). Give the atlas of these "
             "regions; read_atlas reads your own table of coordinates."
         )
+    # Of all edges: one that joins a drawn region to one that is not cannot be drawn either.
     edges = np.count_nonzero(weights) - np.count_nonzero(weights[np.ix_(drawn, drawn)])
     warn(
         f"left out of {picture}, as the atlas has no coordinates of them: {listed(missing)}, and "

@@ -65,4 +65,5 @@ def connectome(network: NetworkLike, atlas: AtlasLike) -> Connectome:
     check_drawn(nodes["region"], weights, drawn, "the connectome")
     kept = weights[np.ix_(drawn, drawn)]
     places = nodes.loc[drawn, PLACE].to_numpy(float)
+    # A DAG has one of two weights of a pair, so that the sum sets the other and adds nothing.
     return Connectome(kept + kept.T, places, tuple(nodes.loc[drawn, "region"]))

@@ -39,11 +39,13 @@ def write_csv(table: pd.DataFrame, path: PathName) -> Path:
     if not isinstance(table, pd.DataFrame):
         raise InputError(f"a table is a DataFrame, not {type(table).__name__}. Make one of it.")
     safe = table.set_axis([_inert(name) for name in table_names(table)], axis=1)
+    # By place, not by name: a table may have two columns of one name.
     for place in range(safe.shape[1]):
         column = safe.iloc[:, place]
         if not _is_number(column):
             cells = [_inert(cell) for cell in column]
             safe.isetitem(place, pd.Series(cells, dtype=object).to_numpy())
+    # Line feeds on Windows too, so that a file is the same bytes everywhere.
     return write_file(path, lambda stream: safe.to_csv(stream, index=False, lineterminator="\n"))
 
 

@@ -30,6 +30,7 @@ def write_file(path: PathName, write: Callable[[Any], object]) -> Path:
         raise InputError(
             f"{str(path)!r} cannot be written: {error.strerror or error}. Check the folder."
         ) from error
+    # A name may hold half of a surrogate pair, which UTF-8 cannot write.
     except UnicodeEncodeError as error:
         raise InputError(
             f"{str(path)!r} cannot be written: {error.object[error.start : error.end]!r} is no "
@@ -50,6 +51,7 @@ def write_json(path: PathName, content: Mapping[str, Any]) -> Path:
 
 def write_matrix(path: PathName, table: pd.DataFrame, *, header: bool) -> Path:
     """Write a table with tabs between its cells, ``n/a`` where one is missing."""
+    # "n/a" is what BIDS writes for a missing cell.
     return write_file(
         path,
         lambda stream: table.to_csv(

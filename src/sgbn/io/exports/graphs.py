@@ -68,9 +68,11 @@ def write_graphml(
     InputError
         If a name or label has control characters, which XML cannot hold.
     """
+    # Only here: an import of networkx costs those nothing who write no graphs.
     import networkx as nx
 
     graph = annotated_graph(network, atlas, more_edge_columns, confidence, supported)
+    # nx.write_graphml would take lxml where it is installed, and the file would depend on that.
     return write_file(path, lambda stream: nx.write_graphml_xml(graph, stream))
 
 
@@ -122,6 +124,7 @@ def annotated_graph(
         graph.nodes[row["region"]].update(_known(row, leave_out=["region"]))
     for row in edges.to_dict("records"):
         about = _known(row, leave_out=ENDS)
+        # Names of columns too: they become attributes of the XML.
         check_text([*about, *about.values()])
         graph.edges[row["source"], row["target"]].update(about)
     return graph
@@ -130,6 +133,7 @@ def annotated_graph(
 def _known(row: Mapping[Any, Any], leave_out: list[str]) -> dict[str, Any]:
     """Values of a row that are known."""
     plain = {
+        # numpy's scalars are no JSON, and networkx has no GraphML type for some of them.
         str(name): value.item() if hasattr(value, "item") else value
         for name, value in row.items()
         if name not in leave_out

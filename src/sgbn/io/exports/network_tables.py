@@ -54,6 +54,7 @@ def edge_table(
     learner, network = network, network_of(network)
     confidence = getattr(learner, "confidence_", None) if confidence is None else confidence
     arrows, weights = support_mask(learner, confidence, supported), standardised_or_nan(network)
+    # A mask picks entries row by row, in the order of `network.edges()`.
     edges = network.coef != 0
     table = to_frame(network.edges())
     for name in ("low", "high"):
@@ -62,9 +63,11 @@ def edge_table(
     table["weight_std"], table["supported"] = weights[edges], arrows[edges]
     if confidence is not None:
         table["adjacent"] = adjacent = confidence.adjacency_[edges]
+        # The share of joined half samples means nothing where none joins the pair.
         table["this_way"] = np.where(adjacent > 0, confidence.direction_[edges], np.nan)
     kinds = getattr(learner, "edge_kinds_", None)
     table["graph_direction"] = edge_kinds(network.coef) if kinds is None else kinds
+    # Stable, so that edges of equal weight keep the order of the network.
     strongest_first = table["weight_std"].abs().sort_values(ascending=False, kind="stable").index
     return table.loc[strongest_first].reset_index(drop=True)
 
@@ -118,7 +121,9 @@ def node_table(network: NetworkLike, atlas: AtlasLike | None = None) -> pd.DataF
         }
     )
     centres = [(np.nan,) * 3 if place is None else (place.x, place.y, place.z) for place in places]
+    # reshape, since an empty list has no second axis.
     table[PLACE] = np.array(centres, dtype=float).reshape(-1, 3)
+    # Columns of coef are children: a sum down counts the parents.
     table["parents"], table["children"] = joined.sum(axis=0), joined.sum(axis=1)
     table["in_strength"], table["out_strength"] = strength.sum(axis=0), strength.sum(axis=1)
     return table
@@ -138,6 +143,7 @@ def with_columns(edges: pd.DataFrame, more: pd.DataFrame | None) -> pd.DataFrame
     if more is None:
         return edges
     _check_columns(more, edges.columns)
+    # Left, so that every edge stays; a duplicate in `more`, refused above, would double its edge.
     return edges.merge(more, on=ENDS, how="left", sort=False)
 
 

@@ -95,9 +95,11 @@ def write_relation_matrix(
     """
     gaussian = network_of(network)
     atlas = None if atlas is None else as_atlas(atlas)
+    # The stem's last part: BIDS has no folder in the name of a group.
     about = _about(beside(stem, "").name if group is None else group, atlas)
     start = bids_stem(stem, atlas)
     matrix_start = beside(start, f"_meas-{MEASURE}{MATRIX}")
+    # Before anything is written: two groups of one label would share all four files.
     _check_not_taken(beside(matrix_start, ".json"), about["Group"])
     nodes = _node_indices(gaussian, atlas)
     for column in ("name", "label", "lobe"):
@@ -120,6 +122,7 @@ def bids_stem(stem: PathName, atlas: Atlas | None) -> Path:
     """Path whose name is made of entities: the stem's, or ``group``, and the atlas as ``seg``."""
     path = beside(stem, "")
     name = path.name if _ENTITIES.fullmatch(path.name) else f"group-{label(path.name)}"
+    # A stem of entities may name its atlas already.
     if atlas is not None and "seg-" not in name:
         name += f"_seg-{label(atlas.name)}"
     return path.with_name(name)

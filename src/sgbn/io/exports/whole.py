@@ -80,6 +80,7 @@ def export_network(
         write_graphml(beside(stem, ".graphml"), network, atlas, **known),
         write_node_link(beside(stem, ".json"), network, atlas, **known),
     ]
+    # Without any place BrainNet Viewer has nothing to draw, and `write_brainnet` would refuse.
     if atlas is not None and has_place(nodes).any():
         written += write_brainnet(stem, network, atlas, confidence=confidence, supported=supported)
     return [*written, *write_relation_matrix(stem, network, atlas, group=group)]

@@ -23,6 +23,7 @@ DTYPES = ("|b1", "|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f2", 
 def to_npy(array: NDArray[Any]) -> bytes:
     """Content of an npy file; the order of rows and columns in memory is kept."""
     stream = io.BytesIO()
+    # Version 1.0 has the smallest header, and is what `from_npy` reads.
     npy.write_array(stream, plain(array), version=VERSION, allow_pickle=False)
     return stream.getvalue()
 
@@ -52,6 +53,7 @@ def from_npy(content: bytes) -> NDArray[Any]:
     check_shape(shape)
     require(version == VERSION, "it is an npy file of another version than 1.0.")
     require(dtype.str in DTYPES, f"it holds {dtype.str!r}, and not plain numbers.")
+    # Python's whole numbers do not overflow, unlike numpy's: a huge shape cannot look small.
     size, rest = prod(shape) * dtype.itemsize, len(content) - stream.tell()
     require(size == rest, f"its header says {size} bytes of numbers, and {rest} follow.")
     # frombuffer gives a read-only view of the file; in_order copies it.
@@ -62,6 +64,8 @@ def from_npy(content: bytes) -> NDArray[Any]:
 def in_order(flat: NDArray[Any], shape: tuple[int, ...], order: str) -> NDArray[Any]:
     """Array of this shape, in memory of its own, from numbers in the order that they have there."""
     array = flat.reshape(shape, order="F" if order == "F" else "C")
+    # Native bytes to compute with. The order in memory is kept: sums in another order may differ in
+    # the last bits, and predictions are to be the same.
     return array.astype(array.dtype.newbyteorder("="), order="K", copy=True)
 
 

@@ -81,6 +81,7 @@ def _check_shape(name: str, made: Any, path: str, letters: str, sizes: dict[str,
     if array.ndim == len(shape):
         for letter, size in zip(shape, array.shape, strict=True):
             sizes.setdefault(letter, size)
+    # A size that is not known yet is -1, which no array has.
     wanted = tuple(sizes.get(letter, -1) for letter in shape)
     wrong = f"{path} of a {name} has the shape {array.shape}, and not {wanted}."
     require(array.shape == wanted, wrong)
@@ -101,12 +102,14 @@ def _array(made: Any, path: str, name: str) -> Any:
 
 def _check_classifier(name: str, made: Any) -> None:
     networks = getattr(made, "networks_", None)
+    # As lists: order counts, since probabilities have the order of `classes_`.
     same = isinstance(networks, dict) and list(networks) == made.classes_.tolist()
     require(same, f"a {name} has not one network for each of its classes.")
     right = all(getattr(n, "m", -1) == made.n_features_in_ for n in made.networks_.values())
     require(right, f"a network of a {name} has not one variable for each feature.")
     # Their logarithms enter each prediction.
     shares = made.priors_
+    # Float sums are one up to round-off.
     right = shares.dtype.kind == "f" and bool((shares > 0).all()) and abs(shares.sum() - 1) < 1e-6
     require(right, f"the priors of a {name} are no shares of one.")
     temperature, (low, high) = getattr(made, "temperature_", None), TEMPERATURES
@@ -118,6 +121,8 @@ def _check_places(name: str, made: Any) -> None:
     for attribute in ("_region_places", "_kept_places", "_named_places", "_kept_named_places"):
         places = _array(made, attribute, name)
         right = places.ndim == 1 and places.dtype.kind == "i"
+        # A place beyond the columns would fail in a prediction, and a negative one count from the
+        # end.
         right = right and bool(((places >= 0) & (places < made.n_features_in_)).all())
         require(right, f"{attribute} of a {name} are no places of columns.")
     named = isinstance(made._names, list) and len(made._names) == len(made._named_places)

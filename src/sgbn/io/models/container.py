@@ -64,6 +64,7 @@ def write_members(path: PathName, about: Mapping[str, Any], members: Mapping[str
 
 def _write(stream: Any, members: Mapping[str, bytes]) -> None:
     with ZipFile(stream, "w", ZIP_STORED) as archive:
+        # Sorted: zip members have an order, and the same model is to give the same bytes.
         for name in sorted(members):
             info = ZipInfo(name, FIRST_TIME)
             info.create_system, info.external_attr = 3, READ_BY_ALL  # the same on all systems
@@ -72,6 +73,7 @@ def _write(stream: Any, members: Mapping[str, bytes]) -> None:
 
 def to_json(content: Any) -> bytes:
     """JSON that is the same for the same content."""
+    # Sorted keys and no blanks: one text for one content.
     text = json.dumps(content, allow_nan=False, sort_keys=True, separators=(",", ":"))
     return text.encode()
 
@@ -154,6 +156,7 @@ def _check_manifest(manifest: Any, members: Mapping[str, bytes]) -> None:
     sums = manifest.get("files")
     if not isinstance(sums, dict) or set(sums) != set(members):
         raise InputError(f"its manifest does not list the parts that it has. {AGAIN}")
+    # Against damage, not against forgery: whoever changes a part can change its sum.
     for name, content in members.items():
         same = sha256(content).hexdigest() == sums[name]
         require(same, f"its part {name!r} has another checksum: it was changed. {AGAIN}")

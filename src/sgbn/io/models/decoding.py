@@ -95,6 +95,7 @@ class Decoder:
         for pair in require_type(items, list):
             require(len(require_type(pair, list)) == 2, "a dict has an item that is no pair.")
             key = self.decode(pair[0])
+            # A later value would else replace an earlier one without a word.
             require(key not in made, f"a dict has the key {key!r:.60} twice.")
             made[key] = self.decode(pair[1], finite)
         return made

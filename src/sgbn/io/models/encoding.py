@@ -68,6 +68,7 @@ class Encoder:
         if kind in (set, frozenset):  # which have no order, and the same model gives the same bytes
             return {"is": "set", "items": self._all(sorted(value, key=repr), where, finite)}
         if kind is dict:
+            # Keys must be finite always: NaN is not equal to itself, and could not be looked up.
             keys = self._all(value, f"a key of {where}", True)
             cells = [self.encode(part, f"{where}[{k!r}]", finite) for k, part in value.items()]
             return {"is": "dict", "items": [list(pair) for pair in zip(keys, cells, strict=True)]}
@@ -103,6 +104,7 @@ class Encoder:
         not_finite = attributes(name, "not_finite")
         state = {
             key: self.encode(part, f"{where}.{key}", key not in not_finite)
+            # Sorted, since attributes have the order in which a fit sets them.
             for key, part in sorted(state_of(name, value).items())
         }
         return {"is": "object", "class": name, "state": state}

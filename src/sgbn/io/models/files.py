@@ -77,6 +77,7 @@ def parts_of(model: Any) -> dict[str, bytes]:
     encoder = Encoder()
     content = encoder.encode(model, type(model).__name__)
     try:  # what could not be read again, such as a model that is too large, is not written
+        # In full: sizes, shapes and classes are checked by the reader alone, in one place.
         Decoder(encoder.members).decode(content)
     except (InputError, *MISFITS) as error:
         raise InputError(f"the model cannot be saved: {error}") from error

@@ -36,6 +36,7 @@ def class_named(name: str) -> type[Any]:
     """Return the class of the table with this name."""
     if name not in CLASSES:
         raise InputError(f"{name!r} is no class that a model is made of.")
+    # Imported by need: a file of one class does not load the modules of all.
     cls: type[Any] = getattr(import_module(CLASSES[name]["home"]), name)
     return cls
 
@@ -89,6 +90,7 @@ def build(name: str, state: dict[str, Any]) -> Any:
             raise InputError(f"a {name} has {listed(sorted(state))}, and not {listed([*known])}.")
         return cls(**state)  # it checks what it is given
     for attribute in state:
+        # A file could else put data in the place of a method, and so change what a model does.
         if not attribute.isidentifier() or attribute.startswith("__") or _works(cls, attribute):
             raise InputError(f"a {name} has no attribute {attribute!r}.")
     # Without __init__: a fit has set attributes that no constructor takes.

@@ -60,7 +60,6 @@ def named_graph(
     else:
         weights = network_of(network)
         given = NamedGraph(weights.coef != 0, weights.names, weights)
-        # Asked for only if needed: of a network without half samples it is not known.
         mask = support_mask(network, None, supported) if directions == "supported" else None
     if directions == "graph":
         return given._replace(supported=None)
