@@ -84,11 +84,13 @@ class Atlas:
     def _by_name(self) -> dict[str, Region]:
         """Name as written -> region; names may differ in signs alone, such as T1+ and T1-."""
         count = Counter(region.name for region in self.regions)
+        # A name that both hemispheres have tells neither.
         return {region.name: region for region in self.regions if count[region.name] == 1}
 
     @cached_property
     def _by_key(self) -> dict[str, Region]:
         """Key -> region; what a region is called in the atlas goes before another's alias."""
+        # The right side of | wins.
         return _unambiguous(self.regions, other_keys) | _unambiguous(self.regions, own_keys)
 
 

@@ -44,6 +44,7 @@ def label_of(region: Region) -> str:
     Known are the regions of the atlases of the package, in ``labels.csv`` or by a rule, and those
     of other atlases that have the same name.
     """
+    # The stem, so that one row of labels.csv serves both sides and all spellings.
     known = _labels().get(stem(region.name, region.hemisphere)) or _by_rule(region.name)
     return f"{region.hemisphere} {known}".lstrip() if known else ""
 

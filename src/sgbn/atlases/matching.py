@@ -103,6 +103,7 @@ def match_columns(
     if best.atlas is None or whole.atlas is None or whole.others:
         return best
     of_whole = _regions(columns, whole.atlas)
+    # The whole table decides only if it knows as many of the columns that were asked for.
     return of_whole if len(of_whole.columns) >= len(best.columns) else best
 
 
@@ -114,6 +115,7 @@ def _best(columns: Sequence[str]) -> AtlasMatch:
     if most[0] < MIN_COLUMNS:
         return _no_atlas(columns)
     equal = [_regions(columns, load_atlas(name)) for name in known if known[name] == most]
+    # max keeps the first of equal ones, which is the order of ATLASES.
     best = max(equal, key=lambda match: (_is_complete(match), _as_written(match)))
     if best.atlas is None or not is_schaefer(best.atlas) or len(equal) == 1:
         return best
@@ -140,6 +142,7 @@ def _is_complete(match: AtlasMatch) -> bool:
 
 def _of_schaefer(equal: Sequence[AtlasMatch]) -> AtlasMatch:
     """Match whose networks are nearly whole; `others` are those that fit as well."""
+    # Where no atlas is nearly whole, all that fit equally well are named.
     whole = [match for match in equal if _share(match) >= MIN_SHARE_OF_NETWORKS] or list(equal)
     names = [match.atlas.name for match in whole if match.atlas]
     return replace(whole[0], others=tuple(names[1:]))
@@ -150,12 +153,14 @@ def _share(match: AtlasMatch) -> float:
     matched = {column.region for column in match.columns}
     parts = {(region.lobe, region.hemisphere) for region in matched}
     regions = match.atlas.regions if match.atlas else ()
+    # At least two columns were matched, so that the sum is not 0.
     return len(matched) / sum((region.lobe, region.hemisphere) in parts for region in regions)
 
 
 def _regions(columns: Sequence[str], atlas: Atlas) -> AtlasMatch:
     matched, totals, unmatched = [], [], []
     for column in columns:
+        # The region goes before a total: CSF may be either, and is looked at again below.
         reading = atlas.read(column)
         if reading is not None:
             region, measure = reading

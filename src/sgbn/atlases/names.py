@@ -67,6 +67,7 @@ _MADE_VALID = re.compile(r"^x(?=\d)")  # R writes 3rd.Ventricle as X3rd.Ventricl
 def words(name: str) -> list[str]:
     """Words of a name in lower case, one spelling each."""
     lower = _MADE_VALID.sub("", name.strip().lower())
+    # Before the cut into words, for names that run words together.
     for older, newer in SAME.items():
         lower = lower.replace(older, newer)
     parts = [word for word in _SEPARATORS.split(lower) if word and word not in IGNORED]

@@ -38,6 +38,7 @@ def as_atlas(atlas: AtlasLike) -> Atlas:
             f"the atlas {os.fspath(atlas)!r} is an image. Give a table of its regions, such as the "
             "atlas.csv that `sgbn extract` writes."
         )
+    # A path object is always a file: only text can be the name of an atlas.
     if not isinstance(atlas, str) or names_table(atlas):
         return _read(Path(atlas))
     if not is_packaged(atlas):

@@ -67,6 +67,7 @@ def read_atlas(path: str | Path) -> Atlas:
     rows = _rows(text, str(path))
     label_image = rows[0][1].get(LABEL_IMAGE, "")
     name = label_image or path.stem
+    # Of the bytes as they are: text may be the same in another encoding.
     file = AtlasFile(str(path), hashlib.sha256(content).hexdigest(), label_image)
     regions = _regions(rows)
     _warn_of_places(regions, str(path))
@@ -75,6 +76,7 @@ def read_atlas(path: str | Path) -> Atlas:
 
 def _warn_of_places(regions: Sequence[Region], source: str) -> None:
     """Warn of centres outside the head, and on the other side than the hemisphere says."""
+    # Coordinates are all given or all NaN, see `_centre`.
     placed = [region for region in regions if not math.isnan(region.x)]
     outside = [r.name for r in placed if not _is_in_head((r.x, r.y, r.z))]
     if outside:
@@ -113,6 +115,7 @@ def _regions(rows: Sequence[tuple[str, Row]]) -> tuple[Region, ...]:
     regions: dict[tuple[str, str], Region] = {}
     for place, row in rows:
         region = _region(row, place)
+        # The two sides of a region may have one name, as where a column says the hemisphere.
         if (region.name, region.hemisphere) in regions:
             raise InputError(
                 f"{place}, column {_first(NAMES, row)!r}: {region.name!r} is listed before. Keep "
@@ -127,7 +130,7 @@ def _rows(text: str, source: str) -> list[tuple[str, Row]]:
     header, lines = _header_and_rows(text.splitlines(), source)
     rows = []
     for number, cells in enumerate(lines, start=2):  # as a spreadsheet counts, header and all
-        if not any(cell.strip() for cell in cells):
+        if not any(cell.strip() for cell in cells):  # rows that a spreadsheet leaves at the end
             continue
         place = f"{source!r}, row {number}"
         if len(cells) != len(header):
@@ -157,6 +160,7 @@ def _header(line: str) -> tuple[list[str], str]:
     # A comma may stand inside a name: the delimiter is the one that gives known column names.
     tried = [(next(csv.reader([line], delimiter=mark), []), mark) for mark in DELIMITERS]
     named = [([name.strip().lower() for name in names], mark) for names, mark in tried]
+    # A header that is known by no delimiter is refused with the first: its message names columns.
     return max(named, key=lambda header: len(set(header[0]) & KNOWN))
 
 

@@ -141,6 +141,7 @@ def _changed_weights(
         changed[i, j] *= 0.5 * (k % 2)  # in turns lost and halved
     for i, j in stronger:
         changed[i, j] *= 1.6
+    # Again: a weight that was raised may explain more of a region than there is.
     return limited(changed)[0]
 
 
@@ -157,6 +158,7 @@ def _choose(edges: Indices, count: int, rng: np.random.Generator) -> Indices:
 
 def _in_volumes(weights: Array, mean: Array, sd: Array, names: tuple[str, ...]) -> GaussianNetwork:
     """Network in mm^3 from standardised weights."""
+    # From standard deviations to units: an edge i -> j is sd of j per sd of i.
     coef = weights * sd / sd[:, None]
     _, explained = limited(weights, most=np.inf)
     # What parents leave of a variance of one, in the units of the region.

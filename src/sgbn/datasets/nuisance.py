@@ -50,6 +50,7 @@ def assign_sites(
                 "or more subjects."
             )
         own_site = np.eye(len(sites))[number % len(sites)]
+        # Full confounding sends a group to one site alone.
         least = 0 if confounding else 1  # subjects of this group at every site
         shares = (1 - confounding) * common + confounding * own_site
         counts = least + _whole_parts(size - least * len(sites), shares)
