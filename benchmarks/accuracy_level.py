@@ -15,14 +15,16 @@ from sgbn.comparison.accuracy import OURS, Accuracy
 
 SEED = 20
 LEVELS = (0.05, 0.01)
+# The sizes of small studies, one with unequal groups, and one with a single repeat.
 DESIGNS = {  # subjects of the groups, regions, folds, repeats
     "30 + 30, 20 regions": (30, 30, 20, 5, 5),
     "20 + 40, 20 regions": (20, 40, 20, 5, 5),
     "75 + 75, 40 regions": (75, 75, 40, 5, 5),
     "60 + 60, 20 regions, one repeat of 4 folds": (60, 60, 20, 4, 1),
 }
+# Keeps covariances of 20 regions regular where a fold leaves 16 subjects of a group.
 SHRINKAGE = 0.3
-PERMUTATIONS = 199
+PERMUTATIONS = 199  # the smallest p is 1 / 200
 REFITS = 99
 
 
@@ -59,15 +61,18 @@ def cross_validated(X, y, classify, n_folds, n_repeats, rng):
     for fold_of, score_of in zip(folds, scores, strict=True):
         for k in (0, 1):
             rows = rng.permutation(np.flatnonzero(y == k))
+            # By turns, so that folds differ by one subject of a group at most.
             fold_of[rows] = np.arange(len(rows)) % n_folds
         for fold in range(n_folds):
             test = fold_of == fold
             score_of[test] = classify(X[~test], y[~test], X[test])
+    # Clipped: exp of more would overflow, and the probability is 0 or 1 long before.
     second = 1 / (1 + np.exp(-np.clip(scores, -30, 30)))
     both = np.stack([1 - second, second], axis=2)
     nothing = np.empty(0)
     labels = np.array(["a", "b"])[y]
     return Accuracy(
+        # Fields that a p value does not read are empty.
         *(("a", "b"), labels, folds, {OURS: both}, nothing, nothing, nothing, nothing, folds[:0])
     )
 
@@ -89,8 +94,10 @@ def p_values(design, classify, seed, refitted):
     X = rng.normal(size=(len(y), m)) + rng.normal(size=(len(y), 1))  # regions are correlated
     accuracy = cross_validated(X, y, classify, n_folds, n_repeats, rng)
     predicted = accuracy.probabilities[OURS].argmax(axis=2)
+    # The labels themselves come first, so that they count among the permutations.
     permuted = np.array([y, *(rng.permutation(y) for _ in range(PERMUTATIONS))])
     fixed = balanced(predicted, permuted)
+    # Less round-off: equal accuracies may be summed in another order.
     p = {"corrected t": accuracy.p_value(), "fixed predictions": np.mean(fixed >= fixed[0] - 1e-12)}
     if refitted:
         refits = [
@@ -108,6 +115,7 @@ def run(cohorts, refitted):
     """Yield one row per design and classifier: the share of cohorts below each level."""
     for name, design in DESIGNS.items():
         for kind, classify in CLASSIFIERS.items():
+            # Refits cost a hundred times as much: only some cohorts have them.
             of_cohorts = [
                 p_values(design, classify, (SEED, k), k < refitted) for k in range(cohorts)
             ]

@@ -51,12 +51,14 @@ def averaged(problems, residuals):
     total, count, pooled = np.zeros((m, m)), np.zeros((m, m)), np.zeros((m, m), bool)
     fits = [problem.fit(residuals) for problem in problems]
     for fit in fits:
+        # Sorted ends: one order may hold i -> j and another j -> i, and both are about the pair.
         ends = tuple(np.sort(fit.edges, axis=1).T)
         total[ends] += fit.weights.statistic((0, 1))
         count[ends] += 1
         pooled[ends] |= fit.in_pool
     pairs = np.nonzero(count)
     statistic = np.abs(total[pairs]) / count[pairs]
+    # Four classes, so that pairs are compared with permuted ones of their own kind.
     classes = pooled[pairs] + 2 * (count[pairs] > len(problems) / 2)
     return pairs, statistic, classes.astype(np.intp), [fit.parents for fit in fits]
 
@@ -70,12 +72,15 @@ def figures(pair, n_orders, seed):
     exchange = first.data.exchange()
     null = []
     for _ in range(N_PERMUTATIONS):
+        # As in the tests: what the exchange puts into nuisance columns is taken out again.
         rows = first.nuisance.residuals(first.residuals[exchange.draw(rng)])
         null.append(averaged(problems, rows)[1:3])
     values, kinds = (np.concatenate(parts) for parts in zip(*null, strict=True))
     counts = np.array([len(statistics) for statistics, _ in null])
     rates = discovery_rates(ranked(Permuted(statistic, classes, values, kinds, counts)).p)
     is_find = rates <= LEVEL
+    # Equal only if it is so given the parents of every order; a pair that an order does not join
+    # does not speak against.
     same = np.all([same_weights(pair, graph) | ~graph for graph in graphs], axis=0)
     equal, changed = (same & same.T)[pairs], (pair.changed | pair.changed.T)[pairs]
     return {
@@ -90,6 +95,7 @@ def score(task):
     """Figures of one cohort with one order and with several."""
     setting, cohort = task
     pair = draw(setting, cohort, SEED)
+    # The same cohort and seed for both, so that they differ in the number of orders alone.
     return quiet(lambda: {str(k): figures(pair, k, [SEED, cohort]) for k in ORDERS})
 
 

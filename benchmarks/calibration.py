@@ -19,16 +19,19 @@ from sgbn.runs import Study, versions
 
 SEED = 18
 NAME = "calibration"
+# The others simulate all that they need.
 NEED_TABLES = ("power", "real")
 
 
 def run(study, folder, cohorts, seed, n_jobs):
     """Run what the folder does not hold yet; yield one row per setting and method."""
     for setting, design in study.designs.items():
+        # Some designs are dear, or have no more cohorts than seeds.
         n = min(cohorts, design.most)
         tasks = {
             f"{k:04d}": {"design": design.setting, "cohort": k, "seed": seed} for k in range(n)
         }
+        # Settings as text: a folder that was begun with another setting is refused.
         described = {"setting": repr(design.setting), "seed": seed}
         kept = Study(folder / design.folder, n_jobs, progress=True)
         results = kept.run(design.score, tasks, described)
@@ -47,6 +50,7 @@ def rows_of(setting, results):
     for method, figures in columns.items():
         kept = {name: summary(values) for name, values in figures.items()}
         row = {"setting": setting, "method": method, "cohorts": len(results)}
+        # A figure that no cohort has, such as recall without changed edges, is left out.
         yield row | {name: figure for name, figure in kept.items() if figure[2]}
 
 
@@ -54,6 +58,7 @@ def summary(values):
     """Mean, standard error and number of what is not NaN."""
     known = np.array(values)[~np.isnan(values)]
     n = len(known)
+    # One cohort has no spread.
     error = float(known.std(ddof=1) / np.sqrt(n)) if n > 1 else 0.0
     return [float(known.mean()) if n else 0.0, error, n]
 
@@ -65,6 +70,7 @@ def merged(path, study, seed, rows):
     runs = [row for row in old["runs"] if row["study"] != study]
     runs += [{"study": study, **row} for row in rows]
     order = list(STUDIES)
+    # In the order of the studies, whichever was run last.
     runs.sort(key=lambda row: order.index(row["study"]))
     return {"seed": seed, "studies": old["studies"] | {study: made}, "runs": runs}
 

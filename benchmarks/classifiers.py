@@ -44,9 +44,12 @@ TABLES = {  # table: two groups, site (all if None), covariates that are regress
     "ixi_age": (("MID", "OLD"), None, ("sex", "eTIV")),  # age is what the groups differ in
     "abide1_asd": (("ASD", "CTR"), "NYU", ("age", "sex")),
 }
+# Training sizes and regions are the paper's, as in `sgbn reproduce exp3`.
 SPLITS, TRAIN, REGIONS = 50, 80, 40
+# Many test subjects: they cost nothing, and leave the error of training alone.
 COHORTS, SIZES, TEST = 50, (80, 200, 500), 1000  # simulated; TEST subjects a group
 OURS = "SGBNClassifierCV"
+# The peers that aim at good probabilities: log-losses of others would be no fair race.
 CALIBRATED = ("logistic, L2, by log-loss", "logistic, calibrated")
 REPEATS = 5
 
@@ -109,7 +112,9 @@ def simulated(n, cohorts=COHORTS, seed=SEED, differ="edges"):
     """Independent cohorts of n subjects whose groups differ in edges only, and fresh subjects."""
     for k in range(seed, seed + cohorts):
         cohort = simulate_cohort(n // 2, k, differ=differ)
+        # Seeded by cohort and group, so that test rows are not those of training.
         fresh = [net.sample(TEST, [k, c]) for c, net in enumerate(cohort.networks.values())]
+        # By the training rows, as in the real tables.
         mean, sd = cohort.values.mean(axis=0), cohort.values.std(axis=0)
         y = np.repeat(list(cohort.networks), TEST)
         parts = [(values - mean) / sd for values in (cohort.values, np.vstack(fresh))]
@@ -124,6 +129,7 @@ def measure(data_set, problems, n_jobs, names):
     runs = []
     for name in names:
         accuracies, losses = zip(*(of_problem[name] for of_problem in scores), strict=True)
+        # Methods without probabilities have none.
         losses = [loss for loss in losses if not np.isnan(loss)]
         record = {"data": data_set, **sizes, "method": name}
         runs.append(record | {"accuracy": list(accuracies), "log_loss": losses})
@@ -147,6 +153,7 @@ def time_tables():
     tables = {"40 regions, 80 subjects": (cohort.values, cohort.group)}
     rng = np.random.default_rng(SEED)
     values, _ = simulate_sem(random_dag(200, 4, rng), 120, random_state=rng)
+    # Patients differ in ten regions, so that there is something to learn.
     values[60:, :10] += 0.5
     tables["200 regions, 120 subjects"] = values, np.repeat(["control", "patient"], 60)
     return {
@@ -161,6 +168,7 @@ def measure_times():
     for size, (Z, group) in time_tables().items():
         seconds = {}
         for method in (SGBNClassifierCV(), LogisticRegressionCV()):
+            # Compiles, and loads what is imported at the first fit.
             method.fit(Z, group)
             times = cpu_times(partial(method.fit, Z, group), REPEATS)
             seconds[type(method).__name__] = round(min(times), 4)
@@ -186,6 +194,7 @@ def shown(gap):
 
 def peers(cells, names):
     """Peers, the one of the largest mean balanced accuracy over these data sets first."""
+    # The best by accuracy on these very data: a choice in the peer's favour.
     names_of_peers = [name for name in methods() if name != OURS]
     return sorted(names_of_peers, key=lambda m: -np.mean([cells[n, m]["accuracy"] for n in names]))
 
@@ -197,6 +206,7 @@ def comparison(cells, names):
     gaps = []
     for name in names:
         ours, other = cells[name, OURS], cells[name, best]
+        # Splits of a table share subjects; simulated cohorts are independent.
         overlap = ours["n_test"] / ours["n_train"] if is_real else 0.0
         gaps.append(estimate(np.subtract(ours["accuracy"], other["accuracy"]), overlap))
     label = "real tables" if is_real else names[0]

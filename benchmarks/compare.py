@@ -21,6 +21,7 @@ from output import THREADS, options, table, write
 
 from sgbn.experiments.data import COVARIATES, data_folder
 
+# Age makes the groups of IXI, and autism affects IQ: neither may be taken out.
 TABLES = {  # of each: covariates that are left out, the reference
     "cobre_scz": ((), "CTR"),
     "ixi_age": (("age",), "YOUNG"),
@@ -33,9 +34,11 @@ MEGABYTE = 1024  # of the kilobytes that the system counts in
 
 def timed(words, cache, source):
     """Clock, CPU seconds and memory of a command; its output must end well."""
+    # A cache of its own: that of the user may hold machine code of another version.
     environment = os.environ | THREADS | {"NUMBA_CACHE_DIR": str(cache)}
     if source is not None:
         environment["PYTHONPATH"] = str(source)
+    # Of all children so far: what this command took is the difference.
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     begin = time.perf_counter()
     command = [sys.executable, "-m", "sgbn", *words]
@@ -45,6 +48,7 @@ def timed(words, cache, source):
         raise SystemExit(f"sgbn {' '.join(words)}\n{done.stderr}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    # The system keeps only the highest memory of all children, hence "so far" in the table.
     return {"clock": clock, "cpu": cpu, "megabytes": after.ru_maxrss / MEGABYTE}
 
 
@@ -54,6 +58,7 @@ def commands(scratch, full, tables):
         yield name, words
         if name != COLD:
             yield f"{name}, {DONE}", words
+            # The work of a finished comparison is kept: only the page is made again.
             report_of(words).unlink()
             yield f"{name}, {DELETED}", words
 
@@ -78,6 +83,7 @@ def first_commands(scratch, full, tables):
         ]
         for label, more in (("--quick", ["--quick"]), ("--workers 1", ["--workers", "1"])):
             if label == "--quick" or full:
+                # A folder per command, or the second would find the work of the first.
                 out = ["--out", str(scratch / f"{name}{label}")]
                 yield f"sgbn compare {name}.csv {label}".strip(), [*words, *more, *out]
 
@@ -104,6 +110,7 @@ def main():
         for name, words in commands(Path(scratch), not given.quick, given.tables):
             runs.append({"command": name, **timed(words, cache, given.source)})
             runs[-1]["report_megabytes"] = report_of(words).stat().st_size / 1e6
+            # At once: the whole takes long, and may be interrupted.
             print(runs[-1], flush=True)
     write(given.out, "compare", {"seed": 0, "runs": runs}, slots(runs))
 

@@ -91,6 +91,7 @@ class Compilations(event.Listener):
     def __init__(self):
         self.open, self.kernels = [], {}
 
+    # A kernel that calls another compiles it before it is finished: times nest, like brackets.
     def on_start(self, _):
         """Note when a kernel is begun, and that those which it calls took no time yet."""
         self.open.append([time.process_time(), 0.0])
@@ -113,6 +114,7 @@ def run_job(name):
     """Do one job in this process and print, as JSON, what it took."""
     listener = Compilations()
     event.register("numba:compile", listener)
+    # What jobs print must not be in the JSON.
     sys.stdout, stdout = sys.stderr, sys.stdout
     work = JOBS[name][1]()
     imports = time.process_time()
@@ -126,6 +128,7 @@ def run_job(name):
 def measure(name, source, cache):
     """Seconds of one job of the `sgbn` in `source`, with the machine code in `cache`."""
     environment = os.environ | {"PYTHONPATH": str(source), "NUMBA_CACHE_DIR": str(cache)}
+    # Children of this process: a job may have workers of its own.
     used, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     done = subprocess.run(
         [sys.executable, __file__, "--job", name],
@@ -144,6 +147,7 @@ def measured(names, sources):
     runs = []
     for name in names:
         for version, source in sources.items():
+            # A cache for each version, empty at first: "cold", and what that leaves is "warm".
             with tempfile.TemporaryDirectory() as cache:
                 for state in ("cold", "warm"):
                     record = measure(name, source, cache)
@@ -177,6 +181,7 @@ def rows_of_kernels(runs, version):
     for run in runs:
         if run["version"] == version and run["state"] == "cold":
             for name, kernel in run["kernels"].items():
+                # The worst job of each kernel: another may find some of its signatures compiled.
                 if kernel["own"] > worst.get(name, {"own": 0.0})["own"]:
                     worst[name] = kernel
     ranked = sorted(worst.items(), key=lambda item: -item[1]["own"])

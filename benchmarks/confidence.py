@@ -14,6 +14,7 @@ from sgbn.graph import skeleton
 from sgbn.inference import edge_confidence
 
 SEED = 11
+# As many regions as in the paper's experiments.
 M, DEGREE, SIZES = 40, 3.0, (60, 100, 200)
 N_NETWORKS, N_PAIRS = 20, 50
 N_FULL = 5  # networks on which the full search is tried as well
@@ -37,6 +38,7 @@ def pair_records(confidence, truth):
 
 def reliability(records, column, value):
     """Count and share of `value` in bins of `column`: the reliability curve."""
+    # A share of exactly 0.3 belongs to the bin that begins there, despite round-off.
     bins = np.clip(np.digitize(records[:, column] + 1e-9, BINS) - 1, 0, len(BINS) - 2)
     return [
         (
@@ -59,6 +61,7 @@ def quality(n, learner, n_networks, n_jobs):
         agreed = compare_graphs(truth.coef, confidence.consensus())
         outcomes.append(
             [
+                # Each pair is in the matrix twice.
                 confidence.adjacency_[true].sum() / 2,
                 confidence.adjacency_[~true].sum() / 2,
                 true.sum() / 2,
@@ -96,7 +99,9 @@ def curve_table(runs, key):
 
 def measure(n, n_jobs):
     records, consensus = quality(n, LEARNERS["fast"], N_NETWORKS, n_jobs)
+    # Of pairs that are joined often and in truth: of others no direction is right.
     frequent = records[(records[:, 0] >= 0.5) & (records[:, 2] == 1)]
+    # The fast search again on the same few networks, so that both are compared on equal data.
     _, fast = quality(n, LEARNERS["fast"], N_FULL, n_jobs)
     _, full = quality(n, LEARNERS["full"], N_FULL, n_jobs)
     return {

@@ -21,6 +21,7 @@ from sgbn.discriminative.linear_residuals import margins, residuals_at
 from sgbn.discriminative.moves import theta_of
 from sgbn.discriminative.objectives import MovingLikelihoods, Sample, exact_margin
 
+# Edges and nu are the classifiers' defaults.
 SEED, REPEATS, COHORTS, EDGES, NU = 0, 10, 8, 100, 0.5
 N = 40  # subjects per class in the race with SLSQP
 MANY_SUBJECTS, ROWS = 10_000, (100, 300, 1_000, 3_000, 10_000, 30_000, 100_000)
@@ -34,6 +35,7 @@ class Problem:
         cohort = simulate_cohort(n, seed)
         self.Z = Scale.of(cohort.values).standardise(cohort.values)
         self.codes = np.unique(cohort.group, return_inverse=True)[1]
+        # Unit variances as in the paper, so that a move changes residuals alone.
         networks = learn_networks(
             ORSGBN(0.1), self.Z, cohort.group, cohort.regions, variances="unit"
         )
@@ -59,6 +61,7 @@ def ball_constraint(moves, n_extra=0):
     d = len(moves.u0)
 
     def slack(x):
+        # Squares: the gradient of a norm is not defined at 0.
         return radii**2 - [part @ part for part in moves.split(x[:d])]
 
     def slope(x):
@@ -73,6 +76,7 @@ def ball_constraint(moves, n_extra=0):
 def slsqp_kl(likelihoods):
     moves = likelihoods.moves
     bound = PairwiseFisherKernels(likelihoods, 1.0, moves.u0)
+    # In units of its start: ftol is absolute.
     unit = bound(moves.u0)[0]
 
     def value_and_gradient(u):
@@ -95,6 +99,7 @@ def slsqp_mm(likelihoods):
     P, moves = likelihoods.residuals, likelihoods.moves
     n, d = len(P.codes), len(moves.u0)
     price = 1 / (NU * n)
+    # Block of each column of the design, to find whose residual it belongs to.
     block = np.repeat(np.arange(len(P.owner)), np.diff(P.starts))
     sign = np.where(P.codes == P.owner[block][:, None], 1.0, -1.0)
 
@@ -108,9 +113,11 @@ def slsqp_mm(likelihoods):
 
     start = margins_at(moves.u0)
     r = exact_margin(likelihoods, moves.u0, NU).r
+    # Linear in slacks and margin, so that the gradient is a constant.
     gradient = np.r_[np.zeros(d), np.full(n, price), -1.0]
     solution = minimize(
         lambda x: price * x[d:-1].sum() - x[-1],
+        # A feasible start: slacks take up what margins lack.
         np.r_[moves.u0, np.maximum(0, r - start), r],
         jac=lambda _: gradient,
         method="SLSQP",
@@ -139,6 +146,7 @@ def against_slsqp(seed):
     bound = PairwiseFisherKernels(likelihoods, 1.0, moves.u0)
 
     def mm_value(u):
+        # Projected: SLSQP may leave the ball by its tolerance, and would be credited for it.
         return exact_margin(likelihoods, moves.project(u), NU).value
 
     def kl_value(u):
@@ -148,6 +156,7 @@ def against_slsqp(seed):
         ("KL-SGBN", KLSGBNClassifier(edges=EDGES), slsqp_kl, kl_value),
         ("MM-SGBN", MMSGBNClassifier(edges=EDGES, nu=NU), slsqp_mm, mm_value),
     ):
+        # Bound as a default: a lambda in a loop would see the last one only.
         our_seconds, u = seconds(lambda ours=ours: problem.optimise(ours))
         peer, v = seconds(lambda theirs=theirs: theirs(likelihoods))
         yield {
@@ -195,6 +204,7 @@ def draw(rows, path):
     n, t = (np.array([row[key] for row in rows]) for key in ("n", "ours"))
     figure, axes = plt.subplots(figsize=(4.5, 3.2), layout="constrained")
     axes.loglog(n, t, "o-", color="#0072B2", label="MM-SGBN")
+    # Through the last point, where constant costs matter least.
     axes.loglog(n, t[-1] * n / n[-1], "--", color="0.5", label="proportional to n")
     axes.set(xlabel="subjects", ylabel="CPU seconds, set-up included")
     axes.legend(frameon=False)

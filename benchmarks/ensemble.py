@@ -25,15 +25,18 @@ from sgbn.datasets.benchmarks import NETWORKS
 from sgbn.experiments.data import data_folder
 
 SEED = 0
+# Few rows, where directions are doubtful, and the number of Exp-II.
 SIZES = (100, 1000)
 SLOW = ("Gadget (sumu)",)  # one simulation of each network only
 WHICH = ("default", "--quick")
+# Narrow near 1, where claims are made.
 BINS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98, 1.0)
 
 
 def sgbn(X):
     learner = SGBN().fit(X)
     strength = np.abs(learner.coef_std_)
+    # Both directions of a pair: the ranking is of pairs.
     return learner.coef_ != 0, strength + strength.T, None, None
 
 
@@ -82,12 +85,14 @@ def run(method, network, n, sim):
         (graph, ranking, arrows, supported), seconds = timed(learn, X)
     outcome = measure(graph, truth, returns)
     facts = {"cpu": round(seconds, 3)} | {key: outcome[key] for key in ("errors", "shd")}
+    # Each pair once.
     i, j = np.triu_indices(len(truth), 1)
     joined = (truth | truth.T)[i, j]
     if ranking is not None:
         facts["precision"] = round(float(average_precision_score(joined, ranking[i, j])), 4)
     if arrows is not None:
         facts["pairs"] = binned((arrows + arrows.T)[i, j], joined)
+        # Arrows have two places per pair, the diagonal none.
         off = ~np.eye(len(truth), dtype=bool)
         facts["arrows"] = binned(arrows[off], truth[off])
     if supported is not None:
@@ -106,6 +111,7 @@ def runs_of_size(n, sims, methods):
 
 def binned(share, is_true):
     """Count the entries of each bin, and those of them that are true."""
+    # A share of exactly 1 belongs to the last bin.
     place = np.clip(np.digitize(share, BINS) - 1, 0, len(BINS) - 2)
     return [[int((place == b).sum()), int(is_true[place == b].sum())] for b in range(len(BINS) - 1)]
 
@@ -139,9 +145,11 @@ def cost_lines(costs):
 
 def method_row(runs):
     """Row of one method at one size: sums over the networks of the means over simulations."""
+    # A slow method has one simulation of each network, and the others more.
     sims = len(values_of(runs, "sim"))
     sums = [sum(run[key] for run in runs) / sims for key in ("errors", "shd", "cpu")]
     precision = [run["precision"] for run in runs if "precision" in run]
+    # Only the ensemble supports arrows.
     counts = np.sum([run.get("supported", [0, 0]) for run in runs], axis=0)
     return [
         runs[0]["method"],

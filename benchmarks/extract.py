@@ -25,10 +25,12 @@ from scipy.ndimage import gaussian_filter
 from sgbn.io.images.extraction import extract_regions
 from sgbn.io.images.voxels import place
 
+# The grid of 2 mm of MNI152, x from right to left as in FSL's files.
 SHAPE, AFFINE = (
     (91, 109, 91),
     np.array([[-2.0, 0, 0, 90], [0, 2, 0, -126], [0, 0, 2, -72], [0, 0, 0, 1]]),
 )
+# Copies of few are files of their own, read and unpacked like all others.
 N_IMAGES, N_DISTINCT, N_REGIONS = 100, 5, 116
 REPEATS = 3
 PEAKS = (0, 1, 10, 100)  # 0: imports only
@@ -45,6 +47,7 @@ def make_atlas(path, shape, affine, rng):
     from scipy.spatial import cKDTree
 
     inside, places = brain(shape, affine)
+    # The same numbers for both grids: centres are in mm.
     centres = rng.uniform([-65, -100, -50], [65, 65, 70], (N_REGIONS, 3))
     labels = np.zeros(shape, np.int16)
     labels[inside] = 1 + cKDTree(centres).query(places[inside])[1]
@@ -74,6 +77,7 @@ def plain_load(images):
 
 
 def sgbn_mean(images, atlas):
+    # A second repetition would else be without the cost of placing the atlas.
     place.cache_clear()  # of the last repetition
     return extract_regions(images, atlas, measure="mean", progress=False).values
 
@@ -81,6 +85,7 @@ def sgbn_mean(images, atlas):
 def nilearn_mean(images, atlas):
     from nilearn.maskers import NiftiLabelsMasker
 
+    # standardize=None: values are compared, so that nothing may be done to them.
     masker = NiftiLabelsMasker(atlas, resampling_target="data", standardize=None).fit()
     return np.array([masker.transform(path).ravel() for path in images])
 
@@ -106,6 +111,7 @@ def measure(folder, images):
 
 def peak(folder, n):
     """Peak of memory in MB of a process that extracts from `n` images."""
+    # A process of its own for each number: a peak does not go down again.
     done = subprocess.run(
         [sys.executable, __file__, "--peak", str(n), "--images", str(folder)],
         capture_output=True,

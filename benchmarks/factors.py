@@ -22,6 +22,7 @@ SEED = 23
 N, M = 200, 40
 OTHER_SIZES = ((60, 40), (1000, 20), (200, 15))
 N_OTHER = 10  # data sets of each other size
+# Dear: each is an ensemble.
 ARROWS = ((1, 200, 30), (2, 500, 30), (1, 1000, 20))  # factors, rows, columns
 N_ARROWS = 5  # data sets of each
 TABLES = {
@@ -37,6 +38,7 @@ SHARES = ("true_stay", "false_stay")
 
 def factor_rows(k, n, m, which):
     """Rows that k hidden factors make; no column acts on another."""
+    # The first number of the seed tells the kinds of data apart.
     rng = np.random.default_rng([SEED, 0, k, n, m, which])
     loadings = rng.uniform(0.5, 1, (k, m)) * rng.choice([-1.0, 1.0], (k, m))
     return rng.standard_normal((n, k)) @ loadings + rng.standard_normal((n, m))
@@ -56,6 +58,7 @@ def measure(X, true_pairs=None):
     compared = compare_models(X)
     learned = SGBN().fit(X)
     stays = edges_beside_factors(X, learned, compared.leading_factors).stays
+    # Without true pairs every edge is false: factors alone made the rows.
     true = np.zeros(len(stays), bool)
     if true_pairs is not None:
         true = true_pairs[learned.coef_ != 0]
@@ -126,6 +129,7 @@ def real(folder, name):
         exclude=left_out,
     )
     compared, cpu = timed(compare_models, cohort, group)
+    # Rows as `compare_models` sees them: nuisance is taken out.
     rows = read_rows(cohort, group)
     learned = SGBN().fit(rows.values)
     stays = edges_beside_factors(cohort, learned, compared.leading_factors, group=group).stays
@@ -230,6 +234,7 @@ def main():
     if given.only in (None, "simulated"):
         runs = simulated(given.factor_sets, given.dag_sets)
     folder = data_folder()
+    # Kept from the folder where the tables are not here.
     if given.only in (None, "tables") and folder is not None:
         tables = [real(folder, name) for name in TABLES]
     if given.only in (None, "arrows"):

@@ -13,6 +13,7 @@ from sklearn.model_selection import KFold
 
 MAX_ITER = 2000
 TOL = 1e-5  # of the primal and the dual residual, an entry
+# Downwards, so that each solution starts from a sparser one nearby.
 ALPHAS = np.geomspace(0.6, 0.01, 14)
 FOLDS = 5
 
@@ -23,10 +24,12 @@ def graphical_lasso(S, alpha, start=None):
     P = np.eye(m) if start is None else start
     U = np.zeros((m, m))
     price = np.full((m, m), alpha)
-    np.fill_diagonal(price, 0.0)
+    np.fill_diagonal(price, 0.0)  # variances are not penalised
     rho = 1.0
     for _ in range(MAX_ITER):
         values, vectors = np.linalg.eigh(rho * (P - U) - S)
+        # The larger root of rho p^2 - value p - 1 = 0: positive, so that the matrix stays positive
+        # definite.
         roots = (values + np.sqrt(values**2 + 4 * rho)) / (2 * rho)
         dense = (vectors * roots) @ vectors.T
         before, both = P, dense + U
@@ -35,8 +38,10 @@ def graphical_lasso(S, alpha, start=None):
         primal, dual = np.linalg.norm(dense - P), rho * np.linalg.norm(P - before)
         if max(primal, dual) <= TOL * m:
             break
+        # Neither residual may lag far behind: then the step is too short or too long.
         if not 0.1 <= primal / max(dual, 1e-300) <= 10:
             factor = 2.0 if primal > dual else 0.5
+            # U is the multiplier in units of rho, and is rescaled with it.
             rho, U = rho * factor, U / factor
     return P
 
@@ -57,11 +62,14 @@ class ConvergedGraphicalLassoCV(EmpiricalCovariance):
         """Choose alpha, and fit all rows."""
         score = np.zeros(len(ALPHAS))
         for train, test in KFold(FOLDS, shuffle=True, random_state=0).split(X):
+            # The mean of the training part, as any estimator would have it.
             rest = X[test] - X[train].mean(axis=0)
             for k, (_, P) in enumerate(_path(np.cov(X[train].T, bias=True))):
                 trace = np.einsum("ij,jk,ik->", rest, P, rest) / len(rest)
                 score[k] += np.linalg.slogdet(P)[1] - trace
+        # bias=True: the likelihood is about n, not n - 1.
         S = np.cov(X.T, bias=True)
+        # The whole path again: the chosen alpha starts from its neighbour here too.
         self.alpha_, self.precision_ = list(_path(S))[int(np.argmax(score))]
         self.violation_ = kkt_violation(S, self.alpha_, self.precision_)
         self.location_ = X.mean(axis=0)

@@ -15,6 +15,7 @@ from peers.studies import warm_up_data
 
 from sgbn import SGBN, random_dag, simulate_sem
 
+# Without a display; before pyplot is imported.
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
@@ -68,6 +69,7 @@ def run_flop(X):
     from peers.adapters.flop import search  # needs the extra "peers"
 
     graph = search(X, restarts=1)
+    # With its transpose each edge counts twice, whether it is directed or not.
     return int((graph | graph.T).sum()) // 2
 
 
@@ -75,6 +77,7 @@ def curve(runs, axis, setting):
     """Values along an axis and median CPU seconds."""
     chosen = select(runs, axis=axis, setting=setting)
     values = sorted(values_of(chosen, axis))
+    # Median: a simulation may have a search that is much longer than others.
     seconds = [
         np.median([run["cpu"] for run in select(chosen, **{axis: value})]) for value in values
     ]
@@ -83,6 +86,7 @@ def curve(runs, axis, setting):
 
 def exponent(values, seconds):
     """Slope of a line on log-log axes, by least squares."""
+    # Powers are straight on logarithmic axes, whose slope is the exponent.
     return float(np.polyfit(np.log(values), np.log(seconds), 1)[0])
 
 
@@ -96,6 +100,7 @@ def draw(runs, path):
             )
         panel.set_xlabel(AXES[axis])
         panel.set_xticks(GRID[axis], [f"{value:,}" for value in GRID[axis]], minor=False)
+        # Names at the sizes that were measured; minor ticks would add others.
         panel.tick_params(axis="x", which="minor", labelbottom=False)
         fixed = ", ".join(f"{key} = {CENTRE[key]}" for key in CENTRE if key != axis)
         panel.set_title(fixed, fontsize=10)
@@ -126,6 +131,7 @@ def main():
     parser.add_argument("--sims", type=int, default=SIMS, help="simulations of each point")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
+    # Compiles.
     SGBN().fit(warm_up_data())
     runs = [
         run

@@ -20,6 +20,7 @@ from sgbn.preprocessing import SiteHarmonizer, make_analysis
 
 SEED = 23
 N_SETS, N_REGIONS, SIZES = 30, 40, (100, 400)
+# Where ages of sites do not overlap, age and site cannot be told apart.
 AGES = ((8, 45), (25, 65), (40, 90))  # of the three sites: they overlap in part
 CURVES = {
     "straight": lambda age: age / 20,
@@ -41,6 +42,7 @@ def curved(rng, n, curve):
     """Table of regions, age and site, and the true shifts; the noise has a spread of about 1."""
     site = rng.integers(0, 3, n)
     age = np.array([rng.uniform(*ends) for ends in np.array(AGES)[site]])
+    # As ComBat supposes them: a shift and a scale for each region and site.
     shift, stretch = rng.normal(size=(3, N_REGIONS)), rng.uniform(0.7, 1.4, (3, N_REGIONS))
     truth = curve(age)[:, None] * rng.uniform(0.5, 1.5, N_REGIONS)
     values = truth + shift[site] + stretch[site] * rng.normal(size=(n, N_REGIONS))
@@ -56,6 +58,7 @@ def error(X, harmonised, site, shift):
     regions = [f"region{k}" for k in range(N_REGIONS)]
     moved = (X[regions] - harmonised[regions]).to_numpy()
     removed = np.array([moved[site == k].mean(axis=0) for k in range(3)])
+    # A constant of a region stays unknown: all sites may be moved alike.
     left = shift - removed
     return float(np.sqrt(np.mean((left - left.mean(axis=0)) ** 2)))
 
@@ -81,8 +84,11 @@ def visit_runs():
     for crossed in (True, False):
         for ratio in RATIOS:
             for k in range(N_SETS):
+                # The same seed for all ratios: the cases differ in the variance of persons only.
                 rng = np.random.default_rng([SEED, k])
                 person = np.repeat(np.arange(N_PERSONS), np.resize([2, 3, 4], N_PERSONS))
+                # Nested: each person has one site, so that persons and sites cannot be told apart
+                # by visits.
                 site = rng.integers(0, 3, len(person)) if crossed else person % 3
                 shift = rng.normal(size=(3, N_REGIONS))
                 stretch = rng.uniform(0.7, 1.4, (3, N_REGIONS))
@@ -107,6 +113,7 @@ def real_runs():
     tables = {} if folder is None else {name: read(folder, name) for name in TABLES}
     tables = {name: X for name, X in tables.items() if X is not None}
     if len(tables) > 1:
+        # "inner": the regions that both have.
         both = pd.concat(tables.values(), join="inner", ignore_index=True)
         tables = {"abide1_asd": tables["abide1_asd"], "both tables": both}
     for name, X in tables.items():
@@ -146,6 +153,7 @@ def judge(X, ways, repeat):
 
 
 def interval(values):
+    # Normal, as 30 data sets are enough.
     half = 1.96 * np.std(values, ddof=1) / np.sqrt(len(values))
     return f"{np.mean(values):.3f} ± {half:.3f}"
 

@@ -62,6 +62,7 @@ def read(path):
     nodes = list(ast.walk(ast.parse(text)))
     for node in nodes:
         documented = isinstance(node, (ast.Module, ast.ClassDef, *FUNCTIONS))
+        # A docstring is a statement: the tokeniser takes it for code.
         if documented and ast.get_docstring(node, clean=False) is not None:
             code -= set(range(node.body[0].lineno, node.body[0].end_lineno + 1))
     functions = [node for node in nodes if isinstance(node, FUNCTIONS)]
@@ -88,7 +89,9 @@ def duplicates(files):
     places = defaultdict(list)
     for file in files:
         text = file.path.read_text().splitlines()
+        # Blanks do not matter: a block may be indented otherwise.
         code = [" ".join(text[line - 1].split()) for line in file.code]
+        # Lists of imports look alike and cannot be shared.
         code = [line for line in code if not line.startswith(("from ", "import "))]
         for start in range(len(code) - DUPLICATE_LINES + 1):
             places[tuple(code[start : start + DUPLICATE_LINES])].append((file.path, start))
@@ -101,6 +104,7 @@ def cycles(files):
     """Count the groups of packages that import each other in a circle."""
     arrows = nx.DiGraph()
     for file in files:
+        # The package of a file is the first part below sgbn.
         package = file.path.parts[file.path.parts.index("sgbn") + 1].removesuffix(".py")
         tree = ast.parse(file.path.read_text())
         for_types = {
@@ -168,6 +172,7 @@ def main():
     parser.add_argument("--before", metavar="REVISION", required=True, help="of git")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
+        # A clone: the working tree stays as it is.
         subprocess.run(["git", "clone", "-q", str(ROOT), folder], check=True)
         subprocess.run(["git", "-C", folder, "checkout", "-q", given.before], check=True)
         before = measure(Path(folder))

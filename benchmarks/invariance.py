@@ -15,6 +15,7 @@ from peers.studies import cases, make_data, raw_data
 
 from sgbn import ORSGBN, SGBN
 
+# Few: each data set is learned eleven times.
 SIMS = 5
 LOG10_UNITS = 3
 TOL = 1e-8  # relative difference of scores in other units: those of round-off are about 1e-13
@@ -30,14 +31,17 @@ IN_UNITS = 'SGBN(noise="equal")'  # says something about units: raw data, and pe
 def learn(name, X):
     """Edges, weights and score."""
     learner = LEARNERS[name]().fit(X)
+    # A penalised learner has the path of its objective; the last one is what it minimised.
     score = learner.score_ if hasattr(learner, "score_") else learner.objective_path_[-1][1]
     return learner.coef_ != 0, learner.coef_, float(score)
 
 
 def compare(name, case, seed):
     """Learn one data set three times; yield one record per change of the columns."""
+    # Standardised data have no units, which equal noise variances speak about.
     X, _ = (raw_data if name == IN_UNITS else make_data)(case, seed)
     m = X.shape[1]
+    # Own numbers per network: the name is part of the seed.
     rng = np.random.default_rng([seed, case.sim, *case.network.encode()])
     order = rng.permutation(m)
     units = 10 ** rng.uniform(-LOG10_UNITS, LOG10_UNITS, m)
@@ -48,6 +52,7 @@ def compare(name, case, seed):
     yield record | {
         "columns": "permuted",
         "same_edges": bool(np.array_equal(new_edges, edges[permuted])),
+        # To the bit: permuted columns are the same sums, in an order that must not matter.
         "same_score": value == score,
         "same_weights": bool(np.array_equal(weights, coef[permuted])),
         "difference": abs(value / score - 1),
@@ -55,10 +60,12 @@ def compare(name, case, seed):
     if name == IN_UNITS:
         return
     new_edges, weights, value = learn(name, X * units)
+    # A weight is in units of the child per unit of the parent.
     close = np.allclose(weights, coef * units / units[:, None], rtol=TOL, atol=0)
     yield record | {
         "columns": "rescaled",
         "same_edges": bool(np.array_equal(new_edges, edges)),
+        # Other units round otherwise: only nearly the same.
         "same_score": abs(value / score - 1) <= TOL,
         "same_weights": bool(close),
         "difference": abs(value / score - 1),

@@ -41,9 +41,11 @@ def descendants(root):
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
+                # The name of a program, in brackets, may hold blanks and brackets: what counts
+                # follows the last.
                 parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
             except (OSError, IndexError):
-                continue
+                continue  # it ended while we looked
             children.setdefault(parent, []).append(int(entry.name))
     processes = [root]
     for process in processes:  # grows while it is read
@@ -58,6 +60,7 @@ def memory_of(process):
     except OSError:
         return 0.0, 0.0
     sizes = {line.split(":")[0]: line.split()[1] for line in lines if line.startswith("Vm")}
+    # VmHWM is the highest of a process, kept by the system: no peak between two looks is lost.
     return tuple(int(sizes.get(name, 0)) * 1024 / 1e6 for name in ("VmRSS", "VmHWM"))
 
 
@@ -69,6 +72,7 @@ def measure(options, path, folder, minutes):
         process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
         while process.poll() is None:
             now = {pid: memory_of(pid) for pid in descendants(process.pid)}
+            # At once: peaks of processes need not come at the same time.
             at_once = max(at_once, sum(rss for rss, _ in now.values()))
             peaks |= {pid: max(high, peaks.get(pid, 0.0)) for pid, (_, high) in now.items()}
             if time.monotonic() - begin > 60 * minutes and not stopped:
@@ -81,6 +85,7 @@ def measure(options, path, folder, minutes):
     steps = [
         line.split("]")[0].lstrip("[") for line in printed.splitlines() if line.startswith("[")
     ]
+    # The command itself; all others are its workers.
     of_command = peaks.pop(process.pid)
     return {
         "options": options,
@@ -126,6 +131,7 @@ def main():
             measure(WAYS[number], path, Path(folder) / f"out{number}", given.minutes)
             for number in chosen
         ]
+    # New runs after kept ones of the same options, which they replace.
     by_options = {run["options"]: run for run in (*kept, *new)}
     runs = [by_options[way] for way in WAYS if way in by_options]
     results = {"seed": SEED, "subjects": SUBJECTS, "regions": REGIONS, "runs": runs}

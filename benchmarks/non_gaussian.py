@@ -16,21 +16,25 @@ from sgbn.graph import topological_order
 SEED = 0  # thresholds were chosen on 5, 8 and 21
 SIMS = 20
 SAMPLES = (200, 1000)
+# All have variance 1, so that only the shape differs.
 NOISES = {
     "t, 5 df": lambda rng, shape: rng.standard_t(5, shape) * np.sqrt(3 / 5),
     "exponential": lambda rng, shape: rng.exponential(size=shape) - 1,
     "uniform": lambda rng, shape: rng.uniform(-np.sqrt(3), np.sqrt(3), shape),
     "Gaussian": lambda rng, shape: rng.standard_normal(shape),
+    # Gaussian noise, but effects that are not linear: a rule for linear models may be misled.
     "tanh, Gaussian": lambda rng, shape: rng.standard_normal(shape),
 }
 
 
 def make_data(name, n, noise, sim):
     """Rows, columns shuffled, and the true graph."""
+    # Own numbers per network and noise.
     rng = np.random.default_rng([SEED, sim, n, *f"{name} {noise}".encode()])
     graph = load_network(name).graph != 0
     coef = random_weights(graph, rng)
     X = NOISES[noise](rng, (n, len(coef)))
+    # Parents before children: X holds noise until its turn.
     for j in topological_order(graph):
         parents = np.tanh(X) if noise.startswith("tanh") else X
         X[:, j] += parents @ coef[:, j]
@@ -43,8 +47,10 @@ def measure(name, n, noise, sim):
     X, true = make_data(name, n, noise, sim)
     ignored, oriented = SGBN().fit(X), SGBN(non_gaussian="orient").fit(X)
     before, after = ignored.coef_ != 0, oriented.coef_ != 0
+    # Edges of the class that no arrow is known of: only there non-Gaussian residuals may decide.
     is_open = ignored.cpdag_ & ignored.cpdag_.T
     decided = np.zeros_like(after)
+    # Kinds are listed by edge, row by row, as a mask picks them.
     decided[after] = oriented.edge_kinds_ == "non-Gaussian"
     return {
         "open": (before & is_open & (true | true.T)).sum(),
@@ -62,6 +68,7 @@ def summary(n, noise):
     runs = [[measure(name, n, noise, sim) for name in NETWORKS] for sim in range(SIMS)]
     sums = {key: [int(sum(r[key] for r in run)) for run in runs] for key in runs[0][0]}
     change = np.subtract(sums["errors_oriented"], sums["errors"])
+    # Simulations are independent: the plain t interval.
     half = float(t.ppf(0.975, SIMS - 1) * change.std(ddof=1) / SIMS**0.5)
     means = {key: round(float(np.mean(values)), 2) for key, values in sums.items()}
     change = float(change.mean())

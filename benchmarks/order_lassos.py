@@ -22,8 +22,10 @@ def shrunken(Z):
     """Correlations, shrunken towards their mean."""
     n, m = Z.shape
     R = Z.T @ Z / n
+    # The mean of what is off the diagonal, which holds m ones.
     target = np.full((m, m), (R.sum() - m) / (m * (m - 1)))
     np.fill_diagonal(target, 1.0)
+    # Schaefer and Strimmer's ratio; (1 - r^2)^2 / n is the variance of a correlation.
     intensity = np.square(1 - R**2).sum() / n / np.square(R - target).sum()
     return R + min(1.0, intensity) * (target - R)
 
@@ -34,12 +36,14 @@ def plain(Z):
 
 def searched_order(Z):
     """Order of the variables that agrees with the network that SGBN learns."""
+    # `order_` gives each variable its place: argsort lists the variables by place.
     return np.argsort(SGBN(weights="lasso").fit(Z).order_, kind="stable")
 
 
 def rows(R, order, alpha, start=None):
     """Weights, one row per variable."""
     place = np.argsort(order)
+    # A lasso of a variable on those before it: all others cost so much that they stay out.
     price = np.where(place[None, :] < place[:, None], alpha, FORBIDDING)
     return lasso_gram(np.ascontiguousarray(R), price, start=start).x
 
@@ -48,12 +52,14 @@ def held_out_errors(Z, order, alphas, correlations):
     """Mean squared error in held-out rows, (alphas, variables)."""
     errors = np.zeros((len(alphas), Z.shape[1]))
     for train, test in KFold(FOLDS, shuffle=True, random_state=0).split(Z):
+        # Again within the fold, or its test rows would have been seen.
         mean, sd = Z[train].mean(axis=0), Z[train].std(axis=0)
         R = correlations((Z[train] - mean) / sd)
         rest = (Z[test] - mean) / sd
         B = None
         for k, alpha in enumerate(alphas):
             B = rows(R, order, alpha, B)
+            # Times sd: errors of all folds in the units of Z.
             errors[k] += np.square((rest - rest @ B.T) * sd).sum(axis=0)
     return errors / len(Z)
 
@@ -62,10 +68,12 @@ def along(Z, order, correlations=plain, held_out=True):
     """Covariance of the lasso along an order with a common alpha."""
     alphas = alpha_grid(Z)
     errors = held_out_errors(Z, order, alphas, correlations)
+    # Sum of logarithms: the likelihood of independent residuals, up to constants.
     best = int(np.argmin(np.log(errors).sum(axis=1)))
     B = rows(correlations(Z), order, alphas[best])
     n_parents = np.count_nonzero(B, axis=1)
     rss = np.square(Z - Z @ B.T).sum(axis=0)
+    # At least 1, where a variable has as many parents as there are rows.
     noise = errors[best] if held_out else rss / np.maximum(len(Z) - n_parents - 1, 1)
     paths = np.linalg.inv(np.eye(len(B)) - B)
     return (paths * noise) @ paths.T

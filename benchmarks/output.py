@@ -21,6 +21,7 @@ from sgbn.runs import versions
 
 __all__ = ["row", "table"]  # from here too, so that a benchmark has one place to import from
 
+# CPU seconds are of all threads of a process: those of BLAS would count, and differ by machine.
 THREADS = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")}
 os.environ.update(THREADS)
 threadpool_limits(1)
@@ -103,6 +104,7 @@ def write_json(path, results):
     """Write results, one line for each of their runs."""
     path.parent.mkdir(parents=True, exist_ok=True)
     runs = ",\n".join(f"  {json.dumps(run)}" for run in results["runs"])
+    # One line per run, so that a diff of two results shows which runs changed.
     head = json.dumps(results | {"runs": None}, indent=1)
     path.write_text(head.replace('"runs": null', f'"runs": [\n{runs}\n ]') + "\n")
 

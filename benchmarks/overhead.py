@@ -22,6 +22,7 @@ from sgbn.runs import on_dask, parallel
 SEED = 8
 M, N, PERMUTATIONS = 68, 370, 1000
 SMALL, REPEATS = 1000, 3
+# Two workers cannot gain more than 2.
 GOALS = {"speed-up": 1.6, "milliseconds": 1.0}
 
 
@@ -48,6 +49,7 @@ def measure(ways, permutations):
     for context, n_jobs in ways.values():  # starts the workers, and compiles in them
         with context():
             edge_differences(X, groups, n_permutations=40, n_jobs=n_jobs)
+    # In turns, so that all ways see the same state of the machine.
     for _ in range(REPEATS):
         for name, (context, n_jobs) in ways.items():
             differences = partial(
@@ -61,6 +63,7 @@ def measure(ways, permutations):
 
 
 def summarise(seconds_of):
+    # Against one process in this run, not in an earlier one.
     alone = median(seconds_of["1 process"]["permutations"])
     return [
         {
@@ -89,6 +92,7 @@ def main():
     parser = options(__doc__)
     parser.add_argument("--permutations", type=int, default=PERMUTATIONS)
     given = parser.parse_args()
+    # One thread each: a task uses one, and two in a process would share the interpreter.
     with Client(n_workers=2, threads_per_worker=1, dashboard_address=None) as client:
         ways = {
             "1 process": (nullcontext, 1),

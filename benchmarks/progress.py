@@ -30,9 +30,11 @@ class Trace:
         """Return `with_progress` so that each of its estimates is kept."""
 
         def trace(finished, planned, left, title):
+            # A study that begins anew under the same title goes on with its first time.
             kept = self.steps.setdefault(title, {"begin": time.monotonic(), "estimates": []})
             for item in with_progress(finished, planned, left, title):
                 yield item
+                # After the yield: the estimate is then the one that a bar would show for this item.
                 kept["estimates"].append((time.monotonic(), left.seconds()))
 
         return trace
@@ -40,7 +42,7 @@ class Trace:
     def rows(self):
         """One row per step and moment: predicted and true seconds that are left."""
         for title, step in self.steps.items():
-            if len(step["estimates"]) < MIN_TASKS:
+            if len(step["estimates"]) < MIN_TASKS:  # a step that is over at once
                 continue
             begin, end = step["begin"], step["estimates"][-1][0]
             for part in AT:
@@ -53,6 +55,7 @@ class Trace:
 def traced(cohort, settings, workers, folder):
     trace = Trace()
     shown = study.with_progress
+    # The study looks this name up when it starts, so that no other hook is needed.
     study.with_progress = trace.recorded(shown)
     try:
         sgbn.compare(cohort, settings, n_jobs=workers, folder=folder, progress=True)
@@ -62,6 +65,7 @@ def traced(cohort, settings, workers, folder):
 
 
 def line(row):
+    # Of the last half second a percentage says nothing.
     error = f"{100 * (row['said'] / row['true'] - 1):+.0f} %" if row["true"] > 0.5 else "-"
     seconds, predicted, true = (f"{row[name]:.1f}" for name in ("seconds", "said", "true"))
     at = f"{100 * row['at']:.0f} %"
@@ -83,6 +87,7 @@ def main():
     else:
         roles = {"group": "group", "site": "site", "covariates": ["age", "sex", "eTIV"]}
         cohort, what = sgbn.read_table(given.table, **roles), given.table.name
+    # Few repeats: the estimates matter, not the results.
     settings = sgbn.Settings.quick(n_repeats=2, peers=True)
     rows = []
     for workers in given.workers:

@@ -15,6 +15,7 @@ from output import cpu_times, options, table, write
 
 from sgbn.io.tables.cohorts import read_table
 
+# Tens of MB: what opening a file costs does not count.
 SUBJECTS, REGIONS = 5000, 1000
 REPEATS = 9
 MISSING = 0.01  # share of empty cells in the file that has some
@@ -28,7 +29,7 @@ FILES = {
 
 def simulate(seed, share_missing):
     rng = np.random.default_rng(seed)
-    values = rng.normal(2.5, 0.3, (SUBJECTS, REGIONS)).round(4)
+    values = rng.normal(2.5, 0.3, (SUBJECTS, REGIONS)).round(4)  # digits of a thickness in mm
     values[rng.random(values.shape) < share_missing] = np.nan
     frame = pd.DataFrame(values, columns=[f"lh_r{k}_thickness" for k in range(REGIONS)])
     frame.insert(0, "subject_id", [f"{k:07d}" for k in range(SUBJECTS)])
@@ -40,15 +41,18 @@ def measure(name, folder, seed):
     path = folder / "table.csv"
     options = FILES[name]
     simulate(seed, MISSING if "empty" in name else 0).to_csv(path, index=False, **options)
+    # How text was quoted when it was written says nothing about reading.
     plain = {key: value for key, value in options.items() if key != "quoting"}
     readers = {
         "pandas": lambda: pd.read_csv(path, **plain),
         "sgbn": lambda: read_table(path, group="group", regions="all"),
     }
     times = {reader: [] for reader in readers}
+    # In turns, so that a machine that slows down does so for both.
     for _ in range(REPEATS):
         for reader, function in readers.items():
             times[reader] += cpu_times(function, 1)
+    # The fastest: other programs can only add time.
     return {"file": name, "mb": round(path.stat().st_size / 1e6, 1)} | {
         reader: round(min(seconds), 4) for reader, seconds in times.items()
     }

@@ -37,7 +37,9 @@ TABLES = (
     ("simulated", "network"),
 )
 JOINED = 0.5  # share of the half samples of the other half above which it joins a pair
+# COBRE has 173 regions.
 MAX_LASSO_REGIONS = 100  # the graphical lasso takes minutes for more
+# As the controls of ABIDE: 93 regions of 530 subjects.
 SIMULATED = {"m": 93, "degree": 4.0, "n": 530}
 
 
@@ -50,6 +52,7 @@ def simulated():
     graph = random_dag(SIMULATED["m"], SIMULATED["degree"], rng)
     X, _ = simulate_sem(graph, SIMULATED["n"], noise="unequal", random_state=rng)
     names = [f"x{k}" for k in range(X.shape[1])]
+    # Nothing to take out, and one site.
     none = np.empty((len(X), 0))
     return tables.Rows(pd.DataFrame(X, columns=names), none, np.zeros(len(X), int))
 
@@ -65,6 +68,7 @@ def learn(rows):
     """Return what is compared between two halves."""
     learner = ensemble(rows)
     values, _ = without_nuisance(rows.regions.to_numpy(float), rows.nuisance)
+    # Rows that the ensemble left out: all methods compare the same rows.
     values = values[~learner.outliers_]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
@@ -81,6 +85,7 @@ def learn(rows):
 
 def compare_halves(first, second):
     """Return counts of one split, each half taken as the first once."""
+    # As many pairs for each ranking, or one that names few would agree more easily.
     k = round((first["single"].sum() + second["single"].sum()) / 2)
     counts = {
         "k": k,
@@ -102,9 +107,11 @@ def add_counts(counts, half, other):
     same = joined & (other["arrow"] > other["arrow"].T)
     pairs = np.triu(np.ones(share.shape, bool), 1)
     counts["adjacency"] += binned(share, pairs, joined, ADJACENCY_BINS)
+    # Of networks that join the pair.
     direction = half["arrow"] / np.maximum(share, 1e-12)
     counts["direction"] += binned(direction, joined & (share > JOINED), same, DIRECTION_BINS)
     for k, arrows in enumerate(half["supported"]):
+        # Supported there as well, but the other way round.
         back = other["supported"][k].T
         counts["supported"][k] += [(arrows & what).sum() for what in (arrows, joined, same, back)]
     compelled, again = (
@@ -116,6 +123,7 @@ def add_counts(counts, half, other):
 def binned(share, shown, came_back, bins):
     """Count the entries of each bin, and those of them that came back."""
     place = np.digitize(share[shown], bins) - 1
+    # A share of 1, up to round-off, is in the last bin.
     place[share[shown] >= bins[-1] - 1e-9] = len(bins) - 2
     back = came_back[shown]
     return np.array([[(place == b).sum(), back[place == b].sum()] for b in range(len(bins) - 1)])
@@ -123,6 +131,7 @@ def binned(share, shown, came_back, bins):
 
 def agreement(name, first, second, k):
     chosen = [RANKINGS[name](learned, k) for learned in (first, second)]
+    # Halves may choose different numbers: the mean of both.
     n = (chosen[0].sum() + chosen[1].sum()) / 2
     return float((chosen[0] & chosen[1]).sum() / n) if n else None
 
@@ -140,11 +149,13 @@ def lasso_pairs(R, k):
     """Pairs of a graphical lasso whose penalty leaves about k of them; none for wide tables."""
     if len(R) > MAX_LASSO_REGIONS:
         return np.zeros(R.shape, bool)
+    # Bisection: fewer pairs at a larger penalty. Seven steps come within 0.006 of it.
     low, high = 0.2, 0.9
     for _ in range(7):
         alpha = (low + high) / 2
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            # Rough: only which pairs are joined is read.
             _, precision = graphical_lasso(R, alpha, max_iter=50, tol=1e-3)
         joined = np.triu(np.abs(precision) > 1e-8, 1)
         low, high = (alpha, high) if joined.sum() > k else (low, alpha)
@@ -163,6 +174,7 @@ RANKINGS = {
 def split_rows(name, group, split):
     """Halves of the rows of a table, balanced over sites."""
     rows = read(name, group)
+    # Within sites, so that halves do not differ by scanner.
     part = deal_rows(np.random.default_rng([SEED, split]), len(rows.regions), 2, rows.site)
     return [rows.take(np.flatnonzero(part == k)) for k in range(2)]
 
@@ -205,7 +217,9 @@ def same_rows(name, group, number):
     whole = ensemble(rows, random_state=2 * number)
     again = ensemble(rows, random_state=2 * number + 1)
     rng = np.random.default_rng([SEED, number, 1])
+    # One of twenty parts is left out: 5 %.
     kept = np.flatnonzero(deal_rows(rng, len(rows.regions), 20, rows.site) > 0)
+    # The seed of `whole`: only the subjects differ.
     fewer = ensemble(rows.take(kept), random_state=2 * number)
     facts = {"edges": int((whole.coef_ != 0).sum()), "supported": int(whole.supported_.sum())}
     agreement = whole.confidence_.agreement
@@ -237,11 +251,13 @@ def main():
     number = "number" if given.study == "same-rows" else "split"
     done = {(run["table"], run["group"], run[number]) for run in runs}
     commit = subprocess.check_output(["git", "rev-parse", "--short", "HEAD"], text=True).strip()
+    # Runs of two versions in one table could not be told apart.
     if {run["commit"] for run in runs} - {commit}:
         raise SystemExit(f"{file}.json has runs of another commit: move it, or check that one out.")
     for name, group in TABLES:
         if given.tables and name not in given.tables:
             continue
+        # These ask about single groups of real subjects.
         if given.study != "halves" and (group == tables.ALL or name == "simulated"):
             continue
         for k in numbers:

@@ -36,6 +36,7 @@ def share_table(of, key, bins):
     for runs in of.values():
         cells = []
         for counts in np.swapaxes([run[key] for run in runs], 0, 1):  # one bin, all splits
+            # Pooled over splits: a split with few pairs in a bin must not count as one with many.
             n, back = counts.sum(axis=0)
             each = [part / total for total, part in counts if total]
             spread = f" [{min(each):.2f}, {max(each):.2f}]" if len(each) > 1 else ""
@@ -62,6 +63,7 @@ def supported_table(of, k):
                 f"{same / n:.2f} ({min(spread):.2f} to {max(spread):.2f})",
                 f"{reversed_ / n:.3f}",
             ]
+        # Each half was taken as the first once.
         rows.append([head, f"{n / (2 * len(runs)):.1f}", *cells])
     names = ["", "per half", "joined there", "same way, of those joined"]
     return table([*names, "same way, of all (splits)", "supported the other way"], rows)
@@ -78,6 +80,7 @@ def compelled_table(of):
 
 def agreement_table(of):
     def cell(values):
+        # The graphical lasso is not run for wide tables.
         if None in values:
             return "-"
         return f"{np.mean(values):.3f} ({min(values):.2f} to {max(values):.2f})"

@@ -21,10 +21,12 @@ from sklearn.model_selection import KFold
 from sgbn import ORSGBN, SGBN
 from sgbn.experiments.data import most_different, read_neuro
 
+# Four fifths for training: about 50 subjects of COBRE's controls.
 FOLDS = 5
 REGIONS = 40
 LEARNERS = {
     "SGBN lasso": lambda: SGBN(weights="lasso"),
+    # Functions, so that each fold has a new learner.
     "SGBN": lambda: SGBN(),
     "SGBN gamma=0.5": lambda: SGBN(gamma=0.5),
     "ORSGBN cv_likelihood": lambda: ORSGBN(alpha="cv_likelihood"),
@@ -33,6 +35,7 @@ LEARNERS = {
     "GraphicalLassoCV": lambda: GraphicalLassoCV(),
     "graphical lasso, converged": lambda: ConvergedGraphicalLassoCV(),
 }
+# Covariances without an order: what networks must be compared with.
 PEERS = ("LedoitWolf", "OAS", "GraphicalLassoCV", "graphical lasso, converged")
 TABLES = {  # table and group: how often it is split into folds at random
     "cobre-40 CTR": 4,
@@ -64,6 +67,7 @@ def log_density(learner, rows):
     """Log-likelihood of every row."""
     if hasattr(learner, "score_samples"):
         return learner.score_samples(rows)
+    # Not by `score`, which is a mean: differences are paired by subject.
     precision = learner.get_precision()  # what scikit-learn's own score uses
     constant = np.linalg.slogdet(precision)[1] - len(precision) * np.log(2 * np.pi)
     return (constant - learner.mahalanobis(rows)) / 2
@@ -75,10 +79,12 @@ def densities(train, test):
     Z, rest = (train - mean) / sd, (test - mean) / sd
     for name, make in LEARNERS.items():
         with warnings.catch_warnings(record=True) as caught:
+            # Or a warning that was shown once would not be caught again.
             warnings.simplefilter("always")
             learner = make().fit(Z)
         gave_up = any(issubclass(w.category, ConvergenceWarning) for w in caught)
         yield name, log_density(learner, rest) / Z.shape[1], gave_up
+    # One search for all variants, which differ in the weights alone.
     order = searched_order(Z)
     for name, covariance in VARIANTS.items():
         normal = multivariate_normal(cov=covariance(Z, order))
@@ -95,9 +101,11 @@ def measure(name, splits, seed):
             for method, density, has_given_up in densities(X[train], X[test]):
                 densities_of[method][split, test] = density
                 gave_up[method] += has_given_up
+    # The best on the held-out rows themselves, in the peers' favour.
     peer = max(PEERS, key=lambda method: densities_of[method].mean())
     size = {"n_train": len(X) * (FOLDS - 1) // FOLDS, "m": X.shape[1], "splits": splits}
     for method, density in densities_of.items():
+        # Means over splits first: a subject counts once.
         difference = (density - densities_of[peer]).mean(axis=0)  # a subject
         yield {
             "table": name,

@@ -55,6 +55,7 @@ def simulate(rng, n, draw=gaussian):
     graph = random_dag(M, DEGREE, rng)
     weights = random_weights(graph, rng)
     sd = rng.uniform(*UNEQUAL_SD, M)
+    # Rows of a linear model: noise times all paths.
     return (draw(rng, (n, M)) * sd) @ np.linalg.inv(np.eye(M) - weights), weights
 
 
@@ -62,9 +63,11 @@ def with_bad_rows(rng, X, regions, sd, same):
     """Shift some regions of some rows; also give these rows."""
     rows = rng.choice(len(X), round(BAD_SHARE * len(X)), replace=False)
     chosen = rng.choice(M, regions, replace=False)
+    # In units of the clean column: outliers would widen their own scale.
     Y, size = X.copy(), sd * X.std(axis=0)
     for row in rows:
         where = chosen if same else rng.choice(M, regions, replace=False)
+        # Shifts in one direction move the mean and look like a common cause; random signs do not.
         Y[row, where] += size[where] * (1 if same else rng.choice([-1, 1]))
     return Y, rows
 
@@ -73,12 +76,14 @@ def data_sets(n, number):
     """Yield condition, rows, weights and shifted rows, of one random network a noise."""
 
     def rng():
+        # The same numbers for each noise: networks are the same, so that conditions are paired.
         return np.random.default_rng([SEED, n, number])
 
     X, weights = simulate(rng(), n)
     none = np.array([], int)
     yield CLEAN, X, weights, none
     for name, (regions, sd, same) in BAD.items():
+        # A stream of its own: the rows are those of the clean data set.
         Y, rows = with_bad_rows(np.random.default_rng([SEED, n, number, 1]), X, regions, sd, same)
         yield f"{BAD_SHARE:.0%} of rows: {name}", Y, weights, rows
     for name, factor in SKEWED.items():
@@ -96,6 +101,7 @@ def measure(n):
             for name, setting in SETTINGS.items():
                 learned = SGBN(**setting).fit(X).coef_
                 record[name] = int(compare_graphs(learned, weights).shd_cpdag)
+            # Of good rows: what is left out without need.
             record["left_out"] = float(np.delete(far, bad).mean())
             record["found"] = float(far[bad].mean()) if len(bad) else None
             record["scores_help"] = bool(score_gain(X[~far]).helps)
@@ -118,6 +124,7 @@ def lines_of(runs, n):
         yield [
             condition,
             *(interval([r[name] for r in chosen]) for name in SETTINGS),
+            # Paired by data set: the difference is more exact than the two means.
             interval(np.array([r["trim"] for r in chosen]) - clean),
             f"{1000 * np.mean([r['left_out'] for r in chosen]):.2f} ‰",
             f"{np.mean(shifted):.0%}" if shifted else "",
@@ -128,6 +135,7 @@ def lines_of(runs, n):
 def by_root_mean_square(X):
     """Mark rows by the plain root mean square of their robust z, the rule that we do not take."""
     z = X - np.median(X, axis=0)
+    # Median and MAD, which outliers do not move; TO_SD makes a standard deviation of it.
     z /= TO_SD * np.median(np.abs(z), axis=0)
     size = np.sqrt(np.square(z).mean(axis=1))
     size -= np.median(size)

@@ -18,6 +18,7 @@ from output import ROOT, options, write
 DATA = Path(os.environ.get("SGBN_DATA", ROOT.parent / "shared" / "data"))
 IXI = DATA / "neuro" / "ixi_age.csv"
 ROLES = ["--group", "group", "--covariates", "sex", "eTIV", "--site", "site"]
+# Age makes the groups of IXI, and the quality of scans is no region.
 COMPARE = [*ROLES, "--exclude", "age", "euler_mean", "--quick"]
 RUNS = {
     "demo": ["demo"],
@@ -27,6 +28,7 @@ RUNS = {
 
 def run(tree, words, out):
     """Run a command of the tree; its tables are in `out` then."""
+    # One thread: the number of threads changes the last bits of a product.
     environment = os.environ | {"PYTHONPATH": str(tree / "src"), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "sgbn", *words, "--out", str(out)]
     subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
@@ -43,6 +45,7 @@ def differing(before, now):
         name
         for name in names
         if all((folder / name).exists() for folder in (before, now))
+        # Content, not size and time, which differ between two runs.
         and filecmp.cmp(before / name, now / name, shallow=False)
     ]
     return sorted(names - set(same)), len(same)
@@ -55,6 +58,7 @@ def main():
     runs, lines = [], []
     with tempfile.TemporaryDirectory() as folder:
         old = Path(folder) / "tree"
+        # A clone: the tree that this file is in keeps its state.
         subprocess.run(["git", "clone", "-q", str(ROOT), str(old)], check=True)
         subprocess.run(["git", "-C", str(old), "checkout", "-q", given.before], check=True)
         for name, words in RUNS.items():
@@ -69,6 +73,7 @@ def main():
             names = "".join(f" {path}" for path in changed)
             lines.append(f"- {name}: {n_same} files are the same, {len(changed)} differ.{names}")
     write(given.out, "same_tables", {"seed": 0, "runs": runs}, {"differences": lines})
+    # A status for scripts: 1 where a file differs.
     raise SystemExit(any(run["differ"] for run in runs))
 
 

@@ -39,6 +39,7 @@ from sgbn.runs.files import write_result
 SEED, REPEATS = 8, 3
 SHORT = 1.0  # CPU seconds: what takes longer is measured once
 SIZES = [(m, n, d) for m in (50, 100, 200, 400) for n in (200, 1000, 4000, 16_000) for d in (2, 4)]
+# The dearest of the grid; the two below reach further in m.
 SIZES = [size for size in SIZES if size[:2] != (400, 16_000)]
 SIZES += [(1000, 2000, 2), (1000, 8000, 2)]
 PRODUCTS = {"fit": 1.0, "permutation": 2.0, "half sample": 0.5}  # X'X that each holds
@@ -70,6 +71,7 @@ def measure(m, n, degree):
     learner = SGBN(n_kicks=0)
     gram, _ = cpu(lambda: X.T @ X)
     fit, learned = cpu(lambda: SGBN(n_kicks=0).fit(X))
+    # Two halves, and two permutations below: costs are of one.
     pair, _ = cpu(lambda: learn_pair(read_rows(X), learner, 0, 0))
     problem = make_problem(X)
     permutation, part = cpu(lambda: permute(problem, (0, 0), 2, (0, 1)))
@@ -96,6 +98,7 @@ def measure_all(kept):
 
 def predicted(coefficients, n, m, edges):
     """Seconds: a product of the table with itself, and a power of n, m and edges a variable."""
+    # Logarithms, so that both factors are positive.
     table, rest, by_n, by_m, by_degree = coefficients
     degree = np.asarray(edges) / m
     return np.exp(table) * n * m**2.0 + np.exp(rest) * n**by_n * m**by_m * degree**by_degree
@@ -107,6 +110,7 @@ def fit_model(runs, work):
         np.array([run[k] for run in runs], float) for k in ("n", "m", "edges", work)
     )
     if work == "X'X":
+        # exp(-99) is nothing: a product has no second term.
         return [float(np.log(seconds / (n * m**2)).mean()), -99.0, 0.0, 0.0, 0.0]
     product = fit_model(runs, "X'X")[0]
     least = product + np.log(PRODUCTS[work])
@@ -114,6 +118,7 @@ def fit_model(runs, work):
         lambda c: np.log(predicted(c, n, m, edges) / seconds),
         [least + 1.0, -14.0, 0.3, 1.5, 1.5],
         bounds=([least, -40.0, 0.0, 0.0, 0.0], [-10.0, 0.0, 2.0, 4.0, 4.0]),
+        # A size that was disturbed by other programs must not bend the model.
         loss="soft_l1",
         f_scale=0.2,
     )
@@ -122,6 +127,7 @@ def fit_model(runs, work):
 
 def make_model(runs):
     """Work -> coefficients, and relative errors at sizes that were and were not seen."""
+    # Every fourth is held out: they are spread over all sizes.
     seen = [run for k, run in enumerate(runs) if k % 4 != 2]
     unseen = [run for k, run in enumerate(runs) if k % 4 == 2]
     model = {}
@@ -163,6 +169,7 @@ def in_process(*arguments):
     """Read what another process of this script prints, as JSON."""
     command = [sys.executable, __file__, *arguments]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
+    # Libraries may print before it.
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -180,6 +187,7 @@ def large_run(path):
     part, seconds = timed(permute, problem, (0, 0), 2, (0, 1))
     arguments = {"seed": (0, 1), "count": A_TASK, "members": (0, 1)}
     per_task = {
+        # As large as the result of a whole task would be: two permutations, repeated.
         name: np.resize(array, (len(array) * A_TASK // 2, *array.shape[1:]))
         for name, array in part.items()
     }
@@ -198,6 +206,7 @@ def large_on_dask(problem):
     """Run two permutations on a Dask worker process: seconds, and highest memory."""
     from distributed import Client
 
+    # No limit of Dask's: it would pause the worker, and hide the peak.
     settings = {"n_workers": 1, "threads_per_worker": 1, "memory_limit": 0}
     with Client(**settings, dashboard_address=None) as client, on_dask(client):
         begin = time.perf_counter()
@@ -216,12 +225,14 @@ def schedule(task_seconds, n_tasks, workers, batch_seconds):
     from distributed import Client
 
     usual = cluster.BATCH_SECONDS
+    # Batches shrink with the tasks, or they would hold many that the real run holds one of.
     cluster.BATCH_SECONDS = batch_seconds
     try:
         with (
             Client(
                 n_workers=workers // 16,
                 threads_per_worker=16,
+                # Threads: tasks that sleep need no processors.
                 processes=False,
                 dashboard_address=None,
             ) as client,
@@ -239,6 +250,7 @@ def plan(model, large):
     n, m, edges = LARGE["n"], LARGE["m"], large["edges_fit"]
     second = float(predicted(model["permutation"]["coefficients"], n, m, edges))
     tasks = -(-LARGE["permutations"] // A_TASK)
+    # The last round is as long as a full one.
     rounds = -(-tasks // LARGE["workers"])
     return {
         "predicted permutation": second,
@@ -255,6 +267,7 @@ def plan(model, large):
 
 def simulate_plan(planned):
     n_tasks, workers = planned["tasks"], LARGE["workers"]
+    # Tasks of no time: what the scheduler can hand out at most.
     empty = schedule(0.0, n_tasks, workers, 0.0)
     runs = []
     for faster in FASTER:
@@ -272,6 +285,7 @@ def measure_large():
         X = simulate(LARGE["m"], LARGE["n"], LARGE["degree"])
         np.save(path, X)
         del X
+        # Another process: the peak of this one is of other work.
         return in_process("--large", str(path))
 
 
@@ -288,6 +302,7 @@ def main():
     model = make_model(runs)
     goal = forty_thousand()
     large = measure_large()
+    # Each edge has two ends.
     large["edges_fit"] = round(LARGE["m"] * LARGE["degree"] / 2)
     planned = plan(model, large)
     results = {"seed": SEED, "model": model, "goal": goal, "large": large, "plan": planned}

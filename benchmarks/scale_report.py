@@ -8,6 +8,7 @@ MEGA, GIGA = 1e6, 1e9
 
 def slots(results):
     runs, schedule, plan = results["runs"], results["schedule"], results["plan"]
+    # 1 is just what was asked for.
     shares = np.array([run["share of the goal"] for run in results["goal"]])
     large = results["large"]
     ends = {
@@ -92,6 +93,8 @@ def _plan(plan, settings):
 def _schedule(runs, plan):
     rows = []
     for run in runs:
+        # Costs of the scheduler do not shrink with the tasks: at full speed the same seconds are a
+        # smaller share.
         more = run["makespan"] - run["predicted"]
         rows.append(
             (

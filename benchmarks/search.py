@@ -25,6 +25,7 @@ SIZES = ((10, 16), (17, 25), (26, 40), (41, 60))
 TABLES = {"IXI OLD": ("ixi_age", "OLD"), "ABIDE controls": ("abide1_asd", "CTR")}
 METHODS = {
     '`SGBN(effort="fast")`': lambda X: sgbn(X, effort="fast"),
+    # Given, n_starts or n_kicks ask for a search without tables of scores: trees alone.
     "trees alone, `SGBN(n_starts=2)`": lambda X: sgbn(X, n_starts=2),
     "trees alone, `SGBN(n_kicks=300)`": lambda X: sgbn(X, n_kicks=300),
     "`SGBN()`": lambda X: sgbn(X),
@@ -37,6 +38,7 @@ METHODS = {
 
 
 def sgbn(X, **parameters):
+    # FLOP has no rule for outliers: all methods get all rows.
     return float(SGBN(outliers="keep", **parameters).fit(X).score_)
 
 
@@ -45,6 +47,7 @@ def flop_score(X):
     from flopsearch import flop
 
     n, m = X.shape
+    # Price of k parents at place k.
     price = ebic_prices(n, m, default_gamma(n))
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     pdag = flop(Z, price[3] / (3 * np.log(n)), restarts=RESTARTS)
@@ -66,6 +69,7 @@ def problem(seed, number):
     m = int(rng.integers(10, 61))
     degree = rng.uniform(2, 8)
     n = round(10 ** rng.uniform(2, 3))
+    # No variable has more neighbours than there are others.
     graph = random_dag(m, min(degree, m - 1), rng)
     X, _ = simulate_sem(graph, n, noise="unequal", random_state=rng)
     return X, {"problem": number, "m": m, "degree": round(degree, 1), "n": n}

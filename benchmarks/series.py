@@ -52,6 +52,7 @@ def pairs_and_arrows(P, truth):
     """Precision and recall of pairs, and how many arrows there are and are right."""
     joined, true_pairs = P | P.T, truth | truth.T
     arrows = P & ~P.T
+    # Both counts hold each pair twice: shares are right.
     hits = (joined & true_pairs).sum()
     return {
         "precision": float(hits / max(joined.sum(), 1)),
@@ -64,6 +65,7 @@ def pairs_and_arrows(P, truth):
 def read_netsim(name):
     """Series of 50 subjects, and the graph that they share."""
     with np.load(real_data() / "truth" / "netsim" / f"{name}.npz") as arrays:
+        # An edge of all subjects; what NetSim has on the diagonal is no edge.
         truth = (arrays["net"] != 0).all(axis=0)
         np.fill_diagonal(truth, False)
         return list(arrays["ts"]), truth
@@ -88,6 +90,7 @@ def supported(series, **options):
 
 def common(series, **options):
     """Return the equivalence class of the common graph."""
+    # Without half samples, which only supported arrows need.
     return SeriesSGBN(n_pairs=0, random_state=SEED, **options).fit(series).cpdag_
 
 
@@ -111,6 +114,7 @@ def netsim(_):
         alone = [pairs_and_arrows(common([subject]), truth) for subject in series]
         runs.append({"data": name, "method": "one subject at a time"} | means_of(alone))
         rng = np.random.default_rng(SEED)
+        # NetSim has 50 subjects.
         samples = [rng.choice(50, DRAWN_SUBJECTS, replace=False) for _ in range(DRAWS)]
         few = [pairs_and_arrows(common([series[s] for s in drawn]), truth) for drawn in samples]
         method = f"{DRAWN_SUBJECTS} subjects, mean of {DRAWS}"
@@ -178,6 +182,7 @@ def read_abide(m):
     with np.load(folder / "abide_nyu_cc200.npz") as arrays:
         whole = {name: arrays[name].astype(float) for name in arrays}
     series = {name: x[:, :: 200 // m][:, :m] for name, x in whole.items()}
+    # An empty region has no correlation with any other.
     used = [name for name, x in series.items() if (x.std(axis=0) > 0).all()]
     return [series[name] for name in used], np.array([group[name] == "CTR" for name in used])
 
@@ -206,9 +211,11 @@ def agreement(learner, other):
     for first, second in ((learner, other), (other, learner)):
         joined = [(net.coef_ != 0) | (net.coef_ != 0).T for net in (first, second)]
         upper = np.triu(joined[0])
+        # Joined in nearly all half samples.
         sure = upper & (first.adjacency_ >= 0.98)
         arrows = first.supported_ & joined[1]
         P = second.cpdag_
+        # Arrows that both halves are sure of: the second may turn them.
         both = first.supported_ & (second.supported_ | second.supported_.T)
         again = second.supported_[both]
         figures.append(
@@ -240,6 +247,7 @@ def speed(regions):
         filtered = [subject.rows for subject in filtered_series(SeriesCohort.of(series))]
         moments = subject_moments(series)
         SeriesSGBN(n_pairs=0).fit_moments(moments.take(np.arange(2)))  # compiles
+        # All, a half and a quarter of the subjects.
         for S in (43, 86, 172):
             part = moments.take(np.arange(S))
             learner, seconds = timed(partial(SeriesSGBN(n_pairs=0).fit_moments, part))
@@ -263,6 +271,7 @@ def cost(regions):
         begin = time.perf_counter()
         comparison = compare(cohort, n_jobs=2)
         run = {"regions": m, "wall s": time.perf_counter() - begin}
+        # Linux counts in kilobytes.
         run["GB of the main process"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
         run |= {f"{name} s": seconds for name, seconds in comparison.seconds.items()}
         runs.append(run)
@@ -286,6 +295,7 @@ def abide_cohort(m):
 def score_of(moments, P):
     """Score of a member of a class, by the criterion of SeriesSGBN."""
     graph = consistent_extension(P)
+    # Edges that IMaGES left undirected may have no DAG without a new collider.
     if graph is None:
         return float("nan")
     m = moments.m

@@ -43,6 +43,7 @@ def read(folder):
         group=about["group"].to_numpy(str),
         covariates={name: about[name].to_numpy() for name in COVARIATES},
     )
+    # A region that is empty in one subject is left out for all: methods need the same columns.
     full = ~np.isnan(cohort.values).any(axis=0)
     return cohort.subset(regions=np.array(cohort.regions)[full])
 
@@ -51,6 +52,7 @@ def run(cohort, name, folder, jobs):
     """Yield one row per method: its scores and what it gains over ours on the same folds."""
     every, most = REGIONS[name]
     part = cohort.subset(regions=cohort.regions[::every][:most])
+    # The seed fixes the folds, which are the same for all methods.
     settings = Settings(n_folds=FOLDS, n_repeats=REPEATS, seed=SEED, reference="CTR")
     study = Study(None if folder is None else folder / name, jobs, progress=True)
     accuracy = cross_validate_series(part, settings, study)
@@ -62,6 +64,7 @@ def run(cohort, name, folder, jobs):
                 float(scores.loc[(method, metric), end]) for end in ("mean", "low", "high")
             ]
         row["p"] = float(scores.loc[(method, METRICS[0]), "p"])
+        # Paired on the folds: more exact than two intervals side by side.
         less = accuracy.difference(OURS, method)
         row["ours more by"] = None if method == OURS else [less.mean, *less.interval(0.95)]
         yield row

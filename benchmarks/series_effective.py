@@ -5,7 +5,9 @@ from scipy.signal import butter, lfilter, sosfiltfilt
 
 from sgbn import subject_moments
 
+# TR and the first number of volumes are those of ABIDE at NYU.
 TR = 2.0  # seconds
+# Independent, so that the true correlation is 0 and the variance of r is seen directly.
 REGIONS = 8  # independent ones
 VOLUMES = (176, 400)
 COEFFICIENT = 0.4  # of the autoregression of each region
@@ -34,6 +36,7 @@ def excess(moments):
     pairs = np.triu_indices(moments.m, 1)
     variance = np.square(moments.R[:, *pairs]).mean(axis=1)  # around 0: regions are independent
     true, n = 1 / variance.mean(), moments.n.mean()
+    # Of a ratio whose denominator is the mean variance: relative errors carry over.
     error = variance.std(ddof=1) / np.sqrt(len(variance)) / variance.mean()
     return {
         "1 / var r": float(true),
@@ -46,6 +49,7 @@ def excess(moments):
 def autoregression(rng, T):
     """Independent series, each with the same autocorrelation."""
     noise = rng.standard_normal((T + WARM_UP, REGIONS))
+    # A recursive filter starts at rest: its first volumes vary too little.
     return lfilter([1.0], [1.0, -COEFFICIENT], noise, axis=0)[WARM_UP:]
 
 
@@ -56,8 +60,9 @@ def band_passed(series, band):
     kind, low, high = band
     if kind == "butterworth":
         sections = butter(2, (low, high), "bandpass", output="sos", fs=1 / TR)
+        # Forwards and backwards, as pipelines do: no phase is shifted.
         return sosfiltfilt(sections, series, axis=0)
     hertz = np.fft.rfftfreq(len(series), TR)
     spectrum = np.fft.rfft(series, axis=0)
-    spectrum[(hertz < low) | (hertz > high)] = 0
+    spectrum[(hertz < low) | (hertz > high)] = 0  # a filter with vertical borders
     return np.fft.irfft(spectrum, len(series), axis=0)

@@ -32,6 +32,7 @@ def partial_correlations(cohort):
 
 def _off_diagonal(matrices):
     off = np.array(matrices)
+    # Or arctanh of the ones on it would be infinite.
     off[:, np.eye(off.shape[1], dtype=bool)] = 0.0
     return off
 
@@ -40,6 +41,7 @@ def false_discoveries(matrices, cohort, covariates):
     """Pairs with a false discovery rate of 5 %: t of each pair, and Benjamini and Hochberg."""
     values, pairs, means = _columns(matrices, cohort, covariates)
     t = means.estimates(values).statistic((0, 1))
+    # One degree of freedom less for each column of the design.
     p = 2 * stdtr(len(values) - means.full.rank, -np.abs(t))
     return _symmetric(pairs, false_discovery_control(p) <= LEVEL, matrices.shape[1])
 
@@ -56,6 +58,7 @@ def network_based_statistic(matrices, cohort, covariates, n_permutations, rng):
             for _ in range(n_permutations)
         ]
     )
+    # The cohort itself counts as one of the permutations.
     p = (1 + (largest >= sizes[:, None]).sum(axis=1)) / (1 + n_permutations)
     return _symmetric(pairs, np.isin(labels, np.flatnonzero(p <= LEVEL)), m)
 
@@ -73,6 +76,7 @@ def components(t, pairs, m):
 
 def stacked_rows(cohort, n_permutations):
     """Pairs that `edge_differences` finds family-wise where each volume is taken for a subject."""
+    # Standardised in each subject: levels of subjects would look like edges.
     rows = np.concatenate([(x - x.mean(axis=0)) / x.std(axis=0) for x in cohort.series])
     groups = np.repeat(cohort.group, cohort.n_volumes)
     tests = edge_differences(rows, groups, outliers="keep", n_permutations=n_permutations)

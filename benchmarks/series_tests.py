@@ -33,11 +33,13 @@ from sgbn.series_cohort import SeriesCohort
 
 SEED, PENALTY_SEED = 21, 1021  # the penalty was set on other cohorts
 NAME = "series_tests"
+# Least and most volumes of a subject.
 VOLUMES, CHANGED = (150, 300), 10
 SHORT_VOLUMES, LONG_VOLUMES = 100, 300  # where groups differ in them
 NULL_REGIONS, POWER_REGIONS = 25, 40  # where nothing differs, and where something does
 HETEROGENEITY = 0.1  # standard deviation of a weight between subjects; 0.11 in ABIDE's controls
 NEW_WEIGHTS = 0.05, 0.25  # of edges that only patients have; in ABIDE the middle one is about 0.2
+# The least p is 1 / 200, and 1 / 100 where all volumes are rows.
 N_PERMUTATIONS, STACKED_PERMUTATIONS = 199, 99
 MOTION_GAP, MOTION_EFFECT = 0.8, 0.15
 PENALTIES = (0.25, 0.35, 0.5, 1.0)
@@ -153,15 +155,19 @@ def cut(drawn, volumes):
 def with_new_edges(drawn, count, rng):
     """Add edges that only patients have, into regions that drive no other."""
     coef = drawn.networks["control"].coef
+    # A change of such a region is passed on to no other, so that only the new edges differ.
     ends = np.flatnonzero(~coef.any(axis=1))
     free = [(i, j) for j in ends for i in np.flatnonzero(coef[:, j] == 0) if i not in ends]
     chosen = np.array(free)[rng.choice(len(free), count, replace=False)]
     weights = rng.uniform(*NEW_WEIGHTS, count) * rng.choice([-1, 1], count)
     series = []
     for x, group in zip(drawn.series, drawn.group, strict=True):
+        # Weights per standard deviation; controls are scaled as well, or groups would differ in
+        # that.
         scaled = (x - x.mean(axis=0)) / x.std(axis=0)
         changed = scaled.copy()
         if group == "patient":
+            # New edges vary between subjects as the others do.
             subject_weights = weights + HETEROGENEITY * rng.normal(size=count)
             for (i, j), weight in zip(chosen, subject_weights, strict=True):
                 changed[:, j] += weight * scaled[:, i]
@@ -176,6 +182,7 @@ def with_new_edges(drawn, count, rng):
 def held_fixed(setting, cohort):
     """Covariates of the tests."""
     motion = cohort.covariates["mean_fd"]
+    # Weights move with the logarithm: held fixed as it is, motion is only partly taken out.
     return {"": {}, "raw": {"motion": motion}, "log": {"motion": np.log(motion)}}[setting.held]
 
 
@@ -201,9 +208,11 @@ def finds_of(setting, drawn, cohort):
             f"{method}, penalty {penalty:g}": pairs
             for penalty in setting.penalties
             for method, pairs in sgbn_finds(drawn, fixed, penalty).items()
+            # The tests that name no pairs have no recall.
             if pairs.ndim
         }
     finds = sgbn_finds(drawn, fixed, TESTED_PENALTY)
+    # Not the numbers of the rows.
     rng = np.random.default_rng([setting.seed, cohort, 1])
     for name, make in MATRICES.items() if setting.peers else ():
         matrices = make(drawn)
@@ -234,6 +243,7 @@ def sgbn_finds(drawn, fixed, penalty):
 def figures(pairs, truth):
     """Whether anything is found, how many pairs, how many that differ, and of how many."""
     if not pairs.ndim:
+        # Whether anything was found is all that such a test says.
         return [float(pairs), np.nan, np.nan, np.nan]
     upper = np.triu(pairs, 1)
     return [upper.any(), upper.sum(), (upper & truth).sum(), np.triu(truth, 1).sum()]
@@ -258,6 +268,7 @@ def summary(by_cohort):
     """Cohorts with a find, of how many; mean recall and its error; share of finds that differ."""
     any_find, count, hits, differ = by_cohort.T
     row = {"cohorts": len(count), "with_a_find": int(any_find.sum()), "found": count.mean()}
+    # Where nothing differs there is no recall.
     if not differ.any() or np.isnan(differ).any():
         return {name: value for name, value in row.items() if value == value}
     recall = hits / differ

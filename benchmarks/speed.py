@@ -27,8 +27,10 @@ N, DEGREE, ALPHA = 1000, 4, 0.1
 
 def cpu(function, seconds=1.0):
     """Median CPU seconds of a call, over as many calls as fit, three at least, after one."""
+    # Compiles, and fills the caches.
     function()
     times = []
+    # Short calls need many repetitions, and long ones few.
     while len(times) < 3 or (sum(times) < seconds and len(times) < 200):
         times.append(timed(function)[1])
     return float(np.median(times))
@@ -61,9 +63,11 @@ def measure_order(m, seed):
     weights = W[tails, heads]
     n_edges = len(weights)
     edge = np.arange(n_edges)
+    # For each edge: place of the tail + 1 - place of the head <= excess.
     values = np.concatenate([np.ones(n_edges), -np.ones(2 * n_edges)])
     places = (np.tile(edge, 3), np.concatenate([tails, heads, m + edge]))
     A = csr_array((values, places), shape=(n_edges, m + n_edges))
+    # Places cost nothing, and the excess of an edge its weight.
     costs = np.concatenate([np.zeros(m), weights])
     bounds = [(0, m)] * m + [(0, None)] * n_edges
 
@@ -74,6 +78,7 @@ def measure_order(m, seed):
     highs = cpu(linear_program)
     ours = cpu(lambda: solve_order(tails, heads, weights, m))
     order = solve_order(tails, heads, weights, m).x
+    # Optima, not orders: several orders may be equally good.
     difference = abs(order_cost(tails, heads, weights, order) - program.fun) / program.fun
     return {"m": m, "edges": n_edges, "ours": ours, "highs": highs, "difference": difference}
 
@@ -88,6 +93,7 @@ def measure_first_call():
         "print(time.perf_counter() - begin)\n"
     )
     with tempfile.TemporaryDirectory() as cache:
+        # First empty, then full: the second process finds what the first compiled.
         environment = os.environ | {"NUMBA_CACHE_DIR": cache}
         return [
             float(
@@ -104,6 +110,7 @@ def measure_first_call():
 
 
 def learner_row(row):
+    # What no learner of this kind can do without.
     base = row["gram"] + row["lasso_pass"]
     cells = [f"{1e3 * row[key]:.2f}" for key in ("gram", "lasso_pass", "literal")]
     cells += [f"**{row['literal'] / base:.1f}**", f"{1e3 * row['homotopy']:.2f}"]

@@ -17,6 +17,7 @@ from .cohorts import draw
 from .score import quiet
 
 N_PAIRS = 50  # of halves a cohort
+# Standard error of a probability of 0.1: 0.02.
 DRAWS = 200  # samples that measure probabilities
 THRESHOLDS = (0.6, 0.75, 0.9)
 MEAN = "mean"  # of all pairs, the default of `EdgeConfidence.bound`
@@ -86,16 +87,18 @@ def joined_share(network, n, draws, rng):
 
 def count(confidence, probability, joined, theta, threshold):
     """Count the pairs that are selected at one threshold; `joined` is the truth."""
-    pairs = np.triu(np.ones_like(joined), 1)
+    pairs = np.triu(np.ones_like(joined), 1)  # each pair once
     limit = None if theta == MEAN else theta  # the mean is the default of the bound
     highest = float(probability[pairs].mean()) if limit is None else limit
     low = pairs & (probability <= highest)
+    # A share of exactly the threshold may be a little less in floating point.
     chosen = pairs & (confidence.adjacency_ >= threshold - ROUND_OFF)
     return Selected(
         int((chosen & low).sum()),
         int((chosen & low & ~joined).sum()),
         int(chosen.sum()),
         int((chosen & ~joined).sum()),
+        # Of the pairs of low probability, which only a simulation knows.
         selection_bound(threshold, highest, float(confidence.adjacency_[low].sum())),
         confidence.bound(threshold, limit),
     )

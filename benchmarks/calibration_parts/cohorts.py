@@ -116,16 +116,20 @@ class Pair(NamedTuple):
 
 def draw(setting, cohort, seed):
     """Draw one cohort; settings of one seed share their networks."""
+    # Settings draw in the same order, so that cohorts of one number share a network.
     rng = np.random.default_rng([seed, cohort])
     if setting.nuisance:
         return _with_nuisance(setting, cohort, rng)
     m = setting.regions
     first = random_weights(random_graph(m, rng), rng)
     if setting.removed:
+        # Sizes anew, signs as they were: what comes before draws the same numbers.
         first = np.sign(first) * rng.uniform(*WEAK, first.shape)
     last = changed_weights(first, setting, rng)
     deviation = np.ones(m)
+    # Half of the regions at random, not the first: order would be confounded with variance.
     deviation[rng.permutation(m)[: m // 2]] = setting.scale
+    # All groups but the last are equal, so that every pair of them is a null.
     equal = (GaussianNetwork(first),) * (len(setting.sizes) - 1)
     networks = (*equal, GaussianNetwork(last, noise_variance=deviation**2))
     if setting.sessions > 1 or setting.paired:
@@ -141,6 +145,7 @@ def draw(setting, cohort, seed):
     options = {"groups": codes}
     if edge is not None:
         options["edges"] = [tuple(f"x{k}" for k in edge)]
+    # Outliers and means squashed by tanh change the weights of the population by an unknown amount.
     known = not (setting.outliers or setting.shift)
     return Pair(np.vstack(rows), codes, networks, first != last, options, cohort, known)
 
@@ -167,6 +172,7 @@ def changed_weights(first, setting, rng):
 def hidden_loads(n_causes, m, rng):
     """Draw loadings of the hidden causes, one row each, on half of the regions."""
     size = rng.uniform(*HIDDEN_LOAD, (n_causes, m)) * rng.choice([-1.0, 1.0], (n_causes, m))
+    # argsort of random numbers is a permutation per row: exactly half of the regions.
     return size * (rng.random((n_causes, m)).argsort(axis=1) < m // 2)
 
 
@@ -175,9 +181,11 @@ def _rows(setting, network, n, loads, edge, rng):
     m = network.m
     noise = NOISES[setting.noise](rng, (n, m)) * np.sqrt(network.noise_variance)
     noise += rng.standard_normal((n, len(loads))) @ loads
+    # Rows of a linear model: noise times all paths.
     spread = np.linalg.inv(np.eye(m) - network.coef)
     if edge is not None:
         parent, child = edge
+        # By the parent's values, which are known before the child's: the graph is a DAG.
         noise[:, child] *= np.abs((noise @ spread)[:, parent])
     return noise @ spread
 
@@ -186,6 +194,7 @@ def _disturbed(setting, rows, weights, rng):
     """Squash the columns, shift means before that, and put in outlier rows."""
     m = len(weights)
     if setting.squash:
+        # Standardised, or tanh would be flat for regions of large variance and straight for others.
         sd = np.sqrt(np.diag(GaussianNetwork(weights).covariance))
         shift = SHIFT * setting.shift * (rng.permutation(m) < m // 2)
         moved = [*(group / sd for group in rows[:-1]), rows[-1] / sd + shift]
@@ -206,6 +215,7 @@ def _repeated(setting, networks, cohort, rng):
         times = rng.integers(1, setting.sessions + 1, len(label))
         person, codes = np.repeat(np.arange(len(label)), times), np.repeat(label, times)
     of_visit, of_person = (networks[0].sample(k, rng) for k in (len(person), person.max() + 1))
+    # Variance is as before: the two shares add up to 1.
     values = np.sqrt(SAME_PERSON) * of_person[person] + np.sqrt(1 - SAME_PERSON) * of_visit
     options = {"groups": codes, ("pairs" if setting.paired else "persons"): person}
     return Pair(values, codes, networks, np.zeros((networks[0].m,) * 2, bool), options, cohort)
@@ -216,6 +226,7 @@ def _with_nuisance(setting, cohort, rng):
         setting.sizes,
         rng,
         regions=setting.regions,
+        # Confounded, but equal groups: what is found is due to sites or covariates.
         differ="nothing",
         n_sites=3,
         covariates=True,

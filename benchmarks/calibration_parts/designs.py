@@ -41,6 +41,7 @@ def folder_of(name):
 
 
 NULLS = {
+    # Each of the others breaks an assumption of the tests, or is hard in another way.
     "Gaussian": Setting(),
     "t3 noise": Setting(noise="t3"),
     "lognormal noise": Setting(noise="lognormal"),
@@ -77,6 +78,7 @@ PAIRWISE = {
     "four equal groups": Setting((80,) * 4),
     "four groups, one differs": Setting((80,) * 4, changed=CHANGED),
 }
+# The second has the size of COBRE.
 COST = {
     "68 regions, 370 subjects": (Setting((185, 185), changed=CHANGED, regions=68), 1000),
     "173 regions, 124 subjects": (Setting((62, 62), changed=CHANGED, regions=173), 1000),

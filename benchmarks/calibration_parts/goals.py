@@ -46,6 +46,7 @@ class Goal(NamedTuple):
 
 def way_of(setting):
     """Judge tests both ways where noise or scales differ."""
+    # Where noise or scales differ, weights of one way differ in truth: only both ways are a null.
     return BOTH_WAYS if setting in UNEQUAL else ONE_WAY
 
 
@@ -107,6 +108,7 @@ GOALS = [
 
 def goal_row(goal, runs):
     """Yield the row of a goal whose study was run; the method is each setting's own if none."""
+    # Pooled goals have no method: each setting is judged its way.
     wanted = {(name, goal.method or way_of(name)) for name in goal.settings}
     rows = [
         row
@@ -115,7 +117,7 @@ def goal_row(goal, runs):
         and (row["setting"], row["method"]) in wanted
         and goal.figure in row
     ]
-    if not rows:
+    if not rows:  # its study was not run yet
         return
     mean = sum(row[goal.figure][0] for row in rows) / len(rows)
     met = mean >= goal.limit if goal.at_least else mean <= goal.limit

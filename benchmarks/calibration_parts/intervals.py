@@ -66,6 +66,7 @@ def count_weights(pair, graph):
 
 def count_effects(pair, graph, rng):
     """Count total effects in the groups, and their differences."""
+    # Pairs without a path have no effect, of which an interval is trivially right.
     chosen = rng.permutation(np.argwhere(reachable(graph)))[:EFFECTS]
     truths = [total_effects(network) for network in pair.networks]
     drawn = dict(zip(GROUPS, pair.rows, strict=True))
@@ -100,6 +101,7 @@ def rows_with_moments(network, n, rng):
     """Rows whose mean and covariance are those of the network, to round-off; n above m."""
     Z = rng.standard_normal((n, network.m))
     Z -= Z.mean(axis=0)
+    # QR of centred rows: columns without a mean that are orthogonal to each other.
     orthonormal = np.linalg.qr(Z)[0] * np.sqrt(n)
     return network.mean + orthonormal @ np.linalg.cholesky(network.covariance).T
 

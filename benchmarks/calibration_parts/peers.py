@@ -32,6 +32,7 @@ from .score import EQUAL, LEVEL, N_PERMUTATIONS, against_truth, quiet
 FISHER_LOSS = 3  # rows that Fisher's z of a correlation loses
 NBS_Z = 3.0  # pairs beyond it make components
 LASSO_MAX_ITER = 5000
+# Chosen in the peer's favour.
 PENALTY = 0.5  # times sqrt(log m / n); best recall at n = 200 of 1, 0.5 and 0.25, on other seeds
 
 
@@ -47,6 +48,7 @@ def naive(pair):
     signs = []
     for rows in pair.rows:
         coef = SGBN(n_kicks=0).fit(rows).coef_
+        # A DAG has one weight of a pair: the sum is that weight.
         signs.append(np.sign(coef + coef.T))
     return Found(signs[0] != signs[1])
 
@@ -59,6 +61,7 @@ def correlation(pair):
 def partial_correlation(pair):
     """Differences of partial correlations given all others; none where rows are too few."""
     m = pair.values.shape[1]
+    # Each region held fixed costs one row.
     sizes = [n - (m - 2) for n in _sizes(pair)]
     if min(sizes) <= FISHER_LOSS:
         return None
@@ -71,6 +74,7 @@ def partial_correlation(pair):
 def network_based_statistic(pair):
     """Pairs of connected components whose number of pairs is rare among permutations."""
     rng = np.random.default_rng(pair.seed)
+    # Means are no differences of networks: both groups are centred before they are exchanged.
     first, second = (rows - rows.mean(axis=0) for rows in pair.rows)
     pooled = np.vstack([first, second])
     n = len(first)
@@ -80,6 +84,7 @@ def network_based_statistic(pair):
     ]
     z = _z_of(first, second)
     labels, sizes = _components(z)
+    # The cohort itself counts as one of the permutations.
     p = [(1 + np.sum(np.array(largest) >= size)) / (1 + N_PERMUTATIONS) for size in sizes]
     kept = (np.array(sizes) > 0) & (np.array(p) <= LEVEL)
     return Found((np.abs(z) > NBS_Z) & kept[labels][:, None], _equal_correlations(pair))
@@ -92,6 +97,7 @@ def nbs_of_bctpy(pair):
     products = []
     for rows in pair.rows:
         z = (rows - rows.mean(axis=0)) / rows.std(axis=0)
+        # NBS wants a matrix per subject; the mean of these products is a correlation.
         products.append(np.einsum("ni,nj->ijn", z, z))
     with contextlib.redirect_stdout(io.StringIO()):  # it reports every permutation
         try:
@@ -100,7 +106,7 @@ def nbs_of_bctpy(pair):
             )
         except bct.BCTParamError:  # no pair is beyond the threshold
             p, labels = np.ones(0), np.zeros(pair.changed.shape)
-    kept = 1 + np.flatnonzero(p <= LEVEL)
+    kept = 1 + np.flatnonzero(p <= LEVEL)  # components are numbered from 1
     return Found(np.isin(labels, kept), _equal_correlations(pair))
 
 
@@ -128,6 +134,7 @@ def debiased(rows):
     Theta = np.eye(m)
     for j in range(m):
         rest = np.arange(m) != j
+        # In units of the region's standard deviation.
         lasso = Lasso(penalty * X[:, j].std(), fit_intercept=False, max_iter=LASSO_MAX_ITER)
         lasso.fit(X[:, rest], X[:, j])
         tau2 = X[:, j] @ (X[:, j] - X[:, rest] @ lasso.coef_) / n
@@ -170,6 +177,7 @@ def peer_figures(pair):
 def figures_of(pair, finds):
     """Compare finds with the truth; false is what is equal in the population, if that is known."""
     figures = against_truth(pair, finds.edges)
+    # Directions that a method does not give cannot be right or wrong.
     figures.pop("right_way", None)  # most of them find pairs
     if finds.equal is not None:
         either = np.triu(finds.edges | finds.edges.T, 1)

@@ -22,6 +22,7 @@ def score_power(design, cohort, seed):
 
 def power_figures(pair):
     """Figures of the tests and of both oracles."""
+    # The union: an edge that one group lacks is tested as well.
     graph = (pair.networks[0].coef != 0) | (pair.networks[-1].coef != 0)
     scores = score_tests(pair)
     for name, robust in {"oracle": False, "oracle, HC3": True}.items():
@@ -33,6 +34,7 @@ def power_figures(pair):
 def oracle_figures(pair, finds):
     """Compare the oracle's finds with the weights of the networks."""
     first, last = pair.networks[0].coef, pair.networks[-1].coef
+    # Given the true parents a weight is that of the network: equal there is equal.
     false = finds & (np.abs(first - last) < EQUAL)
     return against_truth(pair, finds) | {"false_share": false.sum() / max(finds.sum(), 1)}
 
@@ -43,6 +45,7 @@ def oracle_z(rows, graph, robust):
     for j in np.flatnonzero(graph.any(axis=0)):
         parents = np.flatnonzero(graph[:, j])
         (b1, v1), (b2, v2) = (least_squares(group, parents, j, robust) for group in rows)
+        # Groups are independent, so that variances add up.
         z[parents, j] = (b2 - b1) / np.sqrt(v1 + v2)
     return z
 
@@ -56,6 +59,7 @@ def least_squares(rows, parents, j, robust):
     residuals = X[:, j] - A @ weights
     if not robust:
         return weights, np.diag(G) * (residuals @ residuals) / (n - 1 - len(parents))
+    # 1 / n for the mean, which was taken out.
     leverage = 1 / n + np.einsum("ij,jk,ik->i", A, G, A)
     part = A @ G * (residuals / (1 - leverage))[:, None]
     return weights, np.square(part).sum(axis=0)

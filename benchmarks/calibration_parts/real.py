@@ -49,6 +49,7 @@ def table(name):
 def residuals(cohort):
     """Regions without the linear effects of covariates and sites."""
     site = np.unique(cohort.site, return_inverse=True)[1]
+    # Means of the groups stay: labels are shuffled or drawn.
     one_group = np.zeros(len(site), int)
     return nuisance_of(one_group, dict(cohort.covariates), site).residuals(cohort.values)
 
@@ -59,6 +60,7 @@ def shuffled(rng):
     group = np.array(cohort.group)
     for site in np.unique(cohort.site):
         at_site = np.flatnonzero(cohort.site == site)
+        # Within a site, or sites would be confounded with labels.
         group[at_site] = group[rng.permutation(at_site)]
     return cohort, (group == CONTROLS).astype(int)
 
@@ -84,6 +86,7 @@ def noise(rng):
     cohort, codes = halves_of_controls(rng)
     rest, sd = residuals(cohort), _control_sd()
     coef = strong_edges()[0]
+    # Rows times (I - B) are the noise of each region; what is added goes through all paths again.
     added = rest / sd @ (np.eye(len(coef)) - coef) * (half_of(len(coef), rng) * (SCALE - 1))
     more = added @ np.linalg.inv(np.eye(len(coef)) - coef) * sd
     return replace(cohort, values=cohort.values + (codes == 1)[:, None] * more), codes
@@ -107,6 +110,7 @@ def motion(rng):
     second = rng.permutation(np.flatnonzero(codes == 1))
     bad = second[: round(MOTION_SHARE * len(second))]
     values, sd = cohort.values.copy(), residuals(cohort).std(axis=0)
+    # Motion makes the cortex look thinner.
     values[bad] -= MOTION_SD * sd * (rng.random((len(bad), len(sd))) < MOTION_REGIONS)
     return replace(cohort, values=values), codes
 
@@ -133,6 +137,7 @@ def pair_of(cohort, codes, cohort_number, changed=None):
     m = len(cohort.regions)
     changed = np.zeros((m, m), bool) if changed is None else changed
     options = {"groups": codes}
+    # No networks: of real tables no weight of the population is known.
     return Pair(cohort.values, codes, (), changed, options, cohort_number, known=False)
 
 
@@ -163,6 +168,7 @@ def strong_edges():
 
 def chosen_edges(coef):
     """Mark the strongest edge into each region without children, N_PLANTED at most."""
+    # Of all regions with parents, those without children.
     leaves = np.flatnonzero(~(coef != 0).any(axis=1) & (coef != 0).any(axis=0))
     edges = [(np.abs(coef[:, j]).argmax(), j) for j in leaves]
     edges = sorted(edges, key=lambda edge: -abs(coef[edge]))[:N_PLANTED]
@@ -175,6 +181,7 @@ def plant(values, rest, coef, chosen):
     """Let each chosen child follow its parent less, by PLANTED per standard deviation."""
     sd, planted = rest.std(axis=0), values.copy()
     for i, j in np.argwhere(chosen):
+        # In the units of the table.
         planted[:, j] -= np.sign(coef[i, j]) * PLANTED * sd[j] / sd[i] * rest[:, i]
     return planted
 

@@ -96,6 +96,7 @@ def study_tables(study, rows):
     ]
     lines = table(["groups", "method", "cohorts", *columns.values()], cells)
     if study in ("nulls", "repeated"):
+        # These tests have one figure each, and would leave most columns empty.
         lines += ["", *sum_table(rows)]
     missing = [
         name for name in PEERS if study == "peers" and name not in {r["method"] for r in rows}
@@ -116,6 +117,8 @@ def interval_table(rows):
     cells = []
     for row in rows:
         figures = {name: value for name, value in row.items() if isinstance(value, list)}
+        # Means times cohorts are counts again: shares must not weigh a cohort of few intervals as
+        # one of many.
         count = {name: round(mean * n) for name, (mean, _, n) in figures.items()}
         parts = (
             ("covered", "intervals"),
@@ -135,6 +138,7 @@ def cell(row, name):
     if name not in row:
         return "-"
     mean, error, n = row[name]
+    # Shares of cohorts have Wilson's interval; a standard error of 0 would mislead near 0.
     if name in SHARES or (row["method"], name) == (NAMED, "low_p"):
         return shown(mean, n)
     return f"{mean:.3g} +- {error:.2g}" if n > 1 else f"{mean:.3g}"

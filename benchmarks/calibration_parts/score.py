@@ -20,6 +20,7 @@ from sgbn.structure import SGBN
 from .cohorts import draw, in_lobes
 
 LEVEL = 0.05
+# The least p is 1 / 200: enough for a level of 5 %.
 N_PERMUTATIONS = 199
 EQUAL = 1e-6  # weights and correlations of the population that differ by less are equal
 ONE_WAY, BOTH_WAYS, NAMED = "one way", "both ways", "named beforehand"
@@ -71,6 +72,7 @@ def score_tests(pair, values=None):
         parents[columns.i, columns.j] = True
         same = EQUALS[way](pair, parents)[columns.i, columns.j] if pair.known else None
         scores[way] = way_figures(pair, columns, same)
+    # Once: both ways test the same edges.
     scores[ONE_WAY]["left_out"] = sum(map(len, tests.left_out.values()))
     if "edges" in pair.options:
         p = tests.named["p"]
@@ -100,6 +102,7 @@ def way_figures(pair, columns, same):
             "unequal": np.sum(~same),
             "false_family": np.any(family & same),
             "false_share": np.sum(by_rate & same) / max(by_rate.sum(), 1),
+            # Where the truth is known only edges without a change count for the level.
             "low_p": share(low[same]),
         }
     return figures
@@ -116,6 +119,7 @@ def against_truth(pair, graph):
             "hits": hits,
             "recall": hits / changed.sum(),
             "beside": (count - hits) / max(count, 1),
+            # Pairs may be found by the wrong direction, which `hits` does not tell.
             "right_way": (graph & pair.changed).sum() / hits if hits else np.nan,
         }
     return figures
@@ -136,6 +140,7 @@ def same_weights(pair, parents):
     """Whether the population's weights given these parents are equal in the outer groups."""
     m, parents = len(parents), np.ascontiguousarray(parents)
     first, last = (
+        # Degrees of freedom do not matter here: only weights are read.
         regressions(np.ascontiguousarray(network.covariance), m + 1, m + 1.0, parents)[0]
         for network in (pair.networks[0], pair.networks[-1])
     )
@@ -154,6 +159,7 @@ def same_some_way(pair, parents):
         nodes = [i, j, *(k for k in either if k not in (i, j))]
         ways = []
         for S in covariances:
+            # K of i, j and their parents: weights and partial correlation are its entries, divided.
             K = np.linalg.inv(S[np.ix_(nodes, nodes)])
             size = np.sqrt(K[0, 0] * K[1, 1])
             ways.append(K[0, 1] / np.array([K[1, 1], K[0, 0], size]))
@@ -167,6 +173,7 @@ EQUALS = {ONE_WAY: same_weights, BOTH_WAYS: same_some_way}
 def as_arrays(scores):
     """Turn method -> figures into one array per figure, with NaN where a method has none."""
     names = list(dict.fromkeys(name for figures in scores.values() for name in figures))
+    # NaN where a method has no such figure: `summary` leaves it out.
     rows = [[float(of.get(name, np.nan)) for name in names] for of in scores.values()]
     return {"methods": list(scores), **dict(zip(names, np.array(rows).T, strict=True))}
 
@@ -205,6 +212,7 @@ def _pairwise_way(pair, tests, end):
     equal, other = [], []
     for groups, rows in tests.pairwise.items():
         (other if last in groups and changed.any() else equal).append(rows)
+    # Of groups that are equal: a null, even where the last group differs.
     scores = {"equal groups": _any_find(equal, end)}
     if other:
         hits = [
@@ -212,6 +220,7 @@ def _pairwise_way(pair, tests, end):
             for rows in other
             for row in rows[rows[f"p_fwer{end}"] <= LEVEL]
         ]
+        # Each pair with the last group can find each changed edge.
         recall = np.sum(hits) / (pair.changed.sum() * len(other))
         beside = 1 - np.mean(hits) if hits else np.nan
         scores["with the group that differs"] = _any_find(other, end) | {

@@ -14,6 +14,7 @@ def measure(P, truth, returns):
         dag, classes, note = P, cpdag(P), None
     else:
         dag, note = _extend(P)
+        # A PDAG is the class that the method claims.
         classes = P
     comparison = compare_graphs(dag, truth)
     result = {
@@ -31,5 +32,6 @@ def _extend(P):
     if dag is not None:
         return dag, None
     undirected = P & P.T
+    # Columns are shuffled, so that the index is as good as any order.
     by_index = P & ~(undirected & np.tri(len(P), k=-1, dtype=bool))
     return by_index, "no consistent extension: undirected edges directed by column index"

@@ -9,6 +9,7 @@ graphs as well). Results of other methods that the folder holds already are kept
 
 import os
 
+# Before numpy is imported: libraries read these when they are loaded.
 THREADS = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA")}
 os.environ.update(THREADS, TQDM_DISABLE="1")
 
@@ -101,6 +102,7 @@ def _previous(arguments):
     if not path.exists():
         return race | {"made_by": {}, "runs": []}
     results = json.loads(path.read_text())
+    # Methods are compared on the same data, or not at all.
     if any(results[key] != value for key, value in race.items()):
         raise SystemExit(f"{path} is of another race (seed, sims): give another --out.")
     results["runs"] = [run for run in results["runs"] if run["method"] not in arguments.methods]
@@ -118,6 +120,7 @@ def main():
             shown = ("status", "errors", "shd", "cpu", "message", "note")
             facts = " ".join(f"{key}={run[key]}" for key in shown if key in run)
             print(name, run["network"], f"n={run['n']} sim={run['sim']}", facts, flush=True)
+        # After each method: the whole takes hours.
         write(arguments.out, results)
     print(tables(results))
 

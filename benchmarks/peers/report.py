@@ -52,6 +52,7 @@ def _row(runs):
         return None
     done = [run for run in runs if run["status"] == "ok"]
     networks = values_of(runs, "network")
+    # A method that was stopped has no sum over all networks, which its row must say.
     covered = [name for name in networks if any(run["network"] == name for run in done)]
     sums = {name: _sum_of_means(done, covered, name) for name in SUMMED}
     peak = max((run["peak_mb"] for run in runs if "peak_mb" in run), default=None)
@@ -63,6 +64,7 @@ def _row(runs):
     cells += ["-" if peak is None else str(peak), _remarks(runs, networks, covered)]
     shd = sums["shd"] if sums["shd"] is not None else np.inf
     return {
+        # Sums over fewer networks are smaller: such rows come last.
         "key": (len(networks) - len(covered), shd),
         "text": table_row([runs[0]["method"], *cells]),
     }
@@ -73,6 +75,7 @@ def _sum_of_means(runs, networks, name):
         np.mean([run[name] for run in runs if run["network"] == network and name in run] or np.nan)
         for network in networks
     ]
+    # No sum where a network has no such figure.
     return float(np.sum(means)) if means and np.isfinite(means).all() else None
 
 

@@ -43,11 +43,13 @@ def cases(study, sims):
 def make_data(case, seed):
     """Return X, standardised, and the true graph."""
     X, graph = raw_data(case, seed)
+    # Standardised, so that no learner can read the order from growing variances.
     return np.ascontiguousarray((X - X.mean(axis=0)) / X.std(axis=0)), graph
 
 
 def raw_data(case, seed):
     """Return X in the units of the simulation, columns shuffled, and the true graph."""
+    # Part of the seed: no two data sets of a study share numbers.
     label = f"{case.study} {case.network} {case.n}".encode()
     rng = np.random.default_rng([seed, case.sim, *label])
     if case.study == "gaussian":
@@ -56,6 +58,7 @@ def raw_data(case, seed):
     else:
         graph = _graph(case.network, rng)
         X, _ = simulate_sem(graph, case.n, random_state=rng)
+    # Published orders are often topological, which would help some.
     order = rng.permutation(len(graph))
     return X[:, order], graph[np.ix_(order, order)]
 

@@ -50,13 +50,16 @@ class Worker:
     def _start(self):
         self.connection, theirs = Pipe()
         command = [sys.executable, __file__, self.name, str(theirs.fileno())]
+        # Not a fork: that would hold the libraries of the race as well.
         self.process = subprocess.Popen(command, pass_fds=[theirs.fileno()])
+        # Or the end of the process would not be seen on this side.
         theirs.close()
         return self._ask(self.warm_up, START_LIMIT)
 
     def _ask(self, X, limit):
         try:
             self.connection.send(X)
+            # Wall seconds: a method that waits must be ended too.
             if self.connection.poll(limit):
                 return self.connection.recv()
             answer = {"status": "over limit", "limit": limit, **_peak_of(self.process.pid)}
@@ -75,6 +78,7 @@ def serve(name, connection):
     try:
         learn = method.load()
         for _ in range(method.warm_ups):
+            # Some change what they are given.
             learn(X.copy())
     except Exception as error:
         connection.send({"status": "crashed", "message": _message(error)})
@@ -87,6 +91,7 @@ def serve(name, connection):
 
 def timed(learn, X):
     """Run once; CPU seconds are those of all threads of the process, the JVM's included."""
+    # What the last run left is not this run's time or memory.
     gc.collect()
     _reset_peak()
     wall, cpu = time.perf_counter(), time.process_time()
@@ -107,6 +112,7 @@ def _message(error):
 def _reset_peak():
     """Let the kernel count the peak anew, where it can (Linux)."""
     with contextlib.suppress(OSError):
+        # 5 resets the peak of resident memory.
         Path("/proc/self/clear_refs").write_text("5")
 
 
@@ -117,6 +123,7 @@ def _peak_of(pid):
         peak = re.search(r"VmHWM:\s+(\d+) kB", status.read_text())
         return {"peak_mb": round(int(peak[1]) / 1024)} if peak else {}
     if pid == os.getpid():
+        # macOS counts in bytes, others in kilobytes.
         unit = 2**20 if sys.platform == "darwin" else 2**10
         return {"peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit)}
     return {}

@@ -42,6 +42,7 @@ def pc(X):
 
 
 def _permutation_search(search, X, penalty):
+    # Before each run, so that it does not depend on those before.
     random.seed(SEED)
     return _matrix(search(X, parameters={"lambda_value": penalty}, verbose=False))
 

@@ -45,6 +45,7 @@ def _table(X):
 
 def _matrix(m, arcs, edges=()):
     P = np.zeros((m, m), dtype=bool)
+    # An edge without direction is set both ways.
     for i, j in (*arcs, *edges, *((j, i) for i, j in edges)):
         P[int(i), int(j)] = True
     return P

@@ -12,6 +12,7 @@ import jpype
 import numpy as np
 
 JVM_OPTIONS = (
+    # One thread: other collectors and pools would use more, and CPU is what counts.
     "-XX:+UseSerialGC",
     "-XX:ActiveProcessorCount=1",
     "-Djava.awt.headless=true",
