@@ -107,8 +107,7 @@ def is_aseg(region: Region) -> bool:
     return region in _aseg()
 
 
-@cache
-# Atlases cannot be changed, so that all callers may share one.
+@cache  # atlases cannot be changed, so that all callers may share one
 def _load(name: str) -> Atlas:
     tables = _TABLES.get(name, (name,))
     title = _TITLES.get(name) or _SCHAEFER[name]

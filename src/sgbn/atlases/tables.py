@@ -67,7 +67,6 @@ def read_atlas(path: str | Path) -> Atlas:
     rows = _rows(text, str(path))
     label_image = rows[0][1].get(LABEL_IMAGE, "")
     name = label_image or path.stem
-    # Of the bytes as they are: text may be the same in another encoding.
     file = AtlasFile(str(path), hashlib.sha256(content).hexdigest(), label_image)
     regions = _regions(rows)
     _warn_of_places(regions, str(path))

@@ -141,7 +141,7 @@ def _changed_weights(
         changed[i, j] *= 0.5 * (k % 2)  # in turns lost and halved
     for i, j in stronger:
         changed[i, j] *= 1.6
-    # Again: a weight that was raised may explain more of a region than there is.
+    # Again: a weight that was raised may explain more of a region than EXPLAINED.
     return limited(changed)[0]
 
 

@@ -160,8 +160,8 @@ def _on_control(control: Verdict | None, regions: int) -> str:
     return f"The control, which chooses its regions by all rows, {finding}."
 
 
-# An interval is empty where there is one shuffle only, for it has no spread.
 def _row(name: str, verdict: Verdict) -> list[str]:
+    # An interval is empty where there is one shuffle only, for it has no spread.
     mean, low, high = ("" if np.isnan(x) else f"{x:.3f}" for x in verdict[:3])
     return [name, mean, f"{low} to {high}" if low else "", verdict.finding]
 

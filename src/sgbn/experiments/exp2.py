@@ -92,7 +92,7 @@ def _goal(results: Results) -> list[list[Any]]:
         within = all(abs(shares[measure]) <= GOAL for measure in AIMED_AT)
         rows.append([reading, *cells, "yes" if within else "no"])
     n_edges = sum(_n_edges(network) for network in summed(results))
-    # Every true edge is missing and none is false: learners with more errors do harm.
+    # Every true edge is missing and none is false: what a learner must be better than.
     rows.append(["empty graph", n_edges, 0, n_edges, "no"])
     rows.append(["paper", *(f"{value:.2f}" for value in paper.values()), ""])
     return rows
@@ -113,7 +113,7 @@ def _variants(results: Results) -> list[list[Any]]:
     for name in _methods(results)[len(BASELINES) :]:
         sums = [_cell(total(results, measure, name)) for measure in (*MEASURES, "edges")]
         alphas = np.concatenate([results[n].of(name, "alpha") for n in summed(results)])
-        # Tests of independence and failed fits have no alpha.
+        # Learners without a penalty have no alpha, and failed fits neither.
         known = alphas[~np.isnan(alphas)]
         rows.append([name, *sums, f"{np.median(known):.3f}" if known.size else ""])
     return rows

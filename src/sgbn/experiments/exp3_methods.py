@@ -105,8 +105,8 @@ def methods(
 
 
 def grid() -> list[Method]:
-    # The base settings are in each of the three series.
     """All methods, each once."""
+    # The base settings are in each of the three series.
     every: list[Method] = []
     for bias in BIASES:
         for rule in RULES:

@@ -170,7 +170,7 @@ def _become_worker(rank: int, options: SlurmOptions) -> None:
     if not address:
         raise SystemExit(0)
     words = [sys.executable, "-m", "distributed.cli.dask_worker", address]
-    # A nanny starts a worker again that was killed; nothing else would, for srun does not.
+    # A nanny starts a worker again that was killed.
     words += ["--name", str(rank), "--nthreads", "1", "--nanny", "--no-dashboard"]
     words += ["--memory-limit", "0", "--death-timeout", "60"]  # SLURM has limits of its own
     if options.interface:

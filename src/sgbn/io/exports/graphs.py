@@ -68,7 +68,7 @@ def write_graphml(
     InputError
         If a name or label has control characters, which XML cannot hold.
     """
-    # Only here: an import of networkx costs those nothing who write no graphs.
+    # Only here, so that others do not wait for the import of networkx.
     import networkx as nx
 
     graph = annotated_graph(network, atlas, more_edge_columns, confidence, supported)

@@ -95,7 +95,7 @@ def write_relation_matrix(
     """
     gaussian = network_of(network)
     atlas = None if atlas is None else as_atlas(atlas)
-    # The stem's last part: BIDS has no folder in the name of a group.
+    # The last part of the stem: folders are no part of a group's name.
     about = _about(beside(stem, "").name if group is None else group, atlas)
     start = bids_stem(stem, atlas)
     matrix_start = beside(start, f"_meas-{MEASURE}{MATRIX}")

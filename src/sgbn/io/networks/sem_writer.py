@@ -81,7 +81,6 @@ def _equations(
             regressions.append(f"{child} ~ {' + '.join(terms)}")
         variances.append(f"{child} ~~ {parameter(variance[j])}{child}")
         intercepts.append(f"{child} ~ {parameter(intercept[j])}1")
-    # In this order: `read_sem` finds the order of nodes in the variances, one for each.
     return [*regressions, *variances, *intercepts]
 
 
