@@ -157,6 +157,7 @@ def _node_indices(network: GaussianNetwork, atlas: Atlas | None) -> pd.DataFrame
     """Table of the nodes in the order of the matrix; missing cells are missing, not empty."""
     nodes = node_table(network, atlas).rename(columns={"region": "name"})
     nodes["lobe"] = nodes["lobe"].replace(UNKNOWN_LOBE, "")
+    # Empty text would be an empty cell, where BIDS has n/a.
     for column in ("label", "lobe", "hemisphere"):
         nodes[column] = nodes[column].where(nodes[column] != "", None)
     nodes.insert(0, "index", np.arange(len(nodes)))
