@@ -44,7 +44,10 @@ class Constraint:
         self.words, self.allows = tuple(words), allows
 
     def check(self, name: str, value: Any) -> Any:
-        """Return the value if it is allowed, numpy's scalars as Python's; else raise InputError."""
+        """Return the value, or raise InputError if it is not allowed.
+
+        A numpy scalar is returned as a Python number.
+        """
         if not self.allows(value):
             *first, last = self.words
             allowed = f"{', '.join(first)} or {last}" if first else last

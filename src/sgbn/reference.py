@@ -37,7 +37,10 @@ def looks_like_controls(name: str) -> bool:
 
 
 def control_groups(groups: Sequence[str]) -> list[str]:
-    """Return the groups that look like controls, by name: 0 too, where all are numbers."""
+    """Return the groups whose names look like controls.
+
+    If all names are numbers, the group 0 is one of them.
+    """
     names = sorted(map(str, groups))
     controls = [name for name in names if looks_like_controls(name)]
     numbers = [_number(name) for name in names]

@@ -193,8 +193,8 @@ def _region(row: Row, place: str) -> Region:
     side = row["hemisphere"] if "hemisphere" in row else side_of(name)
     if side.lower() not in HEMISPHERES:
         raise InputError(
-            f"{place}, column 'hemisphere': {side!r} is none. Write L, R, or nothing on the "
-            "midline."
+            f"{place}, column 'hemisphere': {side!r} is not a hemisphere. Write L or R, or "
+            "leave the cell empty for a region on the midline."
         )
     volume = math.nan if _is_absent(row, VOLUME) else _number(row, VOLUME, place)
     aliases = tuple(filter(None, map(str.strip, row.get(OTHER_NAMES, "").split("|"))))

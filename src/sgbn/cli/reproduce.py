@@ -286,8 +286,8 @@ def _check_columns(arguments: argparse.Namespace) -> None:
     ]
     if given and not arguments.tables:
         raise InputError(
-            f"{', '.join(given)}: such options describe a table of your own. Say which table "
-            "(--table), or leave them out."
+            f"{', '.join(given)} can only be used with your own table. Name the table with "
+            "--table, or leave these options out."
         )
     if arguments.tables and arguments.group is None:
         raise InputError("--table needs --group: say which column has the two groups.")

@@ -172,7 +172,7 @@ class Cohort:
 
     @property
     def subjects(self) -> dict[str, int]:
-        """How many subjects each group has: persons, where they have several rows."""
+        """Number of subjects in each group; a person with several rows counts once."""
         return self._distinct_per_group(self.persons)
 
     def _distinct_per_group(self, labels: Labels | None) -> dict[str, int]:
@@ -184,14 +184,14 @@ class Cohort:
 
     @property
     def persons(self) -> Labels | None:
-        """Who is behind each row: `person`, else `pair`; None where each row is another person."""
+        """Person of each row: `person`, else `pair`; None if every row is a different person."""
         return self.pair if self.person is None else self.person
 
     @property
     def units(self) -> Labels | None:
-        """Labels whose rows halves and folds must never part; None where all rows may be parted.
+        """Label of each row; rows with one label must stay in the same half or fold.
 
-        Rows share a label where they share a block, a person or a pair.
+        Rows have the same label if they share a block, a person or a pair. None if no rows do.
         """
         given = [labels for labels in (self.block, self.person, self.pair) if labels is not None]
         # One after another: a family may join persons, and a person rows, that nothing else joins.
@@ -351,8 +351,8 @@ def check_cohort(value: object) -> None:
     if not isinstance(value, Cohort):
         raise InputError(
             f"a Cohort is needed, not a {type(value).__name__}. Read a table with sgbn.read_table, "
-            "time series with sgbn.read_series, or make a cohort of arrays of series with "
-            "sgbn.SeriesCohort.of; of a review take review.require()."
+            "time series with sgbn.read_series, or make a cohort from arrays with "
+            "sgbn.SeriesCohort.of. If this is a review, give review.require()."
         )
 
 

@@ -22,21 +22,21 @@ def group_network(
 ) -> LearnedNetwork:
     """Learn the network of one group of a cohort.
 
-    Missing cells are imputed, sites harmonised and covariates regressed out as `compare` does it:
-    over all subjects of the cohort, within the groups; time series are taken as they are. The
-    network is the one that `compare` finds with the same learner; covariates and sites are never
-    regions of it.
+    Missing cells are imputed, sites are harmonised and covariates are regressed out as in
+    `compare`: from all subjects of the cohort, within the groups. Time series are used as they
+    are. The network is the one that `compare` finds with the same learner. Covariates and sites
+    are never among its regions.
 
     Parameters
     ----------
     cohort : Cohort
         With a group column; one group is enough. The effects of sites and covariates are learned
-        from all groups: leave groups out that have nothing to do with it (``subset``).
+        from all groups: leave out unrelated groups with ``subset``.
     group : str
         Which group.
     learner : estimator, optional
-        Any learner of sgbn; by default the `SGBNEnsemble` of `compare`, of time series its
-        `SeriesSGBN`. It is not changed.
+        Any learner of sgbn. By default the one of `compare`: `SGBNEnsemble`, or `SeriesSGBN` for
+        time series. It is copied, not changed.
     rows_are_subjects : bool
         See `Settings`.
     n_jobs : int, optional

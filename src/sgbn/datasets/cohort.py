@@ -244,7 +244,7 @@ def group_sizes(
         given = np.atleast_1d(np.asarray(n_per_group, dtype=object)).tolist()
     if len(given) != len(groups):
         raise InputError(
-            f"n_per_group has {len(given)} sizes for {len(groups)} groups: give one each."
+            f"n_per_group has {len(given)} sizes for {len(groups)} groups: give one size per group."
         )
     return {
         name: Whole(1).check(f"the size of group {name!r}", size)

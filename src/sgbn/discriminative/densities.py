@@ -134,8 +134,8 @@ class SideBySide:
         for density in self.densities.values():
             if not isinstance(density, ParametricDensity):
                 raise InputError(
-                    f"{type(density).__name__} is no density that can be moved: it needs "
-                    "parameters, with_parameters, score and pull, as ParametricDensity says."
+                    f"a {type(density).__name__} cannot be used here: give a density with "
+                    "parameters, with_parameters, score and pull (see ParametricDensity)."
                 )
         parameters = [density.parameters for density in self.densities.values()]
         self.origin = np.concatenate(parameters)

@@ -171,10 +171,11 @@ def _variances(x: Array, r: Array, U: Array, V: Array, UV: Array) -> Array:
 def _candidates(scores: Array, present: ArrayLike | None) -> Mask:
     if scores.ndim != 3 or scores.shape[1] != scores.shape[2] + 1:
         raise InputError(
-            f"scores have shape {scores.shape}: give those of edge_scores, (n_networks, m + 1, m)."
+            f"scores have shape {scores.shape}, and not (n_networks, m + 1, m): give the result of "
+            "edge_scores."
         )
     if not np.isfinite(scores).all():
-        raise InputError("scores contain NaN or infinity: give those of edge_scores.")
+        raise InputError("scores contain NaN or infinity: give the result of edge_scores.")
     places = np.arange(scores.shape[2])
     possible = np.ones(scores.shape, dtype=bool)
     possible[:, places, places] = False  # no region is its own parent

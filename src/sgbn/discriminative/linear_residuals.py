@@ -128,7 +128,7 @@ def margins(L, codes):  # type: ignore[no-untyped-def]
 
 @jit
 def soft_margin(P, u, nu, delta, gradient):  # type: ignore[no-untyped-def]
-    """Smoothed soft margin at u, its gradient into `gradient`.
+    """Return the smoothed soft margin at u, and write its gradient into `gradient`.
 
     Paper: Eq. 3.11, in its nu form.
     """

@@ -192,8 +192,8 @@ def orient_known(P: ArrayLike, known: ArrayLike) -> Graph:
     closed = close_orientations(support & ~forbidden)
     if v_structures(closed) != v_structures(support) or consistent_extension(closed) is None:
         raise InputError(
-            "the known directions contradict each other: with the graph's joined pairs they make "
-            "a directed cycle or a collision that the data exclude. Take some of them back."
+            "the known directions contradict each other: on this graph they lead to a directed "
+            "cycle or to a collider (a -> b <- c) that the graph excludes. Remove some of them."
         )
     return closed
 

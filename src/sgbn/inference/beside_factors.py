@@ -1,15 +1,16 @@
 r"""Which edges of a network stay when hidden factors are taken out.
 
-A factor analysis of the rows splits their correlation matrix into what k hidden factors make of it,
-:math:`\Lambda \Lambda^T`, and the rest, :math:`E = R - \Lambda \Lambda^T`: the covariance of the
-variables given the factors. The weights of region j's parents P, refitted beside the factors, are
+A factor analysis of the rows splits their correlation matrix R into the part that k hidden factors
+explain, :math:`\Lambda \Lambda^T`, and the rest, :math:`E = R - \Lambda \Lambda^T`, which is the
+covariance of the variables given the factors. The weights of region j's parents P, refitted beside
+the factors, are
 
 .. math:: \theta = E_{PP}^{-1} E_{Pj}, \qquad
           s^2 = E_{jj} - E_{jP} \theta, \qquad
           \operatorname{se}_i^2 = \frac{s^2 (E_{PP}^{-1})_{ii}}{n - 1 - |P| - k},
 
-which is least squares with the factors as further regressors. An edge stays where its refitted
-weight has the sign of the network's and its interval does not reach 0.
+which is least squares with the factors as further regressors. An edge stays if its refitted
+weight has the same sign as in the network and its interval does not include 0.
 """
 
 from __future__ import annotations

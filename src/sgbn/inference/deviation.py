@@ -179,12 +179,12 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: ArrayLike) -> Array:
-        """Z of every region given its parents, of subjects that were not fitted."""
+        """Return the z-score of each region given its parents, for new subjects."""
         check_is_fitted(self)
         return self._norm.z(check_data(self, X, reset=False)) / self.inflation_
 
     def deviations(self, X: ArrayLike) -> Deviations:
-        """All deviations of subjects that were not fitted: regions, edges and overall."""
+        """Return all deviations of new subjects: by region, by edge and overall."""
         check_is_fitted(self)
         values = check_data(self, X, reset=False)
         return self._deviations(

@@ -164,14 +164,14 @@ def _named(
 
 
 def most_parents_of(data: GroupData, rank: int) -> int:
-    """Most parents of a region, by the smallest group; refuse one that is used up.
+    """Return how many parents a region may have, which the smallest group limits.
 
     Rows of one person or family count as one.
 
     Raises
     ------
     InputError
-        If nuisance effects leave fewer rows of a group than one parent needs.
+        If, after nuisance effects, a group has too few rows left for even one parent.
     """
     units = np.arange(len(data.codes)) if data.units is None else data.units
     sizes = np.bincount(np.unique(np.column_stack([data.codes, units]), axis=0)[:, 0])

@@ -304,7 +304,7 @@ def _check_within(
 
 
 def _reference_first(labels: NDArray[Any], reference: str | None) -> tuple[list[str], Indices]:
-    """Names of the groups, the reference and then the others by name, and each row's number."""
+    """Return the group names, the reference first, and the index of each row's group."""
     sorted_names, codes = np.unique(labels, return_inverse=True)
     names = [str(name) for name in sorted_names]
     first = names.index(choose_reference(names, reference))

@@ -80,7 +80,7 @@ def read_among(names: Sequence[str], data: GroupData | Cohort) -> Mask | None:
             raise InputError(f"no region or lobe is called {name!r} (among). {hint}")
         inside |= named
     if inside.sum() < 2:
-        raise InputError(f"among names one region, {names[0]!r}: give two or more, or a lobe.")
+        raise InputError(f"among has only one region, {names[0]!r}: name two or more, or a lobe.")
     return np.outer(inside, inside)
 
 

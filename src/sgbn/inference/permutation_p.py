@@ -177,13 +177,13 @@ def count_reaching(values: Array, ascending: Array) -> Indices:
 
 
 def shares_reaching(values: Array, null: Array) -> Array:
-    """Share of the null statistics, and the value itself, that reach each value."""
+    """For each value, the share of statistics that reach it: all of the null, and the value."""
     shares: Array = (1 + count_reaching(values, np.sort(null))) / (1 + len(null))
     return shares
 
 
 def reached(value: float, null: Array) -> float:
-    """Share of the null statistics, and the value itself, that reach the value."""
+    """Share of statistics that reach the value: all of the null, and the value itself."""
     return float(shares_reaching(np.array([value]), null)[0])
 
 

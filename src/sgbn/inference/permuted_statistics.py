@@ -54,8 +54,8 @@ def _compared_sets(data: GroupData) -> list[Members]:
     every = tuple(range(n_groups))
     if n_groups > MOST_GROUPS:
         warn(
-            f"{n_groups} groups are compared all together only: pairs are tested of up to "
-            f"{MOST_GROUPS} groups. Name those that you want to compare by pairs."
+            f"{n_groups} groups are compared all together only, and not pair by pair, which is "
+            f"done with up to {MOST_GROUPS} groups. To test pairs, name the groups that you need."
         )
         return [every]
     # A set without exchanges has no null distribution. Its p is taken to be 1, see

@@ -148,9 +148,10 @@ def _check_names(graph: Any, names: list[str]) -> None:
 
 
 def resamples(rows: Sample, n_resamples: int, seed: Sequence[int]) -> Array:
-    """How often each resample has each row, shape (n_resamples, number of rows).
+    """Return how often each resample has each row, shape (n_resamples, number of rows).
 
-    Drawn are as many rows as there are, or as many persons or families, whole.
+    A resample draws as many rows as there are. If rows belong to persons or families, it draws
+    these instead, each with all its rows.
     """
     n_resamples = Whole(2).check("n_resamples", n_resamples)
     rng = np.random.default_rng([SEED.check("random_state", number) for number in seed])

@@ -116,7 +116,7 @@ def network_of(network: Any, what: str = "network") -> GaussianNetwork:
         return candidate
     kind = type(network).__name__
     if isinstance(network, NetworkEstimator):
-        raise InputError(f"{what} is {kind}(), which is not fitted: fit it to rows before.")
+        raise InputError(f"{what} is {kind}(), which is not fitted: call its fit first.")
     if isinstance(getattr(network, "networks_", None), Mapping):
         raise InputError(
             f"{what} is a {kind}, which has a network for each of {listed(list(network.networks_))}"

@@ -1,19 +1,20 @@
-r"""Least squares with penalised columns and intercepts of persons (arrays only).
+r"""Least squares with penalised columns and one random intercept per person (arrays only).
 
 Model of one region, for row i of site s and person k, with fixed columns x and smooth columns b:
 
     y_i = intercept_s + x_i' beta + b_i' u + v_k + e_i
 
-with e of variance :math:`\sigma^2`, the coefficients u of each smooth covariate of variance
-:math:`r \sigma^2`, and the intercepts v of persons of variance :math:`\rho \sigma^2`. Given the
-ratios, u and v are penalised by 1/r and 1/rho: u minimises the sum of squares plus
+Here e has variance :math:`\sigma^2`, the coefficients u of each smooth covariate have variance
+:math:`r \sigma^2`, and the intercepts v of the persons have variance :math:`\rho \sigma^2`. Given
+the ratios, u and v are penalised by 1/r and 1/rho: u minimises the sum of squares plus
 :math:`\frac{1}{r} \int f''^2`, and v is the best linear unbiased prediction. The ratios minimise
 minus twice the restricted log-likelihood (REML) of each region:
 
     log |I + rho Z Z'| + log |A| + sum_b q_b log r_b + (n - p) log rss
 
-where A is the matrix of the normal equations in the metric of persons, with the penalties on its
-diagonal, and rss the penalised sum of squares. lme4 minimises the same function for rho.
+Here A is the matrix of the normal equations, weighted by :math:`(I + \rho Z Z')^{-1}`, with the
+penalties on its diagonal, and rss is the penalised sum of squares. lme4 minimises the
+same function for rho.
 
 References
 ----------
@@ -324,8 +325,9 @@ def _best_ratios(problem: _Problem) -> Array:
         if problem.n_ratios == 1 or change <= TOL:
             return best
     warn(
-        f"the smoothness of covariates and the variance of persons still change by {change:.1e} "
-        f"after {MAX_ROUNDS} rounds. Name fewer smooth covariates."
+        f"the fit of smooth covariates did not settle: their smoothness or the variance between "
+        f"persons still changes by {change:.1e} after {MAX_ROUNDS} rounds. Name fewer smooth "
+        "covariates."
     )
     return best
 

@@ -99,11 +99,12 @@ def _filled(column: NDArray[Any]) -> NDArray[Any]:
 
 
 def cohort_table(cohort: Cohort) -> pd.DataFrame:
-    """Covariates, site (if any) and regions as columns, ids as index; never group or pair.
+    """Return covariates, site (if any) and regions as columns, with the ids as index.
 
-    This is the X of the transformers in `sgbn.preprocessing` and of `make_analysis`, to which any
-    other column is a region; y is ``cohort.group``. A learner of networks refuses it as long as it
-    has covariates or a site: `sgbn.group_network` learns the network of one group.
+    The table is the X of the transformers in `sgbn.preprocessing` and of `make_analysis`; y is
+    ``cohort.group``. Group and pair are no columns of it, because these take every column that is
+    not named as a covariate or site for a region. Learners of networks refuse a table with
+    covariates or a site: use `sgbn.group_network` for the network of one group.
     Cross-validation keeps the rows of a person or family together with ``groups=cohort.units`` and
     scikit-learn's ``GroupKFold``.
     """
@@ -139,5 +140,5 @@ def check_free(cohort: Cohort, reserved: Collection[str]) -> None:
     for name in (*cohort.covariates, *cohort.regions):
         if name in reserved:
             raise InputError(
-                f"a covariate or region is called {name!r}, as another column. Rename it."
+                f"a covariate or region is called {name!r}, like another column. Rename it."
             )

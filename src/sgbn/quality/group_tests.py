@@ -73,7 +73,7 @@ def level_text(level: str | float) -> str:
 
 
 def is_counted(column: NDArray[Any]) -> bool:
-    """Whether a covariate is one of labels, whose levels are counted, and not of numbers."""
+    """Whether the levels of a covariate are counted: it has labels, or few different numbers."""
     return column.dtype.kind != "f" or len(np.unique(column[~np.isnan(column)])) <= FEW_VALUES
 
 

@@ -38,18 +38,18 @@ HARMFUL = "Learn the graphs from the values as they are (transform='none', --tra
 def review_prepared(
     cohort: Cohort, outliers: str = "trim", transform: str = "none"
 ) -> list[Finding]:
-    """Look at regions that are ready for networks: nothing is missing, covariates are out.
+    """Check the shape of prepared regions: nothing is missing, covariates are regressed out.
 
-    Effects of covariates and sites are taken out of each group once more, as `SGBNEnsemble` does
-    it, so that the same subjects lie far out.
+    Effects of covariates and sites are removed from each group once more, as in `SGBNEnsemble`, so
+    that the same subjects are found to be outliers.
 
     Parameters
     ----------
     cohort : Cohort
-        As `prepare` gives it; each group is looked at by itself.
+        The result of `prepare`. Each group is checked by itself.
     outliers : {"trim", "tests", "keep"}
-        What is done about subjects that lie far out, for the words of the finding: left out of
-        networks and tests of differences, of these tests only, or kept.
+        What the analysis does with outlying subjects, which the finding reports: leave them out of
+        networks and tests of differences, leave them out of these tests only, or keep them.
     transform : {"none", "normal-scores"}
         What graphs are learned from.
     """

@@ -22,7 +22,7 @@ FOREST_SIZES = {BRAIN: (10.6, 2.8), CIRCLE: (5.6, 3.2)}
 
 
 def first_plans(comparison: Comparison, planned: Mapping[str, Plan]) -> dict[str, Plan]:
-    """Figures of the first screen: those of these names, in its sizes."""
+    """Choose the figures of the first screen, and set their sizes."""
     shape, chosen = first_shape(comparison, planned), {}
     name = f"{first_stem(comparison)}_{shape}"
     if name in planned:

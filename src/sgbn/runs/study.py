@@ -56,7 +56,7 @@ class Results(dict[str, Arrays]):
 
 
 class _Task(NamedTuple):
-    """Arguments of a task, and the file that its worker writes, if it is to write one."""
+    """Arguments of a task, and the file that its worker writes; None if it writes no file."""
 
     arguments: Mapping[str, Any]
     path: Path | None

@@ -205,9 +205,9 @@ def _window(T, S, x):  # type: ignore[no-untyped-def]
 
 @jit_inside
 def _best_place(T, S, x):  # type: ignore[no-untyped-def]
-    """Return the place before which x stands best, and the fall of the score.
+    """Return the best place for x in the order, and by how much the score falls there.
 
-    It is the place that x has, and no fall, if no other one helps.
+    If no other place is better, return the present place of x, and 0.
     """
     _see_both_sides(T, S, x)
     _see_own_places(T, S, x)

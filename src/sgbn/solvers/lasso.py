@@ -230,10 +230,10 @@ def solve_on(R, places, s, w, b, tol, max_epochs):  # type: ignore[no-untyped-de
 
 @jit
 def solve_column(R, j, w, b):  # type: ignore[no-untyped-def]
-    """Solve the lasso of variable j on all others, from the start `b`, which is replaced.
+    """Solve the lasso of variable j on all others. `b` is the start, and holds the solution after.
 
-    Returns the number of epochs and the KKT violation. The number is 0 where `b`, without weights
-    that are too dear, was optimal already.
+    Weights with a penalty of at least 1 are first set to 0, since they can never be worth it.
+    Returns the number of epochs, which is 0 if `b` was then optimal, and the KKT violation.
     """
     p = R.shape[0]
     g = np.empty(p)

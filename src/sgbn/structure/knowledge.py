@@ -183,7 +183,8 @@ def _column(variable: Any, names: Sequence[str], kind: str) -> int:
         column = int(variable)
         if not 0 <= column < len(names):
             raise InputError(
-                f"{kind} names column {column}, but there are columns 0 to {len(names) - 1} only."
+                f"{kind} names column {column}, but the columns are 0 to "
+                f"{len(names) - 1}: give one of these."
             )
         return column
     hint = f" {did_you_mean(variable, names)} Correct it, or give the column's index."

@@ -135,7 +135,7 @@ def missing_glyphs_allowed() -> Iterator[None]:
 
 
 def size_points(ax: Axes) -> tuple[float, float]:
-    """Width and height of the axes in points, as far as known before a layout engine ran."""
+    """Width and height of the axes in points; a layout engine may still change them."""
     box = ax.get_window_extent()
     points = 72.0 / ax.figure.dpi
     return box.width * points, box.height * points

@@ -278,8 +278,8 @@ def _absent(known: Names, values: NDArray[np.int64], atlas: str) -> tuple[str, .
         return ()
     if absent:
         warn(
-            f"{counted(len(absent), 'region')} of the list without a voxel in the atlas {atlas}: "
-            f"{listed(absent)}. Such regions get no column."
+            f"the list names {counted(len(absent), 'region')} without any voxel in the atlas "
+            f"{atlas}: {listed(absent)}. They get no column."
         )
     return absent
 

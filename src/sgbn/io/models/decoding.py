@@ -109,7 +109,9 @@ class Decoder:
         cells, kind = require_type(numbers, list), self._dtype(finite, dtype)
         check_shape(require_type(shape, list))
         if len(cells) != math.prod(shape) or order not in ("C", "F"):
-            raise InputError(f"an array of shape {shape} has {len(cells)} numbers.")
+            raise InputError(
+                f"an array is said to have shape {shape}, but holds {len(cells)} numbers."
+            )
         # numpy would turn text and truth values into numbers.
         odd = set(map(type, cells)) - _TYPES_OF_CELLS[kind.kind]
         if odd:

@@ -94,7 +94,7 @@ def _read_edge(line: str, number: int, declared: set[str], builder: GraphBuilder
     if mark not in ("-->", "---"):
         raise InputError(
             f"line {number}: {first} {mark[:9]} {second} is neither an arrow (-->) nor a line "
-            "(---): a hidden cause, or an end that is not known, has no place in a network. Remove "
-            "it, or direct it."
+            "(---). A network cannot have an edge with a hidden cause or with an unknown end. "
+            "Remove the edge, or make it an arrow or a line."
         )
     builder.add_edge(first, second, number, arrow=mark == "-->")

@@ -90,5 +90,7 @@ def _tr(path: Path, name: str, keys: list[str]) -> float | None:
     array = _array(path, name, key)
     # numpy saves a number as an array without dimensions.
     if array.size != 1 or array.dtype.kind not in "fiu" or not 0 < float(array.item()) < np.inf:
-        raise InputError(f"{name}, array {key!r} is no number of seconds. Rename or correct it.")
+        raise InputError(
+            f"{name}, array {key!r} must be one positive number of seconds. Correct or rename it."
+        )
     return float(array.item())

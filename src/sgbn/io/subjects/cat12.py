@@ -68,7 +68,7 @@ def cat12_subjects(paths: Sequence[Path]) -> list[CatSubject]:
 
 
 def is_average(path: Path) -> bool:
-    """Whether a file is of the average image of all visits of a person, and thus of no visit."""
+    """Whether a file belongs to the average image over a person's visits, not to one visit."""
     return _AVERAGE.fullmatch(path.name) is not None
 
 
