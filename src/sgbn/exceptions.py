@@ -60,7 +60,7 @@ def _package(frame: FrameType) -> str:
 
 
 def shown(name: object) -> str:
-    """Return a name or cell as a message shows it: numpy's scalars as Python's."""
+    """Return a name or cell as a message shows it; a numpy scalar looks like a Python number."""
     return repr(name.item() if hasattr(name, "item") else name)
 
 

@@ -87,7 +87,8 @@ class GaussianNetwork:
         table: Any = coef  # a DataFrame has names of rows and columns
         if hasattr(table, "columns") and list(table.index) != list(table.columns):
             raise InputError(
-                "rows and columns of coef have other names: give the same, in the same order."
+                "rows and columns of coef have different names: give both the same names, "
+                "in the same order."
             )
         if names is None:
             names = list(table.columns) if hasattr(table, "columns") else _default_names(m)
@@ -99,7 +100,8 @@ class GaussianNetwork:
         ):
             if values.shape != (m,):
                 raise InputError(
-                    f"{label} has shape {values.shape}, but coef has {m} variables: give one each."
+                    f"{label} has shape {values.shape}, but coef has {m} variables: give one value "
+                    "per variable."
                 )
         self._check_names_variances_and_cycles()
 

@@ -135,7 +135,7 @@ class InsideKernel(Kernel):
 
 
 class KernelCache(FunctionCache):
-    """numba's cache, renewed also when a kernel of another file that a kernel calls has changed."""
+    """numba's cache, which also notices when a kernel of another file has changed."""
 
     def holds(self, sig: Any, target_context: Any) -> bool:
         """Return whether the disk has the machine code for a signature."""

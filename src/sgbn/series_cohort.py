@@ -169,7 +169,9 @@ def _checked_series(series: ArrayLike, subject: str, regions: tuple[str, ...]) -
     try:
         array = np.array(series, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
-        raise InputError(f"{who} holds what is no number ({error}). Correct it.") from error
+        raise InputError(
+            f"{who} holds something that is not a number ({error}). Correct it."
+        ) from error
     if array.ndim != 2 or array.shape[1] != len(regions):
         raise InputError(
             f"{who} has shape {array.shape}, but there are {counted(len(regions), 'region')}. Give "

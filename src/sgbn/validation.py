@@ -220,7 +220,7 @@ def warn_collinear(moments: Moments, names: Sequence[str]) -> None:
 
 
 def warn_about_ties(moments: Moments, B: Array, root_price: Array, names: Sequence[str]) -> None:
-    """Warn of variables that correlate by more than the price of an edge, but have no edge at all.
+    """Warn of variables without any edge, although their correlation is worth the price of one.
 
     Such a pair fits equally well in both directions, and an order cannot decide between them.
 
@@ -266,7 +266,7 @@ def check_classification(
 
 
 def read_labels(y: Any, n: int) -> NDArray[Any]:
-    """Return the class of each of n rows; none may be missing, or a number that is no class."""
+    """Return the class of each of n rows; raise InputError if a label is missing or no class."""
     labels = column_or_1d(y, warn=True)
     check_consistent_length(labels, np.empty(n))
     missing = [row for row, label in enumerate(labels) if label is None or label != label]  # NaN

@@ -256,7 +256,7 @@ def test_a_list_that_took_the_table_is_named(command, capsys):
         ("--learner GS --gamma 1", "--gamma is for the ensemble and SGBN, not for GS"),
         ("--edges a b", "--edges 'a' has no colon: give SOURCE:TARGET"),
         ("--edges a:b --permutations 0", "--edges are tested by permutations"),
-        ("--among a --permutations 0", "among are named, and --permutations is 0"),
+        ("--among a --permutations 0", "--permutations is 0"),
         ("--replicate site", "--replicate is 'site': give 'half', or COLUMN=VALUE"),
         ("--replicate half --permutations 0", "--replicate tests differences by permutations"),
     ],

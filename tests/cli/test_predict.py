@@ -148,7 +148,7 @@ def test_a_classifier_without_probabilities_predicts(predict, table):
     assert out.splitlines()[0] == "id,predicted"
     code, _, err = predict(table.fillna(0.0), "--explain", saved=svm)
     assert code == 1
-    assert "no parts to explain" in err
+    assert "cannot explain" in err
 
 
 def test_what_predicts_nothing_is_said(predict, table):

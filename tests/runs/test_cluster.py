@@ -364,7 +364,7 @@ def test_workers_with_other_versions_are_named(dask_client, monkeypatch):
     same = cluster.versions()
     results = {"tcp://worker:1": same, "tcp://worker:2": same | {"numpy": "1.0"}}
     monkeypatch.setattr(type(dask_client), "run", lambda *_: results)
-    message = r"worker:2 has other versions(.|\n)*numpy: 1\.0 there"
+    message = r"worker:2 has different versions(.|\n)*numpy: 1\.0 there"
     with pytest.warns(UserWarning, match=message), on_dask(dask_client):
         pass
     monkeypatch.setattr(type(dask_client), "run", lambda *_: {})

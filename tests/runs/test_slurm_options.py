@@ -40,7 +40,7 @@ def test_a_runner_takes_only_what_srun_does_not_decide():
     with pytest.raises(InputError, match="runner takes no jobs: srun and its allocation decide"):
         SlurmOptions.of("runner,jobs=3")
     for text in ("jobs=3,runner", "runner=yes", "jobs=3,runner=no"):
-        with pytest.raises(InputError, match="runner stands first and has no value"):
+        with pytest.raises(InputError, match="runner must stand first"):
             SlurmOptions.of(text)
 
 
@@ -53,13 +53,13 @@ def test_a_runner_takes_only_what_srun_does_not_decide():
         ("partition=long,memory", r"'memory' in .* has no value"),
         ("partition=", r"partition='' is not one line of text"),
         ("jobs=2,jobs=3", r"says jobs twice\. Say it once"),
-        ("memory=much", r"memory=much is no size\. Give one such as 8GB"),
-        ("memory=8", r"memory=8 is no size"),
+        ("memory=much", r"memory=much .*Give .*such as 8GB"),
+        ("memory=8", r"memory=8 is not a size"),
         ("scratch=/my folder", r"scratch=/my folder has white space"),
         ("scratch=/tmp;reboot", r"a sign of the shell"),
-        ("jobs=0", r"jobs=0 is no such count\. Give a whole number from 1 on"),
-        ("jobs=-1", r"jobs=-1 is no such count"),
-        ("processes=1.5", r"processes=1\.5 is no such count"),
+        ("jobs=0", r"jobs=0 .*Give a whole number"),
+        ("jobs=-1", r"jobs=-1 is not a valid count"),
+        ("processes=1.5", r"processes=1\.5 is not a valid count"),
         ("partition=a\nrm -r x", r"is not one line of text\. Give one, or leave partition out"),
     ],
 )

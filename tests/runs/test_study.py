@@ -274,7 +274,7 @@ def test_a_full_disk_loses_nothing_and_leaves_nothing_half_written(tmp_path, mon
         savez(stream, **content)
 
     monkeypatch.setattr(np, "savez", until_full)
-    with pytest.raises(StudyError, match=r"no room for .*task3\.npz .*No space left.*make room"):
+    with pytest.raises(StudyError, match=r"no disk space for .*task3\.npz .*No space left.*free"):
         Study(tmp_path).run(task, TASKS, {})
     names = sorted(path.name for path in (tmp_path / "tasks").iterdir())
     assert names == ["task0.npz", "task1.npz", "task2.npz"]

@@ -1,4 +1,4 @@
-"""The `sgbn` command: one subcommand a file; parse, call the library, print."""
+"""The `sgbn` command. Each subcommand has one file, which parses, calls the library and prints."""
 
 from sgbn.cli.main import main
 

@@ -25,11 +25,11 @@ SLURM_HELP = (
 
 
 class OptionError(InputError):
-    """An option that has no such value, or does not go with another: exit code 2."""
+    """An option has a wrong value, or cannot be combined with another: exit code 2."""
 
 
 def at_least(smallest: int) -> Callable[[str], int]:
-    """Type of an argument that is a whole number from `smallest` on."""
+    """Type of an argument that is a whole number, at least `smallest`."""
 
     def whole_number(text: str) -> int:
         try:
@@ -44,7 +44,7 @@ def at_least(smallest: int) -> Callable[[str], int]:
 
 
 def number_from(smallest: float, largest: float = math.inf) -> Callable[[str], float]:
-    """Type of an argument that is a finite number from `smallest` on, up to `largest`."""
+    """Type of an argument that is a finite number from `smallest` to `largest`."""
     end = " on" if largest == math.inf else f" to {largest:g}"
     return _number(lambda value: smallest <= value <= largest, f"from {smallest:g}{end}")
 
@@ -70,7 +70,7 @@ def _number(allows: Callable[[float], bool], which: str) -> Callable[[str], floa
 
 
 def make_folder(path: Path) -> Path:
-    """Make the folder of ``--out`` and see that files can be written to it, before any work."""
+    """Make the folder of ``--out``, and check before any work that it is writable."""
     try:
         path.mkdir(parents=True, exist_ok=True)
         # Rights can be read, but only a file shows a full disk or one that is read-only.
@@ -91,7 +91,7 @@ def make_folder(path: Path) -> Path:
 
 @contextmanager
 def folder_of_results(path: Path) -> Iterator[Path]:
-    """Context with the folder of ``--out``; what it made and left empty by an error is removed."""
+    """Context with the folder of ``--out``; after an error, new empty folders are removed."""
     folders = (path, *path.parents)  # the deepest first
     # os.path, not Path: it answers False for names that the system refuses, as `make_folder` says.
     made = [folder for folder in folders if not os.path.exists(folder)]

@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> None:
         show_sheet(cohort, arguments.out)
     # Said, not ignored: the user expects a file.
     elif arguments.out is not None:
-        raise OptionError(f"--out is for {SHEET}, of time series. Leave it out.")
+        raise OptionError(f"--out writes {SHEET}, which only time series have. Leave it out.")
     reviewed = review(cohort, rows_are_subjects=arguments.rows_are_subjects)
     for finding in reviewed.findings:
         print(in_options(str(finding)))

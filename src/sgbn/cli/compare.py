@@ -146,7 +146,7 @@ def check_finished(out: Path) -> None:
 
 
 def ask_about_sites(cohort: Cohort) -> None:
-    """Print the columns that look like sites and were not named, before hours go by without."""
+    """Print the columns that look like sites and were not named, before the long computation."""
     from sgbn.quality.balance import unnamed_sites
 
     for finding in unnamed_sites(cohort):
@@ -155,7 +155,7 @@ def ask_about_sites(cohort: Cohort) -> None:
 
 
 def read_settings(arguments: argparse.Namespace) -> Settings:
-    """Read settings from the options; what is not given has its default, or that of --quick."""
+    """Read settings from the options; the others have their default, or that of --quick."""
     from sgbn.comparison import Settings
 
     # Edges are read later: how SOURCE:TARGET is split depends on the names of the regions.
@@ -168,7 +168,9 @@ def read_settings(arguments: argparse.Namespace) -> Settings:
         raise OptionError(with_options(str(error))) from error
     # Asked here, before the data are read: `Settings` does not know of the edges yet.
     if arguments.edges and not settings.n_permutations:
-        raise OptionError("--edges are tested by permutations: give some (--permutations 999).")
+        raise OptionError(
+            "--edges are tested by permutations, but there are none: give --permutations 999."
+        )
     for text in arguments.edges or ():
         if ":" not in text:
             raise OptionError(f"--edges {text!r} has no colon: give SOURCE:TARGET, two regions.")
@@ -232,7 +234,7 @@ def read_learner(
 
 
 def ensemble_of(settings: Settings, gamma: float | None) -> LearnedNetwork | None:
-    """Make the default learner of this sparsity; None, which means it, without one."""
+    """Make the default learner with this sparsity; None if the sparsity is the default too."""
     from sgbn.comparison.networks import default_ensemble
 
     return None if gamma is None else default_ensemble(settings, gamma)
@@ -332,7 +334,7 @@ def _compared(
 
 
 def _other_run(message: str, arguments: argparse.Namespace) -> str:
-    """Say which options a run in the same folder had otherwise, and what can be done."""
+    """Say which options of an earlier run in the same folder were different, and what to do."""
     if "was begun with other settings" not in message:
         return message
     # `sgbn demo` comes here, too, and has no --quick.

@@ -46,7 +46,7 @@ def config_text(path: Path, chosen: Mapping[str, Any]) -> str:
 
 
 def with_config(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[str]:
-    """Words of a command line with those of its ``--config`` file, which they go before.
+    """Add the words of the ``--config`` file to a command line, whose own words take precedence.
 
     Parameters
     ----------
@@ -66,7 +66,8 @@ def with_config(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[s
     for name, value in _read(path).items():
         if name not in OPTIONS:
             raise InputError(
-                f"{path} (--config) has {name!r}. {did_you_mean(name, sorted(OPTIONS))}"
+                f"{path} (--config) has {name!r}, which is not an option. "
+                f"{did_you_mean(name, sorted(OPTIONS))}"
             )
         if OPTIONS[name] in replaced:
             continue
@@ -79,7 +80,7 @@ def with_config(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[s
 
 
 def _is_path(name: str, value: Any, folder: str | Path = ".") -> bool:
-    """Whether an option is one of files; an atlas may be a table, or have a name."""
+    """Whether the value of an option is a path; an atlas may be a table, or a name."""
     if name == ATLAS and isinstance(value, str):
         return names_table(value, folder)
     return name in PATHS
@@ -107,7 +108,7 @@ def _read(path: Path) -> dict[str, Any]:
         ) from error
     except (ValueError, RecursionError) as error:  # RecursionError: nested too deeply
         raise InputError(
-            f"{path} (--config) is no TOML file: {error}. Give the config.toml of a run."
+            f"{path} (--config) is not a TOML file: {error}. Give the config.toml of a run."
         ) from error
 
 
@@ -138,6 +139,8 @@ def _absolute(value: Any, path: Path) -> Any:
     if isinstance(value, list):
         return [_absolute(part, path) for part in value]
     if not isinstance(value, str):
-        raise InputError(f"{path} (--config): {value!r:.60} is no path. Write it in quotes.")
+        raise InputError(
+            f"{path} (--config): {value!r:.60} is not a path. Write the path in quotes."
+        )
     # A path that is absolute stays so: `/` drops what stands before it.
     return os.path.normpath(path.parent / value)

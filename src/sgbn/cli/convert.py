@@ -82,7 +82,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _network(path: Path, source: str | None) -> NamedGraph | NetworkLike:
-    """Network of a file; of a model file, the one that was saved."""
+    """Read the network of a file, which may be a saved model."""
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "is not there"
         raise InputError(

@@ -1,4 +1,4 @@
-"""`sgbn demo`: the main job on a simulated cohort, beside the truth."""
+"""`sgbn demo`: compare the groups of a simulated cohort, and set the results beside the truth."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def _networks(cohort: SimulatedCohort | SimulatedSeries, comparison: Comparison)
 def _differences(
     cohort: SimulatedCohort | SimulatedSeries, comparison: Comparison
 ) -> Iterator[str]:
-    """Say how many of the edges that were found to differ do in truth."""
+    """Say how many of the differences that were found are true."""
     table = comparison.tables.differences
     if "differences" in comparison.skipped:
         yield f"  The differences were not tested: {comparison.skipped['differences']}"

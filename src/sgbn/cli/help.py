@@ -49,7 +49,7 @@ class Parser(argparse.ArgumentParser):
         )
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
-        """Parse; an option that there is not is an error here, where its like are known."""
+        """Parse; report an unknown option here, where similar options are known."""
         parsed, rest = super().parse_known_args(args, namespace)
         # argparse leaves them to the parser above, which does not know the options of a subcommand.
         unknown = [word.split("=")[0] for word in rest if word.startswith("--")]

@@ -114,5 +114,5 @@ def _explain(command: str, error: Exception, *, traced: bool) -> int:
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    """Print a warning without the line of code, of which a user here has no use."""
+    """Print a warning without the line of code, which is of no use on the command line."""
     print(f"warning: {in_options(str(message))}", file=sys.stderr)

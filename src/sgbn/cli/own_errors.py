@@ -1,4 +1,4 @@
-"""What is said of an error that nobody foresaw: it is ours, whatever the data are."""
+"""Message for an unexpected error: it is an error of sgbn, not of the data."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def own_error_text(command: str, error: Exception, *, traced: bool) -> str:
 
 
 def _place(error: Exception) -> str:
-    """File and line of sgbn that the error came through last."""
+    """Find the last file and line of sgbn in the traceback."""
     frames = traceback.extract_tb(error.__traceback__)
     # The last frame may be numpy's; the line of sgbn that called it is what helps.
     in_package = [frame for frame in frames if Path(frame.filename).is_relative_to(PACKAGE)]

@@ -137,11 +137,14 @@ def _warn_about_rows(rows: pd.DataFrame) -> None:
         )
     # So `read_inputs` names rows without a column of names.
     if all(str(name).startswith("row ") for name in rows.index):
-        warn("no column of subjects' names is known: rows are numbered. Name it (--id).")
+        warn(
+            "no column holds the names of the subjects, so rows are numbered. Name the column with "
+            "--id."
+        )
 
 
 def _warn_about_far(values: pd.DataFrame) -> None:
-    """Say which standardised cell is far from all that training had."""
+    """Warn of standardised cells that are far from the training data."""
     import numpy as np
 
     sizes = np.abs(np.asarray(values, dtype=float))
@@ -156,7 +159,7 @@ def _warn_about_far(values: pd.DataFrame) -> None:
 
 
 def _check_finite(classifier: Any, values: Any, probabilities: Any, ids: list[Any]) -> None:
-    """Refuse predictions that rest on numbers which are none."""
+    """Raise InputError if a prediction is NaN or infinite."""
     import numpy as np
 
     scores = probabilities
@@ -167,21 +170,20 @@ def _check_finite(classifier: Any, values: Any, probabilities: Any, ids: list[An
     bad = ~np.isfinite(scores).reshape(len(ids), -1).all(axis=1)
     if bad.any():
         raise InputError(
-            f"the prediction of subject {ids[int(bad.argmax())]!r} is no finite number "
+            f"the prediction of subject {ids[int(bad.argmax())]!r} is not a finite number "
             f"({counted(int(bad.sum()), 'such subject')}): cells of the table, or numbers of the "
-            "model, are "
-            "too large to compute with. Correct the cells, or save the model anew."
+            "model, are too large to compute with. Correct the cells, or save the model anew."
         )
 
 
 def _parts(classifier: Any, values: pd.DataFrame, probabilities: Any) -> dict[str, Any]:
-    """Columns of the largest parts: what it is, and what it adds to the log-likelihood ratio."""
+    """Columns of the largest parts: name of each, and what it adds to the log-likelihood ratio."""
     from sgbn.comparison.cross_validation import SHOWN, largest_parts
 
     if probabilities is None or not hasattr(classifier, "explain"):
         raise InputError(
-            f"{type(classifier).__name__} has no parts to explain. Leave out --explain, or give a "
-            "model with SGBNClassifierCV or one of its kind."
+            f"{type(classifier).__name__} cannot explain its predictions. Leave out --explain, or "
+            "give a model with SGBNClassifierCV or one of its kind."
         )
     parts = largest_parts(classifier, values, probabilities)
     columns: dict[str, Any] = {}

@@ -173,7 +173,7 @@ def _refuse_to_replace(participants: Path | None, out: Path) -> None:
 
 @dataclass(frozen=True)
 class _Joined:
-    """Participants for the next command, who failed, and who of the subjects is not listed."""
+    """Participants for the next command, subjects that failed, and subjects that are not listed."""
 
     path: Path
     failed: pd.DataFrame
@@ -260,7 +260,7 @@ def _what_was_not(collected: SubjectsTable, failed: pd.DataFrame) -> list[str]:
 
 
 def next_command(collected: SubjectsTable, out: Path, joined: _Joined | None) -> str:
-    """Command that looks at the table; what only the user knows stands in capitals."""
+    """Return the next command, with words in capitals that the user must replace."""
     from sgbn.atlases import match_columns
     from sgbn.io.subjects.layouts import parcellation_atlas
 

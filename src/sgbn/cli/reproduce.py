@@ -273,7 +273,7 @@ def _run(
 
 
 def _check_columns(arguments: argparse.Namespace) -> None:
-    """Refuse options that describe a table where none is given, and a table without groups."""
+    """Raise InputError for options of a table without a table, or a table without groups."""
     from sgbn.exceptions import InputError
 
     # Without a table these would be ignored, and the user's table be thought of as used.

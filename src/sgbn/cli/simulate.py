@@ -171,7 +171,7 @@ def _write_truth(cohort: SimulatedCohort, folder: Path) -> list[Path]:
 
 
 def _edges(cohort: SimulatedCohort) -> pd.DataFrame:
-    """Edges of all groups; one that a group has lost is there with weight 0."""
+    """Edges of all groups; an edge that a group has lost has weight 0."""
     import numpy as np
     import pandas as pd
 

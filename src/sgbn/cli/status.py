@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def lacking(folder: Path) -> str:
-    """Say what a comparison in this folder has not come to; "" if it is complete."""
+    """Say what the comparison in this folder still lacks; "" if it is complete."""
     try:
         about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
     except (OSError, ValueError):

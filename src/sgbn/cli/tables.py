@@ -43,7 +43,7 @@ def add_column_options(parser: argparse.ArgumentParser) -> None:
 
 
 def check_tables(arguments: argparse.Namespace) -> None:
-    """Raise OptionError if no table is named, with the option that took it for one of its names.
+    """Raise OptionError if no table is named, and name the option that took the table as a value.
 
     A folder of subjects is no table either: the error names the command that makes one of it.
     """

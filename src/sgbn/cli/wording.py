@@ -25,7 +25,7 @@ NAMED_IN = re.compile(r"\bnamed in ([a-z_]+)=")
 
 
 def in_options(message: str) -> str:
-    """Message with options in place of arguments that it can only mean."""
+    """Return a message with options in place of Python arguments, where this is unambiguous."""
     message = BEFORE_OPTION.sub("", message)
     message = AFTER_OPTION.sub(r"\1", message)
     message = OF_SETTINGS.sub("", message)

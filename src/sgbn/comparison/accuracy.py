@@ -94,7 +94,7 @@ class Accuracy:
         return next(iter(self.probabilities))
 
     def p_value(self, method: str | None = None) -> float:
-        """P of a balanced accuracy that is no better than a guess, one-sided; by default of ours.
+        """One-sided p of the accuracy against a guess; by default for our classifier.
 
         Of our classifier by permutations, where these were asked for: the share of `permuted`, and
         the first repeat itself, that reach the accuracy of the first repeat. Else by the corrected
@@ -162,7 +162,7 @@ class Accuracy:
         return 1 / int(self.folds.max())
 
     def _mean(self, repeats: Array, metric: str, level: float) -> tuple[float, float, float]:
-        """Mean over the folds and its interval, cut off where no such score can be."""
+        """Mean over the folds and its interval, which is cut at the bounds of the score."""
         over_folds = estimate(self._scores(repeats, metric), self._overlap)
         low, high = over_folds.interval(1 - level)
         # A log-loss has no upper end.

@@ -68,7 +68,7 @@ def differences_of(comparison: Comparison, group: str) -> pd.DataFrame:
 
 
 def _of_pair(comparison: Comparison, table: pd.DataFrame, group: str) -> pd.DataFrame:
-    """Put in what was found of the pair of the reference and a group, the surest first."""
+    """Add the results of the test of the reference against one group, the surest first."""
     pairwise, ends = comparison.tables.pairwise, ["source", "target"]
     of_pair = pairwise["group"].eq(comparison.reference) & pairwise["other"].eq(group)
     tested = pairwise.loc[of_pair, [*ends, "difference_std", "standard_error", "q_both", "p"]]

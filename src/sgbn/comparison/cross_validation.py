@@ -1,4 +1,4 @@
-"""Repeated cross-validation of networks beside peers.
+"""Repeated cross-validation of networks, and of other classifiers for comparison.
 
 All methods are fitted in the same training parts, on the same subjects, by the same Pipeline
 (`make_analysis`); the rows of a person or of a family are never on both sides, in the folds inside
@@ -218,7 +218,7 @@ def _peer(
 
 
 def _fit(analysis: Pipeline, cohort: Cohort, table: pd.DataFrame, rows: Mask) -> None:
-    """Fit to some rows of a cohort; a classifier with inner folds is told who is not parted."""
+    """Fit to some rows of a cohort; inner folds keep the rows of a person or family together."""
     name, last = analysis.steps[-1]
     more = {}
     # Only classifiers with inner folds take groups=, and scikit-learn refuses it elsewhere.
@@ -237,7 +237,7 @@ def _task(
     method: str | float,
     explained: bool,
 ) -> dict[str, Any]:
-    """Probabilities of the test rows; with a number as method, of networks of that sparsity."""
+    """Return probabilities of the test rows. A number as method is the sparsity of networks."""
     table = cohort_table(cohort)
     if method == COVARIATES_ALONE:
         # What is left are the covariates and the site.
@@ -304,7 +304,7 @@ def largest_parts(
 
 
 def _blocks_of_pairs(likeliest: Indices) -> Iterator[tuple[Indices, Indices]]:
-    """Give each pair of groups with some rows at a time for which it is the likeliest."""
+    """Yield each pair of groups (likeliest, next) with its rows, in blocks."""
     for pair in np.unique(likeliest, axis=0):
         rows = np.flatnonzero((likeliest == pair).all(axis=1))
         for first in range(0, len(rows), ROWS_PER_BLOCK):

@@ -48,7 +48,7 @@ def fold_numbers(cohort: Cohort, settings: Settings, repeat: int) -> Indices:
 
 
 def _smallest(cohort: Cohort) -> int:
-    """Subjects of the smallest group; persons or families, where these are not to be parted."""
+    """Size of the smallest group: subjects, or persons or families if rows belong to these."""
     return min(cohort.unit_counts.values())
 
 

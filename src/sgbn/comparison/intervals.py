@@ -22,7 +22,7 @@ MAX_REPEATS = 10  # of the cross-validation
 
 
 class Estimate(NamedTuple):
-    """A mean, its standard error and the degrees of freedom of that."""
+    """A mean, its standard error and the degrees of freedom."""
 
     mean: float
     error: float

@@ -47,7 +47,7 @@ def searcher_of(learner: LearnedNetwork, labels: NDArray[Any]) -> LearnedNetwork
 
 
 def fast_learner(learner: Any) -> Any:
-    """Return a learner for many networks: without kicks and tables SGBN finds nearly as much.
+    """Return a fast learner for many networks: SGBN without kicks and tables, nearly as good.
 
     Learners of other kinds are returned as they are.
     """

@@ -1,4 +1,4 @@
-"""What else classifies subjects by their regions: common peers, tuned inside the training part."""
+"""Common classifiers to compare with, tuned inside the training part."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def _linear_numbers(table: pd.DataFrame, smooth: tuple[str, ...]) -> list[str]:
 
 
 def _lasso() -> dict[str, Any]:
-    """L1 penalty of a logistic regression, as this version of scikit-learn has it named."""
+    """Return the L1 penalty of a logistic regression under its name in this scikit-learn."""
     # 1.8 replaced penalty= by l1_ratio=, and warns of the old one
     old = getattr(LogisticRegression(), "penalty", None) == "l2"
     return {"penalty": "l1"} if old else {"l1_ratio": 1.0}

@@ -22,7 +22,7 @@ def plot_differences(
     """Draw the surest differences of a group from the reference; see `Comparison.plot`."""
     if comparison.tests is None:
         why = comparison.skipped.get("differences", "n_permutations of the settings is 0.")
-        raise InputError(f"no difference was tested, so that there is none to draw: {why}")
+        raise InputError(f"there is nothing to draw, as no difference was tested: {why}")
     compared = comparison.groups[1:]
     # Of several groups none is the obvious one: the user names it.
     group = compared[0] if group is None and len(compared) == 1 else group

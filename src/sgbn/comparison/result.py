@@ -243,7 +243,7 @@ class Comparison:
 
     @cached_property
     def agreed(self) -> Mapping[str, Mask]:
-        """Edges whose direction half samples agree on, shadows of hidden factors or not."""
+        """Edges whose direction half samples agree on, even if hidden factors may explain them."""
         return {
             group: supported_of(learner, self.confidence.get(group))
             for group, learner in self.learners.items()

@@ -90,7 +90,7 @@ def fewer_permutations(settings: Settings) -> int:
 
 
 def _choices(prepared: Cohort, searcher: SGBN) -> dict[str, dict[str, Any]]:
-    """Say what each repetition does otherwise."""
+    """Say what is different in each repetition."""
     gamma = default_gamma(len(prepared)) if searcher.gamma is None else float(searcher.gamma)
     choices: dict[str, dict[str, Any]] = {}
     for name, factor in ((HALF, 0.5), (TWICE, 2.0)):
@@ -106,7 +106,7 @@ def _has_knowledge(searcher: SGBN) -> bool:
 
 
 def _in_other_order(prepared: Cohort, searcher: SGBN) -> SGBN:
-    """Learner that is bound to the order of ORSGBN, of the rows centred in their groups."""
+    """Make a learner with a fixed order: that of ORSGBN on rows centred within their groups."""
     table = regions_table(prepared)
     # Differences of the means of groups would look like correlations of regions.
     centred = table - table.groupby(np.asarray(prepared.group)).transform("mean")

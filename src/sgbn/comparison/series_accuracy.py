@@ -312,7 +312,7 @@ def _fitted(part: _Part, features: _Features) -> Pipeline:
 
 
 def _logistic(part: _Part) -> Pipeline:
-    """L2 logistic regression. In the space of the training rows it is the same, and much faster."""
+    """Fit L2 logistic regression in the space of the training rows: the same, but much faster."""
     splitter = StratifiedKFold if part.units is None else StratifiedGroupKFold
     folds = splitter(part.folds, shuffle=True, random_state=part.settings.seed)
     plain = LogisticRegression(max_iter=2000, class_weight="balanced")

@@ -1,4 +1,4 @@
-"""The steps of a comparison of time series, where they are not those of tables."""
+"""The steps of a comparison that are different for time series."""
 
 from __future__ import annotations
 

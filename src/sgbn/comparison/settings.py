@@ -140,7 +140,7 @@ class Settings:
         _check_permutations(self.n_permutations, self.level)
         if not self.n_permutations and (self.edges or self.among):
             raise InputError(
-                "edges or among are named, and n_permutations is 0: nothing would be tested. Give "
+                "edges or among are given, but n_permutations is 0: nothing would be tested. Give "
                 "999 permutations, or name none."
             )
         self._check_replicate()
@@ -152,7 +152,7 @@ class Settings:
         for name in self.refinements:
             if name not in REFINEMENTS:
                 near = did_you_mean(name, REFINEMENTS)
-                raise InputError(f"refinements has {name!r}, which is none. {near}")
+                raise InputError(f"refinements has {name!r}, which is not a refinement. {near}")
 
     def _check_replicate(self) -> None:
         how = self.replicate

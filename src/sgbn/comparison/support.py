@@ -153,7 +153,7 @@ def min_shares(comparison: Comparison) -> tuple[float, float]:
 
 
 def called(group: str) -> str:
-    """Name of a group in a sentence: "group 1" of a number, which would read as a count."""
+    """Name of a group in a sentence: "group 1" if it is a number, which could look like a count."""
     return f"group {group}" if group.replace(".", "", 1).isdigit() else group
 
 

@@ -64,7 +64,7 @@ def _sizes(what: str, cohort: Cohort, groups: Sequence[str]) -> Row:
 def _described(
     cohort: Cohort, name: str, column: NDArray[Any], groups: Sequence[str]
 ) -> Iterator[Row]:
-    """Rows of a covariate: one of numbers, one per level of labels."""
+    """Make the rows of a covariate: one row for a number, one row per level for labels."""
     known = known_cells(column)
     # labels, and numbers with so few values that a mean says little, are counted by level
     if is_counted(column):

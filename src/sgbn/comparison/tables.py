@@ -27,7 +27,7 @@ PRESENT = 0.01  # smallest true difference of standardised weights; below it edg
 
 
 class Tables(NamedTuple):
-    """Tables of a comparison, as they are written. That of a step that was not done is empty.
+    """Tables of a comparison, as they are written; empty if the step was not done.
 
     Attributes
     ----------

@@ -116,7 +116,7 @@ def check_class_sizes(classes: Sequence[Any], sizes: Indices) -> None:
 def with_variances(
     networks: Mapping[Any, GaussianNetwork], variances: str, sizes: Array
 ) -> dict[Any, GaussianNetwork]:
-    """Networks with their own noise variances, with 1, or with the mean weighted by `sizes`."""
+    """Return networks with their own noise variances, with 1, or with the mean over classes."""
     if variances == "class":
         return dict(networks)
     each = np.array([network.noise_variance for network in networks.values()])

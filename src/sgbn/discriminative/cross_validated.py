@@ -78,7 +78,7 @@ class Fold(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """Settings with a share of the means: what they lose on rows that they have not seen.
+    """Candidate settings, and their loss on rows that they have not seen.
 
     Attributes
     ----------
@@ -112,7 +112,7 @@ class _FromNetworks(CLSGBNClassifier):
 
 
 class SGBNClassifierCV(SGBNClassifier):
-    """One network per class, with all that matters found by cross-validation.
+    """One network per class, with all settings chosen by cross-validation.
 
     The networks are sparse departures from a common one, along one order: most edges of two groups
     are alike, and those that differ stand out. How sparse, how much alike, with how large a ridge
@@ -335,7 +335,7 @@ class SGBNClassifierCV(SGBNClassifier):
         labels: NDArray[Any],
         names: list[str],
     ) -> dict[Any, GaussianNetwork]:
-        """Networks of the training rows of a fold, candidates weighed by the losses of these rows.
+        """Average the candidates' networks of a fold, with weights by their losses.
 
         The losses are of rows that each network had not seen, but it may have seen those that this
         fold leaves out.

@@ -230,7 +230,10 @@ def learn_kernel(
     values, _ = check_values(X)
     classes, codes = np.unique(read_labels(y, len(values)), return_inverse=True)
     if len(classes) < 2:
-        raise InputError(f"y has one class, {shown(classes[0])}: a kernel needs two to part.")
+        raise InputError(
+            f"y has one class, {shown(classes[0])}: a kernel needs two classes or more. "
+            "Give rows of another class."
+        )
     POSITIVE.check("radius", radius)
     POSITIVE.check("C", C)
     Whole(1).check("max_iter", max_iter)

@@ -74,7 +74,7 @@ class Weights(NamedTuple):
 
     @classmethod
     def of(cls, B: Array, variances: Array, violation: float) -> Self:
-        """Of matrices (classes, m, m), one row per child."""
+        """Make weights from matrices of shape (classes, m, m), one row per child."""
         rows = B.reshape(len(B), -1)
         places = np.flatnonzero(rows.any(axis=0))
         return cls(places, rows[:, places], variances, violation)

@@ -60,17 +60,20 @@ def edge_scores(X: Any, y: Any, networks: Any, signed: bool = False) -> Array:
     values, names = check_values(X)
     classes, codes = np.unique(read_labels(y, len(values)), return_inverse=True)
     if len(classes) < 2:
-        raise InputError(f"y has one class, {shown(classes[0])}: edges need two to differ in.")
+        raise InputError(
+            f"y has one class, {shown(classes[0])}: edges need two classes or more. "
+            "Give rows of another class."
+        )
     if signed and len(classes) > 2:
         raise InputError(
-            f"signed=True with {len(classes)} classes: a correlation has a sign at two only. Set "
-            "signed=False, or compare classes by pairs."
+            f"signed=True with {len(classes)} classes: a correlation has a sign only with two "
+            "classes. Set signed=False, or compare classes by pairs."
         )
     given = aligned(networks, values.shape[1], names if hasattr(X, "columns") else None)
     for density in given.values():
         if not isinstance(density, GaussianNetwork):
             raise InputError(
-                f"{type(density).__name__} is no GaussianNetwork. Score the components of "
+                f"{type(density).__name__} is not a GaussianNetwork. Score the components of "
                 "FisherVectors by scikit-learn's f_classif instead: it ranks them the same way."
             )
     return component_scores(given.values(), values, codes, signed)
@@ -184,7 +187,7 @@ def _candidates(scores: Array, present: ArrayLike | None) -> Mask:
     chosen = np.asarray(present, dtype=bool)
     if chosen.shape != scores.shape:
         raise InputError(
-            f"present has shape {chosen.shape}, and scores {scores.shape}: give both of the same "
-            "networks."
+            f"present has shape {chosen.shape}, and scores {scores.shape}: give both for the "
+            "same networks."
         )
     return possible & chosen

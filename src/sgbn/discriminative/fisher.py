@@ -178,8 +178,8 @@ class FisherVectors(TransformerMixin, BaseEstimator):
         other = {c: _checked(d) for c, d in self.networks_.items() if c not in networks}
         if other and (self.edges, self.scaling, self.variances) != ("all", None, "class"):
             raise InputError(
-                f"{type(next(iter(other.values()))).__name__} is no GaussianNetwork: leave edges, "
-                "scaling and variances at their defaults, and scale by a StandardScaler."
+                f"{type(next(iter(other.values()))).__name__} is not a GaussianNetwork: leave "
+                "edges, scaling and variances at their defaults, and scale by a StandardScaler."
             )
         networks = with_variances(networks, self.variances, sizes)
         scores = {c: NetworkScore(d, self.edges, self.scaling) for c, d in networks.items()}
@@ -193,7 +193,7 @@ def labelled(networks: Networks) -> dict[Any, Any]:
     if isinstance(networks, str) or not isinstance(networks, Iterable):
         raise InputError(
             f"networks is {networks!r:.100}: give one network per class, as a mapping of class to "
-            "network, or leave it out, and they are learned."
+            "network, or leave it out to learn them."
         )
     by_label = dict(networks if isinstance(networks, Mapping) else enumerate(networks))
     if not by_label:

@@ -135,7 +135,7 @@ class FisherSVMClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def decision_function(self, X: ArrayLike) -> Array:
-        """Side of the plane, positive for the second of two classes; of several, one each."""
+        """Return the SVM score of the second of two classes, or one score per class."""
         check_is_fitted(self)
         Z = self._scale.standardise(check_data(self, X, reset=False))
         # By the weights of components: a kernel would need all training rows again.

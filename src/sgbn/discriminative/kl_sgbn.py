@@ -117,7 +117,7 @@ class KLSGBNClassifier(MovedClassifier):
     def explain(
         self, X: ArrayLike, of: Label | None = None, against: Label | None = None
     ) -> Explanation:
-        """As in `SGBNClassifier`; a network that all classes share has no ratio to explain."""
+        """Explain as in `SGBNClassifier`; not possible if all classes share one network."""
         self._check_not_shared()
         return super().explain(X, of, against)
 

@@ -165,7 +165,7 @@ class SGBNClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def decision_function(self, X: ArrayLike) -> Array:
-        """Log-odds of the second of two classes; of several, the log-posterior up to a constant."""
+        """Return log-odds of the second of two classes, else log-posteriors plus a constant."""
         scores = self._scores(X)
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
@@ -343,7 +343,7 @@ def given_shares(priors: Mapping[Any, Any], classes: list[Any]) -> Array:
         label = key if key in classes else named.get(str(key))
         if label is None:
             raise InputError(
-                f"priors has a share of {shown(key)}, which is no class of y. "
+                f"priors has a share of {shown(key)}, which is not a class of y. "
                 f"{did_you_mean(key, classes)}"
             )
         shares[label] = share

@@ -113,6 +113,6 @@ class MMSGBNClassifier(MovedClassifier):
             warn(
                 f"the margin collapsed to zero: more than a share nu = {self.nu:g} of the subjects "
                 "lie on the wrong side, and the objective no longer rewards any margin. Raise nu, "
-                "or take CLSGBNClassifier, which has no such limit."
+                "or use CLSGBNClassifier, which has no such limit."
             )
         return Optimum(best, n_iter, rounds < self.max_iter)

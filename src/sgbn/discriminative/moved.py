@@ -48,7 +48,7 @@ CHANGE_FIELDS = (
 
 @dataclass(frozen=True)
 class Moved(Learned):
-    """Networks after the move, and what it cost.
+    """Networks after the move, and how much worse they fit.
 
     Attributes
     ----------
@@ -222,7 +222,7 @@ class MovedClassifier(SGBNClassifier, ABC):
         return _Round(moves.thetas(moves.project(optimum.u)), moves, optimum.n_iter)
 
     def _log_priors(self) -> Array:
-        """Of the classes, in the unit of the log-likelihoods."""
+        """Return the log-priors of the classes, in the unit of the log-likelihoods."""
         logarithms: Array = np.log(self.priors_)
         return logarithms
 
@@ -272,7 +272,7 @@ def _distinct(networks: dict[Any, GaussianNetwork]) -> list[GaussianNetwork]:
 
 
 def _by_class(classes: Iterable[Any], parts: Sequence[Any]) -> dict[Any, Any]:
-    """Give each class its own, or all the one of the network that they share."""
+    """Give each class its own entry, or all of them the entry of their shared network."""
     labels = list(classes)
     return dict(zip(labels, parts if len(parts) > 1 else [*parts] * len(labels), strict=True))
 

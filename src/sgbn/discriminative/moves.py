@@ -91,7 +91,7 @@ class Moves:
 
     @cached_property
     def radii(self) -> Array:
-        """Of the ball of each class."""
+        """Radius of the ball of each class."""
         return np.array([moves.radius for moves in self.classes])
 
     @property

@@ -31,7 +31,7 @@ class HasLearnedCoef(Protocol):
 
 
 class HasGraph(Protocol):
-    """A network of which the edges alone are known."""
+    """A network whose edges are known, but not its weights."""
 
     @property
     def graph(self) -> Mask:

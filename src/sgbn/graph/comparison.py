@@ -177,7 +177,7 @@ def _on_the_same_nodes(first: GraphLike, second: GraphLike) -> tuple[Graph, Grap
         if sorted(names) != sorted(other_names):
             only = sorted(set(names) ^ set(other_names))
             raise InputError(
-                f"the two networks have other variables: {only[0]!r} is in one of them only "
+                f"the two networks have different variables: {only[0]!r} is in one of them only "
                 f"({len(only)} such). Compare networks on the same variables."
             )
         place = [other_names.index(name) for name in names]

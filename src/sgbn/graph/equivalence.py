@@ -73,7 +73,7 @@ def v_structures(A: ArrayLike) -> list[tuple[int, int, int]]:
 
 
 def cpdag(A: ArrayLike) -> Graph:
-    """Return the CPDAG of a DAG: directed are the edges that all equivalent DAGs direct alike.
+    """Return the CPDAG of a DAG: edges are directed if all equivalent DAGs agree on them.
 
     Raises
     ------
@@ -258,7 +258,7 @@ def _check_agrees(directed: Graph, forbidden: Graph) -> None:
     for i, j in np.argwhere(directed & forbidden):
         raise InputError(
             f"the graph has {i} -> {j}, but known has {j} -> {i}: learn the graph with this "
-            "knowledge, or take it back."
+            "knowledge, or remove it."
         )
 
 

@@ -70,7 +70,7 @@ def as_classic_script(module: str) -> str:
 
 
 def safe_script(source: str) -> str:
-    """Script that can stand inside a script element: none of its texts ends or nests that."""
+    """Escape a script so that none of its texts can end the script element around it."""
     # To JavaScript \x3C is the same sign, in texts and in patterns; to HTML it is not.
     return re.sub(r"<(?=/script|!--)", r"\\x3C", source, flags=re.IGNORECASE)
 

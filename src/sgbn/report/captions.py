@@ -47,7 +47,7 @@ def titles_of_networks(comparison: Comparison) -> dict[str, str]:
 
 
 def _first_captions(comparison: Comparison) -> dict[str, Words]:
-    """Words of the pictures of the first screen, by all names that these have."""
+    """Return the words for the pictures of the first screen, under each name of a picture."""
     stem, group, table = first_stem(comparison), first_group(comparison), comparison.differences
     # Without tested edges there is no table of a single group.
     if len(table):

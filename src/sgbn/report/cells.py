@@ -112,7 +112,7 @@ def make_table(
 
 
 def folded(fields: Iterable[Field]) -> list[Field]:
-    """Fields that a reader has to ask for."""
+    """Return the fields as folded: a reader opens them on demand."""
     return [field._replace(folds=True) for field in fields]
 
 
@@ -123,7 +123,7 @@ def significant(level: float, *columns: str) -> Callable[[Mapping[str, Any]], st
 
 
 def in_words(table: pd.DataFrame, *names: str) -> pd.DataFrame:
-    """Table with "yes" and "no" in those of these columns that it has."""
+    """Return the table with "yes" and "no" in these columns; absent ones are ignored."""
     known = [name for name in names if name in table]
     return table.assign(**{name: np.where(table[name], "yes", "no") for name in known})
 
@@ -141,7 +141,7 @@ def cell(value: Any, kind: Kind) -> Cell:
 
 
 def number_text(value: float) -> str:
-    """Three digits of a number, with a minus sign that is one."""
+    """Write a number with three digits, and with a typographic minus sign."""
     if value == 0:
         return "0"
     # Between these limits "g" would write 12300 as 1.23e+04, which few readers like.

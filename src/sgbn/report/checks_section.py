@@ -61,7 +61,7 @@ def _largest(value: float, region: str) -> str:
 
 
 def pairs_table(comparison: Comparison) -> Table | None:
-    """One row per pair that was found by the tests or by one of the repetitions; None of none."""
+    """One row per pair that the tests or a repetition found; None if there is no such pair."""
     table = comparison.tables.sensitivity
     # A table without rows: the words say that no pair was found.
     if table.empty or comparison.sensitivity is None:

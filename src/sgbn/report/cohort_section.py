@@ -17,7 +17,7 @@ from sgbn.report.privacy import WITHHELD, Veil
 
 
 def cohort_section(comparison: Comparison, veil: Veil) -> dict[str, Any]:
-    """Everything that the template says about the data; the veil keeps names of subjects back."""
+    """Collect all that the template says about the data; the veil hides names of subjects."""
     cohort = comparison.cohort
     # Of the cohort as it was read: `comparison.prepared` has no gaps any more.
     missing, findings = np.isnan(cohort.values), veil.findings(comparison)
@@ -97,7 +97,7 @@ def _who(ids: tuple[Any, ...], veil: Veil) -> str:
 
 
 def findings_table(findings: pd.DataFrame) -> Table:
-    """List what the review of the data found, the gravest first."""
+    """List what the review of the data found, the most serious first."""
     fields = [
         Field("level", "how grave"),
         Field("what", "what was found"),

@@ -87,7 +87,7 @@ def _with_verdicts(comparison: Comparison, table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _rarely_asked(comparison: Comparison) -> list[Field]:
-    """Fields of tested edges that a reader has to ask for."""
+    """Folded fields of tested edges, which a reader opens on demand."""
     groups = comparison.groups
     in_units: list[Field] = []
     if not comparison.of_series:  # weights of series are standardised and have no units
@@ -115,7 +115,7 @@ def _rarely_asked(comparison: Comparison) -> list[Field]:
 
 
 def _per_group(comparison: Comparison, column: str, title: str, kind: Any) -> list[Field]:
-    """One field per group of a number that `HINTS` explains for all of them."""
+    """Make one field per group for a number; one entry of `HINTS` explains them all."""
     return [
         Field(f"{column}_{group}", title.format(group), kind, HINTS["any"][column])
         for group in comparison.groups
@@ -217,7 +217,7 @@ def lobes_table(comparison: Comparison) -> Table:
 def _sums_table(
     comparison: Comparison, key: str, caption: str, table: pd.DataFrame, of: list[Field]
 ) -> Table:
-    """List tests of sums over edges; `of` are the fields that say over which."""
+    """List tests of sums over edges; the fields `of` say which edges are summed."""
     # Of several groups it is the largest minus the smallest, and has no sign.
     title = "change" if len(comparison.groups) == 2 else "range"
     fields = [

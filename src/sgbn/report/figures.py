@@ -123,7 +123,7 @@ def plans(comparison: Comparison, highlight: Sequence[str] | None = None) -> dic
 
 
 def difference_stems(groups: Sequence[str]) -> dict[str, str]:
-    """Group -> beginning of the names of figures of its changes from the reference, the first."""
+    """Map each group to the first part of the file names of its difference figures."""
     safe = file_names(groups)
     more = len(groups) > 2
     return {group: f"differences_{safe[group]}" if more else "differences" for group in groups[1:]}

@@ -74,7 +74,7 @@ def first_shape(comparison: Comparison, names: Container[str]) -> str:
 
 
 def first_stem(comparison: Comparison) -> str:
-    """Begin of the names of the figures of the group that the first screen shows."""
+    """Return the first part of the figure names of the group on the first screen."""
     return difference_stems(comparison.groups)[first_group(comparison)]
 
 

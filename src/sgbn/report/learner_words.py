@@ -25,7 +25,7 @@ SOURCES: dict[type[LearnedNetwork], str] = {
 
 
 def learned_by(learners: Sequence[LearnedNetwork], cite: Callable[..., str]) -> str:
-    """Say how networks were learned: "by ...", of fitted learners of one kind.
+    """Say how networks were learned ("by ..."), from fitted learners of one kind.
 
     Parameters
     ----------

@@ -84,7 +84,7 @@ def _fonts_without_typesetting() -> Iterator[None]:
 
 
 def rounded(svg: bytes) -> bytes:
-    """SVG whose paths have one decimal, a tenth of a point: what a page needs of it."""
+    """Round the paths of an SVG to a tenth of a point, which is enough for a page."""
     return PATH.sub(lambda path: b" ".join(DECIMALS.sub(rb"\1", path[0]).split()), svg)
 
 

@@ -1,4 +1,4 @@
-"""What a report that is passed on does not say: names of subjects and rows about single ones.
+"""What a report for others must not show: names of subjects, and rows about single subjects.
 
 Names stay in the CSV files beside the report.
 """
@@ -85,7 +85,7 @@ def _withheld(names: re.Match[str]) -> str:
 
 
 def left_out_table(comparison: Comparison) -> pd.DataFrame:
-    """One row per subject that all steps, networks or tests do without; no columns without any."""
+    """One row per subject left out of all steps, networks or tests; without columns if none is."""
     tests = comparison.tests
     steps_of: dict[tuple[str, str], list[str]] = {}  # subject and group -> what does without
     for finding in comparison.review.findings:

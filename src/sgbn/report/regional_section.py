@@ -16,7 +16,7 @@ KEY = "regional-table"
 
 
 def regional_section(comparison: Comparison) -> dict[str, Any] | None:
-    """Give a sentence, maps and a table; a reason where nothing was tested; None of time series."""
+    """Give a sentence, maps and a table, or the reason why not; None for time series."""
     if comparison.of_series:
         return None
     table = comparison.tables.regional

@@ -35,7 +35,7 @@ class _Map(NamedTuple):
 
 
 class _Surface(NamedTuple):
-    """A parcellation, and the number of each region of the cohort in it; -1 is none."""
+    """A parcellation, and the number in it of each region of the cohort; -1 if it is absent."""
 
     parcels: Parcellation
     numbers: Indices

@@ -16,7 +16,7 @@ Result = TypeVar("Result")
 
 
 def call(function: Callable[[Task], Result], task: Task) -> Result:
-    """Call with one BLAS thread: their number changes the last bits of a product."""
+    """Call with one BLAS thread: the number of threads changes the last bits of a product."""
     with one_blas_thread():
         return function(task)
 

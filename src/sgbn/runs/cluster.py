@@ -293,7 +293,7 @@ class _Batches:
 
 
 def _run_batch(function: Callable[[Any], Any], content: bytes) -> tuple[list[Any], float]:
-    """Results of the tasks up to one that fails, unless it is alone, and the seconds they took."""
+    """Run tasks until one fails; return their results and seconds. A task alone may raise."""
     tasks = unpacked(content)
     results: list[Any] = []
     begin = time.perf_counter()
@@ -365,7 +365,7 @@ def _connected(distributed: Any, address: Any) -> Any:
 
 
 def close_client(client: Any) -> None:
-    """Close; that a scheduler is lost is said in our words, not by a traceback in the log."""
+    """Close the client, without the traceback that Dask logs if its scheduler is lost."""
     log = logging.getLogger("distributed.client")
     level = log.level
     if client.status != "running":
@@ -377,7 +377,7 @@ def close_client(client: Any) -> None:
 
 
 def check_workers(client: Any) -> int:
-    """Count the workers; say which have other versions, refuse those without sgbn."""
+    """Count the workers. Warn of other versions; raise InputError if sgbn is missing."""
     try:
         by_worker = client.run(versions)
     except Exception as error:
@@ -389,7 +389,7 @@ def check_workers(client: Any) -> int:
         if of_worker != versions():
             lines = "\n".join(differences(of_worker, versions()))
             warn(
-                f"worker {address} has other versions, with which the last digits of results may "
+                f"worker {address} has different versions: the last digits of results may "
                 f"differ:\n{lines}"
             )
     return len(by_worker)

@@ -102,13 +102,13 @@ def only_writer(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def full_disk_named(path: Path) -> Iterator[None]:
-    """Context in which a disk without room is said in words."""
+    """Context that turns the error of a full disk into a clear message."""
     try:
         yield
     except OSError as error:
         if error.errno not in FULL:
             raise
         raise StudyError(
-            f"there is no room for {path} ({error.strerror}). What was finished is kept: make "
-            "room on that disk and start again, which does only what is missing."
+            f"there is no disk space for {path} ({error.strerror}). What was finished is kept: "
+            "free some space and start again, which does only what is missing."
         ) from error

@@ -23,7 +23,7 @@ def _versions() -> Mapping[str, str]:
 
 
 def differences(stored: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """One line for each entry that is not the same; of data only that, for they are a hash."""
+    """One line per entry that differs; the hashes of data are not shown."""
     names = sorted(set(stored) | set(now))
     return [
         "  the data are not the same (cells, labels, names, or the lobes of the regions)"

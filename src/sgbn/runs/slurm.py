@@ -190,7 +190,7 @@ class _Jobs:
         # the number need not be in the first line
         job = re.search(r"^(\d+)", answer, re.MULTILINE)
         if job is None:
-            raise StudyError(f"sbatch gave no number of a job, but {answer!r}")
+            raise StudyError(f"sbatch did not answer with the number of a job, but with {answer!r}")
         self.live[name] = job[1]
 
     def _note_workers(self) -> int:
@@ -233,7 +233,7 @@ class _Jobs:
         )
 
     def _fill(self) -> None:
-        """Submit as many jobs as have ended, while that makes sense."""
+        """Submit jobs up to the wanted number, unless too many have failed."""
         while len(self.live) < self._options.jobs and self._may_submit():
             try:
                 self._submit()
@@ -283,7 +283,7 @@ class _Jobs:
 
 
 def _is_of(worker: str, name: str) -> bool:
-    """Whether a worker belongs to a job; those of several processes have a number behind."""
+    """Whether a worker belongs to a job; with several processes, names end with a number."""
     return worker == name or worker.startswith(f"{name}-")
 
 

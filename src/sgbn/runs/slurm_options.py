@@ -107,7 +107,9 @@ def _from_text(text: str) -> dict[str, Any]:
         # A word without "=" is not split off by NEXT_KEY: it is the end of the value before it.
         last = value.rpartition(",")[2].strip()
         if RUNNER in (key, last):
-            raise InputError(f"{text!r}: {RUNNER} stands first and has no value. Write it so.")
+            raise InputError(
+                f"{text!r}: {RUNNER} must stand first and without a value. Correct it."
+            )
         if not equals or last in KEYS:
             raise InputError(
                 f"{last or key!r} in {text!r} has no value. Give key=value, with commas between."
@@ -144,14 +146,16 @@ def _checked(key: str, value: Any) -> Any:
             "as it is. Give a plain path, or one such as $TMPDIR."
         )
     if key == "memory" and not BYTES.fullmatch(value):
-        raise InputError(f"memory={value} is no size. Give one such as 8GB or 500MB.")
+        raise InputError(f"memory={value} is not a size. Give a size such as 8GB or 500MB.")
     return value
 
 
 def _count(key: str, value: Any) -> int:
     least = COUNTS[key]
     if re.fullmatch(r"\d+", str(value)) is None or int(value) < least:
-        raise InputError(f"{key}={value} is no such count. Give a whole number from {least} on.")
+        raise InputError(
+            f"{key}={value} is not a valid count. Give a whole number of at least {least}."
+        )
     return int(value)
 
 

@@ -170,7 +170,7 @@ class Study:
     def _begun(
         self, settings: Mapping[str, Any], tasks: Iterable[str]
     ) -> Iterator[dict[str, Path]]:
-        """File of each task in a folder that is ours alone meanwhile; none without a folder."""
+        """Context with the file of each task, in a folder that no other process writes to."""
         if self.folder is None:
             yield {}
             return

@@ -76,7 +76,7 @@ def run_tasks(
 
 
 def n_workers(n_jobs: int | None) -> int:
-    """Count the tasks that run at the same time, on a cluster by its workers of this moment."""
+    """Count the tasks that run at the same time; on a cluster, by its present workers."""
     client = cluster.active_client()
     return int(joblib.effective_n_jobs(n_jobs)) if client is None else cluster.n_threads(client)
 
@@ -134,7 +134,7 @@ def _file_of(function: Callable[..., Any]) -> Iterator[str]:
 
 
 def _call_from(path: str, owner: int, number: int, task: Any) -> tuple[int, Any]:
-    """Give number and result of a task; the function is loaded once a process."""
+    """Return number and result of a task; each process loads the function once."""
     function = _held.get(path)
     if function is None:
         _held.clear()  # the function of an earlier run, and its data

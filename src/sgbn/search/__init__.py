@@ -1,1 +1,1 @@
-"""Moments and prices in, the best network that was found out: searches over orders and parents."""
+"""Searches over orders and parents: from moments and prices to the best network found."""

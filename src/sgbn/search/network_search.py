@@ -55,7 +55,7 @@ def search_on_trees(
     weight: Array | None = None,
     seen: list[ScoredNetwork] | None = None,
 ) -> ScoredNetwork:
-    """Search with few candidates until, for the order found, all allowed ones would add nothing.
+    """Search with few candidates, and add more until no allowed candidate improves the result.
 
     Parameters
     ----------

@@ -137,7 +137,7 @@ def _settle(T, S):  # type: ignore[no-untyped-def]
 
 @jit_inside
 def _see_both_sides(T, S, x):  # type: ignore[no-untyped-def]
-    """Fill `S.node_across` and `S.change`: what if x stood on the other side of each variable."""
+    """Fill `S.node_across` and `S.change` for x on the other side of each variable."""
     table, child, score, sets = T.node, T.child, T.score, T.sets
     order, rank, nodes, across, change = S.order, S.rank, S.node, S.node_across, S.change
     place, word, bit = rank[x], x >> 6, bit_of(x)

@@ -151,7 +151,7 @@ def _annealed(
     plan: TablePlan,
     rng: np.random.RandomState,
 ) -> list[ScoredNetwork]:
-    """Return networks by annealing from the best of the pool, from crossed ones and from chance.
+    """Return networks by annealing from the best ones, from crossed ones and from random ones.
 
     Crossed are the best networks, in turn, each with any other one.
     """

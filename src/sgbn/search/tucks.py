@@ -158,7 +158,7 @@ def _touches(sets, node, turned, n_turned):  # type: ignore[no-untyped-def]
 
 @jit_inside
 def _tuck_near(T, S, lowest, highest, level, budget):  # type: ignore[no-untyped-def]
-    """After a tuck that left the score, try those of edges at the variables it turned.
+    """After a tuck that did not change the score, try tucks near the variables that it changed.
 
     Returns the fall of the score. The first tuck that helps is kept.
     """

@@ -181,7 +181,7 @@ def _highest(values):  # type: ignore[no-untyped-def]
 
 @jit_loops
 def _largest(values):  # type: ignore[no-untyped-def]
-    """Largest of the absolute values; 0 of none, not a number if one is not."""
+    """Largest of the absolute values; 0 if there are none, NaN if one is NaN."""
     largest = 0.0
     for i in range(values.size):
         if np.isnan(values[i]):
@@ -237,7 +237,7 @@ def _violation(x, g, offsets, radii):  # type: ignore[no-untyped-def]
 
 @jit_loops
 def _shortened(share, slope, rise):  # type: ignore[no-untyped-def]
-    """Return the share of the move at the minimum of the parabola, within a tenth and nine."""
+    """Return the share of the move at the minimum of the parabola, kept within 0.1 and 0.9."""
     # The parabola through the value and the slope at the start and the value that was too high
     bend = rise - share * slope
     lowest = -0.5 * share**2 * slope / bend if bend > 0.0 else 0.0

@@ -330,7 +330,7 @@ def _include(G: Array, d: Array, p: Array, far: int) -> Array:
 
 
 def _direction(G: Array, d: Array, p: Array, places: Indices) -> tuple[Array, float]:
-    """Return a direction in which the objective rises, and how far: 1 to the optimum.
+    """Return a direction in which the objective rises, and the step along it (1 is the optimum).
 
     Where a point is a combination of those before it, weights can be shifted among them without
     moving the centre. The objective then rises for ever, and the distance is infinite.

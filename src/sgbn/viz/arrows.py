@@ -47,7 +47,7 @@ def choose_edges(
     kinds: ArrayLike | None = None,
     faint: bool = False,
 ) -> tuple[list[Edge], int]:
-    """Edges to be drawn, the weakest first so that it lies below, and how many there are in all.
+    """Choose the edges to draw, the weakest first so that it lies below; also count all edges.
 
     Parameters
     ----------

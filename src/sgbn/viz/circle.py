@@ -160,7 +160,7 @@ def _by_lobe(lobes: Sequence[str], part: Sequence[int]) -> Groups:
 
 
 def _slots(groups: Groups) -> float:
-    """Length along the circle that groups of regions need, in regions."""
+    """Length along the circle that groups of regions need, in units of one region."""
     return sum(len(regions) + GAP for _, regions in groups)
 
 

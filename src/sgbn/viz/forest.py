@@ -99,7 +99,7 @@ def plot_forest(
 
 
 def surest_first(q_both: NDArray[Any], level: float) -> tuple[NDArray[np.intp], Mask]:
-    """Places of edges, those that differ both ways first, and which of all do."""
+    """Return the order of the edges, those that differ both ways first, and which these are."""
     # NaN, a pair that was not tested, compares as False.
     sure: Mask = np.asarray(q_both, dtype=float) <= level
     return np.argsort(~sure, kind="stable"), sure
@@ -148,7 +148,7 @@ def _draw_row(ax: Axes, place: int, row: Row, errors: float) -> None:
 def _write(
     ax: Axes, place: tuple[float, float], offset: tuple[float, float], text: str, **more: Any
 ) -> None:
-    """Write beside the right end of the axes; 1.0 of the heading is their top."""
+    """Write at the right of the axes; the height 1.0, of the heading, is their top."""
     up = "axes fraction" if more["va"] == "bottom" else "data"
     note(ax, text, place, offset, ("axes fraction", up), ha="left", fontsize=FONT, **more)
 

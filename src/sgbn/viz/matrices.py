@@ -150,7 +150,8 @@ def _accents(highlight: Sequence[str], names: Sequence[str]) -> dict[str, str]:
     for region in highlight:
         if region not in names:
             raise InputError(
-                f"highlight names {region!r}, no region here. {did_you_mean(region, names)}"
+                f"highlight names {region!r}, which is not a region here. "
+                f"{did_you_mean(region, names)}"
             )
     return dict(zip(highlight, cycle(BANDS), strict=False))
 

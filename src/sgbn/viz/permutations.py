@@ -85,7 +85,7 @@ def plot_permutations(
 
 
 def threshold(null: Array, level: float) -> float | None:
-    """Value beyond which p is at most `level`; None where too few permutations reach no such p."""
+    """Value beyond which p is at most `level`; None if there are too few permutations for it."""
     allowed = math.floor(level * (len(null) + 1) + ROUND_OFF) - 1  # permutations that reach it
     return float(np.sort(null)[::-1][allowed]) if allowed >= 0 else None
 

@@ -160,7 +160,7 @@ def spread(places: ArrayLike, gaps: ArrayLike) -> Array:
 
 
 def check_weights(weights: ArrayLike, **per_region: Sequence[Any] | None) -> Array:
-    """Weights as a square array, after a look at what is given for each of their regions."""
+    """Return the weights as a square array; check that other arguments fit its regions."""
     array = np.asarray(weights, dtype=float)
     if array.ndim != 2 or array.shape[0] != array.shape[1]:
         raise InputError(
@@ -169,7 +169,8 @@ def check_weights(weights: ArrayLike, **per_region: Sequence[Any] | None) -> Arr
     for name, given in per_region.items():
         if given is not None and len(given) != len(array):
             raise InputError(
-                f"{name} holds {len(given)}, but weights has {len(array)} regions. Give one each."
+                f"{name} holds {len(given)}, but weights has {len(array)} regions. "
+                "Give one entry per region."
             )
     return array
 

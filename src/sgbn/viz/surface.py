@@ -165,7 +165,7 @@ def _check_lengths(names: Sequence[str], **per_region: NDArray[Any]) -> None:
         if array.shape != (len(names),):
             raise InputError(
                 f"{what} has shape {array.shape}, but there are {counted(len(names), 'name')}. "
-                "Give one of each per region."
+                "Give one name and one value per region."
             )
 
 

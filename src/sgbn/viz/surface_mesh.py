@@ -1,4 +1,4 @@
-"""The cortex of fsaverage5 as nilearn brings it, and what of it is seen from one side.
+"""The cortex of fsaverage5 from nilearn, and its view from one side.
 
 Nilearn's own surface plots import for seconds. The meshes are files of its wheel, which nibabel
 reads; nothing is downloaded. The first 10242 vertices of fsaverage are those of fsaverage5.
