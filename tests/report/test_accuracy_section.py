@@ -49,8 +49,8 @@ def test_where_p_comes_from_is_said(compared, html, no_pictures):
     assert "--accuracy-permutations 99" in html
     permuted = replace(compared.accuracy, permuted=np.linspace(0.4, 0.6, 39))
     tested = replace(compared, accuracy=permuted)
-    assert "by 39 exchanges of the labels" in render_report(tested, pictures=no_pictures)
-    assert "tested by 39 exchanges of the labels" in describe_methods(tested).text
+    assert "by 39 permutations of the labels" in render_report(tested, pictures=no_pictures)
+    assert "tested by 39 permutations of the labels" in describe_methods(tested).text
 
 
 @pytest.mark.parametrize(

@@ -38,9 +38,9 @@ def test_numbers_of_tested_edges_say_what_they_are_of(compared):
     table = differences_section(compared)["table"]
     assert [field.source for field in table.fields][-2:] == ["p", "p_both"]
     said = dict(table.hints)
-    assert "corrected for nothing" in said["p"]
+    assert "without any correction" in said["p"]
     for title in ("q, both ways", "p, family-wise, both ways"):
         assert "change of variance alone rarely makes it small" in said[title]
     assert "may be a change of variance" in said["differs"]
     assert "in this graph" not in said
-    assert "no verdict" in dict(sections.edges_table(compared).hints)["in this graph"]
+    assert "not a finding" in dict(sections.edges_table(compared).hints)["in this graph"]

@@ -65,7 +65,7 @@ def test_without_sites_covariates_and_gaps_nothing_of_the_kind_is_said(three_gro
 
 
 def test_permutations_are_called_exact_only_where_they_are(compared, three_groups):
-    assert "They are exact" in describe_methods(three_groups).text
+    assert "permutations are exact" in describe_methods(three_groups).text
     assert "exact" not in describe_methods(compared).text  # covariates are held fixed by regression
 
 

@@ -65,5 +65,5 @@ def test_effects_of_the_volume_before_are_no_filter(compared_series):
         group: copy(one).set_params(lagged=True) for group, one in compared_series.learners.items()
     }
     text = describe_methods(replace(compared_series, learners=learners)).text
-    assert "Linear effects of all regions one volume before were taken out" in text
+    assert "Linear effects of all regions at the previous volume were removed" in text
     assert "autoregressive" not in text

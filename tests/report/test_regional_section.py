@@ -59,7 +59,7 @@ def test_hints_of_pairs_speak_of_a_paired_t(compared):
 
 def test_the_page_says_that_means_are_no_edges(html):
     assert 'href="#regional"' in html
-    assert "other findings than edges" in html
+    assert "separate from the edges" in html
 
 
 def test_families_have_a_reason_and_no_table(compared, no_pictures):

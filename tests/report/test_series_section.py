@@ -52,14 +52,14 @@ def test_the_page_has_no_section_that_reads_series_as_measures(page):
 
 
 def test_the_page_says_what_is_compared_and_what_is_not_done(page):
-    assert "weights of each subject, from its own time series" in page
+    assert "each from its own time series" in page
     assert "means over volumes carry no information" in page
     for reason in NOT_FOR_SERIES.values():
         assert f"{reason}." in page
 
 
 def test_the_paper_to_cite_is_that_of_the_idea(page):
-    assert "Please cite the paper whose idea this is" in page
+    assert "Please cite the paper that proposed this idea" in page
     cited = page.split("How to cite")[1].split("</ul>")[0]
     assert "Six problems for causal inference from fMRI" in cited
 
