@@ -104,6 +104,7 @@ def without_network(commands, folder):
     return json.loads(done.stderr.splitlines()[-1])
 
 
+@pytest.mark.long
 def test_every_command_works_without_any_network(tmp_path):
     rng = np.random.default_rng(0)
     images = {"atlas": np.repeat([1.0, 2.0], 108).reshape(6, 6, 6)}

@@ -176,6 +176,7 @@ def test_other_settings_in_the_same_folder_are_refused_and_change_nothing(table,
     assert main([*command, "--group", "dx"]) == 0
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("no_figures")
 def test_paired_visits_of_the_same_persons(table, tmp_path, capsys):
     frame = pd.read_csv(table)
@@ -188,6 +189,7 @@ def test_paired_visits_of_the_same_persons(table, tmp_path, capsys):
     assert (out / "tables" / "differences.csv").exists()
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("no_figures")
 def test_several_rows_of_persons_and_families(table, tmp_path, capsys):
     frame = pd.read_csv(table)
@@ -355,6 +357,7 @@ def test_outliers_are_left_out_by_name_or_kept(table, tmp_path, capsys):
     assert "outliers='trim' is for SGBN, not for ORSGBN" in capsys.readouterr().err
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("no_figures")
 def test_subjects_are_held_back_and_a_config_repeats_it(table, tmp_path, capsys):
     few = [*NONE, "--permutations", "20", "--learner", "SGBN", "--no-models", "--no-deviations"]
@@ -479,6 +482,7 @@ def test_the_same_command_compares_time_series(series_run):
     assert about["learner"].startswith("SeriesSGBN(")
 
 
+@pytest.mark.long
 def test_a_config_repeats_a_run_of_time_series(series_run, no_figures):
     folder, *_ = series_run
     again = folder / "again"

@@ -36,6 +36,7 @@ def differing(here, there):
     return [name for name in sorted({*here, *there}) if here.get(name) != there.get(name)]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("no_figures")
 def test_compare(dask_client, tmp_path):
     table = tmp_path / "table.csv"

@@ -115,6 +115,7 @@ def test_what_is_deleted_or_changed_is_written_again_from_finished_work(kept, ca
     assert printed.endswith(f"Open {folder / 'results' / 'report.html'} in a browser.\n")
 
 
+@pytest.mark.long
 def test_a_figure_that_is_gone_everywhere_is_drawn_again(kept):
     folder, words = kept
     forest = folder / "results" / "figures" / "forest.png"
@@ -213,6 +214,7 @@ OWN = "region,hemisphere,lobe,x,y,z\n" + (
 )
 
 
+@pytest.mark.long
 def test_another_table_of_the_atlas_is_drawn_anew_or_refused(run_with_own_atlas, tmp_path):
     brain = tmp_path / "out" / "figures" / "network_a_brain.png"
     nodes = tmp_path / "out" / "networks" / "a_nodes.csv"

@@ -118,7 +118,9 @@ def command(request, tmp_path):
     return ["reproduce", "exp2", *few], results_of
 
 
-@pytest.mark.parametrize("command", ["compare", "exp2"], indirect=True)
+@pytest.mark.parametrize(
+    "command", [pytest.param("compare", marks=pytest.mark.long), "exp2"], indirect=True
+)
 def test_a_killed_run_goes_on_to_the_same_result(command, tmp_path):
     words, read = command
     begin = time.time()

@@ -333,7 +333,7 @@ def test_models_that_cannot_be_compared_are_left_out_with_the_reason(cohort):
     settings = Settings.networks_only(models=True, reference="control")
     found = compare_fully(few, settings, learner=SGBN(1.0))
     assert list(found.models) == ["control"]
-    assert "there are 15 rows" in found.skipped["models"]
+    assert "15 subjects" in found.skipped["models"]
 
 
 def test_networks_are_those_of_an_ensemble_and_bring_their_confidence(whole, cohort):

@@ -106,6 +106,7 @@ def test_a_first_report_comes_before_the_slow_steps(chains_of_series):
     assert first.accuracy is None
 
 
+@pytest.mark.long
 def test_accuracy_is_that_of_series_with_exchanges_of_labels(chains_of_series):
     few = {"n_folds": 2, "n_repeats": 1, "peers": False, "accuracy_permutations": 19}
     settings = replace(Settings.networks_only(), **few)

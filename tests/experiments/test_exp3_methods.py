@@ -1,4 +1,3 @@
-import csv
 from dataclasses import replace
 
 import numpy as np
@@ -99,15 +98,6 @@ def test_results_of_other_labels_are_not_taken_for_these(tmp_path, table, few_me
         exp3.EXPERIMENT.run(
             Study(tmp_path), SETTINGS, exp3_methods.table_samples(shuffled, SETTINGS)
         )
-
-
-def test_every_outcome_is_a_row(tmp_path, table, few_methods):
-    exp3.EXPERIMENT.run(Study(tmp_path), SETTINGS, exp3_methods.table_samples(table, SETTINGS))
-    results = exp3.EXPERIMENT.results(tmp_path)
-    rows = list(csv.DictReader(exp3.outcome_rows(results).splitlines()))
-    assert len(rows) == 2 * len(results["table"].methods)
-    naive = [float(row["balanced"]) for row in rows if row["method"] == "naive Bayes"]
-    assert naive == pytest.approx(results["table"].of("naive Bayes", "balanced"), abs=1e-5)
 
 
 def test_tables_that_cannot_be_split_are_refused(table):

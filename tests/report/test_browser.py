@@ -174,7 +174,7 @@ INSIDE = """(table) => {
 }"""
 
 
-@pytest.mark.parametrize("width", [1064, 1280])
+@pytest.mark.parametrize("width", [pytest.param(1064, marks=pytest.mark.long), 1280])
 def test_what_is_asked_for_first_fits_the_page_and_the_rest_unfolds(browser_page, html, width):
     page = browser_page(html, webgl=False, viewport={"width": width, "height": 900})
     table = page.locator("#differences-table")
@@ -216,6 +216,7 @@ def test_the_first_screen_answers_three_questions(browser_page, html, compared, 
         assert image.evaluate("(one) => one.complete && one.naturalWidth > 0")
 
 
+@pytest.mark.long
 def test_on_a_narrow_page_the_verdict_comes_at_once(browser_page, html):
     page = browser_page(html, webgl=False, viewport=NARROW)
     assert page.locator(".verdict p").first.bounding_box()["y"] < NARROW["height"] / 2
@@ -230,6 +231,7 @@ def test_the_dark_theme_is_dark_from_the_start(browser_page, html, screenshot):
     screenshot(page, "report-dark")
 
 
+@pytest.mark.long
 def test_a_print_is_white_has_more_rows_and_pictures_for_views(browser_page, html, compared):
     page = browser_page(html, viewport=WIDE, color_scheme="dark")
     page.wait_for_selector("#differences-table_wrapper")
@@ -264,6 +266,7 @@ def test_focus_is_seen(browser_page, html):
         assert outline[1] >= 1, selector
 
 
+@pytest.mark.long
 def test_the_keyboard_reaches_every_control(browser_page, html_with_subjects):
     page = browser_page(html_with_subjects, webgl=False, viewport=WIDE)
     page.keyboard.press("Tab")
@@ -316,6 +319,7 @@ def test_without_scripts_everything_can_be_read(browser_page, screenshot, html, 
     screenshot(page, "report-no-script")
 
 
+@pytest.mark.long
 def test_without_an_atlas_no_filter_asks_for_a_lobe(
     browser_page, three_groups, no_pictures, reader
 ):

@@ -364,6 +364,7 @@ def test_without_webgl_pictures_stand_in(opened, blind_browser, data):
     assert page.problems == []
 
 
+@pytest.mark.long
 def test_without_the_surface_pictures_stand_in(opened, browser, data):
     page = opened(browser, data | {"mesh": None})
     assert "nilearn" in page.inner_text("#networks-why")
@@ -384,6 +385,7 @@ def test_without_coordinates_the_matrix_is_alone(opened, browser, data):
     assert page.problems == []
 
 
+@pytest.mark.long
 def test_regions_without_coordinates_are_in_the_matrix_only(opened, browser, data):
     network, nodes = data["networks"][0], data["nodes"]
     ends = np.column_stack([network["source"], network["target"]])
@@ -398,6 +400,7 @@ def test_regions_without_coordinates_are_in_the_matrix_only(opened, browser, dat
     assert page.problems == []
 
 
+@pytest.mark.long
 def test_of_a_large_network_the_surest_edges_come_first(opened, blind_browser, data):
     m = len(data["nodes"]["name"])
     pairs = [(i, j) for i in range(m) for j in range(i + 1, m)]

@@ -207,3 +207,11 @@ def slurm_service(tmp_path_factory):
         yield service
     finally:
         service.stop()
+
+
+@pytest.hookimpl(tryfirst=True)  # before "-m" chooses
+def pytest_collection_modifyitems(items):
+    """Tests on a real SLURM are long: it waits for itself, whatever the machine can do."""
+    for item in items:
+        if "slurm_service" in getattr(item, "fixturenames", ()):
+            item.add_marker("long")

@@ -131,6 +131,7 @@ def test_two_processes_do_the_work(dask_client):
     assert len(pids - {os.getpid()}) == 2
 
 
+@pytest.mark.long
 def test_a_worker_that_is_killed_from_outside_changes_nothing(
     dask_client, tmp_path, after_five_results
 ):
@@ -143,6 +144,7 @@ def test_a_worker_that_is_killed_from_outside_changes_nothing(
     assert victim not in dask_client.run(os.getpid).values()
 
 
+@pytest.mark.long
 def test_a_lost_scheduler_is_said_and_another_one_goes_on(
     frail_cluster, dask_client, tmp_path, after_five_results, caplog
 ):
@@ -184,6 +186,7 @@ def test_a_question_that_fails_while_the_scheduler_is_there_stops_nothing(dask_c
         assert parallel(abs, range(-5, 0)) == [5, 4, 3, 2, 1]
 
 
+@pytest.mark.long
 def test_that_all_workers_are_gone_is_said_and_a_new_one_goes_on(
     frail_cluster, tmp_path, after_five_results, monkeypatch
 ):
@@ -204,6 +207,7 @@ def test_that_all_workers_are_gone_is_said_and_a_new_one_goes_on(
     assert f"dask worker {frail_cluster.address}" in message
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no process can be suspended here")
 def test_a_scheduler_that_is_silent_is_said_and_the_run_goes_on_when_it_answers(
     frail_cluster, tmp_path, after_five_results, monkeypatch

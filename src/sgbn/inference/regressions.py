@@ -25,6 +25,8 @@ def regressions(S: Array, n: float, freedom: float, parents: Mask) -> tuple[Arra
     m = len(S)
     B, V, noise = np.zeros((m, m)), np.zeros((m, m)), np.empty(m)
     parent_list, L, column = np.empty(m, np.int64), np.empty((m + 1, m + 1)), np.empty(m)
+    # Another memory layout would compile the kernel once more, for seconds.
+    S, parents = np.array(S, float, order="C"), np.array(parents, bool, order="C")
     _fill(S, float(n), float(freedom), parents, parent_list, L, column, B, V, noise)
     return B, V, noise
 
