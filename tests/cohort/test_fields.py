@@ -31,7 +31,7 @@ def test_what_is_missing_in_a_covariate_is_nan_or_empty(make):
         ({"person": ["p", "p", "q", "r"]}, "'p' has rows in the groups 'CTR', 'SCZ'.*--pair"),
         (
             {"person": ["p", "q", "q", "p"], "block": ["f", "f", "g", "f"]},
-            "'q' has rows in the blocks 'f', 'g' .1 such person.*same block",
+            "'q' has rows in the blocks 'f', 'g' .1 person.*same block",
         ),
         ({"covariates": {"age": [1, 2, np.inf, 4]}}, "covariate 'age' is infinite"),
         ({"values": [["a", "b", "c"]] * 4}, "no table of numbers"),

@@ -62,7 +62,7 @@ def test_what_cannot_be_asked_of_the_tests_is_said(differences):
         differences.significant(by="fwer")
     with pytest.raises(InputError, match="level is 5"):
         differences.significant(5)
-    with pytest.raises(InputError, match="needs 999 permutations"):
+    with pytest.raises(InputError, match="at least 999 permutations"):
         differences.threshold(0.001)
     with pytest.warns(DataWarning, match="it needs 999 or more"):
         differences.significant(0.001, "p_fwer")

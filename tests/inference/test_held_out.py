@@ -148,7 +148,7 @@ def test_columns_and_rows_without_a_density_are_refused(cohort):
     with pytest.raises(InputError, match="'r3' does not vary among the rows outside of fold 1"):
         standardised(sample._replace(values=still), train, 0)
     many = np.random.default_rng(0).standard_normal((60, 45))
-    with pytest.raises(InputError, match=r"48 rows .* covariates take 45 of them"):
+    with pytest.raises(InputError, match=r"48 rows .* covariates use up 45"):
         standardised(sample._replace(nuisance=many), train, 0)
 
 

@@ -163,7 +163,7 @@ def test_a_column_that_is_lacking_is_named_with_those_that_come_close(table):
 
 def test_text_that_is_not_named_is_refused_with_its_place(table):
     X, _ = table
-    with pytest.raises(InputError, match=r"'sex' is no region.*row 0 .*'sub-000'"):
+    with pytest.raises(InputError, match=r"'sex' .* not numeric.*row 0 .*'sub-000'"):
         SiteHarmonizer("site", preserve=["age"]).fit(X)
     X = X.assign(region1=X["region1"].astype(object))
     X.iloc[4, X.columns.get_loc("region1")] = "n/a"

@@ -203,7 +203,7 @@ def test_sites_may_be_numbers_of_another_type_in_test(table):
 
 def test_sites_that_cannot_be_used_are_refused(table):
     X, _ = table
-    with pytest.raises(InputError, match=r"site of its own in 'site'.*column of subjects"):
+    with pytest.raises(InputError, match=r"different site in column 'site'.*subject ids"):
         SiteHarmonizer("site", preserve=["age", "sex"]).fit(X.assign(site=X.index))
     X.loc["sub-009", "site"] = None
     with pytest.raises(InputError, match=r"'site' is missing.*row 9 .*'sub-009'"):

@@ -81,7 +81,8 @@ def _warn_of_places(regions: Sequence[Region], source: str) -> None:
     if outside:
         warn(
             f"the atlas {source!r}: {counted(len(outside), 'region lies', 'regions lie')} outside "
-            f"the head in MNI space: {listed(outside)}. Give x, y, z in mm; they may be voxels."
+            f"the head in MNI space: {listed(outside)}. Check that x, y, z are in mm, and not in "
+            "voxels."
         )
     crossed = [r.name for r in placed if SIGN[r.hemisphere] * r.x < -MIDLINE_MM]
     if crossed:

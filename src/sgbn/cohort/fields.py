@@ -141,7 +141,7 @@ def check_persons(persons: Labels, labels: Labels | None, what: str, remedy: str
         labels_of_first = np.unique(labels[persons == astray[0]]).tolist()
         raise InputError(
             f"the person {str(astray[0])!r} has rows in the {what} {listed(labels_of_first)} "
-            f"({counted(len(astray), 'such person')}). {remedy}."
+            f"({counted(len(astray), 'person is', 'persons are')} in several). {remedy}."
         )
 
 

@@ -270,13 +270,15 @@ def _task(
 def largest_parts(
     classifier: SGBNClassifier, values: pd.DataFrame, probabilities: Array
 ) -> dict[str, Any]:
-    """Find the largest parts of the log-likelihood ratio of the likeliest group over the next.
+    """Find which edges and regions contribute most to the choice between the two likeliest groups.
+
+    A contribution is a part of the log-likelihood ratio of the likeliest group to the second.
 
     Returns
     -------
     dict of str to ndarray
-        ``sources`` ("" for a region by itself), ``targets`` and ``values``, `SHOWN` of each row,
-        and ``likeliest``, the places of the two groups.
+        ``sources`` ("" for a region by itself), ``targets`` and ``values`` hold the `SHOWN` largest
+        contributions of each row; ``likeliest`` holds the indices of the two groups.
     """
     likeliest = np.argsort(-probabilities, axis=1, kind="stable")[:, :2]
     # rows of a classifier with fewer parts than SHOWN are filled up with "" and 0

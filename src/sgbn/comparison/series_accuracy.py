@@ -181,7 +181,10 @@ def _described(
 
 
 def _shared(cohort: SeriesCohort, settings: Settings, learner: SeriesSGBN | None) -> dict[str, Any]:
-    """Collect what all tasks have. Moments depend on no label and on no other subject."""
+    """Return the arguments that all tasks share.
+
+    Moments may be shared: those of a subject depend neither on labels nor on other subjects.
+    """
     return {"cohort": cohort, "moments": as_moments(cohort, learner), "settings": settings}
 
 

@@ -166,7 +166,7 @@ def _tests(comparison: Comparison, tested: Differences) -> dict[str, pd.DataFram
 
 
 def _with_interval(table: pd.DataFrame, level: float) -> pd.DataFrame:
-    """Add the ends of an interval of `difference_std`, of each edge by itself."""
+    """Add an interval for the `difference_std` of each edge, not corrected for other edges."""
     if "standard_error" not in table:
         return table  # pairs of more than five groups are not tested: their table is empty
     where = list(table.columns).index("standard_error") + 1

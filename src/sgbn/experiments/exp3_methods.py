@@ -167,7 +167,7 @@ class Sample:
         return f"{self.differ}{self.sizes[0]}/{self.sizes[1]} {sha256(known).hexdigest()[:16]}"
 
     def simulate(self, random_state: Any, **options: Any) -> Cohort:
-        """Draw a cohort of both sizes together; an odd total leaves one subject over."""
+        """Draw two equal groups, together large enough for the training and the test rows."""
         return simulate_cohort((sum(self.sizes) + 1) // 2, random_state, **options)
 
 

@@ -137,10 +137,10 @@ class AdjustedMeans:
 
     @property
     def rank(self) -> int:
-        """Degrees of freedom that are taken, of as many as there are rows.
+        """Return how many degrees of freedom the design uses up; the data have one per row.
 
-        In paired designs slopes are known from what differs within persons: each person counts one
-        row less.
+        In paired designs slopes are estimated from differences within persons. As each person then
+        has one row less to offer, each slope counts as more than one degree of freedom.
         """
         n_groups = len(self.data.groups)
         if self.data.pairs is None:

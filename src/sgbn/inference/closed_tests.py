@@ -1,10 +1,11 @@
-r"""Which groups differ, once more than two are compared: closed tests.
+r"""Which groups differ, when more than two are compared: closed tests.
 
-"Groups a and b are equal" is rejected only if every hypothesis that contains it is (Marcus, Peritz
-and Gabriel 1976). These are the partitions of the groups into sets of equal ones in which a and b
-are in one set. Of three groups they are that of the two and that of all. Where a partition has
-several sets of two or more groups, its p is the smallest of the sets times their number
-(Bonferroni). The p of a set comes from exchanging rows between its groups only.
+The hypothesis "groups a and b are equal" is rejected only if every hypothesis that implies it is
+rejected too (Marcus, Peritz and Gabriel 1976). Such a hypothesis divides the groups into sets,
+says that the groups within each set are equal, and has a and b in the same set. With three groups
+a, b and c there are two of them: "a = b" and "a = b = c". If a hypothesis has several sets of two
+or more groups, its p is the smallest p of these sets times their number (Bonferroni). The p of a
+set comes from permutations that exchange rows between the groups of this set only.
 """
 
 from __future__ import annotations

@@ -84,25 +84,26 @@ class Deviations:
 class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """How far each subject is from the network of a reference group.
 
-    Fit it to the rows of the reference group, such as controls, and score others. A change of one
-    region's mechanism shows in that region, not in those that it acts on: each is judged given its
-    parents. That holds as far as the learned directions do: at a reversible edge
-    (`sgbn.graph.edge_kinds`) either end may show it.
+    Fit it to the rows of the reference group, such as controls, and score other subjects. Each
+    region is compared with what its parents predict. So a change of one region's mechanism shows
+    in that region, and not in the regions that it acts on. This is true only if the learned
+    directions are right: at a reversible edge (`sgbn.graph.edge_kinds`) either end may show it.
 
-    The reference subjects themselves are scored in `reference_`, each by a network learned without
-    it; `transform` of rows that were fitted would find them too close.
+    `reference_` holds the scores of the reference subjects, each from a network that was learned
+    without this subject. Do not call `transform` on rows that were used in `fit`: their deviations
+    would look too small.
 
     Parameters
     ----------
     learner : estimator, optional
         Any learner of sgbn; by default `SGBN`.
     n_folds : int
-        Parts of the reference group that are scored by networks of the others. As many as it has
-        rows or more leave out one row at a time.
+        Number of parts of the reference group. Each part is scored by a network that is learned
+        from the other parts. With at least as many folds as rows, one row is left out at a time.
     random_state : int
         Seed of the folds.
     n_jobs : int, optional
-        Processes, of which each learns from a fold. Results do not depend on it.
+        Number of processes; each fold is learned in one of them. Results do not depend on it.
 
     Attributes
     ----------
@@ -111,10 +112,10 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     reference_ : Deviations
         Deviations of the reference subjects, cross-fitted. The edges are those of `network_`.
     inflation_ : float
-        Root mean square of the cross-fitted z before they were divided by it: what the choice of
-        the parents adds to the error of the predictions. All z are divided by it.
+        Root mean square of the cross-fitted z. Parents are chosen because they predict well in the
+        rows at hand, so that they predict unseen rows worse; all z are divided by this factor.
     n_features_in_, feature_names_in_
-        As in all of scikit-learn.
+        As in every estimator of scikit-learn.
 
     Examples
     --------

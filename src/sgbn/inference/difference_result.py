@@ -138,8 +138,9 @@ class Differences:
         place = int(level * (self.n_permutations + 1) * (1 + 1e-12))  # 0.29 * 100 is less than 29
         if not place:
             raise InputError(
-                f"level={level:g} needs {permutations_needed(level)} permutations or more, and "
-                f"there are {self.n_permutations}."
+                f"level={level:g} needs at least {permutations_needed(level)} permutations, but "
+                f"there are {self.n_permutations}. Test again with more (n_permutations=), or give "
+                "a higher level."
             )
         if not len(self.null["pool"]):
             return np.inf

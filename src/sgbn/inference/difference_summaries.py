@@ -174,7 +174,7 @@ def _sums(edges: NDArray[Any], lobes: Indices) -> dict[str, Array]:
 
 
 def _lobe_sums(edges: NDArray[Any], lobes: Indices) -> Array:
-    """Add up the edges from lobe to lobe; regions with -1 are in none."""
+    """Add up the edges from each lobe to each lobe; -1 marks regions without a lobe."""
     # Unknown lobes are -1, which no column has.
     member = (lobes[:, None] == np.arange(lobes.max() + 1)).astype(float)
     total: Array = (member.T @ edges @ member).ravel()

@@ -74,38 +74,40 @@ def edge_differences(
     covariates : mapping of name to values, or DataFrame, optional
         Their linear effects are held fixed.
     sites : array-like of shape (n_subjects,), optional
-        Means of sites are held fixed, and rows are exchanged within a site only.
+        The mean of each site is taken into account, and rows are exchanged only within a site.
     pairs : array-like of shape (n_subjects,), optional
-        Person of each row, where each is there once in every group: rows are exchanged within
-        persons only.
+        Person of each row, if each person has exactly one row in every group: rows are exchanged
+        only within persons.
     persons : array-like of shape (n_subjects,), optional
-        Person of each row, where a person has several rows in one group: the rows of a person are
-        exchanged together, with those of a person who has as many.
+        Person of each row, if a person has several rows in one group. All rows of a person are
+        exchanged together, with the rows of another person who has the same number.
     blocks : array-like of shape (n_subjects,), optional
-        Family of each row, or another label of rows that are not independent. A family that lies in
-        one group is exchanged whole with another of as many persons and rows; in a family that
-        spans groups its members are exchanged among themselves (Winkler et al., 2015).
+        Family of each row, or another label of rows that are not independent. A family within one
+        group is exchanged as a whole, with another family of the same number of persons and rows.
+        In a family with members in several groups, the members are exchanged with each other
+        (Winkler et al., 2015).
     reference : str, optional
-        The group that others are compared with: it comes first, and the rest by name. By default
-        one that is called like controls (control, CTR, HC, CN, healthy, 0 beside 1, ...), else the
-        first by name; see `sgbn.reference.usual_reference`.
+        The group that the others are compared with. It comes first; the others follow by name. By
+        default it is the group with a usual name of controls (control, CTR, HC, CN, healthy, 0 if
+        the other is 1, ...), or else the first by name; see `sgbn.reference.usual_reference`.
     learner : SGBN, optional
         The estimator that finds the order in the pooled residuals; by default `SGBN()`.
     separate_parents : bool
         Whether parents that only one group shows are tested as well, see `JointSGBN`.
     penalty : float
-        Factor of the usual price of a parent, which is that of BIC in the pooled rows and of
-        extended BIC in a group. A smaller factor tests more edges. The learner has a penalty of its
-        own for the order.
+        The usual price of a parent is multiplied by this factor. The usual price is that of BIC in
+        the pooled rows, and that of extended BIC in a single group. With a smaller factor more
+        edges are tested. The order does not depend on it: the learner has its own penalty.
     outliers : {"trim", "keep"} or array-like of bool of shape (n_subjects,)
-        Whether subjects that lie far from the others of their group are left out, once, before
-        anything is permuted; or which ones. `Differences.left_out` names them.
+        "trim" leaves out subjects that lie far from the others of their group; this is done once,
+        before the permutations. An array marks the subjects to leave out. `Differences.left_out`
+        names them.
     edges : sequence of (source, target), optional
-        Edges that were named before the data were seen. Few tests, each with p from its own
-        permutations: see `Differences.named`.
+        Edges that you chose before you saw the data. They are corrected for their own number only,
+        and the p of each comes from its own permutations: see `Differences.named`.
     among : sequence of str, optional
-        Regions or lobes that were named beforehand: all edges between them are tested together, and
-        corrected among themselves.
+        Regions or lobes that you chose before you saw the data. All edges between them are tested
+        together, and corrected for the number of these edges only.
     n_permutations : int
         Number of permutations, 19 or more.
     alternative : {"two-sided", "greater", "less"}
@@ -116,43 +118,46 @@ def edge_differences(
     n_jobs : int, optional
         Number of processes.
     folder : path, optional
-        Keeps finished permutations; a second start does only what is missing. Another number of
-        permutations needs another folder.
+        Finished permutations are kept there, and a second start computes only the missing ones.
+        Another number of permutations needs another folder.
     progress : bool
         Show a bar with the time left.
 
     Notes
     -----
-    A region has at most a fifth as many parents as the smallest group has subjects, less what is
-    held fixed, in the data and in the permutations; a pair that is tested both ways has those of
-    both regions.
+    In the data and in the permutations, a region has at most n / 5 parents. Here n is the number
+    of subjects in the smallest group, less what covariates and sites use up. A pair that is tested
+    both ways has the parents of both regions.
 
-    `p` compares with the statistics of edges of all permutations together, which studentising makes
-    comparable; edges that the pooled rows choose, and those that only a group chooses, are compared
-    with edges of the same kind: the latter are there because the groups look different. For an edge
-    that was named beforehand, give `edges`.
+    `p` compares the statistic of an edge with those of all edges in all permutations. They are
+    comparable because each statistic is studentised. Edges that the pooled rows choose, and edges
+    that only one group chooses, are compared only with edges of the same kind: the latter were
+    chosen because the groups look different. To test an edge that you chose beforehand, give
+    `edges`.
 
-    Where the groups have the same distribution but for their means, permutations without
-    covariates and sites are exact up to the means that are estimated and the rows that are left
-    out; with covariates and sites they are nearly so (Freedman and Lane 1983).
+    If the groups differ in nothing but their means, permutations without covariates and sites are
+    exact, apart from the estimated means and the rows left out. With covariates and sites they are
+    nearly exact (Freedman and Lane 1983).
 
-    `p_both` is the largest p of i -> j, j -> i and their partial correlation, each among its own
-    permuted statistics; the null is that at least one of the three is unchanged. `p_fwer_both` is
-    corrected over all three of all pairs, and then the largest of a pair; `q_both` is Benjamini and
-    Hochberg's over `p_both` (over all three it would not hold: many directions that truly change
-    let others pass). A difference that holds one way only may be a change of variance. Their level
-    is measured by simulation (benchmarks/calibration.py), not guaranteed: under a wrong order the
-    parents of either may hold descendants.
+    `p_both` is the largest p of i -> j, j -> i and their partial correlation; each of the three is
+    compared with its own permuted statistics. Its null hypothesis is that at least one of the three
+    is unchanged. For `p_fwer_both`, each of the three is corrected over all three of all pairs, and
+    then the largest of a pair is taken. `q_both` is the q of Benjamini and Hochberg over `p_both`.
+    (Over all three it would not hold: many directions that truly change would let others pass.) A
+    difference in one direction only may be a change of variance. The level of these tests is
+    measured by simulation (benchmarks/calibration.py), and not guaranteed: if the order is wrong,
+    descendants may be among the parents of either region.
 
-    More than two groups are compared pair by pair too, in closed tests, see
-    `sgbn.inference.closed_tests`; of more than five only all together.
+    With three to five groups, each pair of groups is compared too, in closed tests; see
+    `sgbn.inference.closed_tests`. More than five groups are only compared all together.
 
     Components of more than two groups have no sign.
 
-    An edge that differs *given the order and parents found* need not be one that differs in
-    nature: where the order is wrong, a change shows at neighbouring edges as well.
+    Edges differ *given the order and the parents that were found*. If the order is wrong, a true
+    change shows at neighbouring edges as well, which then differ here but not in nature.
 
-    Whether rows are subjects is not looked at here: `sgbn.quality.review` does, as `compare` does.
+    This function does not check that each row is another subject. `sgbn.quality.review` checks it,
+    and so does `compare`.
     """
     if isinstance(X, SeriesCohort):
         raise InputError("a SeriesCohort has one series per subject. Call series_differences.")

@@ -41,7 +41,10 @@ class Estimates(NamedTuple):
     covariances: Array
 
     def statistic(self, members: Sequence[int]) -> Array:
-        """T of two groups (the second less the first), or the root of Q of more; 0 if unknown."""
+        """Return the statistic of each edge for these groups; 0 where it is not defined.
+
+        Two groups have t of the second less the first; more groups have the root of Wald's Q.
+        """
         groups = list(members)
         b, C = self.weights[groups], self.covariances[np.ix_(groups, groups)]
         if len(groups) == 2:

@@ -73,7 +73,7 @@ def learn_pair(sample: Sample, learner: NetworkEstimator, random_state: int, pai
 def _learn_half(
     values: Array, names: Sequence[str], learner: NetworkEstimator, varies: Mask, seed: int
 ) -> Array:
-    """Arrows of the network of a half; a column that is constant in it has none."""
+    """Learn the network of one half and return its arrows; constant columns have no arrows."""
     columns = np.flatnonzero(varies)
     # Knowledge names columns by number or name: without a column it would mean another one.
     if len(columns) < len(names) and any(getattr(learner, name, None) for name in KNOWLEDGE):

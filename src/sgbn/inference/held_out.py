@@ -121,8 +121,9 @@ def standardised(sample: Sample, train: Mask, fold: int) -> tuple[Array, Array]:
     n = int(train.sum())
     if n - 1 - lost < FEW_SAMPLES:
         raise InputError(
-            f"{n} rows to learn from are left beside a fold, and sites and covariates take {lost} "
-            f"of them: {FEW_SAMPLES} or more are needed. Name fewer covariates, or give more rows."
+            f"without fold {fold + 1} there are {n} rows to learn from, and sites and covariates "
+            f"use up {lost} of them: at least {FEW_SAMPLES} must remain. Name fewer covariates, or "
+            "give more rows."
         )
     # Scaled by the training rows, so that the network, the factors and the lasso learn a
     # correlation matrix.

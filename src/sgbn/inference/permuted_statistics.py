@@ -1,4 +1,4 @@
-"""What every permutation of the rows shows, for all groups and for sets of them."""
+"""Statistics of every permutation of the rows, for all groups and for sets of groups."""
 
 from __future__ import annotations
 

@@ -290,9 +290,9 @@ def _refuse_text(cells: pd.Series[Any]) -> None:
     text = np.flatnonzero((numbers.isna() & cells.notna()).to_numpy())
     row = int(text[0]) if len(text) else 0
     raise InputError(
-        f"column {cells.name!r} is no region, for it is not numeric: "
-        f"{row_name(cells.index, row)} holds {shown(cells.iloc[row])}. Name it as a covariate or "
-        "as the site, drop it, or convert it to numbers."
+        f"column {cells.name!r} cannot be a region, because it is not numeric: "
+        f"{row_name(cells.index, row)} holds {shown(cells.iloc[row])}. Name this column as a "
+        "covariate or as the site, drop it, or convert it to numbers."
     )
 
 

@@ -302,9 +302,9 @@ class SiteHarmonizer(NamedColumnTransformer):
         # a column of ids given as the site is a usual slip
         if len(sites) > 1 and len(sites) == len(labels):
             raise InputError(
-                f"each training subject has a site of its own in {self._site!r} "
-                f"({listed(sites)}), so that no site effect can be estimated. Is this the column "
-                "of subjects? Give the one of sites."
+                f"each training subject has a different site in column {self._site!r} "
+                f"({listed(sites)}), so no site effect can be estimated. Does this column hold "
+                "subject ids? Name the column that holds the sites."
             )
         return sites
 
@@ -333,7 +333,7 @@ def _unchanged(table: Table, n_design: int, n_sites: int) -> Combat:
 
 
 def _check_same_type(labels: pd.Series[Any], known: Sequence[Any]) -> None:
-    """Raise InputError for text where training had numbers, and the reverse."""
+    """Raise InputError if labels are text and those of training were numbers, or vice versa."""
     text_in_training = {isinstance(label, str) for label in known}
     for row, label in enumerate(labels.tolist()):
         if isinstance(label, str) not in text_in_training:

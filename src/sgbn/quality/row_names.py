@@ -79,7 +79,7 @@ def numbered_rows(ids: Sequence[str], fewest: int) -> list[Indices]:
 
 
 def _grouped(ids: Sequence[str], stem_of: Callable[[str], str]) -> Stems:
-    """Rows of each stem that several ids share, once something was cut off."""
+    """Return the rows of each stem that several ids share; a stem is an id that was cut."""
     rows: Stems = defaultdict(list)
     for row, name in enumerate(ids):
         stem = stem_of(name)

@@ -187,7 +187,7 @@ def components_table(comparison: Comparison) -> Table:
 
 
 def _with_kinds(comparison: Comparison, table: pd.DataFrame) -> pd.DataFrame:
-    """Table of sets with the kind of change of each edge, and how many of each kind a set has."""
+    """Add the kind of change of each edge, and the number of edges of each kind in its set."""
     ends, kind = ["source", "target"], f"kind_{comparison.groups[-1]}"
     kinds = comparison.tables.differences[[*ends, kind]].rename(columns={kind: "kind"})
     # how="left" keeps the order of the sets.

@@ -61,7 +61,7 @@ def learned_by(learners: Sequence[LearnedNetwork], cite: Callable[..., str]) -> 
 
 
 def _idea(cite: Callable[..., str]) -> str:
-    """Cite the paper for what is its own: the networks of groups, not how they are searched for."""
+    """Cite the paper for its idea, networks of groups, and say that its search is another one."""
     return (
         f"sparse Gaussian Bayesian networks of groups were proposed in {cite('zhou2016')}, which "
         "learns them in another way"

@@ -174,7 +174,7 @@ class _Jobs:
             warn(f"{error}. Cancel the jobs yourself: scancel --name={self._name}", ClusterWarning)
 
     def _submit(self) -> None:
-        """Submit one job; raise StudyError with what sbatch says against it."""
+        """Submit one job; if sbatch refuses it, raise StudyError with the message of sbatch."""
         self._count += 1
         name = f"{self._name}-{self._count}"
         # sbatch reads % in the name of a file as the start of a pattern such as %j, the number.

@@ -116,22 +116,22 @@ class SearchProblem(ParentProblem):
         *,
         equal_noise: bool = False,
     ) -> Self:
-        """Return the problem of a sample, with its columns sorted.
+        """Make the search problem of a sample, with its columns sorted.
 
         Parameters
         ----------
         moments : Moments
-            Of the sample.
+            Moments of the sample.
         edges : pair of ndarray of shape (m, m), bool
             The edges that are allowed, and those that are required, in the user's order;
             ``[i, j]`` is i -> j.
         gamma : float
             Weight of the second term of the extended BIC.
         max_parents : int
-            Most parents of a variable.
+            Largest number of parents that a variable may have.
         names : sequence of str, optional
-            They break ties between columns of the same variance inflation. Without names the
-            content of the columns does.
+            Columns of the same variance inflation are sorted by these names; without names they
+            are sorted by their content.
         equal_noise : bool
             Whether noise variances are equal, in the units of the data.
         """

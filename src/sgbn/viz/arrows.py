@@ -69,8 +69,8 @@ def choose_edges(
     heads = np.zeros(weights.shape, bool) if supported is None else np.asarray(supported, bool)
     if heads.shape != weights.shape:
         raise InputError(
-            f"supported has shape {heads.shape}, but weights {weights.shape}. Give one value per "
-            "pair of regions."
+            f"supported has shape {heads.shape}, but weights has shape {weights.shape}. Give one "
+            "value per pair of regions."
         )
     sizes = np.nan_to_num(np.abs(weights))
     n_edges = int(np.count_nonzero(sizes))

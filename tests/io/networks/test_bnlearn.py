@@ -27,7 +27,7 @@ def test_a_model_string_of_bnlearn_is_read():
 @pytest.mark.parametrize(
     ("text", "match"),
     [
-        ("[a][b|c]", "line 1: 'b' has the parent 'c', which is no node"),
+        ("[a][b|c]", "line 1: 'b' has the parent 'c', but .* no such node"),
         ("[a]\n[a]", "line 2: a second node 'a'"),
         ("[a][b|a:a]", "second edge"),
         ("[a]b", "line 1: expected .* not 'b'"),

@@ -100,7 +100,7 @@ def has_place(nodes: pd.DataFrame) -> np.ndarray[Any, np.dtype[np.bool_]]:
 
 
 def _lobes(atlas: Atlas) -> list[str]:
-    """Each lobe of an atlas, in its order: colours do not depend on the regions of a network."""
+    """Return all lobes of an atlas, so that a lobe has the same colour in every network."""
     return list(dict.fromkeys(region.lobe for region in atlas.regions))
 
 

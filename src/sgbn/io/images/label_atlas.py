@@ -201,8 +201,8 @@ def _background(background: Any) -> list[int]:
     values = background if isinstance(background, Collection) else [background]
     if not all(is_number(value) and float(value).is_integer() for value in values):
         raise InputError(
-            f"background is {background!r}: give the label value that is no region, as a whole "
-            "number, or a list of such values."
+            f"background is {background!r}. Give the label of the voxels outside all regions, as a "
+            "whole number, or a list of such labels."
         )
     return [int(value) for value in values]
 

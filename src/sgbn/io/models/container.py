@@ -91,7 +91,7 @@ def read_members(path: PathName) -> tuple[dict[str, Any], dict[str, bytes]]:
     except DAMAGES as error:
         raise InputError(f"it is damaged ({error!s:.80}). {AGAIN}") from error
     for name in (MANIFEST, MODEL):
-        require(name in members, f"it has no {name}, so it is no model of sgbn. {AGAIN}")
+        require(name in members, f"it has no {name}, so it is not a model of sgbn. {AGAIN}")
     manifest = parse_json(members.pop(MANIFEST), MANIFEST)
     _check_manifest(manifest, members)
     return manifest, members
@@ -99,7 +99,7 @@ def read_members(path: PathName) -> tuple[dict[str, Any], dict[str, bytes]]:
 
 def read_bytes(path: PathName) -> bytes:
     """Content of a file that is not too large."""
-    too_large = f"it is larger than {MAX_FILE_BYTES >> 20} MB, so it is no model of sgbn."
+    too_large = f"it is larger than {MAX_FILE_BYTES >> 20} MB, so it is not a model of sgbn."
     target = Path(path)
     try:
         require(not target.is_dir(), "it is a folder. Give the file in it.")
@@ -117,12 +117,12 @@ def _check_end(content: bytes) -> None:
     """Look at the end of the zip, which says how long its directory is, before it is read."""
     last = content[-_END.size :]
     if not content.startswith(b"PK") or len(last) < _END.size or not last.startswith(_END_MARK):
-        raise InputError(f"it is no model of sgbn, or only the beginning of one. {AGAIN}")
+        raise InputError(f"it is not a model of sgbn, or its end is missing. {AGAIN}")
     _, _, _, count, _, directory, _, _ = _END.unpack(last)
     # A zip64 record would have counts of its own, which the zip library believes instead.
     is_zip64 = content[-_END.size - _ZIP64_LOCATOR_BYTES :].startswith(_ZIP64_MARK)
     if is_zip64 or count > MAX_MEMBERS or directory > MAX_MEMBERS * MAX_BYTES_PER_NAME:
-        raise InputError(f"it has more than {MAX_MEMBERS} parts, so it is no model. {AGAIN}")
+        raise InputError(f"it has more than {MAX_MEMBERS} parts, so it is not a model. {AGAIN}")
 
 
 def _check_directory(infos: list[ZipInfo], n_bytes: int) -> None:
@@ -131,7 +131,7 @@ def _check_directory(infos: list[ZipInfo], n_bytes: int) -> None:
     for info in infos:
         name = info.filename
         known = fullmatch(_NAMES, name) is not None
-        require(known, f"it holds {name!r:.80}, which is no part of a model. {AGAIN}")
+        require(known, f"it holds {name!r:.80}, which is not part of a model. {AGAIN}")
         require(name not in names, f"it holds {name!r} twice. {AGAIN}")
         names.add(name)
         is_plain = info.compress_type == ZIP_STORED and info.file_size == info.compress_size
@@ -171,7 +171,7 @@ def parse_json(content: bytes, name: str) -> Any:
     except InputError as error:
         raise InputError(f"its part {name!r} {error} {AGAIN}") from error
     except (ValueError, RecursionError) as error:
-        raise InputError(f"its part {name!r} is no JSON ({error!s:.80}). {AGAIN}") from error
+        raise InputError(f"its part {name!r} is not JSON ({error!s:.80}). {AGAIN}") from error
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

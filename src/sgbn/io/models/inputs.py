@@ -207,7 +207,7 @@ def _rows(cohort: Cohort, inputs: Inputs) -> pd.DataFrame:
 
 
 def _as(cells: NDArray[Any], levels: tuple[Any, ...] | None) -> NDArray[np.object_]:
-    """Labels as those of training that read alike (1 for "1"); None where one is missing."""
+    """Replace each label by the training label of the same text ("1" by 1); None if missing."""
     known = {str(level): level for level in levels or ()}
     labels = np.empty(len(cells), object)
     for row, cell in enumerate(cells.tolist()):

@@ -167,8 +167,8 @@ def _graph(families: list[_Family]) -> NamedGraph:
         for parent in family.parents:
             if parent not in declared:
                 raise InputError(
-                    f"line {family.line}: {family.name!r} has the parent {parent!r}, which is no "
-                    "node of the model string. Add it, or correct the name."
+                    f"line {family.line}: {family.name!r} has the parent {parent!r}, but the model "
+                    "string has no such node. Add this node, or correct the name."
                 )
             builder.add_edge(parent, family.name, family.line, arrow=True)
     return builder.graph()

@@ -59,8 +59,8 @@ def _parts(text: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     nodes, edges = content.get("nodes"), content.get("edges")
     if not _is_list_of_tables(nodes) or not _is_list_of_tables(edges):
         raise InputError(
-            "the JSON has no lists 'nodes' and 'edges': it is no node-link graph. Give "
-            "networks/GROUP.json of a results folder."
+            "the JSON has no lists 'nodes' and 'edges', so it is not a node-link graph. Give a "
+            "file such as networks/GROUP.json in a results folder."
         )
     if content.get("directed") is not True or content.get("multigraph") is True:
         raise InputError("the graph is not directed, or has several edges per pair. Give a DAG.")

@@ -89,8 +89,8 @@ def _terms(formula: str, line: int, starts: dict[str, float]) -> Iterator[_Term]
     child, operator, right = parts.groups()
     if operator == "=~":
         raise InputError(
-            f"line {line}: {child!r} is a latent variable; a network has observed ones only. "
-            "Remove it."
+            f"line {line}: {child!r} is a latent variable, and a network can only have observed "
+            "variables. Remove this line, and the variable from all other lines."
         )
     for part in _PLUS.split(right):
         term = _TERM.fullmatch(part)

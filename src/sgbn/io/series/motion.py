@@ -40,9 +40,9 @@ def settle_motion(cohort: SeriesCohort, named: Sequence[str], beside: bool) -> S
 
 def _warn_incomplete(lacking: Sequence[str], n: int) -> None:
     warn(
-        f"no table of motion lies beside the series of {len(lacking)} of "
-        f"{counted(n, 'subject')}: {listed(lacking)}. So motion ({MEAN_FD}) is no covariate. Add "
-        f"these tables; or give {MEAN_FD} of all subjects in the table of the participants, and "
+        f"no table of motion was found for the series of {len(lacking)} of "
+        f"{counted(n, 'subject')}: {listed(lacking)}. So motion ({MEAN_FD}) is not a covariate. "
+        f"Add these tables; or give {MEAN_FD} of all subjects in the table of participants, and "
         f"name it (covariates={MEAN_FD!r}, --covariates {MEAN_FD}); or leave these subjects out."
     )
 

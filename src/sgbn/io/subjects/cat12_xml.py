@@ -48,7 +48,7 @@ class AtlasRegions:
 
 @dataclass(frozen=True)
 class Report:
-    """What a report says of one image: numbers by name, and the version of CAT12."""
+    """The content of one image's report: numbers by name, and the version of CAT12."""
 
     numbers: Mapping[str, float]
     software: str = ""

@@ -293,8 +293,9 @@ def check_repeated(table: RawTable, column: str, texts: Sequence[str], role: str
     if len(present) >= MIN_ROWS_FOR_LABELS and len(distinct) > MAX_DISTINCT_LABELS * len(present):
         raise InputError(
             f"{table.source_of(column)}, column {column!r}: {len(distinct)} different labels in "
-            f"{len(present)} rows, such as {listed(distinct, 3)}. Ids, dates and the like are no "
-            f"{role}: name the column that holds it ({OPTIONS[role]})."
+            f"{len(present)} rows, such as {listed(distinct, 3)}. Labels that hardly repeat, such "
+            f"as ids and dates, cannot be a {role}. Name the column of the {role} "
+            f"({OPTIONS[role]})."
         )
 
 

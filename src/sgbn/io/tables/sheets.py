@@ -101,7 +101,7 @@ def _cells(path: Path, source: str, sheet: str | int | None) -> tuple[pd.DataFra
 
 
 def _look_through(path: Path, source: str) -> bool:
-    """Return whether any sheet has a cell of the type "error"; a sheet too large raises."""
+    """Whether any sheet has a cell of the type "error". Raise InputError for a sheet too large."""
     flawed = False
     with zipfile.ZipFile(path) as book:
         for page in book.infolist():

@@ -80,10 +80,9 @@ class TC(ConstraintEstimator):
         precision = inverse_gram(moments.R) if moments.n > moments.m else None
         if precision is None:
             raise InputError(
-                f"{type(self).__name__} tests each pair given all other variables, which needs "
-                "more samples than variables and no column that is a combination of the others: "
-                f"here are n = {moments.n} samples of m = {moments.m} variables. Drop columns, or "
-                "use IAMB."
+                f"{type(self).__name__} tests each pair given all other variables. It needs more "
+                "samples than variables, and no column may be a combination of others. Here are "
+                f"n = {moments.n} samples of m = {moments.m} variables. Drop columns, or use IAMB."
             )
         return precision
 

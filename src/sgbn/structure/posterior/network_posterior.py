@@ -250,7 +250,7 @@ def _packed(sampled: Sampled, moments: Moments) -> NDArray[np.uint8]:
 
 
 def _drawn(graph: Mask, moments: Moments, rng: np.random.Generator) -> tuple[Array, Array, Array]:
-    """Weights, intercepts and noise variances given a graph, in the units of the data."""
+    """Draw weights, intercepts and noise variances given a graph, in the units of the data."""
     parents, R, n = moments.to_canonical(graph), moments.R, moments.n
     B, variances = np.zeros(parents.shape), np.empty(len(parents))
     for v, is_parent in enumerate(

@@ -84,9 +84,9 @@ def check_required(required: Mask, names: Sequence[str]) -> None:
     counts = required.sum(axis=0)
     if counts.max(initial=0) > MAX_REQUIRED_PARENTS:
         raise InputError(
-            f"{counts.max()} parents of {names[int(counts.argmax())]!r} are required: networks can "
-            f"be drawn with at most {MAX_REQUIRED_PARENTS} of one variable. Require fewer, or use "
-            "SGBN."
+            f"{counts.max()} parents of {names[int(counts.argmax())]!r} are required, but networks "
+            f"can be drawn only with at most {MAX_REQUIRED_PARENTS} required parents per variable. "
+            "Require fewer, or use SGBN."
         )
 
 

@@ -53,7 +53,7 @@ class SubjectResiduals(Residuals):
         return self._sums(super().gain(j, parents))
 
     def bent(self, j: int, parents: Parents) -> tuple[Array, Array]:
-        """Log density of each person where bends of the parents may explain part of j."""
+        """Return log densities of j per person, where its parents may have curved effects."""
         smooth, rough = super().bent(j, parents)
         return self._sums(smooth), self._sums(rough)
 
