@@ -149,9 +149,10 @@ class AdjustedMeans:
 
     @cached_property
     def _influences(self) -> Array:
-        """Times the residuals of a row: its influence on each mean, were it left out (groups, n).
+        """Return factors of shape (groups, n) that turn residuals into influences on the means.
 
-        Rows of a pair are left out together.
+        An influence is the change of a mean when the row is left out. Rows of a pair are left out
+        together.
         """
         basis, pairs = self.full.basis, self.data.pairs
         if pairs is None:

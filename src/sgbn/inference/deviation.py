@@ -200,7 +200,7 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _deviations(
         self, raw: Array, log_likelihood: Array, values: Array, n_own: int
     ) -> Deviations:
-        """Put together what is known of the rows; `n_own` of the reference are the row itself."""
+        """Make the result; `n_own` is 1 if the rows are reference subjects themselves, else 0."""
         network, z = self.network_, raw / self.inflation_
         i, j = np.nonzero(network.coef)
         standard = (values - self._norm.mean) / np.sqrt(np.diag(self._norm.covariance))
@@ -306,7 +306,7 @@ def _cross_fit(
     folds: list[tuple[Indices, Indices]],
     n_jobs: int | None,
 ) -> tuple[Array, Array]:
-    """Z and log-likelihood of every row under a network that has not seen it."""
+    """Return z and log-likelihood of every row under a network learned without this row."""
     z, log_likelihood = np.empty_like(values), np.empty(len(values))
     scored = parallel(partial(_score_fold, learner, values, names), folds, n_jobs)
     for (_, test), scores in zip(folds, scored, strict=True):

@@ -81,7 +81,7 @@ class TableProblem(Problem):
         )
 
     def choose(self, groups: Sequence[GroupColumns]) -> tuple[Graph, Graph]:
-        """Parents by the pooled rows, and with those that each group adds."""
+        """Return the parents that the pooled rows choose, and these with the parents of groups."""
         n, most = len(self.residuals), self.most_parents
         products = [group.products for group in groups]
         S = np.sum(products, axis=0) / n
@@ -164,7 +164,7 @@ def _named(
 
 
 def most_parents_of(data: GroupData, rank: int) -> int:
-    """Return how many parents a region may have, which the smallest group limits.
+    """Return how many parents a region may have, which depends on the smallest group.
 
     Rows of one person or family count as one.
 

@@ -132,7 +132,7 @@ class Differences:
         return html_repr(repr(self), [caption], header, self.edges[list(header)][:SHOWN].tolist())
 
     def threshold(self, level: float = 0.05) -> float:
-        """Statistic beyond which an edge is found family-wise, if the pooled rows chose it."""
+        """Return the statistic above which an edge of the pooled rows is found family-wise."""
         SHARE.check("level", level)
         # The p of the k-th smallest is k / (B + 1): this is the last k at or below the level.
         place = int(level * (self.n_permutations + 1) * (1 + 1e-12))  # 0.29 * 100 is less than 29
@@ -151,8 +151,8 @@ class Differences:
         r"""Difference of each edge (per standard deviation) that would be found with this power.
 
         Family-wise at `level`: :math:`(t^* + \Phi^{-1}(power))` standard errors, with t* the
-        threshold of the permutations. Of more than two groups it is that of the last from the first
-        where the others do not differ, and a little too small.
+        threshold of the permutations. With more than two groups it is the difference between the
+        last and the first if the others do not differ, and a little too small.
         """
         SHARE.check("power", power)
         difference: Array = (self.threshold(level) + ndtri(power)) * self.edges["standard_error"]

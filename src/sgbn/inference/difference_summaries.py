@@ -108,7 +108,7 @@ def _change_of_numbers(weights: Sequence[GroupWeights], lobes: Indices) -> Array
 
 
 def strength_statistics(weights: Sequence[GroupWeights], lobes: Indices) -> dict[str, Array]:
-    """Give what is tested: studentised changes along the common sign, and changes of numbers."""
+    """Return studentised changes along the common sign, and changes of numbers of edges."""
     B = np.array([group.weights for group in weights])
     V = np.array([group.variances for group in weights])
     known = (np.isfinite(V) & (V > 0)).all(axis=0)

@@ -83,7 +83,7 @@ def edge_table(
 
 
 def rank_edges(observed: Arrays, null: Arrays) -> Ranked:
-    """Rank the statistics of edges among those that were chosen as they were.
+    """Rank the statistic of each edge among those of edges that were chosen in the same way.
 
     An edge that a group chose and the pooled rows did not is there because the groups look
     different: it must be compared with such edges only.
@@ -93,7 +93,7 @@ def rank_edges(observed: Arrays, null: Arrays) -> Ranked:
 
 
 class BothWays(NamedTuple):
-    """P of pairs that must differ in all three ways, and the same family-wise."""
+    """The p of pairs, which must differ in all three ways, and their family-wise p."""
 
     p: Array
     family_wise: Array
@@ -102,7 +102,7 @@ class BothWays(NamedTuple):
 def rank_ways(observed: Arrays, null: Arrays) -> BothWays:
     """Rank each way of a pair among its own permuted statistics; the largest p counts.
 
-    Family-wise the smallest share of a permutation is that over all three ways.
+    For the family-wise p, the smallest share of a permutation is taken over all three ways.
     """
     ways = [
         rank_edges(*(arrays | {"tests": arrays["ways"][:, way]} for arrays in (observed, null)))
@@ -114,10 +114,11 @@ def rank_ways(observed: Arrays, null: Arrays) -> BothWays:
 
 
 def global_p(observed: Arrays, null: Arrays) -> float:
-    """P of the sum over pairs of the smallest square of their three ways.
+    """Return the p of the global test.
 
-    If of each pair one way is unchanged, this sum is at most that of these ways, which has about
-    the distribution of a permuted sum over one way: the largest p counts.
+    The statistic adds up, over pairs, the smallest of the three squared statistics of a pair. If
+    one of the three is unchanged in each pair, this sum is at most the sum over the unchanged ones,
+    which has about the distribution of a permuted sum over one way: the largest p counts.
     """
     smallest = float(np.square(observed["ways"]).min(axis=1, initial=np.inf).sum())
     return max(reached(smallest, totals) for totals in null["totals_ways"].T)
@@ -157,7 +158,7 @@ def _own_family_wise(every: Array) -> Array:
 
 
 def shares_in(every: Array) -> Array:
-    """Share of each column's values that reach each of them."""
+    """Return, for each value, the share of the values in its column that are at least as large."""
     columns = [count_reaching(column, np.sort(column)) for column in every.T]
     shares: Array = np.column_stack(columns) / len(every)
     return shares

@@ -260,7 +260,7 @@ def _on_a_path(support: Graph, s: int, t: int) -> Graph:
 
 
 def _possible_differences(first: _Draws, second: _Draws, shared: bool) -> Array:
-    """Differences over the class; in a shared graph directions are the same in both groups."""
+    """Return all possible differences; with a shared graph both groups have the same DAG."""
     if shared:
         return second.possible - first.possible
     return np.array([b - a for a, b in product(first.possible, second.possible)])
@@ -283,7 +283,7 @@ def _effect(draws: list[_Draws], possible: Array, level: float) -> Effect:
 
 
 def _distinct(values: Array, unit: float) -> tuple[float, ...]:
-    """Values in rising order, those that differ by round-off only once."""
+    """Return the values in rising order; values that differ only by round-off appear once."""
     # Values of the class that differ by round-off are one value: the effect is identified then.
     ordered = np.sort(values)
     apart = np.diff(ordered) > SAME_EFFECT * max(unit, float(np.abs(ordered).max()))

@@ -143,7 +143,7 @@ def _units_of(units: Iterable[Unit], families: Indices) -> Iterable[list[Unit]]:
 
 
 def _alike(units: Iterable[Unit]) -> list[Indices]:
-    """Rows of units of one pattern, for each pattern that two or more have."""
+    """Return the rows of units with the same pattern, if at least two units share it."""
     by_pattern: dict[Any, list[Indices]] = defaultdict(list)
     for pattern, rows in units:
         # Only units of one pattern of sites, and hence of one size, may take each other's places.

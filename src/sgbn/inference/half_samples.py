@@ -91,7 +91,7 @@ def _learn_half(
 
 
 def _arrows(learner: Any) -> Array:
-    """One for each edge i -> j of a network; one half either way where nothing directs it."""
+    """Return 1 for each edge i -> j of a network; 0.5 in both directions if none is decided."""
     support = learner.coef_ != 0
     share = np.zeros(support.shape)
     share[support] = np.where(np.isin(learner.edge_kinds_, UNDECIDED), 0.5, 1.0)

@@ -261,5 +261,5 @@ def compare_models(
 
 
 def _signed(value: float) -> str:
-    """Three places of a number, with a minus sign that is one."""
+    """Format a number with three decimals and a true minus sign instead of a hyphen."""
     return f"{value:.3f}".replace("-", "−")

@@ -56,7 +56,7 @@ class Permuted(NamedTuple):
 
 
 class Ranked(NamedTuple):
-    """Shares of the data's statistics in their class, their p, and what permutations have.
+    """Shares and p of the data's statistics, and the shares of the permuted statistics.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class Ranked(NamedTuple):
 
     @property
     def family_wise(self) -> Array:
-        """Share of permutations, the data among them, with a u as small as each."""
+        """Family-wise p: the share of permutations, with the data, whose smallest u is as small."""
         return shares_reaching(-self.shares, -self.lowest)
 
 
@@ -111,9 +111,9 @@ def ranked(permuted: Permuted) -> Ranked:
 
 
 def _without_small_classes(permuted: Permuted) -> tuple[Indices, Indices]:
-    """Classes of the data and of the permutations; partners of which one is small are joined.
+    """Return the classes of all statistics, after small classes are joined with their partners.
 
-    In a class that hardly any permutation has, no statistic could be rare, however large.
+    If hardly any permutation has a class, no statistic in it could be rare, however large it is.
     """
     sizes = np.bincount(permuted.null_classes, minlength=permuted.classes.max(initial=-1) + 1)
     number = np.arange(len(sizes))
@@ -161,7 +161,7 @@ def _tail(ascending: Array) -> tuple[float, float, float]:
 
 
 def lowest_of(shares: Array, counts: Indices) -> Array:
-    """Smallest share of every permutation; 1 of one without any."""
+    """Return the smallest share of each permutation; 1 for a permutation without statistics."""
     lowest = np.ones(len(counts))
     some = np.flatnonzero(counts)
     if len(some):
@@ -177,18 +177,18 @@ def count_reaching(values: Array, ascending: Array) -> Indices:
 
 
 def shares_reaching(values: Array, null: Array) -> Array:
-    """For each value, the share of statistics that reach it: all of the null, and the value."""
+    """Return the share of null statistics that reach each value; the value itself counts too."""
     shares: Array = (1 + count_reaching(values, np.sort(null))) / (1 + len(null))
     return shares
 
 
 def reached(value: float, null: Array) -> float:
-    """Share of statistics that reach the value: all of the null, and the value itself."""
+    """Return the share of null statistics that reach the value; the value itself counts too."""
     return float(shares_reaching(np.array([value]), null)[0])
 
 
 def nearly(value: Any) -> Any:
-    """Value less its round-off, for comparisons that must not depend on it."""
+    """Subtract the round-off of a value, so that comparisons do not depend on round-off."""
     return value - ROUND_OFF * np.abs(value)
 
 

@@ -28,9 +28,10 @@ COMPONENT_T = 3.0
 def permuted_statistics(
     problem: Problem, n_permutations: int, seed: int, settings: dict[str, Any], study: Study
 ) -> dict[Members, Arrays]:
-    """Statistics of all permutations: of all groups first, then of the sets that closed tests need.
+    """Return the statistics of all permutations, for each set of groups that is compared.
 
-    `settings` tell finished permutations that the study keeps from others, beside what is here.
+    All groups together come first, then the sets that closed tests need. The study keeps finished
+    permutations, and uses them again only if `settings` and the arguments here are the same.
     """
     sets = _compared_sets(problem.data)
     tasks = _tasks(n_permutations, seed, sets)
@@ -91,7 +92,7 @@ def _tasks(n_permutations: int, seed: int, sets: Sequence[Members]) -> dict[str,
 
 
 def permute(problem: Problem, seed: tuple[int, ...], count: int, members: Members) -> Arrays:
-    """Statistics of some permutations, in which some groups exchange rows, or all."""
+    """Return the statistics of `count` permutations that exchange rows between these groups."""
     rng = np.random.default_rng(seed)
     exchange = problem.data.exchange(members)
     with one_blas_thread():
@@ -107,7 +108,7 @@ def permute(problem: Problem, seed: tuple[int, ...], count: int, members: Member
 
 
 def statistics_of(problem: Problem, fit: Fit, members: Members) -> Arrays:
-    """All that is kept of one permutation; what is a number becomes an array of all of them."""
+    """Return all statistics that are kept of one permutation, as arrays."""
     t, ways = fit.weights.statistic(members), fit.ways.statistics(members)
     kept: dict[str, Any] = {
         "counts": len(t),
@@ -140,7 +141,10 @@ def _sums(problem: Problem, fit: Fit) -> Array:
 
 
 def changed_components(fit: Fit, statistic: Array) -> list[Component]:
-    """Find sets of changed edges, beyond a statistic that is as rare for any number of groups."""
+    """Find connected sets of changed edges.
+
+    The threshold has the same tail probability for any number of groups.
+    """
     n_groups = len(fit.weights.weights)
     if n_groups == 2:
         return components_of(statistic, fit.edges, COMPONENT_T)

@@ -150,7 +150,7 @@ def _brackets(tried: dict[int, Power], wanted: float) -> list[Bracket]:
 
 
 def _next_size(brackets: Sequence[Bracket], tried: Collection[int]) -> int | None:
-    """Size to try next, by doubling and bisection; None once all are narrow, or none is enough."""
+    """Return the size to try next, by doubling and bisection; None if the search has ended."""
     for few, many in brackets:
         if many is None:
             return min(2 * few, LARGEST) if few < LARGEST else None

@@ -136,7 +136,7 @@ def _check_rows(rows: Sample, support: Graph) -> None:
 
 
 def _check_names(graph: Any, names: list[str]) -> None:
-    """Refuse a graph of other regions; names that say the place only fit all others."""
+    """Raise InputError if a graph has other regions; names x0, x1, ... fit any regions."""
     # A DataFrame has columns, a network names; an array has neither, and fits any.
     nodes = list(map(str, getattr(graph, "columns", getattr(graph, "names", names))))
     places = [f"x{k}" for k in range(len(names))]

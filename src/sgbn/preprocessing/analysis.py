@@ -129,9 +129,9 @@ def make_preparation(
     subject: Name | None = None,
     impute: str = "median",
 ) -> Pipeline:
-    """Make the steps from a table with gaps to the regions of whole groups, of which one learns.
+    """Make a Pipeline that prepares a table with gaps for learning networks of groups.
 
-    The steps are ``impute``, ``harmonise`` and ``covariates``, those that are needed, with the
+    The steps are ``impute``, ``harmonise`` and ``covariates``, if they are needed, with the
     parameters of `make_analysis`. Effects of sites and covariates are learned within groups, so
     that no difference between the groups is taken for one of them. Call ``fit_transform(X, y)``
     with the groups as y; where something is predicted, take `make_analysis`. Beside a cohort only

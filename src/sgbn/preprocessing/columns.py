@@ -180,7 +180,7 @@ class NamedColumnTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
 
 
 def as_names(names: Names) -> tuple[Any, ...]:
-    """Column names as a tuple: of nothing, of one name, or of several."""
+    """Return column names as a tuple; None gives an empty one, a single name a tuple of one."""
     if names is None:
         return ()
     if isinstance(names, str) or not isinstance(names, Iterable):
@@ -189,7 +189,7 @@ def as_names(names: Names) -> tuple[Any, ...]:
 
 
 def find(name: Any, columns: pd.Index[Any], parameter: str) -> int:
-    """Place of the column that `parameter` names; without one, InputError says which come close."""
+    """Return the place of a column; an InputError about `parameter` lists similar names."""
     # one by one: `get_loc` gives a slice or a mask for some kinds of index
     places = np.flatnonzero([column == name for column in columns])
     if len(places):

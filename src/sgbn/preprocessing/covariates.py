@@ -148,7 +148,7 @@ class CovariateRegressor(NamedColumnTransformer):
             )
 
     def _training(self, y: Any, n_rows: int) -> tuple[Indices, Indices]:
-        """Rows that the slopes are learned from, and the intercept that each of them has."""
+        """Return the rows that slopes are learned from, and the number of the intercept of each."""
         rows = np.arange(n_rows)
         if self.reference is None and not self.within_groups:
             return rows, np.zeros(n_rows, np.intp)

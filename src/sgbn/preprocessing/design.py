@@ -109,19 +109,19 @@ def learn_design(
     smooth: Collection[Any] = (),
     df: int = SMOOTH_DF,
 ) -> Design:
-    """Levels of the covariates in these training rows (all), and means over all that have them.
+    """Learn the levels of the covariates from training rows, and the means of their columns.
 
     Parameters
     ----------
     named : DataFrame
         One column per covariate.
     rows : array of int, optional
-        Training rows that levels and knots come from.
+        Training rows that levels and knots come from; by default all. Means are over all rows.
     smooth : collection of column names
         Covariates whose effect is a curve. It is linear, with a `DataWarning`, if these rows have
         fewer different values than B-splines.
     df : int
-        B-splines of each curve.
+        Number of B-splines per curve.
     """
     known = named if rows is None else named.iloc[rows]
     check_smooth(smooth, named.columns)
@@ -187,7 +187,7 @@ def sorted_levels(cells: pd.Series[Any]) -> tuple[Any, ...]:
 
 
 def level_codes(cells: pd.Series[Any], levels: Sequence[Any]) -> Indices:
-    """Place of each cell among the levels, or -1. Compared as objects, so that 1 is 1.0."""
+    """Return the place of each cell among the levels, or -1; 1 and 1.0 are the same level."""
     # a dict compares by value: 1, 1.0 and numpy's 1 are one level
     place = {level: k for k, level in enumerate(levels)}
     return np.array([place.get(cell, -1) for cell in cells.tolist()], np.intp)

@@ -307,7 +307,7 @@ def _problem(space: _Space, y: Array, person: Indices | None) -> _Problem:
 
 
 def _ratio(log_ratio: Array) -> Array:
-    """Ratio of variances; at the least it is none at all."""
+    """Return the ratio of variances; at the lower limit it is 0."""
     return np.where(log_ratio <= MIN_LOG_RATIO, 0.0, np.exp(log_ratio))
 
 

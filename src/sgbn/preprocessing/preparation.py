@@ -68,7 +68,7 @@ def impute(cohort: Cohort) -> Cohort:
 
 
 def fill_covariates(cohort: Cohort) -> Cohort:
-    """Fill gaps of covariates in: a missing number becomes the mean, a label one of its own."""
+    """Fill in gaps of covariates: numbers by the mean, labels by an extra label for gaps."""
     filled = {name: _filled(column) for name, column in cohort.covariates.items()}
     same = all(np.array_equal(column, cohort.covariates[name]) for name, column in filled.items())
     return cohort if same else replace(cohort, covariates=filled)

@@ -17,7 +17,7 @@ FEW_VALUES = 2  # a column of numbers with no more is one of labels, such as a s
 
 
 class GroupTest(NamedTuple):
-    """A test, by its name, and its p; NaN where there is nothing to test."""
+    """Name and p of a test; p is NaN if there is nothing to test."""
 
     name: str
     p: float
@@ -35,7 +35,7 @@ class Crosstab(NamedTuple):
 
     @property
     def test(self) -> GroupTest:
-        """Whether the groups have the levels in other shares, Pearson's chi-square or exact."""
+        """Test whether the shares of the levels differ between groups (chi-square, or exact)."""
         counts = self.counts[self.counts.any(axis=1)]
         if min(counts.shape) < 2:
             return NOT_TESTED
@@ -83,7 +83,7 @@ def known_cells(column: NDArray[Any]) -> Mask:
 
 
 def first_rows(cohort: Cohort) -> Cohort:
-    """Keep one row per person: sessions of one say nothing more about the groups' covariates."""
+    """Keep one row per person: further sessions say nothing new about the covariates."""
     if cohort.person is None:
         return cohort
     return cohort.subset(np.sort(np.unique(cohort.person, return_index=True)[1]))
@@ -113,7 +113,7 @@ def covariate_test(cohort: Cohort, column: NDArray[Any]) -> GroupTest:
 
 
 def _paired_test(cohort: Cohort, column: Array) -> GroupTest:
-    """Whether numbers of two visits differ within persons, of whom both are known."""
+    """Test whether a number differs between two visits, in persons who have both values."""
     if len(cohort.groups) > 2:
         return NOT_TESTED
     member, pair = np.asarray(cohort.group), np.asarray(cohort.pair)
@@ -140,7 +140,7 @@ def means_test(parts: list[Array]) -> GroupTest:
 
 
 def _by_random_tables(counts: Array) -> float:
-    """P of chi-square among random tables with the same sums; the same whenever it is asked for."""
+    """Return the p of chi-square among random tables with the same sums, by a fixed seed."""
     expected = stats.contingency.expected_freq(counts)
     rows, columns = (counts.sum(axis=axis).astype(int) for axis in (1, 0))
     # A fixed seed: the same table has the same p in each report.

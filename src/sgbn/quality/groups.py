@@ -22,7 +22,7 @@ MIN_REGIONS = 2  # of a network
 
 
 def leave_out_incomplete_pairs(cohort: Cohort) -> tuple[Cohort, list[Finding]]:
-    """Leave out who is not there once in every group; stop if hardly anybody is."""
+    """Leave out persons without exactly one row per group; stop if too few persons remain."""
     if cohort.pair is None or len(cohort.groups) < 2 or cohort.complete.all():
         return cohort, []
     complete = cohort.complete

@@ -95,7 +95,7 @@ def _hint(cohort: Cohort) -> str:
 
 
 def unnamed_persons(cohort: Cohort) -> Iterator[Finding]:
-    """Columns that repeat as persons do, of a table whose rows do not show it."""
+    """Find columns without a role that may hold persons, because their labels repeat."""
     repeated = cohort.provenance.get("repeated", {})
     for column in repeated.get("persons", ()):
         yield Finding(
@@ -113,7 +113,7 @@ def unnamed_persons(cohort: Cohort) -> Iterator[Finding]:
 
 
 def _volumes_of_persons(cohort: Cohort) -> Iterator[Finding]:
-    """More rows of one person than anybody has sessions."""
+    """Check whether persons have so many rows that these must be volumes, not sessions."""
     if cohort.persons is None:
         return
     # The median: one person with many sessions is no time series.
@@ -162,12 +162,12 @@ def find_sessions(cohort: Cohort) -> Iterator[Finding]:
 
 
 def _short(stems: Stems) -> Stems:
-    """Return the stems, none at all if one of them has more rows than a person has sessions."""
+    """Return the stems, but none if one of them has too many rows to be sessions of a person."""
     return stems if max(map(len, stems.values()), default=0) <= MOST_SESSIONS else {}
 
 
 def _of_several(cohort: Cohort, stems: Stems) -> Stems:
-    """Stems that are no known person or family, and no site."""
+    """Keep the stems that are neither a known person or family nor a whole site."""
     unit, site = _units(cohort), cohort.site
     kept = {stem: rows for stem, rows in stems.items() if len(np.unique(unit[rows])) > 1}
     if site is None:
@@ -229,7 +229,7 @@ def copies_in_words(cohort: Cohort, pairs: Indices, things: str = "rows") -> tup
 
 
 def _linked(pairs: Indices, n: int) -> list[list[int]]:
-    """Rows that pairs link, each in one group."""
+    """Return groups of rows that are linked by pairs, directly or through other rows."""
     label = joined_parts(pairs[:, 0], pairs[:, 1], n)
     groups: dict[int, list[int]] = {}
     for row in np.unique(pairs).tolist():
@@ -250,7 +250,7 @@ def _neighbours(cohort: Cohort) -> Iterator[Finding]:
 
 
 def _numbered(cohort: Cohort) -> Iterator[Finding]:
-    """Rows that resemble the one whose name has the next number, wherever it stands."""
+    """Check whether rows with consecutive numbers in their names resemble each other."""
     series = numbered_rows(cohort.ids, MOST_SESSIONS)
     resemblance = _resemblance(cohort, series)
     if resemblance:
@@ -264,10 +264,10 @@ def _numbered(cohort: Cohort) -> Iterator[Finding]:
 
 
 def _resemblance(cohort: Cohort, series: Sequence[Indices]) -> str:
-    """How much rows resemble the next of a series, in words; "" if no more than those beyond.
+    """Say how much rows resemble the next row; "" if they resemble farther rows as much.
 
-    Rows of a site resemble the next one as much as others of the site. Those of a person and those
-    close in time resemble it more.
+    Rows of a site resemble all rows of the site alike. Rows of one person, or close in time,
+    resemble the next row more.
     """
     if len(cohort.regions) < MIN_REGIONS or not series:
         return ""
@@ -295,11 +295,11 @@ def _resemblance(cohort: Cohort, series: Sequence[Indices]) -> str:
 
 
 def _lookalikes(cohort: Cohort) -> Iterator[Finding]:
-    """Rows with one other that is far more like them than most, whatever their names and order.
+    """Check whether many rows have one other row that resembles them far more than the rest.
 
-    Rows of a site all resemble each other, and those of a person only each other: what counts is
-    the gap between the most similar row and the eleventh, beside that of independent Gaussian rows
-    with the same covariance.
+    Names and order of the rows do not matter. Rows of a site resemble many others, but rows of a
+    person only each other. So what counts is the gap between the most similar row and the eleventh,
+    compared with the gap of independent Gaussian rows with the same covariance.
     """
     if len(cohort) < MIN_ROWS or len(cohort.regions) < MIN_REGIONS:
         return

@@ -16,7 +16,7 @@ ROWS_PER_BLOCK = 100  # that are compared with all rows at a time: they bound th
 
 
 def near_pairs(values: Array, tolerance: float) -> Indices:
-    """Rows that differ by no more than that in any region, found by a few of them first."""
+    """Return pairs of rows that differ by at most `tolerance` in every region."""
     # Rows that agree in all regions agree in these.
     few = np.linspace(0, values.shape[1] - 1, min(values.shape[1], SEARCHED_REGIONS)).astype(int)
     pairs = KDTree(values[:, few]).query_pairs(tolerance, p=np.inf, output_type="ndarray")
@@ -69,7 +69,7 @@ def in_robust_sd(values: Array) -> Array:
 
 
 def drawn_in(values: Array) -> Array:
-    """Values with cells far out at the border of what is not."""
+    """Clip cells that lie too many quartile ranges beyond the quartiles of their column."""
     low, high = np.quantile(values, [0.25, 0.75], axis=0)
     reach = MAX_QUARTILE_RANGES * (high - low)
     # More than half of the cells are equal: quartiles say nothing, and nothing is drawn in.

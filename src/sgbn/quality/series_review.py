@@ -55,7 +55,7 @@ def leave_out_empty_subjects(cohort: SeriesCohort) -> tuple[SeriesCohort, list[F
 
 
 def leave_out_short_series(cohort: SeriesCohort) -> tuple[SeriesCohort, list[Finding]]:
-    """Leave out subjects whose volumes are worth too few."""
+    """Leave out subjects whose effective number of volumes is too small."""
     return leave_out_subjects(
         cohort,
         effective_numbers(cohort) < MIN_EFFECTIVE_VOLUMES,
@@ -112,7 +112,7 @@ def _low_pass(cohort: SeriesCohort, low: Mask, high: Mask, border: float) -> Ite
 
 
 def _filtered_groups(cohort: SeriesCohort, seen: Mask) -> Iterator[Finding]:
-    """Stop at groups that were filtered unlike each other."""
+    """Stop if a filter is seen in nearly all subjects of one group and in hardly any of another."""
     if cohort.group is None:
         return
     shares = {name: seen[cohort.group == name] for name in cohort.groups}

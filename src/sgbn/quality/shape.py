@@ -71,7 +71,7 @@ def review_prepared(
 
 
 def _learned_from(cohort: Cohort, group: str | None) -> Array:
-    """Rows of a group without what is taken out of each of its parts."""
+    """Return the rows that the network of a group is learned from, without nuisance effects."""
     if group is None:
         return cohort.values
     with warnings.catch_warnings(), one_blas_thread():

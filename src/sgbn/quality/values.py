@@ -79,7 +79,7 @@ def _copies(values: Array) -> list[tuple[int, int]]:
 
 
 def _combined_of(centred: Array, column: int, combined: list[int]) -> list[int]:
-    """Columns that a column is a linear combination of, of those that are none themselves."""
+    """Return the columns that a column combines linearly; other combinations are left out."""
     free = np.setdiff1d(np.arange(centred.shape[1]), combined)
     scale = centred.std(axis=0)
     # In standard deviations, so that one limit tells weights from round-off.

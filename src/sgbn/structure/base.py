@@ -37,7 +37,7 @@ UNDECIDED = ("reversible", "order only")  # kinds of edges whose direction nothi
 
 
 class Arrows(NamedTuple):
-    """What there is to say about directions: a learned DAG, and what else was known or assumed."""
+    """A learned DAG, with the knowledge and assumptions that decide directions."""
 
     graph: NDArray[Any]
     knowledge: Knowledge | None = None
@@ -129,7 +129,7 @@ class LearnedNetwork(BaseEstimator):
 
     @property
     def cpdag_(self) -> Mask:
-        """What data, knowledge and residuals decide of the directions: i - j is set both ways."""
+        """Directions that data, knowledge and residuals decide; an open edge is set both ways."""
         check_is_fitted(self)
         return self.arrows_.equivalence_class()
 
@@ -197,9 +197,9 @@ class NetworkEstimator(DensityMixin, LearnedNetwork, ABC):
     def prepare(
         self, values: Array, names: list[str], labels: Sequence[Any] | None = None
     ) -> tuple[Moments, Array]:
-        """Return moments and rows to `learn` from; warns of both, by `names` and `labels` of rows.
+        """Check the parameters, and return the moments and rows to `learn` from.
 
-        The rows were checked before; the parameters are checked here.
+        The rows must have been checked before. Warnings call columns by `names`, rows by `labels`.
         """
         check_parameters(self)
         values = self.clean(values, names, labels)

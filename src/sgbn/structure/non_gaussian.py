@@ -62,7 +62,7 @@ class Residuals:
         return least_squares_residual(self.Z, j, parents)
 
     def _target(self, j: int, parents: Parents) -> Array:  # noqa: ARG002
-        """Return what bends of the parents may explain: j, of which they explain a part as well."""
+        """Return values of j that curved effects may explain; linear effects are still in them."""
         return self.Z[:, j]
 
     def gain(self, j: int, parents: Parents) -> Array:
@@ -82,10 +82,10 @@ class Residuals:
         return float(self.gain(j, parents).sum())
 
     def bent(self, j: int, parents: Parents) -> tuple[Array, Array]:
-        """Log density of each row where bends of the parents may explain part of j.
+        """Return log densities of j in each row, where its parents may have curved effects.
 
-        In full, since members differ in their noise variances then; by `density_gain`, and by
-        `spacing_gain`.
+        The first is estimated by `density_gain`, the second by `spacing_gain`. The normal part is
+        included, because with curves the members of a class differ in their noise variances.
         """
         if (j, parents) not in self._bent:
             r = bent_residual(self._target(j, parents), self.Z[:, list(parents)])
@@ -143,7 +143,10 @@ def decide_directions(residuals: Residuals, P: Graph) -> Graph:
 
 
 def _sure_arrows(residuals: Residuals, P: Graph, nodes: list[int]) -> list[tuple[int, int]]:
-    """Arrows of the best member, without which the best other member is surely worse."""
+    """Return the arrows of the best member that are sure.
+
+    An arrow is sure if the best member with the opposite arrow is surely worse.
+    """
     members = best_each_way(P, nodes, residuals.score)
     if members is None:
         return []
@@ -159,7 +162,7 @@ def _sure_arrows(residuals: Residuals, P: Graph, nodes: list[int]) -> list[tuple
 
 
 def _is_better(residuals: Residuals, best: Member, rival: Member) -> bool:
-    """Whether `best` is surely better than `rival`, and no curve may be the reason."""
+    """Whether `best` is surely better than `rival`, and curved effects cannot explain it."""
     nodes = [j for j in best.parents if best.parents[j] != rival.parents[j]]
     # members differ in these variables alone: the terms of all others cancel
     terms = [((j, best.parents[j]), (j, rival.parents[j])) for j in nodes]

@@ -62,8 +62,9 @@ def _still_optimal(b, w, w_old):  # type: ignore[no-untyped-def]
 
 @jit
 def _lasso_step(R, A, mu, o, mu_old, o_old, units, B, fresh):  # type: ignore[no-untyped-def]
-    """Solve the rows of `B` in place for an order; they are optimal for the old one, or `fresh`.
+    """Solve the rows of `B` in place for an order.
 
+    Rows that stay optimal are skipped: before, `B` was optimal for the old order, unless `fresh`.
     Returns the objective and the worst KKT violation.
     """
     m, p = B.shape

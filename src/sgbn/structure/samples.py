@@ -51,7 +51,7 @@ class Sample(NamedTuple):
         return len(self.values) if units is None else len(np.unique(units.astype(str)))
 
     def repeats(self, rows: Indices) -> int:
-        """How many of the rows are further ones of a person: together they count as one subject."""
+        """Count the rows beyond the first of each person: a person counts as one subject."""
         if self.persons is None:
             return 0
         # repeated rows tell less than new subjects: they are counted as lost degrees of freedom
@@ -100,7 +100,7 @@ def enough_left(n: int, lost: int) -> bool:
 
 
 def _can_lose(n: int, p: int) -> bool:
-    """Whether each part of n subjects has enough of them to take p effects out."""
+    """Whether the parts of n subjects are large enough to take p effects out of each."""
     return n >= SUBJECTS_PER_EFFECT * p and enough_left(n, p)
 
 

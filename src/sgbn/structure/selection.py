@@ -82,7 +82,7 @@ def grid(moments: Moments, n_alphas: int = N_ALPHAS, standardize: bool = True) -
 def select_alpha(
     estimator: PenalizedEstimator, X: Array, moments: Moments, names: list[str]
 ) -> Choice:
-    """Alpha of the smallest criterion; of equal ones the largest, which is the sparser network.
+    """Choose the alpha with the smallest criterion; among equals the largest, the sparsest network.
 
     The criterion is ``estimator.alpha``:
 

@@ -97,7 +97,7 @@ def learn_spline(values: Array, name: Any = "", df: int = SMOOTH_DF) -> Spline:
 
 
 def can_bend(values: Array, name: Any = "", df: int = SMOOTH_DF) -> bool:
-    """Whether a part of the subjects has values enough for a curve; a `DataWarning` if not.
+    """Whether some of the subjects have enough different values for a curve; warn if not.
 
     A curve that fits all subjects may not fit a fold or a half of them. Its effect is then linear.
     """

@@ -59,7 +59,7 @@ def write_relation_matrix(
     *,
     group: str | None = None,
 ) -> list[Path]:
-    """Write a matrix, a table of its nodes, and what is said of both.
+    """Write a matrix and a table of its nodes, each with a JSON file that describes it.
 
     For the stem ``patients`` and the atlas AAL these are
     ``group-patients_seg-aal_meas-StandardisedWeight_relmat.tsv`` and ``.json``, and
@@ -149,7 +149,7 @@ def _check_not_taken(path: Path, group: str) -> None:
 
 
 def _about(group: str, atlas: Atlas | None) -> dict[str, Any]:
-    """Say the true names of what the name of the file has as labels."""
+    """Return the true names of group and atlas; the file name has only their labels."""
     return {"Group": group} | ({} if atlas is None else {"Atlas": atlas.name})
 
 
@@ -165,7 +165,7 @@ def _node_indices(network: GaussianNetwork, atlas: Atlas | None) -> pd.DataFrame
 
 
 def _about_matrix(node_file: str) -> dict[str, Any]:
-    """Say what the proposal asks to be said of a matrix."""
+    """Return the description of a matrix that the proposal asks for."""
     release = version("sgbn")
     return {
         "NodeFiles": [node_file],

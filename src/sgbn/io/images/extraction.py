@@ -180,9 +180,10 @@ def run_subjects(
 
 
 def study_settings(atlas: LabelAtlas, measure: str, min_coverage: float) -> dict[str, Any]:
-    """Return what makes two extractions different, but for the images themselves.
+    """Return the settings that a study must share with an earlier one to use its results.
 
-    All of the atlas is one entry, so that two atlases are told apart in words, not by sums alone.
+    The images are not among them. All facts about the atlas are one text with names, so that a
+    message can say in words how two atlases differ, and not by checksums alone.
     """
     # Names tell a reader what differs, where the checksum only says that something does.
     regions = f"{len(atlas.regions)} regions: {listed(atlas.regions, MAX_REGIONS_NAMED)}"

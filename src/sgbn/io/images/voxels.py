@@ -135,7 +135,7 @@ def measure_image(
 
 
 def check_content(path: Path, finite: Mask, nonzero: Mask) -> None:
-    """Raise InputError if all voxels of an image in the atlas are NaN or infinite, or else 0."""
+    """Raise InputError if no voxel in the atlas is finite, or if all of them are 0."""
     if finite.size and not finite.any():
         raise InputError(
             f"{path} has no values: all its voxels in the atlas are NaN or infinite. Make it again."
@@ -151,7 +151,7 @@ def check_coverage(
     counts: Indices,
     min_coverage: float,
 ) -> Array:
-    """Return the share of each region that has a value; a share of the atlas too small raises."""
+    """Return the share of each region that has values; raise InputError if the total is low."""
     # A region that lies half outside the image is covered by half at most.
     coverage = placed.in_view * counts / np.maximum(placed.n_voxels, 1)
     weights = atlas.n_voxels / atlas.n_voxels.sum()

@@ -62,7 +62,7 @@ def from_npy(content: bytes) -> NDArray[Any]:
 
 
 def in_order(flat: NDArray[Any], shape: tuple[int, ...], order: str) -> NDArray[Any]:
-    """Array of this shape, in memory of its own, from numbers in the order that they have there."""
+    """Return a copy of the numbers as an array of this shape and memory order."""
     array = flat.reshape(shape, order="F" if order == "F" else "C")
     # Native bytes to compute with. The order in memory is kept: sums in another order may differ in
     # the last bits, and predictions are to be the same.
@@ -70,7 +70,7 @@ def in_order(flat: NDArray[Any], shape: tuple[int, ...], order: str) -> NDArray[
 
 
 def check_shape(shape: Any) -> None:
-    """Raise InputError if `shape` is no shape of an array. A bool is no size, though an int."""
+    """Raise InputError unless `shape` is the shape of an array; True and False are refused."""
     right = all(type(side) is int and side >= 0 for side in shape) and len(shape) <= MAX_AXES
     require(right, f"{tuple(shape)!r:.60} is no shape of an array.")
 

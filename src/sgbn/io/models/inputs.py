@@ -86,7 +86,7 @@ def inputs_of(model: Any) -> Inputs:
 
 
 def _levels(steps: Iterable[Any], site: str | None) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    """Levels of categories in training; where a name comes twice, its last levels count."""
+    """Yield the levels of categories in training; if a name comes twice, the last is right."""
     # An imputer knows one level, the one that it fills in. A later step has seen all.
     for step in steps:
         for name, filling in getattr(step, "_fillings", {}).items():
@@ -156,7 +156,7 @@ def read_inputs(
 
 
 def _atlas_of(inputs: Inputs) -> Atlas:
-    """Atlas by which each region of a model is one, whatever the atlas of the training was.
+    """Make an atlas in which every region of the model is a region, whatever the training used.
 
     A user's own atlas may have a region that is called like a total, such as Left-Cerebral-Cortex.
     """

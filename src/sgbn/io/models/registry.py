@@ -42,7 +42,7 @@ def class_named(name: str) -> type[Any]:
 
 
 def name_of(value: object) -> str | None:
-    """Name under which the table has the class of `value`; None if it has not."""
+    """Return the name of the class of `value` in the table; None if it is not there."""
     name = type(value).__name__
     # A subclass may keep other things in its attributes, and is not saved as its parent.
     return name if name in CLASSES and class_named(name) is type(value) else None
@@ -100,6 +100,6 @@ def build(name: str, state: dict[str, Any]) -> Any:
 
 
 def _works(cls: type[Any], attribute: str) -> bool:
-    """Whether this is a method or property of the class, which must stay what it is."""
+    """Whether this is a method or property of the class, which a file must not replace."""
     member = getattr_static(cls, attribute, None)
     return callable(member) or hasattr(member, "__get__")

@@ -16,7 +16,7 @@ MAX_VARIABLES = 20_000  # a graph is a matrix of all pairs: 400 MB
 
 
 class GraphBuilder:
-    """Collects nodes, edges and numbers, and refuses by its place what is there twice.
+    """Collects nodes, edges and numbers; raises InputError with the place of a repeated one.
 
     Parameters
     ----------

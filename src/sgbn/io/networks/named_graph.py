@@ -83,7 +83,7 @@ def _directed(graph: Mask, names: tuple[str, ...], directions: str, mask: Mask |
 
 
 def check_acyclic(graph: Mask, names: tuple[str, ...]) -> None:
-    """Refuse a directed cycle by the names on it."""
+    """Raise InputError with the names on a directed cycle, if there is one."""
     cycle = find_cycle(graph)
     if cycle is not None:
         circle = " -> ".join(names[k] for k in (*cycle, cycle[0]))

@@ -110,7 +110,7 @@ def with_true_names(content: NamedGraph, text: str) -> NamedGraph:
 
 
 def renamed(content: NamedGraph, replaced: dict[str, str]) -> NamedGraph:
-    """Graph whose names are those on the right of `replaced`, where it has them."""
+    """Return the graph with its names replaced by those that `replaced` gives."""
     names = tuple(replaced.get(name, name) for name in content.names)
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)

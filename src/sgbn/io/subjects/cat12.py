@@ -41,7 +41,7 @@ class CatSubject:
 
     @property
     def person(self) -> str:
-        """Return who it is, where the name says that this is one of several visits."""
+        """Return the id of the person: without the visit, if the name has one."""
         visit = _VISIT.fullmatch(self.id)
         return visit[1] if visit else self.id
 

@@ -217,7 +217,7 @@ def _read_cat12(top: Path, parcellation: str | None, measure: str | None) -> _Re
 def _of_chosen_files(
     rows: Sequence[SubjectRow], damaged: Sequence[Failure], unread: Sequence[Failure]
 ) -> list[Failure]:
-    """Return the failures of subjects without a row; a damaged file of another atlas is none."""
+    """Return the failures of subjects without a row; damaged files of other atlases are ignored."""
     whole = {row.id for row in rows}
     # A damaged file explains better why there is no row than the row that is missing.
     by_damage = {failure.id: failure for failure in damaged if failure.id not in whole}

@@ -135,7 +135,7 @@ def find_folders(folder: Path, stream: str | None = None) -> Folders:
 
 
 def _with_persons(folders: Folders, visits: Mapping[str, set[str]]) -> Folders:
-    """Return folders in which cross-sectional runs know the person behind them.
+    """Return the folders, after adding to cross-sectional runs the person they belong to.
 
     Where the name of a run does not say who it is, the longitudinal stream may: `visits` is
     longitudinal base -> visits, and a run ``visit.long.base`` says the same.

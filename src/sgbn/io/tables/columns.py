@@ -130,7 +130,7 @@ def choose_regions(
 def _check_all(
     table: RawTable, chosen: Sequence[str], match: AtlasMatch, options: Options, has_ids: bool
 ) -> None:
-    """Raise InputError if some of all columns of numbers look like something else than regions."""
+    """Raise InputError if regions="all" would take columns that do not look like regions."""
     regions = set(chosen)  # outside the loop: tables may have thousands of columns
     unknown = [name for name in match.unmatched if name in regions]
     ids = [] if has_ids else like_ids(table, unknown, options.missing)

@@ -74,7 +74,7 @@ def _option_for(table: RawTable, name: str, group: Sequence[str] | None) -> str:
 
 
 def _many(table: RawTable, name: str, group: Sequence[str] | None) -> bool:
-    """Whether a column has more labels than subgroups have, each of two rows or more."""
+    """Whether a column has too many labels for subgroups, each with at least two rows."""
     counts = table.frame[name].astype(str).value_counts()
     if group is None or min(counts) < 2:
         return False

@@ -189,7 +189,9 @@ def _given(delimiter: str | None) -> str:
 
 
 def _delimiter(sample: Sequence[bytes]) -> str:
-    """Return the mark that cuts all lines alike and into most cells, else the header into most.
+    """Return the mark that cuts all lines into the same number of cells, the more the better.
+
+    If no mark does, the one that cuts the header into most cells is taken.
 
     Blanks come last: they stand in names and labels too.
     """
@@ -310,7 +312,7 @@ def _decimal(sample: bytes, delimiter: str, source: str) -> str:
 def _cells(
     body: bytes, layout: _Layout, decimal: str, text: set[str], source: str
 ) -> tuple[pd.DataFrame, _Layout]:
-    """Parse all rows; if pandas meets one too long or fills one up, all rows are counted."""
+    """Parse all rows; if one seems too long or too short, count the cells of every row."""
     try:
         frame = _parse(body, layout, decimal, text)
     except (ValueError, OverflowError) as error:
@@ -328,7 +330,7 @@ def _cells(
 
 
 def _counted(body: bytes, layout: _Layout, source: str) -> _Layout:
-    """Return the layout that fits all rows and not only the first; a row of odd length raises."""
+    """Return a layout that fits all rows; raise InputError for a row of another length."""
     try:
         records = _records(body[layout.start :], layout.delimiter)
     except csv.Error:  # a cell too long for the reader

@@ -93,7 +93,7 @@ def _told(sites: Sequence[str], group: Sequence[str]) -> float:
 def check_regions(
     table: RawTable, chosen: Sequence[str], unknown: Iterable[str], missing: Missing
 ) -> None:
-    """Raise InputError if "all" columns of numbers would make regions of what is hardly one.
+    """Raise InputError if regions="all" would take columns that are hardly regions.
 
     Parameters
     ----------

@@ -45,16 +45,17 @@ class IAMBnPC(IAMB):
 
 
 def _is_spouse(joined: Graph, separators: Separators, x: int) -> bool:
-    """Whether x and variable 0, which are apart, have a neighbour in common that collides."""
+    """Whether x and variable 0, which are not joined, share a neighbour that is a collider."""
     common = np.flatnonzero(joined[0] & joined[x])
     return any(c not in separators[0, x] for c in common)
 
 
 def pc_skeleton(test: IndependenceTest) -> tuple[Graph, Separators]:
-    """Which variables no subset of the neighbours of one of them separates, by the PC algorithm.
+    """Find the skeleton by the PC algorithm.
 
-    Subsets grow from none on; within one size all pairs see the same neighbours, so that their
-    order does not matter (PC-stable).
+    Two variables are joined if no subset of the neighbours of either separates them. Subsets grow
+    from size 0. For one size, all pairs use the same neighbours, so that the order of the pairs
+    does not matter (PC-stable).
 
     Returns
     -------

@@ -23,7 +23,7 @@ from sgbn.types import Graph, Indices
 
 
 class Collider(NamedTuple):
-    """Evidence for i -> k <- j; of contradicting ones the strongest is believed."""
+    """Evidence for i -> k <- j; if colliders contradict each other, the strongest is used."""
 
     strength: float
     i: int
@@ -56,10 +56,11 @@ def neighbours(test: IndependenceTest, blankets: Graph) -> Graph:
 
 
 def colliders(test: IndependenceTest, blankets: Graph, joined: Graph) -> list[Collider]:
-    """All i - k - j, i and j apart, whose ends no set with k in it separates: k collides.
+    """Find the colliders i -> k <- j among all i - k - j whose ends i and j are not joined.
 
-    The sets are k and the subsets of the smaller blanket of both ends; the strength is that of the
-    ends given the set that leaves them the weakest.
+    k is a collider if no tested set that contains k separates i and j. The tested sets are k with
+    subsets of the smaller blanket of the two ends. The strength is the smallest dependence of i
+    and j given one of these sets.
     """
     evidence = []
     for k in range(len(joined)):

@@ -35,7 +35,7 @@ WHOLES, WHOLE_CHAINS, HALVES, HALF_CHAINS = range(4)
 
 
 def graph_moments(learner: SGBN, values: Array, names: Sequence[str]) -> Moments:
-    """Moments that a graph is learned from: of the rows, or of their normal scores."""
+    """Return the moments of the rows, or of their normal scores if the learner wants these."""
     if learner.column_transform == "normal-scores":
         values = normal_scores(values)
     return moments_of(values, list(names))
@@ -78,7 +78,7 @@ def learn_parts(
 def learn_task(
     sample: Sample, learner: SGBN, knowledge: Knowledge, seed: int, kind: str, number: int
 ) -> Arrays:
-    """Share of each arrow in the posterior of all rows but a tenth, or of both halves of a pair."""
+    """Learn the share of each arrow, from nine tenths of the rows or from a pair of halves."""
     if kind == "whole":
         # ten chains share one deal of the rows, and each leaves another tenth out
         tenths = deal(sample, seed, WHOLES, number // N_TENTHS, N_TENTHS)

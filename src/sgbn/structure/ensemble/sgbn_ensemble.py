@@ -263,7 +263,7 @@ class SGBNEnsemble(ConfidentNetwork, NetworkEstimator):
         return self
 
     def _pairs_for(self, sample: Sample, lost: int) -> int:
-        """Return the number of splits: none, with a warning, of too few rows for two halves."""
+        """Return the number of splits; warn and return 0 if there are too few rows to halve."""
         n = len(sample.values)
         units = sample.n_units
         what = "person" if sample.blocks is None else "block"

@@ -320,7 +320,7 @@ class SeriesSGBN(ConfidentNetwork):
 
 
 def _limits(weights: Array) -> tuple[Array, Array]:
-    """Return ends of 95 % intervals of the mean over subjects; NaN of one subject."""
+    """Return the limits of 95 % intervals of the mean over subjects; NaN with one subject."""
     S = len(weights)
     if S < 2:
         unknown = np.where(weights[0] != 0, np.nan, 0.0)
@@ -331,7 +331,7 @@ def _limits(weights: Array) -> tuple[Array, Array]:
 
 
 def _person_codes(units: ArrayLike | None, n: int) -> Indices:
-    """Return the number of each series' person, from 0 on; each is of another one by default."""
+    """Return the number of the person of each series; by default all are different persons."""
     return np.arange(n) if units is None else label_codes(units, n, "units", "subjects")
 
 
