@@ -127,7 +127,7 @@ MISTAKES = {
         lambda _: GOOD.assign(dx=[f"2020-01-{1 + k % 28:02}" for k in range(2 * N)]),
         (*DX, *AGE),
         1,
-        ("28 groups", "Dates, ages and scores are no groups"),
+        ("28 groups", "Dates, ages and scores cannot be groups"),
     ),
     "groups are 1 and 2, and nothing says who the controls are": Mistake(
         lambda _: GOOD.assign(dx=1 + IS_AD),

@@ -207,5 +207,5 @@ def test_persons_are_scored_by_networks_of_others():
     assert fooled.inflation_ < known.inflation_
     assert known.reference_.distance.shape == once.reference_.distance.repeat(2).shape
     np.testing.assert_array_equal(known.reference_.distance[::2], known.reference_.distance[1::2])
-    with pytest.raises(InputError, match="all 60 reference rows are of one"):
+    with pytest.raises(InputError, match="all 60 reference rows belong to one person"):
         NormativeDeviation().fit(X, persons=np.zeros(60))

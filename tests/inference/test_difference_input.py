@@ -22,8 +22,8 @@ from sgbn.inference.differences import edge_differences
         ),
         (lambda X, y: (X, y), {"alternative": "more"}, "alternative is 'more'; give 'two-sided'"),
         (lambda X, y: (X.assign(r1=X["r1"].where(y == "NC", 1.0)), y), {}, "r1.*group 'MCI'"),
-        (lambda X, y: (X, np.arange(120) % 3), {"alternative": "less"}, "by pairs"),
-        (lambda X, y: (X, np.arange(120) % 3), {"pairs": np.arange(120)}, "once in every group"),
+        (lambda X, y: (X, np.arange(120) % 3), {"alternative": "less"}, "two groups at a time"),
+        (lambda X, y: (X, np.arange(120) % 3), {"pairs": np.arange(120)}, "in every group"),
         (lambda X, y: (X, y), {"pairs": np.arange(60)}, r"pairs has shape \(60,\)"),
         (lambda X, y: (X, y), {"persons": np.arange(60)}, r"persons has shape \(60,\)"),
         (lambda X, y: (X, y), {"persons": np.arange(120) % 60}, "several groups.*pairs="),
@@ -92,8 +92,8 @@ def test_a_cohort_brings_its_persons_and_families():
 @pytest.mark.parametrize(
     ("ids", "codes", "message"),
     [
-        ("xyzzxw", [0, 0, 0, 1, 1, 1], "once in every group: 'w', 'y'"),
-        ("xyzzxy", [0, 0, 1, 1, 2, 2], "once in every group: 'x', 'y', 'z'"),
+        ("xyzzxw", [0, 0, 0, 1, 1, 1], "in every group, .* 'w', 'y'"),
+        ("xyzzxy", [0, 0, 1, 1, 2, 2], "in every group, .* 'x', 'y', 'z'"),
     ],
 )
 def test_half_pairs_are_refused(ids, codes, message):

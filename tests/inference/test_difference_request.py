@@ -12,7 +12,7 @@ def test_a_pair_that_is_named_twice_is_refused(data):
 
 def test_very_unequal_groups_are_warned_about(two_groups):
     X, y = two_groups(70)
-    with pytest.warns(DataWarning, match="the smaller group decides"):
+    with pytest.warns(DataWarning, match="the smaller group limits"):
         edge_differences(X[58:], y[58:], n_permutations=19)
 
 

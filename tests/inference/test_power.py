@@ -107,7 +107,7 @@ def test_a_number_of_regions_stands_for_random_networks():
         ({"n_permutations": 5}, "n_permutations is 5"),
         ({"edges": [("r0", "r2")]}, "no edge 'r0' -> 'r2'"),
         ({"edges": [("r0", "r9")]}, "no region is called 'r9'"),
-        ({"n_changed": 9}, "9 shall change"),
+        ({"n_changed": 9}, "9 of them must change"),
         ({"network": 3, "n_changed": 3}, "n_changed is 3, .* of 3 regions at most 2 edges"),
         ({"network": 6, "n_changed": 500}, "n_changed is 500, .* Give a smaller n_changed"),
         ({"network": 1}, "network is 1; give a whole number from 2 upwards"),

@@ -81,7 +81,7 @@ def test_groups_must_be_two_with_the_same_columns(cohort):
     with pytest.raises(InputError, match="give a Cohort, or a mapping"):
         read_groups(cohort.values)
     tables = {"AD": pd.DataFrame(cohort.values), "NC": pd.DataFrame(cohort.values)[[1, 0]]}
-    with pytest.raises(InputError, match="'AD' and 'NC' have other columns"):
+    with pytest.raises(InputError, match="'AD' and 'NC' have different columns"):
         read_groups(tables)
 
 
@@ -148,7 +148,7 @@ def test_a_network_is_taken_from_a_fitted_learner_and_what_has_none_is_named(coh
     joint = JointSGBN().fit(rows, np.repeat(["AD", "NC"], 20))
     assert isinstance(network_of(joint.networks_["AD"]), GaussianNetwork)
     for given, message in (
-        (SGBN(), r"truth is SGBN\(\), which is not fitted: fit it"),
+        (SGBN(), r"truth is SGBN\(\), which is not fitted"),
         (joint, r"a JointSGBN, .* each of 'AD', 'NC': give one of its networks_, or its parents_"),
         (JointSGBN(), "truth is a JointSGBN: give a GaussianNetwork, or a fitted learner"),
         (cohort, "truth is a Cohort: give"),

@@ -164,7 +164,7 @@ def test_a_region_that_only_tells_the_site_is_levelled(table):
 def test_a_covariate_confounded_with_the_site_is_warned_of(table):
     X, _ = table
     X = X.assign(field=X["site"].map({"BERN": 3.0, "LYON": 3.0, "OSLO": 1.5, "ROMA": 1.5}))
-    with pytest.warns(DataWarning, match=r"'field' cannot be told from 'site'"):
+    with pytest.warns(DataWarning, match=r"'field' cannot be separated from 'site'"):
         SiteHarmonizer("site", preserve=["age", "sex", "field"]).fit(X)
 
 
@@ -172,7 +172,7 @@ def test_the_group_cannot_be_preserved(table):
     X, y = table
     relabelled = X.assign(diagnosis=np.where(y == "SCZ", "patient", "control"))
     harmonizer = SiteHarmonizer("site", preserve=["age", "sex", "diagnosis"])
-    with pytest.raises(InputError, match=r"'diagnosis', which is the group.*leaks"):
+    with pytest.raises(InputError, match=r"'diagnosis', which is the group.*must not know"):
         harmonizer.fit(relabelled, y)
     with pytest.raises(InputError, match=r"'age', which is the group"):
         harmonizer.fit(relabelled, X["age"])

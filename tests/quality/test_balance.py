@@ -96,7 +96,7 @@ def test_sites_that_hold_one_group_or_one_subject_are_said(make, found, only):
     site = np.where(np.arange(N) < 40, "A", np.where(group == "CTR", "B", "A"))
     pure, unequal = found(make(site=site))
     assert "1 site has subjects of one group only: 'B'" in pure
-    assert "the sites have other shares of the groups (CTR 67% A, SCZ 100% A; p = " in unequal
+    assert "the shares of the groups differ between sites (CTR 67% A, SCZ 100% A; p = " in unequal
     site = np.where(np.arange(N) % 4 < 2, "A", "B").astype(object)
     site[5] = "C"
     texts = found(make(site=site.astype(str)))

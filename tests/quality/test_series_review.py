@@ -120,7 +120,7 @@ def test_a_filter_of_one_group_stops():
     ]
     about = {"group": plain.group, "covariates": plain.covariates, "tr": 2.0}
     (stop,) = review(SeriesCohort.of(series, plain.regions, plain.ids, **about)).stops
-    assert "filtered unlike each other: a filter is seen in 0 of" in stop.what
+    assert "filtered differently: a filter is seen in 0 of" in stop.what
 
 
 def test_copies_stop_even_if_they_are_scaled_and_rounded():

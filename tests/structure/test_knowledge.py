@@ -140,7 +140,7 @@ def test_required_edges_in_noise_are_not_compelled():
 
 def test_more_required_parents_than_allowed_is_an_error(simulate):
     X, _ = simulate(6, 40, 0)
-    with pytest.raises(InputError, match="'x5' has 3 required parents, but may have 2"):
+    with pytest.raises(InputError, match="'x5' has 3 required parents, but at most 2"):
         SGBN(max_parents=2, required=[(0, 5), (1, 5), (2, 5)]).fit(X)
 
 

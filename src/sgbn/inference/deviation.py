@@ -247,8 +247,8 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         count = len(np.unique(persons.astype(str)))
         if count < 2:
             raise InputError(
-                f"persons says that all {n} reference rows are of one. Give rows of several, or "
-                "leave persons out."
+                f"all {n} reference rows belong to one person (persons=). Give rows of several "
+                "persons, or leave persons= out."
             )
         n_folds = min(n_folds, count)
         rng = np.random.default_rng(self.random_state)

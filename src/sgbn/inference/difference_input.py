@@ -284,8 +284,8 @@ def check_pairs(ids: Sequence[Any], codes: Indices) -> Indices:
     wrong = labels[(counts != 1).any(axis=1)]
     if len(wrong):
         raise InputError(
-            f"pairs need each subject once in every group: {listed(wrong.tolist())} is not. Leave "
-            "out subjects without a partner, or compare the groups unpaired."
+            "pairs= needs exactly one row of each person in every group, which is not so for "
+            f"{listed(wrong.tolist())}. Leave out these persons, or compare the groups unpaired."
         )
     return pairs.astype(np.intp)
 

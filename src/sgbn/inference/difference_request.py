@@ -39,8 +39,8 @@ def check_request(
     OneOf(*ALTERNATIVES).check("alternative", alternative)
     if alternative != "two-sided" and len(data.groups) > 2:
         raise InputError(
-            f"alternative={alternative!r} with {len(data.groups)} groups: a difference has a "
-            "direction between two only. Compare groups by pairs."
+            f"alternative={alternative!r} with {len(data.groups)} groups: only a difference "
+            "between two groups has a direction. Compare two groups at a time."
         )
     _check_exchanges(data, n_permutations)
     return n_permutations, SEED.check("random_state", random_state)
@@ -91,7 +91,7 @@ def _check_sizes(data: GroupData) -> None:
     rows = np.unique(np.column_stack([data.codes, persons]), axis=0)
     sizes = np.bincount(rows[:, 0], minlength=len(data.groups))
     if len(sizes) < 2:
-        raise InputError(f"there is one group, {shown(data.groups[0])}: a difference needs two.")
+        raise InputError(f"there is only one group, {shown(data.groups[0])}. Give two or more.")
     smallest = f"group {shown(data.groups[sizes.argmin()])}"
     if sizes.min() < MIN_SUBJECTS_PER_GROUP:
         raise InputError(
@@ -107,8 +107,8 @@ def _check_sizes(data: GroupData) -> None:
     if sizes.max() > MAX_SIZE_RATIO * sizes.min():
         warn(
             f"{smallest} has {counted(sizes.min(), noun)} and "
-            f"{shown(data.groups[sizes.argmax()])} {sizes.max()}: the smaller group decides what "
-            "can be found. More subjects there would help, more elsewhere hardly."
+            f"{shown(data.groups[sizes.argmax()])} {sizes.max()}: the smaller group limits what "
+            "can be found. More subjects help in this group, but hardly in others."
         )
 
 
@@ -121,9 +121,9 @@ def _check_exchanges(data: GroupData, n_permutations: int) -> None:
     # In logarithms: a thousand subjects have more exchanges than a float can hold.
     if log_count < np.log(MIN_EXCHANGES):
         raise InputError(
-            "no site has subjects of two groups, so that no rows can be exchanged and no "
-            "difference between groups told from one between sites. Leave out sites=, or such "
-            "groups."
+            "no site has subjects of two groups: no rows can be exchanged, and a difference "
+            "between groups cannot be separated from one between sites. Leave out sites=, or "
+            "groups that share no site."
             if plain
             else "nothing can be exchanged between the groups: no two persons of different groups "
             "have as many rows at the same site, and no two families as many such persons. Keep "
@@ -134,8 +134,8 @@ def _check_exchanges(data: GroupData, n_permutations: int) -> None:
     if stuck > MAX_SHARE_STUCK * n:
         warn(
             f"{stuck} of {n} rows cannot change groups: nobody of another group has as many rows "
-            "at the same site. They add little to the tests. Leave out sites with one group only; "
-            "of persons keep as many rows each, such as the first two."
+            "at the same site. They add little to the tests. Leave out sites with one group only, "
+            "and keep the same number of rows per person, such as the first two."
         )
     if log_count < np.log(n_permutations):
         remedy = "Give sites with more subjects of both groups, or fewer sites."

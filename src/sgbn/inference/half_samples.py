@@ -116,6 +116,6 @@ def check_rows(sample: Sample) -> None:
         )
     if n // 2 < m / MANY_PER_SAMPLE <= n:
         warn(
-            f"halves have {n // 2} rows of {m} columns: networks of so few are hardly more than "
-            "noise, and frequencies too low. Take fewer columns."
+            f"halves have {n // 2} rows and {m} columns. Networks from so few rows are hardly more "
+            "than noise, and their frequencies are too low. Take fewer columns."
         )

@@ -56,7 +56,7 @@ def check_sample(sample: Sample) -> None:
     n, m = sample.values.shape
     if most_factors(m) < 1:
         raise InputError(
-            f"there are {m} columns: a hidden factor shows in three or more. Give more columns."
+            f"there are {m} columns, but a hidden factor needs three or more. Give more columns."
         )
     moments = moments_of(sample.values, sample.names)  # refuses constant columns by name
     copies = [(sample.names[i], sample.names[j]) for i, j in copied_columns(moments)]

@@ -185,8 +185,8 @@ class JointSGBN(BaseEstimator):
         sizes = np.bincount(codes)
         if len(sizes) < 2:
             raise InputError(
-                f"y has one group, {shown(self.classes_[0])}: networks are learned together of "
-                "two or more. Give all groups, or fit an SGBN to this one."
+                f"y has one group, {shown(self.classes_[0])}: two or more are needed to learn "
+                "networks together. Give all groups, or fit an SGBN to this one."
             )
         if sizes.min() < MIN_SUBJECTS_PER_GROUP:
             smallest = f"group {shown(self.classes_[sizes.argmin()])}"

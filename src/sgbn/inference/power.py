@@ -106,7 +106,7 @@ class Design:
             raise InputError("edges name regions of a network: give that network.")
         if self.n_changed >= m:
             raise InputError(
-                f"n_changed is {self.n_changed}, but of a random network of {m} regions at most "
+                f"n_changed is {self.n_changed}, but in a random network of {m} regions at most "
                 f"{m - 1} edges can change. Give a smaller n_changed, or more regions."
             )
 
@@ -119,8 +119,8 @@ class Design:
                 )
         if network.n_edges < self.n_changed or not (network.noise_variance > 0).all():
             raise InputError(
-                f"the network has {network.n_edges} edges, of which {self.n_changed} shall change, "
-                "and every region needs noise. Give another network, or a smaller n_changed."
+                f"the network has {network.n_edges} edges, and {self.n_changed} of them must "
+                "change; every region must have noise. Give another network or a smaller n_changed."
             )
 
     def described(self) -> dict[str, Any]:

@@ -103,8 +103,8 @@ def read_groups(groups: Cohort | Mapping[Any, ArrayLike]) -> dict[str, Sample]:
     for other in more:
         if samples[other].names != samples[first].names:
             raise InputError(
-                f"the groups {first!r} and {other!r} have other columns. Give all groups the same "
-                "columns in the same order."
+                f"the groups {first!r} and {other!r} have different columns. Give all groups the "
+                "same columns in the same order."
             )
     return samples
 

@@ -136,7 +136,7 @@ def _f_scores(centred: Array, y: Any) -> Array:
             "by='f' compares groups, and y is continuous: set by='correlation', or give groups."
         )
     if len(groups) < 2:
-        raise InputError(f"y has one class, {shown(groups[0])}: regions need two to differ in.")
+        raise InputError(f"y has one class only, {shown(groups[0])}. Give two or more groups.")
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # of constant regions, which come last anyway
         scores: Array = f_classif(centred, codes)[0]

@@ -342,7 +342,7 @@ def _check_same_type(labels: pd.Series[Any], known: Sequence[Any]) -> None:
             raise InputError(
                 f"the subject {labels.name!r} is {kinds[0]} ({shown(label)}) in "
                 f"{row_name(labels.index, row)}, but training had {kinds[1]} "
-                f"({shown(known[0])}). Persons could not be known again: give this column the "
+                f"({shown(known[0])}). So persons cannot be recognised: give this column the "
                 "type that it had in training."
             )
 
@@ -361,9 +361,9 @@ def _refuse_group(preserved: pd.DataFrame, y: Any) -> None:
         tells = len(names) < len(groups) or cells.tolist() == np.asarray(y).tolist()
         if tells and len(names) > 1 and pairs == len(levels) == len(names):
             raise InputError(
-                f"preserve names {name!r}, which is the group under other labels: harmonised "
-                "values of test subjects would be made with their labels, which leaks them. The "
-                "group cannot be preserved; take this column out."
+                f"preserve names {name!r}, which is the group with other labels. The values of "
+                "test subjects would then depend on their true groups, which a classifier must not "
+                "know. Take this column out of preserve."
             )
 
 
@@ -372,8 +372,8 @@ def _warn_confounded(slopes: Slopes, design: Design, site: Any) -> None:
     lost = lost[lost < len(design.names)]  # the columns after those are groups
     if len(lost):
         warn(
-            f"the preserved covariate {listed(design.covariates_of(lost))} cannot be told from "
-            f"{site!r} or from another covariate: within sites it does not vary by itself. What "
-            "is confounded with the site is removed with it. Compare sites that overlap in it, "
-            "or do not preserve it."
+            f"the preserved covariate {listed(design.covariates_of(lost))} cannot be separated "
+            f"from {site!r} or from another covariate: within sites it does not vary by itself. "
+            "What is confounded with the site is removed with it. Compare sites that overlap in "
+            "it, or do not preserve it."
         )

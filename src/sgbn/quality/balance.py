@@ -49,8 +49,8 @@ def unnamed_sites(cohort: Cohort) -> Iterator[Finding]:
         if labels["told"] >= SITE_IS_GROUP:
             yield Finding(
                 "stop",
-                f"{what}, was not named, and almost tells the groups: what differs between the "
-                "groups may be the sites alone",
+                f"{what}, was not named, and nearly determines the groups: what differs between "
+                "the groups may be the sites alone",
                 f"Name it: {name}. If it is no site, or you want to go on without it and say so "
                 f"when you report: {leave}",
             )
@@ -82,7 +82,7 @@ def _sites_of_groups(cohort: Cohort) -> Iterator[Finding]:
             "warning",
             f"{counted(len(pure), 'site has', 'sites have')} subjects of one group only: "
             f"{listed(pure)}",
-            "The other sites alone tell sites from groups",
+            "Only the other sites can separate effects of sites and groups",
         )
     # Sessions of one person would count that person's site several times.
     used = first_rows(cohort)
@@ -91,9 +91,9 @@ def _sites_of_groups(cohort: Cohort) -> Iterator[Finding]:
         shares = crosstab(np.asarray(used.site), np.asarray(used.group)).largest()
         yield Finding(
             "warning",
-            f"the sites have other shares of the groups ({shares}; p = {p:.2g})",
-            "Networks hold the groups aside; a classifier loses part of their difference with the "
-            "sites",
+            f"the shares of the groups differ between sites ({shares}; p = {p:.2g})",
+            "For networks, site effects are estimated within groups. A classifier cannot do this: "
+            "it loses part of the difference between groups when site effects are removed",
         )
 
 
@@ -141,7 +141,7 @@ def _imbalance(name: str, cohort: Cohort) -> Iterator[Finding]:
         yield Finding(
             "stop",
             f"the covariate {name!r} is the group under another name",
-            "Do not name it as a covariate: taking it out would take the groups out",
+            "Do not name it as a covariate: removing its effect would remove the groups",
         )
         return
     if not is_counted(column):
@@ -155,8 +155,8 @@ def _imbalance(name: str, cohort: Cohort) -> Iterator[Finding]:
                 "warning",
                 f"{name!r} nearly defines the groups: they differ in it by {between:.0%} of its "
                 "variance",
-                "Taken out, it takes a part of the groups with it: leave it out of the covariates "
-                "if it made the groups",
+                "Removing its effect removes part of the difference between groups. If it was used "
+                "to form the groups, do not name it as a covariate",
             )
             return
         numbers = ", ".join(

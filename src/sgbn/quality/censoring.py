@@ -28,6 +28,6 @@ def check_censored(cohort: SeriesCohort) -> Iterator[Finding]:
     yield Finding(
         "note",
         what,
-        "Runs are cut there, since volumes before and after are no neighbours in time. See that "
+        "Runs are cut there, since volumes before and after are not neighbours in time. Check that "
         "the groups keep about as many volumes: sgbn.quality.series_quality counts them",
     )

@@ -63,8 +63,8 @@ def check_sizes(cohort: Cohort, few: int, action: str) -> Iterator[Finding]:
             "stop",
             f"there are {len(sizes)} groups, and half of them have fewer than {MIN_MEDIAN_SIZE} "
             f"subjects: {listed(cohort.groups)}",
-            "Dates, ages and scores are no groups: name the right column (--group, group=), or "
-            "make few groups of it",
+            "Dates, ages and scores cannot be groups: name the right column (--group, group=), or "
+            "form a few groups from this one",
         )
         return
     for name, size in sizes.items():

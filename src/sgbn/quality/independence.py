@@ -82,7 +82,7 @@ def check_independence(cohort: Cohort, *, overruled: bool = False) -> Iterator[F
         yield Finding(
             "warning",
             f"there are {len(cohort)} rows, more than most studies have subjects",
-            "See whether they are subjects, not points in time or places",
+            "Check that the rows are subjects, and not points in time or places",
         )
 
 
@@ -121,7 +121,7 @@ def _volumes_of_persons(cohort: Cohort) -> Iterator[Finding]:
     if middle > MOST_SESSIONS:
         yield Finding(
             "stop",
-            f"a person has {middle:g} rows (median), far more than sessions: they seem to be "
+            f"a person has {middle:g} rows (median), too many to be sessions: they seem to be "
             "volumes of time series",
             VOLUMES,
         )

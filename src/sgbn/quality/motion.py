@@ -49,15 +49,15 @@ def check_motion(cohort: Cohort) -> Iterator[Finding]:
         if facts["p"] is not None and facts["p"] < IMBALANCE:
             yield Finding(
                 "warning",
-                f"the groups differ in motion ({name!r}: {means}; p = {facts['p']:.2g}), and it is "
-                "no covariate",
+                f"the groups differ in motion ({name!r}: {means}; p = {facts['p']:.2g}), but it is "
+                "not a covariate",
                 "Motion changes correlations between regions, so that differences may be due to "
                 f"it alone: name it, {remedy}",
             )
         else:
             yield Finding(
                 "note",
-                f"motion is known ({name!r}: {means}), and is no covariate",
+                f"motion is known ({name!r}: {means}), but is not a covariate",
                 f"It changes correlations between regions: name it, {remedy}",
             )
 

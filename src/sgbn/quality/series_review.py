@@ -123,8 +123,8 @@ def _filtered_groups(cohort: SeriesCohort, seen: Mask) -> Iterator[Finding]:
         )
         yield Finding(
             "stop",
-            f"the groups were filtered unlike each other: a filter is seen in {counts}",
-            "Process all subjects alike: no difference could be told from that of the filter",
+            f"the groups were filtered differently: a filter is seen in {counts}",
+            "Process all subjects alike: any difference between groups may come from the filter",
         )
 
 

@@ -48,7 +48,7 @@ def check_copies(cohort: Cohort) -> Iterator[Finding]:
         yield Finding(
             "stop",
             f"regions are copies of each other: {'; '.join(names[:LISTED])}{more}",
-            "Exclude one of each pair (--exclude): no weight between them is known",
+            "Exclude one of each pair (--exclude): weights cannot be estimated with both",
         )
         return  # a copy is a combination too
     centred = np.empty_like(values)

@@ -98,8 +98,8 @@ def least_squares(moments: Moments, B: Array, names: Sequence[str]) -> Array:
         refitted[j, parents] = np.linalg.lstsq(gram, target, rcond=COLLINEAR)[0]
     if bad:
         warn(
-            f"the parents of {names[moments.columns[bad[0]]]!r} are collinear: of the many weights "
-            "that fit equally well the smallest are taken. Drop one of them, or ask for fewer "
+            f"the parents of {names[moments.columns[bad[0]]]!r} are collinear: many weights fit "
+            "equally well, and the smallest are used. Drop one of these parents, or ask for fewer "
             "edges (a larger alpha or gamma)."
         )
     return refitted

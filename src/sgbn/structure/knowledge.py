@@ -96,9 +96,7 @@ def read_knowledge(
     cycle = find_cycle(must) if must.any() else None
     if cycle is not None:
         circle = " -> ".join(names[k] for k in [*cycle, cycle[0]])
-        raise InputError(
-            f"the required edges make a directed cycle: {circle}. Take one of them back."
-        )
+        raise InputError(f"the required edges make a directed cycle: {circle}. Remove one of them.")
     if max_parents is not None:
         _check_number_of_parents(must, max_parents, names)
     # a required edge forbids its reverse: so `allowed` alone tells every direction that is known
@@ -111,8 +109,8 @@ def _check_number_of_parents(required: Mask, max_parents: int, names: Sequence[s
     if needed.max() > max_parents:
         j = int(np.argmax(needed))
         raise InputError(
-            f"{names[j]!r} has {needed[j]} required parents, but may have {max_parents}: no more "
-            "than max_parents, nor than a third of the samples. Require fewer."
+            f"{names[j]!r} has {needed[j]} required parents, but at most {max_parents} are allowed "
+            "(by max_parents, and by a third of the samples). Require fewer."
         )
 
 
@@ -121,8 +119,7 @@ def _refuse(bad: Mask, names: Sequence[str], what: str) -> None:
     if edges:
         more = f" (and {len(edges) - 3} more)" if len(edges) > 3 else ""
         raise InputError(
-            f"contradictory knowledge: {', '.join(edges[:3])}{more} {what}. Take one of the two "
-            "back."
+            f"contradictory knowledge: {', '.join(edges[:3])}{more} {what}. Remove one of the two."
         )
 
 

@@ -266,7 +266,9 @@ class SGBN(NetworkEstimator):
         """
         check_parameters(self)
         if not isinstance(moments, Moments) or moments.has_bias:
-            raise InputError("moments must be made by Moments.from_covariance. Make them so.")
+            raise InputError(
+                "moments is not what Moments.from_covariance returns. Call it, and give its result."
+            )
         # the first one will do: a user mends one at a time
         for wanted, remedy in self._needs_rows().items():
             raise InputError(f"{wanted} needs rows, and moments have none. {remedy}")
@@ -337,9 +339,9 @@ def _warn_about_units(moments: Moments, names: list[str]) -> None:
     ratio = moments.sd[large] / moments.sd[small]
     if ratio < 1 + SD_TOLERANCE:
         warn(
-            "all columns have the same standard deviation, as if standardised: noise='equal' is "
-            "about the units of the data and decides directions wrongly then. Give the data as "
-            "they were measured, or use noise='unequal'."
+            "all columns have the same standard deviation, as if they were standardised. "
+            "noise='equal' needs the units of the measurements: here it would decide directions "
+            "wrongly. Give the data as they were measured, or use noise='unequal'."
         )
     elif ratio > MAX_SD_RATIO:
         warn(

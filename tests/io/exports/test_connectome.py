@@ -16,7 +16,7 @@ def network():
 
 
 def test_regions_without_coordinates_are_left_out_by_name(network):
-    with pytest.warns(UserWarning, match="left out of the connectome.*'somewhere', and 1 edges"):
+    with pytest.warns(UserWarning, match="'somewhere'.*Left out of the connectome: .* and 1 edges"):
         drawn = connectome(network, "dk")
     assert drawn.names == ("lh_insula", "rh_insula", "lh_cuneus")
     weights = standardised_weights(network)
@@ -27,7 +27,7 @@ def test_regions_without_coordinates_are_left_out_by_name(network):
 
 
 def test_an_atlas_that_knows_no_region_is_refused():
-    with pytest.raises(InputError, match="coordinates of no region"):
+    with pytest.raises(InputError, match="coordinates for none of the regions"):
         connectome(GaussianNetwork([[0.0]], names=["somewhere"]), "dk")
 
 

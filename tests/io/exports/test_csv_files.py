@@ -73,5 +73,5 @@ def test_names_that_are_alike_are_written_each(tmp_path):
 
 
 def test_what_is_no_table_is_told_apart(tmp_path):
-    with pytest.raises(InputError, match="a table is a DataFrame, not list"):
+    with pytest.raises(InputError, match="table is a list"):
         write_csv([[1]], tmp_path / "a.csv")

@@ -104,7 +104,7 @@ def test_a_network_without_edges_is_an_empty_table():
 
 
 def test_what_is_no_network_is_told_apart(simulate):
-    with pytest.raises(InputError, match="SGBN is no network and no fitted learner"):
+    with pytest.raises(InputError, match="SGBN is neither a network nor a fitted learner"):
         edge_table(SGBN())
 
 

@@ -100,5 +100,5 @@ def test_true_names_are_in_the_json(tmp_path, network):
 def test_the_matrix_of_another_group_is_not_replaced(tmp_path, network):
     write_relation_matrix(tmp_path / "a b", network)
     write_relation_matrix(tmp_path / "a b", network)
-    with pytest.raises(InputError, match="is of the group 'a b'"):
+    with pytest.raises(InputError, match="holds the group 'a b'"):
         write_relation_matrix(tmp_path / "ab", network)

@@ -229,9 +229,9 @@ def test_ids_are_kept_as_text_whatever_they_are(tmp_path, images, atlas):
     [
         (None, "images is a NoneType. Give a list"),
         (5, "images is a int. Give a list"),
-        ([5], "int is no path of an image. Give"),
-        ({"a": None}, "NoneType is no path of an image"),
-        ([nib.Nifti1Image(np.ones((2, 2, 2)), None)], "Nifti1Image is no path .*nibabel.save"),
+        ([5], "not as a int"),
+        ({"a": None}, "not as a NoneType"),
+        ([nib.Nifti1Image(np.ones((2, 2, 2)), None)], "not as a Nifti1Image.*nibabel.save"),
         (nib.Nifti1Image(np.ones((2, 2, 2)), None), "images is a Nifti1Image. Give a list"),
     ],
 )

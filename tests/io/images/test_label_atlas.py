@@ -71,7 +71,7 @@ def test_the_background_can_be_several_values(path):
 
 @pytest.mark.parametrize("bad", ["x", None, 0.5, np.nan, [0, "x"], [np.inf]])
 def test_a_background_that_is_no_label_is_refused(path, bad):
-    with pytest.raises(InputError, match=r"background is .* give the label value"):
+    with pytest.raises(InputError, match=r"background is .* Give the label"):
         load_label_atlas(path, background=bad)
     assert load_label_atlas(path, background={0, 12}).regions == ("label_5", "label_40")
     assert load_label_atlas(path, background=np.array([0, 12])).regions == ("label_5", "label_40")
@@ -188,5 +188,5 @@ def test_what_is_no_atlas_is_named(tmp_path):
         load_label_atlas(tmp_path / "gone.nii")
     with pytest.raises(InputError, match=r"is a folder\. Give a label image"):
         load_label_atlas(tmp_path)
-    with pytest.raises(InputError, match="a int is no atlas"):
+    with pytest.raises(InputError, match="a int cannot be an atlas"):
         load_label_atlas(3)

@@ -30,14 +30,14 @@ def test_what_a_fit_leaves_fits_together(classifier, analysis):
     ("attribute", "value", "said"),
     [
         ("priors_", np.ones(3) / 3, "has the shape (3,), and not (2,)"),
-        ("priors_", np.array([2.0, -1.0]), "no shares of one"),
+        ("priors_", np.array([2.0, -1.0]), "do not add up to 1"),
         ("priors_", [0.5, 0.5], "is no array"),
-        ("temperature_", -1.0, "no number from 1e-06 to 1e+06"),
-        ("temperature_", "hot", "no number from"),
-        ("temperature_", 1e308, "no number from"),
-        ("temperature_", 1e-320, "no number from"),
-        ("networks_", {}, "not one network for each"),
-        ("networks_", None, "not one network for each"),
+        ("temperature_", -1.0, "not a number from 1e-06 to 1e+06"),
+        ("temperature_", "hot", "not a number from"),
+        ("temperature_", 1e308, "not a number from"),
+        ("temperature_", 1e-320, "not a number from"),
+        ("networks_", {}, "not have one network per class"),
+        ("networks_", None, "not have one network per class"),
         ("n_features_in_", 7, "6 features, and other names"),
         ("n_features_in_", "six", "no number of features"),
         ("feature_names_in_", np.arange(6), "odd names"),
@@ -57,7 +57,7 @@ def test_networks_of_other_variables_are_refused(classifier):
     small = sgbn.GaussianNetwork(np.zeros((2, 2)))
     made = copy(classifier)
     made.networks_ = dict.fromkeys(classifier.classes_.tolist(), small)
-    with pytest.raises(InputError, match="one variable for each feature"):
+    with pytest.raises(InputError, match="one variable per feature"):
         check_object("SGBNClassifier", made)
 
 

@@ -137,7 +137,7 @@ def test_a_gzipped_file_and_a_text_file_are_known_by_their_content(tmp_path, sma
     ("options", "match"),
     [
         ({"format": "dagity"}, "Did you mean 'dagitty'"),
-        ({}, "the ending says no format"),
+        ({}, "the ending does not tell the format"),
         ({"format": "json"}, "write_node_link"),
         ({"format": "dot", "weights": "fixed"}, "lavaan and semopy"),
         ({"format": "lavaan", "weights": "fix"}, "free, start, fixed"),

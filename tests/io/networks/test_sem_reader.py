@@ -36,7 +36,7 @@ def test_values_make_a_network():
         ("a ~ b\na ~~ b", "line 2: a ~~ b lets the noise"),
         ("a ~ b\n\na ~ c(1, 2)*d", "line 3: the term"),
         ("a ~ b + b", "second edge"),
-        ("a := b*c", "line 1: .* is no formula"),
+        ("a := b*c", "line 1: .* is not a formula"),
         ("a ~ a", "edge to itself"),
         ("a ~ b\nb ~ a", "directed cycle"),
         ("a ~~ -1*a", "negative"),

@@ -190,7 +190,9 @@ def test_a_subject_of_whom_censoring_leaves_nothing_is_named(bids, write):
         return frame
 
     write("sub-02/func/sub-02_task-rest_seg-A_timeseries.tsv", 2, change=censor)
-    with pytest.raises(InputError, match=r"sub-02_.*5 volumes are censored, and 25 others nowhere"):
+    with pytest.raises(
+        InputError, match=r"sub-02_.*5 volumes are censored, and the other 25 are never"
+    ):
         read_series(bids)
 
 

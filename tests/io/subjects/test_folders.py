@@ -39,7 +39,7 @@ def test_sessions_are_visits_of_a_person_nested_or_in_the_name(tmp_path):
     assert ids(found) == ["sub-01_ses-1", "sub-01_ses-2", "sub-02_ses-1"]
     assert [one.person for one in found.subjects] == ["sub-01", "sub-01", "sub-02"]
     make(tmp_path, "sub-01_ses-1")
-    with pytest.raises(InputError, match="2 folders are the subject 'sub-01_ses-1'"):
+    with pytest.raises(InputError, match="2 folders belong to subject 'sub-01_ses-1'"):
         find_folders(tmp_path)
 
 

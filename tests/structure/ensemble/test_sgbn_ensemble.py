@@ -109,7 +109,7 @@ def test_persons_are_whole_and_few_of_them_have_no_confidence(X):
     assert not np.array_equal(whole.arrow_, halves.arrow_)
     with pytest.warns(DataWarning, match="there are 8 persons: halves of fewer than 10"):
         assert SGBNEnsemble(**FEW).fit(X, persons=persons % 8).confidence_ is None
-    with pytest.raises(InputError, match="all 600 rows are of one person"):
+    with pytest.raises(InputError, match="all 600 rows belong to one person"):
         SGBNEnsemble(**FEW).fit(X, persons=np.zeros(len(X)))
 
 
@@ -127,7 +127,7 @@ def test_rows_of_a_person_count_as_one_subject():
 @pytest.mark.parametrize(
     ("nuisance", "message"),
     [
-        (np.array([["F"], ["M"]] * 30), "no number.*0 and 1 for the levels"),
+        (np.array([["F"], ["M"]] * 30), "text or other.*0 and 1 for the levels"),
         (np.full((60, 2), np.nan), "row 0, column 0 .*120 such cells"),
         (np.zeros((59, 1)), r"shape \(59, 1\): give one row for each of the 60"),
     ],
@@ -139,7 +139,7 @@ def test_nuisance_that_is_none_is_named(X, nuisance, message):
 
 def test_too_many_nuisance_columns_are_refused_or_cost_the_confidence(X):
     rng = np.random.default_rng(0)
-    with pytest.raises(InputError, match="nuisance take 45 of 60 rows"):
+    with pytest.raises(InputError, match="use up 45 of 60 rows"):
         SGBNEnsemble(**FEW).fit(X[:60], nuisance=rng.standard_normal((60, 45)))
     with pytest.warns(DataWarning, match="nuisance columns take 22 of each half"):
         few = SGBNEnsemble(**FEW).fit(X[:60], nuisance=rng.standard_normal((60, 22)))
@@ -238,7 +238,7 @@ def test_few_blocks_have_no_confidence_and_keep_persons_whole(X):
     families = np.arange(len(X)) // 4
     with pytest.warns(DataWarning, match="there are 8 blocks: halves of fewer than 10"):
         assert SGBNEnsemble(**FEW).fit(X, blocks=families % 8).confidence_ is None
-    with pytest.raises(InputError, match="all 600 rows are of one block"):
+    with pytest.raises(InputError, match="all 600 rows belong to one block"):
         SGBNEnsemble(**FEW).fit(X, blocks=np.zeros(len(X)))
     astray = np.arange(len(X)) % 2
     persons = np.where(np.arange(len(X)) < 2, 1, 10 + np.arange(len(X)))

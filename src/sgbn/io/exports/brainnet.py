@@ -123,12 +123,12 @@ def check_drawn(
         return
     if not drawn.any():
         raise InputError(
-            f"the atlas has coordinates of no region ({listed(missing)}). Give the atlas of these "
-            "regions; read_atlas reads your own table of coordinates."
+            f"the atlas has coordinates for none of the regions ({listed(missing)}). Give the "
+            "atlas of these regions; read_atlas reads your own table of coordinates."
         )
     # Of all edges: one that joins a drawn region to one that is not cannot be drawn either.
     edges = np.count_nonzero(weights) - np.count_nonzero(weights[np.ix_(drawn, drawn)])
     warn(
-        f"left out of {picture}, as the atlas has no coordinates of them: {listed(missing)}, and "
-        f"{edges} edges. Give an atlas that has them; read_atlas reads your own table."
+        f"the atlas has no coordinates for {listed(missing)}. Left out of {picture}: these "
+        f"regions and {edges} edges. Give an atlas that has them; read_atlas reads your own table."
     )

@@ -37,7 +37,7 @@ def write_csv(table: pd.DataFrame, path: PathName) -> Path:
         The file written.
     """
     if not isinstance(table, pd.DataFrame):
-        raise InputError(f"a table is a DataFrame, not {type(table).__name__}. Make one of it.")
+        raise InputError(f"table is a {type(table).__name__}. Give a DataFrame.")
     safe = table.set_axis([_inert(name) for name in table_names(table)], axis=1)
     # By place, not by name: a table may have two columns of one name.
     for place in range(safe.shape[1]):

@@ -65,7 +65,9 @@ def beside(stem: PathName, ending: str) -> Path:
     """Path of the file whose name is that of the stem and an ending."""
     start = Path(stem)
     if not start.name:
-        raise InputError(f"{str(stem)!r} names no file. Give a folder and the start of a name.")
+        raise InputError(
+            f"{str(stem)!r} ends with no file name. Give a folder and the start of a name."
+        )
     return start.with_name(start.name + ending)
 
 

@@ -151,8 +151,8 @@ def _check_columns(more: pd.DataFrame, taken: Collection[str]) -> None:
     """Refuse further columns that cannot be told to belong to one edge each."""
     if not isinstance(more, pd.DataFrame) or not set(ENDS) <= set(more.columns):
         raise InputError(
-            "more_edge_columns is a DataFrame with the columns 'source' and 'target', and others. "
-            "Add these two."
+            "more_edge_columns must be a DataFrame that has the columns 'source' and 'target' "
+            "beside others. Add these two."
         )
     names = list(more.columns)
     further = [name for name in names if name not in ENDS]
@@ -173,8 +173,8 @@ def network_of(network: NetworkLike) -> GaussianNetwork:
     gaussian = getattr(network, "network_", network)
     if not isinstance(gaussian, GaussianNetwork):
         raise InputError(
-            f"{type(gaussian).__name__} is no network and no fitted learner. Fit it first; of a "
-            "Pipeline give the last step."
+            f"{type(gaussian).__name__} is neither a network nor a fitted learner. Fit it first; "
+            "if it is a Pipeline, give its last step."
         )
     return gaussian
 

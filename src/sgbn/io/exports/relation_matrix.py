@@ -143,8 +143,9 @@ def _check_not_taken(path: Path, group: str) -> None:
         return  # there is none, or it is no file of sgbn
     if other != group:
         raise InputError(
-            f"{str(path)!r} is of the group {other!r}: in letters and digits its name is that of "
-            f"{group!r}. Rename one of the two, or write to another folder."
+            f"{str(path)!r} already holds the group {other!r}, and {group!r} would get the same "
+            "file name, which has letters and digits only. Rename one of the two groups, or write "
+            "to another folder."
         )
 
 

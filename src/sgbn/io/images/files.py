@@ -143,8 +143,8 @@ def image_path(image: object) -> Path:
     """Return the path of an image; anything else is an error."""
     if not isinstance(image, str | os.PathLike):
         raise InputError(
-            f"a {type(image).__name__} is no path of an image. Give the image's file; save one "
-            "that is in memory first (nibabel.save)."
+            f"an image is given by the path of its file, not as a {type(image).__name__}. Save an "
+            "image that is in memory first (nibabel.save), and give its path."
         )
     return Path(image)
 

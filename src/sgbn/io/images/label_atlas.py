@@ -148,8 +148,8 @@ def _image_and_labels(atlas: Any) -> tuple[str, Any, Labels]:
     if hasattr(atlas, "dataobj") and hasattr(atlas, "affine"):
         return str(atlas.get_filename() or "given as an image"), atlas, None
     raise InputError(
-        f"a {type(atlas).__name__} is no atlas. Give the path of a label image, or what a fetcher "
-        "of nilearn returns."
+        f"a {type(atlas).__name__} cannot be an atlas. Give the path of a label image, or what a "
+        "fetcher of nilearn returns."
     )
 
 

@@ -172,8 +172,8 @@ def _targets(out: Path, subjects: Iterable[str]) -> dict[str, Path]:
         target = out / f"{re.sub(r'[^A-Za-z0-9_.-]', '_', subject)}_timeseries.tsv"
         if target in targets.values():
             raise InputError(
-                f"the table of {subject!r} would be written to {target.name}, as that of another "
-                "subject. Give ids that differ in letters and digits."
+                f"the tables of {subject!r} and of another subject would both be written to "
+                f"{target.name}. Give ids that differ in letters and digits."
             )
         targets[subject] = target
     return targets
@@ -207,8 +207,8 @@ def _series(path: Path, atlas: LabelAtlas, min_coverage: float) -> TimeSeries:
     _, n_volumes = spatial_shape(image, path)
     if n_volumes == 1:
         raise InputError(
-            f"{path} has one volume, no series. Use extract_regions (no --time-series at the "
-            "command line)."
+            f"{path} has only one volume, so it is not a time series. Use extract_regions (no "
+            "--time-series at the command line)."
         )
     placed, m = place(atlas, grid_of(image, path)), len(atlas.regions)
     sums, counts = np.empty((n_volumes, m)), np.empty((n_volumes, m), dtype=np.intp)

@@ -34,7 +34,7 @@ def plain(array: NDArray[Any]) -> NDArray[Any]:
     if dtype.str not in DTYPES:
         raise InputError(f"an array of {array.dtype} cannot be saved, only one of numbers.")
     if array.ndim > MAX_AXES:
-        raise InputError(f"an array of {array.ndim} axes cannot be saved: {MAX_AXES} is most.")
+        raise InputError(f"an array of {array.ndim} axes cannot be saved, only up to {MAX_AXES}.")
     return array.astype(dtype, copy=False)
 
 

@@ -104,17 +104,17 @@ def _check_classifier(name: str, made: Any) -> None:
     networks = getattr(made, "networks_", None)
     # As lists: order counts, since probabilities have the order of `classes_`.
     same = isinstance(networks, dict) and list(networks) == made.classes_.tolist()
-    require(same, f"a {name} has not one network for each of its classes.")
+    require(same, f"a {name} does not have one network per class.")
     right = all(getattr(n, "m", -1) == made.n_features_in_ for n in made.networks_.values())
-    require(right, f"a network of a {name} has not one variable for each feature.")
+    require(right, f"a network of a {name} does not have one variable per feature.")
     # Their logarithms enter each prediction.
     shares = made.priors_
     # Float sums are one up to round-off.
     right = shares.dtype.kind == "f" and bool((shares > 0).all()) and abs(shares.sum() - 1) < 1e-6
-    require(right, f"the priors of a {name} are no shares of one.")
+    require(right, f"the priors of a {name} are not positive, or do not add up to 1.")
     temperature, (low, high) = getattr(made, "temperature_", None), TEMPERATURES
     right = isinstance(temperature, float) and low <= temperature <= high
-    require(right, f"the temperature of a {name} is no number from {low:g} to {high:g}.")
+    require(right, f"the temperature of a {name} is not a number from {low:g} to {high:g}.")
 
 
 def _check_places(name: str, made: Any) -> None:

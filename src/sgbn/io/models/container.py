@@ -55,9 +55,9 @@ def write_members(path: PathName, about: Mapping[str, Any], members: Mapping[str
     largest = max(len(content) for name, content in members.items() if name.endswith(".json"))
     if total > MAX_FILE_BYTES or largest > MAX_JSON_BYTES or len(members) > MAX_MEMBERS:
         raise InputError(
-            f"the model is too large for a file: {total >> 20} MB in {len(members)} parts, and "
-            f"{MAX_FILE_BYTES >> 20} MB in {MAX_MEMBERS} parts are most. Take fewer regions, or "
-            "an imputer that does not keep all rows."
+            f"the model is too large for a file: {total >> 20} MB in {len(members)} parts, but "
+            f"at most {MAX_FILE_BYTES >> 20} MB in {MAX_MEMBERS} parts are possible. Take fewer "
+            "regions, or an imputer that does not keep all rows."
         )
     return write_file(path, lambda stream: _write(stream, members))
 

@@ -192,6 +192,6 @@ def _format_name(path: PathName, chosen: str | None, text: str = "") -> str:
     if re.match(r"(dag|pdag|mag|pag)\s*\{", start):
         return "dagitty"
     raise InputError(
-        f"{str(path)!r}: the ending says no format. Name it (format=, --from): one of "
-        f"{', '.join(FORMATS)}. Of a results folder take networks/GROUP.json."
+        f"{str(path)!r}: the ending does not tell the format. Name it (format=, --from): one of "
+        f"{', '.join(FORMATS)}. From a results folder, take networks/GROUP.json."
     )

@@ -115,8 +115,8 @@ def renamed(content: NamedGraph, replaced: dict[str, str]) -> NamedGraph:
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(
-            f"two variables of the file have the true name {twice!r}, by what it says of replaced "
-            "names. Correct it."
+            f"two variables have the true name {twice!r}, as the comments of the file say. Correct "
+            "these comments."
         )
     network = content.network
     if network is not None:

@@ -83,8 +83,8 @@ def _terms(formula: str, line: int, starts: dict[str, float]) -> Iterator[_Term]
     parts = _FORMULA.fullmatch(formula)
     if parts is None:
         raise InputError(
-            f"line {line}: {formula.strip()[:40]!r} is no formula as 'y ~ a + b', 'y ~~ y' or "
-            "'y ~ 1'. Correct or remove it."
+            f"line {line}: {formula.strip()[:40]!r} is not a formula such as 'y ~ a + b', 'y ~~ y' "
+            "or 'y ~ 1'. Correct or remove it."
         )
     child, operator, right = parts.groups()
     if operator == "=~":

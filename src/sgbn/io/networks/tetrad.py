@@ -72,7 +72,7 @@ def _read_nodes(line: str, number: int, builder: GraphBuilder) -> set[str]:
     names: set[str] = set()
     for name in map(str.strip, re.split("[;,]", line)):
         if not name or name in names:
-            raise InputError(f"line {number}: the node {name!r} is empty or there twice. Mend it.")
+            raise InputError(f"line {number}: the node {name!r} is empty or repeated. Correct it.")
         builder.add_node(name)
         names.add(name)
     return names

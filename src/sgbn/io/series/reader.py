@@ -245,8 +245,8 @@ def _check_left(joined: Joined, row: Row, source: Source) -> None:
         files = source.runs[row.runs[0]].where
         raise InputError(
             f"{files} (subject {row.id!r}): {counted(joined.censored, 'volume is', 'volumes are')} "
-            f"censored, and {counted(joined.short, 'other', 'others')} nowhere {FEWEST_VOLUMES} in "
-            "a row. Leave this subject out."
+            f"censored, and the other {joined.short} are never {FEWEST_VOLUMES} in a row. Leave "
+            "this subject out."
         )
 
 

@@ -128,15 +128,15 @@ def tr_of(runs: Sequence[Run], asked: float | None) -> float | None:
         if max(abs(low - asked), abs(high - asked)) > MAX_TR_DIFFERENCE * asked:
             other = low if abs(low - asked) > abs(high - asked) else high
             warn(
-                f"tr is {asked:g} s, but {other:g} s by what lies beside {known[other]}. What you "
-                "gave is used: check it (tr=, --tr)."
+                f"tr is {asked:g} s, but the file beside {known[other]} says {other:g} s. Your "
+                "value is used: check it (tr=, --tr)."
             )
         return asked
     if high - low > MAX_TR_DIFFERENCE * low:
         warn(
-            f"the TR differs: {low:g} s beside {known[low]}, {high:g} s beside {known[high]}. It "
-            "is taken as unknown. If one of them is wrong, give the right one (tr=, --tr); else "
-            "see that both groups have the same."
+            f"the TR is not the same in all files: {low:g} s beside {known[low]}, {high:g} s "
+            f"beside {known[high]}. So it is treated as unknown. If one is wrong, give the "
+            "right one (tr=, --tr); else check that the groups do not differ in it."
         )
         return None
     return low

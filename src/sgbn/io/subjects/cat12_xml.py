@@ -58,7 +58,9 @@ def read_regions(path: Path) -> dict[str, AtlasRegions]:
     """Return atlas -> its regions."""
     root = xml_tree(read_small(path, MAX_BYTES), path.name, AGAIN)
     if root.find("ROI") is not None or root.find("*/tr") is not None:
-        raise InputError(f"{path.name} is of a CAT12 before 2017, in another layout. {AGAIN}")
+        raise InputError(
+            f"{path.name} was written by CAT12 before 2017, in another layout. {AGAIN}"
+        )
     atlases = {
         atlas.tag: _regions(atlas, f"{path.name}, {atlas.tag}")
         # Elements without names and data say how the file was made.
@@ -139,9 +141,9 @@ def _unique(names: list[str], ids: list[str], where: str) -> tuple[str, ...]:
     if counts and max(counts.values()) > 1:
         # Left and right of some atlases have one name, and ids that differ.
         if len(ids) != len(names):
-            raise InputError(f"{where}: regions have one name, and no ids. {AGAIN}")
+            raise InputError(f"{where}: regions share a name, and have no ids. {AGAIN}")
         pairs = zip(names, ids, strict=True)
         names = [f"{name}_{number}" if counts[name] > 1 else name for name, number in pairs]
         if len(set(names)) < len(names):
-            raise InputError(f"{where}: regions have one name and one id. {AGAIN}")
+            raise InputError(f"{where}: regions share both name and id. {AGAIN}")
     return tuple(names)

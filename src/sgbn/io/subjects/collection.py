@@ -277,8 +277,8 @@ def _warn(top: Path, whole: WholeRows, versions: Mapping[str, int]) -> None:
         )
     if whole.unmeasured:
         warn(
-            f"{str(top)!r}: {counted(len(whole.unmeasured), 'region has', 'regions have')} no "
-            f"value in most subjects and left out: {listed(whole.unmeasured)}."
+            f"{str(top)!r}: {counted(len(whole.unmeasured), 'region is', 'regions are')} left out, "
+            f"without a value in most subjects: {listed(whole.unmeasured)}."
         )
 
 

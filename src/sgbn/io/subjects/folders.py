@@ -203,7 +203,7 @@ def _check_ids(subjects: Sequence[SubjectFolder]) -> None:
         if count > 1:
             paths = [str(subject.path) for subject in subjects if subject.id == name]
             raise InputError(
-                f"{counted(count, 'folder')} are the subject {name!r}: {listed(paths)}. Keep one."
+                f"{counted(count, 'folder')} belong to subject {name!r}: {listed(paths)}. Keep one."
             )
 
 

@@ -182,7 +182,7 @@ def _check_no_numbers(table: RawTable, column: str, parsed: Parsed) -> None:
         raise _no_number(table, column, written, "covariate")
     if not (parsed.bad | parsed.missing).all():
         error = _no_number(table, column, parsed.bad, "covariate")
-        raise InputError(f"{error} Numbers that are labels need a letter each.")
+        raise InputError(f"{error} If the numbers are labels, put a letter before each.")
 
 
 def _no_number(table: RawTable, column: str, bad: Mask, role: str) -> InputError:

@@ -269,8 +269,8 @@ class SGBNEnsemble(ConfidentNetwork, NetworkEstimator):
         what = "person" if sample.blocks is None else "block"
         if units < 2:
             raise InputError(
-                f"{what}s says that all {n} rows are of one {what}. Give rows of several {what}s, "
-                f"or leave {what}s out."
+                f"all {n} rows belong to one {what} ({what}s=). Give rows of several {what}s, or "
+                f"leave {what}s= out."
             )
         # each half loses as many degrees of freedom as the whole: they are counted twice
         if not self.n_pairs or min(units, n - 2 * lost) >= MIN_ROWS_TO_HALVE:
@@ -289,8 +289,8 @@ def _check_freedom(n: int, lost: int) -> None:
     """Raise InputError if nuisance columns leave too few degrees of freedom."""
     if not enough_left(n, lost):
         raise InputError(
-            f"the columns of nuisance take {lost} of {n} rows, and a tenth is left out of each "
-            f"part: {FEW_SAMPLES} or more must be left. Give fewer columns, or more rows."
+            f"the nuisance columns use up {lost} of {n} rows, and each part leaves out a tenth: at "
+            f"least {FEW_SAMPLES} rows must remain. Give fewer columns, or more rows."
         )
 
 
@@ -325,8 +325,8 @@ def _design(nuisance: ArrayLike | None, n: int) -> Array:
         design = np.asarray(nuisance, dtype=float)
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"nuisance holds what is no number ({error}). Give numbers: 0 and 1 for the levels of "
-            "a label, such as pandas.get_dummies makes."
+            f"nuisance holds text or other objects ({error}). Give numbers: 0 and 1 for the levels "
+            "of a label, as pandas.get_dummies makes them."
         ) from error
     # one covariate, such as a column of a table, is a design of one column
     if design.ndim == 1:
@@ -339,7 +339,7 @@ def _design(nuisance: ArrayLike | None, n: int) -> Array:
     if len(unknown):
         row, column = unknown[0].tolist()
         raise InputError(
-            f"nuisance is no finite number in row {row}, column {column} (counted from 0; "
+            f"nuisance is missing or infinite in row {row}, column {column} (counted from 0; "
             f"{len(unknown)} such cells). Fill it in, or leave this row out."
         )
     return design
