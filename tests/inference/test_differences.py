@@ -269,7 +269,7 @@ def test_regions_named_beforehand_are_tested_together(data):
     assert elsewhere.among.p > 0.05
     with pytest.raises(InputError, match="no region or lobe is called 'r9'"):
         edge_differences(X, y, among=["r9"])
-    with pytest.raises(InputError, match="names one region"):
+    with pytest.raises(InputError, match="one region"):
         edge_differences(X, y, among=["r1"])
 
 

@@ -84,7 +84,7 @@ def test_latin_letters_are_read(tmp_path):
         ("Index Name\n", "end after the header"),
         ("1,x\n1,y\n", "label 1 is called 'x' and 'y'"),
         ("index,name\n1,\n", "label 1 has no name"),
-        ("<atlas><label>", "cannot be read as FSL's XML"),
+        ("<atlas><label>", "no XML"),
         ('<atlas><label index="a">x</label></atlas>', "cannot be read as FSL's XML"),
     ],
 )
