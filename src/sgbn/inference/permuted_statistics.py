@@ -55,8 +55,8 @@ def _compared_sets(data: GroupData) -> list[Members]:
     every = tuple(range(n_groups))
     if n_groups > MOST_GROUPS:
         warn(
-            f"{n_groups} groups are compared all together only, and not pair by pair, which is "
-            f"done with up to {MOST_GROUPS} groups. To test pairs, name the groups that you need."
+            f"{n_groups} groups are only compared all together: pairs of groups are tested for up "
+            f"to {MOST_GROUPS} groups. Name the groups that you want to compare by pairs."
         )
         return [every]
     # A set without exchanges has no null distribution. Its p is taken to be 1, see
