@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.preprocessing import StandardScaler
 
-from sgbn import SGBN, InputError, SGBNClassifier, compare, review
+from sgbn import SGBN, Cohort, InputError, SGBNClassifier, compare, review
 from sgbn.atlases import load_atlas
 from sgbn.preprocessing import prepare
 
@@ -215,3 +215,8 @@ def test_a_notebook_shows_the_summary_with_every_name_escaped(make):
     assert "&lt;b&gt;SCZ" in page
     assert "<b>SCZ" not in page
     assert "covariate age" in page
+
+
+def test_one_subject_can_be_marked():
+    cohort = Cohort([[1.0, 2.0]], ["a", "b"], ["s1"], group=["CTR"])
+    assert cohort.subset([True]).ids == ("s1",)
