@@ -36,6 +36,7 @@ NO_CODE = {
     tokenize.ENDMARKER,
 }
 PRAGMA = re.compile(r"#\s*(?:noqa|type:|pragma|fmt:)")
+WORDS = {".toml", ".j2", ".html", ".css", ".js", ".md"}  # words and tables kept beside the code
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -135,9 +136,16 @@ def measure(root):
         "code lines of src": sum(len(file.code) for file in source),
         "code lines of benchmarks": sum(len(file.code) for file in benchmarks),
         "code lines of experiments in the package": sum(len(file.code) for file in experiments),
+        "lines of templates and tables beside the code": sum(
+            len(path.read_text().splitlines())
+            for part in ("src/sgbn", "benchmarks")
+            for path in (root / part).rglob("*")
+            if path.suffix in WORDS and "results" not in path.parts
+        ),
         "files of src": len(source),
         "lines of the longest file": max(file.lines for file in both),
         "comments per code line, src": share_of_comments(source),
+        "comments per code line, benchmarks": share_of_comments(benchmarks),
         "comments per code line, files with kernels": share_of_comments(
             [file for file in source if file.has_kernels]
         ),

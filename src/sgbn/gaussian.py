@@ -328,8 +328,6 @@ class GaussianNetwork:
         noise = [graph.nodes[node].get("noise_variance", 1.0) for node in nodes]
         return cls(coef, intercept, noise, [str(node) for node in nodes])
 
-    # Checks -----------------------------------------------------------------------------------
-
     def _check_rows(self, X: Any) -> Array:
         """Return the rows as floats; the columns of a table are found by name."""
         if hasattr(X, "columns"):
