@@ -48,6 +48,7 @@ def test_the_mean_probability_is_the_default_of_the_bound(confidence):
     assert selected.stated == pytest.approx(confidence.bound(0.8))
 
 
+@pytest.mark.long
 def test_probabilities_tell_strong_pairs_from_none():
     network = GaussianNetwork([[0, 1.0, 0], [0, 0, 0], [0, 0, 0]])
     share = joined_share(network, 60, 20, np.random.default_rng(0))

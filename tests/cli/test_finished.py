@@ -242,6 +242,7 @@ def test_the_key_changes_with_an_atlas_beside_the_table(tmp_path):
     assert ATLAS == EXTRACTED
 
 
+@pytest.mark.long
 def test_without_coordinates_there_are_lobes_and_no_brain(run_with_own_atlas, tmp_path):
     code, said = run_with_own_atlas(
         "index\tname\tnetwork\n1\tone\tA\n2\ttwo\tA\n3\tthree\tB\n4\tfour\tB\n"

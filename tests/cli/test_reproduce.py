@@ -122,6 +122,7 @@ def test_exp3_runs_on_a_table_of_ones_own(tmp_path, capsys, guessed):
         assert other not in text.split("Command: ")[0]
 
 
+@pytest.mark.long
 def test_exp4_runs_on_a_table_prints_and_resumes(tmp_path, capsys):
     path = tmp_path / "table.csv"
     write_table(simulate_cohort(20, 0, regions=8, covariates=["age"]), path)

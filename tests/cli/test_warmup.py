@@ -7,6 +7,7 @@ from sgbn.datasets import simulate_cohort
 from sgbn.graph import levels
 
 
+@pytest.mark.long
 def test_a_comparison_after_it_compiles_nothing(capsys):
     assert main(["warmup"]) == 0
     last = capsys.readouterr().out.splitlines()[-1]

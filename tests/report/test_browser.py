@@ -49,7 +49,11 @@ def download(page, table):
 
 
 @pytest.mark.parametrize(
-    ("name", "size", "scheme"), [("wide", WIDE, "light"), ("narrow", NARROW, "dark")]
+    ("name", "size", "scheme"),
+    [
+        ("wide", WIDE, "light"),
+        pytest.param("narrow", NARROW, "dark", marks=pytest.mark.long),
+    ],
 )
 def test_it_opens_without_error_or_request(browser_page, screenshot, html, name, size, scheme):
     page = browser_page(html, viewport=size, color_scheme=scheme)
@@ -222,6 +226,7 @@ def test_on_a_narrow_page_the_verdict_comes_at_once(browser_page, html):
     assert page.locator(".verdict p").first.bounding_box()["y"] < NARROW["height"] / 2
 
 
+@pytest.mark.long
 def test_the_dark_theme_is_dark_from_the_start(browser_page, html, screenshot):
     page = browser_page(html, webgl=False, viewport=WIDE, color_scheme="dark")
     brightness = page.evaluate(
@@ -252,6 +257,7 @@ def test_a_print_is_white_has_more_rows_and_pictures_for_views(browser_page, htm
     assert 3 <= document.count(b"/Type /Page\n") <= 60
 
 
+@pytest.mark.long
 def test_focus_is_seen(browser_page, html):
     page = browser_page(html, webgl=False, viewport=WIDE)
     for selector in ("nav a", "#theme", "#networks-most", ".more-columns", "summary"):

@@ -32,7 +32,7 @@ def xml_tree(content: bytes, name: str, remedy: str) -> ElementTree.Element:
         nonlocal depth
         depth += 1
         if depth > MAX_DEPTH:
-            raise InputError(f"{name} has elements in elements without end. {remedy}")
+            raise InputError(f"{name} is nested too deeply. {remedy}")
         builder.start(tag, attributes)
 
     def end(tag: str) -> None:
