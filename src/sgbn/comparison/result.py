@@ -118,8 +118,9 @@ class Comparison:
     def _repr_html_(self) -> str:
         sentences = [*self.words.verdict, *self.words.edges[1:SHOWN], self.words.trust]
         more = (
-            "print(found.summary()) says all of it, found.differences has the tested edges, "
-            "found.plot() draws them, and sgbn.write_comparison(found, folder) writes the report."
+            "With this comparison as c: print(c.summary()) says all of it, c.differences has the "
+            "tested edges, c.plot() draws them, and sgbn.write_comparison(c, folder) writes the "
+            "report."
         )
         return html_repr(repr(self), [*filter(None, sentences), more])
 
@@ -137,7 +138,7 @@ class Comparison:
         top : int
             At most so many edges.
         ax : Axes, optional
-            By default those of a new figure, ``found.plot().figure``.
+            By default those of a new figure, ``comparison.plot().figure``.
 
         Returns
         -------
