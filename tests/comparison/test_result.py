@@ -38,7 +38,7 @@ def test_a_comparison_is_shown_in_one_line(tested):
 def test_a_notebook_shows_the_verdict_with_every_name_escaped(tested):
     page = tested._repr_html_()
     assert escape(tested.words.verdict[0]) in page
-    assert "found.summary()" in page
+    assert "c.summary()" in page
     assert "&lt;b&gt;ill" in page
     assert "<b>ill" not in page
     assert page.count("<p>") <= 8
