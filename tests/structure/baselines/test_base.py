@@ -51,6 +51,18 @@ def test_it_comes_back_from_a_file(learner, simulate, tmp_path):
     assert np.array_equal(again.pdag_, fitted.pdag_)
 
 
+@pytest.mark.parametrize("learner", ALL)
+def test_a_collider_has_its_direction(learner):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((2000, 3))
+    X[:, 2] += X[:, 0] + X[:, 1]  # 0 -> 2 <- 1: the one collider, which data decide
+    expected = np.zeros((3, 3), bool)
+    expected[:2, 2] = True
+    fitted = learner().fit(X)
+    assert np.array_equal(fitted.coef_ != 0, expected)
+    assert np.array_equal(fitted.pdag_ != 0, expected)
+
+
 def test_the_command_knows_all_baselines():
     assert set(baselines.__all__) < set(LEARNERS)
 
@@ -170,7 +182,7 @@ def test_levels_that_mean_nothing_are_refused(learner, simulate):
     for significance in (0, 1, -0.1, "0.05", True, np.nan):
         with pytest.raises(InputError, match="significance is"):
             learner(significance=significance).fit(X)
-    assert clone(learner(significance=0.01)).get_params() == {"significance": 0.01}
+    assert clone(learner(significance=0.01)).get_params()["significance"] == 0.01
 
 
 def test_large_blankets_are_warned_of(simulate, monkeypatch):
