@@ -68,7 +68,6 @@ def run(arguments: argparse.Namespace) -> None:
     """Load, read, predict, write."""
     from sgbn.io import load, read_inputs, write_csv
 
-    # Before the model is read, which takes a while.
     if arguments.out is not None and arguments.out.is_dir():
         raise InputError(f"{arguments.out} is a folder. Give a file in it (--out).")
     model = load(arguments.model)

@@ -248,7 +248,7 @@ def _plain(learner: Learner) -> Learner:
 
 
 def _begin(job: Job) -> None:
-    """Raise InputError if the folder was begun with other data or settings."""
+    """Raise StudyError if the folder was begun with other data or settings."""
     # Neither processes nor progress: a run may go on with more of them.
     learned = {"learner": repr(job.learner), "data": job.cohort.fingerprint}
     job.study.require(asdict(job.settings) | learned)

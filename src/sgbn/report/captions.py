@@ -65,7 +65,7 @@ def _first_captions(comparison: Comparison) -> dict[str, Words]:
     how_much = _words(FOREST, change=change, interval=interval, chance=chance)
     return {
         **dict.fromkeys((DIFFERENCES, f"{stem}_{BRAIN}", f"{stem}_{CIRCLE}"), where),
-        **dict.fromkeys((FOREST, "forest"), how_much),
+        FOREST: how_much,
     }
 
 

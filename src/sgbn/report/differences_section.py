@@ -160,7 +160,6 @@ def _kind_fields(comparison: Comparison) -> list[Field]:
 def _with_symbols(comparison: Comparison, table: pd.DataFrame) -> pd.DataFrame:
     """Table with the symbol of each kind of change before its name, where a difference is found."""
     words = {kind: f"{style.symbol} {kind}" for kind, style in KIND_STYLES.items()}
-    # The reference does not change from itself.
     names = [f"kind_{group}" for group in comparison.groups[1:]]
     differs = table["found"] != NOT_FOUND
     return table.assign(**{name: table[name].map(words).where(differs, DASH) for name in names})
