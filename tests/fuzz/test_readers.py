@@ -36,9 +36,9 @@ def test_the_search_starts_from_whole_files(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", FUZZ["READERS"])
-@pytest.mark.parametrize("content", [b"", b"0", b"0\n", b"\xff\xfe", b"0\x1f\x8b"])
-def test_hardly_any_bytes_are_refused_by_name(name, content, tmp_path):
-    assert FUZZ["read"](name, content, tmp_path) in (True, False)
+def test_hardly_any_bytes_are_refused_by_name(name, tmp_path):
+    for content in (b"", b"0", b"0\n", b"\xff\xfe", b"0\x1f\x8b"):
+        assert FUZZ["read"](name, content, tmp_path) in (True, False), content
 
 
 @pytest.mark.parametrize("name", TEXTS)

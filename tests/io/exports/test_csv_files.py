@@ -34,7 +34,7 @@ def test_what_a_spreadsheet_would_run_is_shown_instead(tmp_path):
 
 
 @given(names=st.lists(TEXT, min_size=1, max_size=4, unique=True), text=st.lists(TEXT, max_size=4))
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_cell_begins_like_a_formula_and_none_is_lost(tmp_path, names, text):
     table = pd.DataFrame({name: np.array(text, dtype=object) for name in names})
     read = cells(write_csv(table, tmp_path / "a.csv"))

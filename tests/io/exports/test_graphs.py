@@ -76,7 +76,7 @@ def test_an_edge_says_what_else_is_known_of_it(tmp_path, network, write, read):
 
 @FORMATS
 @given(names=st.lists(NAMES, min_size=3, max_size=3, unique=True))
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_name_comes_back(tmp_path, write, read, names):
     network = GaussianNetwork([[0, 1, 0], [0, 0, 2], [0, 0, 0]], names=names)
     graph = read(write(tmp_path / "a", network))

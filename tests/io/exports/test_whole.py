@@ -25,7 +25,7 @@ def always(seg=""):
     return [name.format(seg) for name in ALWAYS]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def learner():
     rng = np.random.default_rng(0)
     X = pd.DataFrame(

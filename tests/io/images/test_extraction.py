@@ -2,6 +2,7 @@ import os
 import sys
 import time
 
+import joblib
 import nibabel as nib
 import numpy as np
 import pandas as pd
@@ -79,8 +80,11 @@ def test_known_volumes_and_means_are_found(images, atlas):
     assert [path.read_bytes() for path in (*images, atlas)] == before
 
 
-def test_the_number_of_processes_changes_nothing(images, atlas):
-    first, second = (extract_regions(images, atlas, n_jobs=n, progress=False) for n in (1, 2))
+@pytest.mark.parametrize("backend", ["threading", pytest.param("loky", marks=pytest.mark.long)])
+def test_the_number_of_workers_changes_nothing(images, atlas, backend):
+    # Threads too load the function and its atlas from a file, but no libraries anew.
+    with joblib.parallel_config(backend=backend):
+        first, second = (extract_regions(images, atlas, n_jobs=n, progress=False) for n in (1, 2))
     assert np.array_equal(first.values, second.values)
     pd.testing.assert_frame_equal(first.quality.subjects, second.quality.subjects)
 

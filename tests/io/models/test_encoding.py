@@ -27,7 +27,7 @@ def there_and_back(value, finite=False):
     return Decoder(encoder.members).decode(json.loads(text), finite)
 
 
-@settings(max_examples=settings().max_examples // 4)
+@settings(max_examples=settings().max_examples // 10)
 @given(value=values)
 def test_plain_values_come_back_with_their_types(value):
     back = there_and_back(value)

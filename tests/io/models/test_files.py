@@ -26,7 +26,7 @@ OTHER_LEARNERS = ["GS", "TC", "TCbw", "IAMB", "InterIAMB", "IAMBnPC", "InterIAMB
 on_disk = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
     deadline=None,
-    max_examples=settings().max_examples // 5,  # each writes files
+    max_examples=settings().max_examples // 10,  # each writes files
 )
 
 
@@ -184,12 +184,14 @@ def test_the_svm_comes_back(classifier, regions, tmp_path):
     assert back.components_.tolist() == fitted.components_.tolist()
 
 
-@pytest.mark.parametrize("impute", ["median", "mean", "knn", "iterative"])
+@pytest.mark.parametrize("impute", ["median", "knn", "iterative"])
 @pytest.mark.filterwarnings("ignore::sgbn.exceptions.DataWarning")
-def test_whole_analyses_come_back(impute, table, tmp_path):
+def test_whole_analyses_come_back(impute, analysis, table, tmp_path):
     X, y = table
-    fitted = sgbn.make_analysis(covariates=["age", "sex"], site="site", k=4, impute=impute)
-    fitted.fit(X, y)
+    fitted = analysis  # its imputer takes medians
+    if impute != "median":
+        fitted = sgbn.make_analysis(covariates=["age", "sex"], site="site", k=4, impute=impute)
+        fitted.fit(X, y)
     back = there_and_back(fitted, tmp_path)
     new = X.iloc[::-1].copy()
     new.iloc[0, :3] = np.nan

@@ -19,7 +19,7 @@ WEIGHTED = [
     *((name, weights) for name in ("lavaan", "semopy") for weights in ("start", "fixed")),
 ]
 WITH_LINES = ("dagitty", "tetrad", "dot")
-per_format = settings(max_examples=settings().max_examples // 4)
+per_format = settings(max_examples=settings().max_examples // 12)
 
 
 def assert_same_network(network, wanted):

@@ -36,7 +36,7 @@ def test_what_is_no_network_is_refused(change, match):
         read_node_link(json.dumps(content | change))
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", "[" * 100_000, '{"nodes": [], "edges": []}'])
+@pytest.mark.parametrize("text", ["", "[]", "{", "[" * 10_000, '{"nodes": [], "edges": []}'])
 def test_other_json_is_refused(text):
     with pytest.raises(InputError):
         read_node_link(text)

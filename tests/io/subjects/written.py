@@ -4,6 +4,8 @@ Headers and columns are those of real files (FreeSurfer 7.0 ``aseg.stats`` and `
 ``segstats.py`` of FastSurfer 2; ``cat_roi_fun.m`` and ``cat_io_xml.m`` of CAT12.8).
 """
 
+from functools import cache
+
 import numpy as np
 
 from sgbn import load_atlas
@@ -30,6 +32,7 @@ VERSION = "7.4.1"
 STAMP = "freesurfer-linux-centos7_x86_64-7.4.1-20230614-7eb8460"
 
 
+@cache  # most tests write the same subjects
 def numbers(name, n=3):
     """Numbers between 1 and 2 that only the name decides."""
     return 1 + np.random.default_rng(list(name.encode())).random(n)

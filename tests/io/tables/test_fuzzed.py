@@ -22,8 +22,8 @@ LABELS = WORDS.filter(
 )
 NUMBERS = st.floats(-1e100, 1e100) | st.just(float("nan"))
 # Each example writes or reads a file. The long profile still tries hundreds.
-a_quarter = settings(
-    max_examples=settings.default.max_examples // 4,
+a_tenth = settings(
+    max_examples=settings.default.max_examples // 10,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 
@@ -48,7 +48,7 @@ def cohorts(draw):
 
 
 @given(cohort=cohorts(), suffix=st.sampled_from([".csv", ".tsv", ".parquet"]))
-@a_quarter
+@a_tenth
 def test_any_cohort_survives_a_file(tmp_path, cohort, suffix):
     path = tmp_path / f"t{suffix}"
     write_table(cohort, path)
@@ -95,7 +95,7 @@ def cohort_or_error(source, **options):
 
 
 @given(content=st.one_of(st.binary(max_size=200), TEXT.map(str.encode)), options=OPTIONS)
-@a_quarter
+@a_tenth
 def test_any_file_gives_a_cohort_or_an_input_error(tmp_path, content, options):
     path = tmp_path / "fuzz.csv"
     path.write_bytes(content)
@@ -103,7 +103,7 @@ def test_any_file_gives_a_cohort_or_an_input_error(tmp_path, content, options):
 
 
 @given(cut=st.integers(0, len(TABLE)), piece=st.binary(max_size=12), sep=st.sampled_from(",;\t |"))
-@a_quarter
+@a_tenth
 def test_a_damaged_table_gives_a_cohort_or_an_input_error(tmp_path, cut, piece, sep):
     content = TABLE.replace(",", sep).encode()
     path = tmp_path / "fuzz.csv"
@@ -134,7 +134,7 @@ FRAMES = st.integers(0, 4).flatmap(
 
 
 @given(frame=FRAMES, options=OPTIONS)
-@a_quarter
+@a_tenth
 def test_any_data_frame_gives_a_cohort_or_an_input_error(frame, options):
     before = frame.copy(deep=True)
     cohort_or_error(frame, **options)
