@@ -113,7 +113,7 @@ def _best(columns: Sequence[str]) -> AtlasMatch:
     known = {name: _evidence(named, load_atlas(name)) for name in atlases_for(named)}
     most = max(known.values())
     if most[0] < MIN_COLUMNS:
-        return _no_atlas(columns)
+        return _regions(columns, None)
     equal = [_regions(columns, load_atlas(name)) for name in known if known[name] == most]
     # max keeps the first of equal ones, which is the order of ATLASES.
     best = max(equal, key=lambda match: (_is_complete(match), _as_written(match)))
@@ -157,11 +157,12 @@ def _share(match: AtlasMatch) -> float:
     return len(matched) / sum((region.lobe, region.hemisphere) in parts for region in regions)
 
 
-def _regions(columns: Sequence[str], atlas: Atlas) -> AtlasMatch:
+def _regions(columns: Sequence[str], atlas: Atlas | None) -> AtlasMatch:
+    """Sort columns into regions of the atlas, totals and the rest; without it none is a region."""
     matched, totals, unmatched = [], [], []
     for column in columns:
         # The region goes before a total: CSF may be either, and is looked at again below.
-        reading = atlas.read(column)
+        reading = None if atlas is None else atlas.read(column)
         if reading is not None:
             region, measure = reading
             matched.append(ColumnMatch(column, region, measure or _usual_measure(region)))
@@ -184,14 +185,9 @@ def _without_total_csf(match: AtlasMatch, columns: Sequence[str]) -> AtlasMatch:
     if structures - csf and not any(map(is_whole_head, columns)):
         return match
     regions = tuple(matched for matched in match.columns if matched.column not in csf)
-    totals = tuple(column for column in columns if column in csf.union(match.totals))
+    never = csf.union(match.totals)
+    totals = tuple(column for column in columns if column in never)
     return replace(match, columns=regions, totals=totals)
-
-
-def _no_atlas(columns: Sequence[str]) -> AtlasMatch:
-    totals = tuple(column for column in columns if is_total(column) or is_csf(column))
-    unmatched = tuple(column for column in columns if column not in totals)
-    return AtlasMatch(None, (), totals, unmatched)
 
 
 def _as_written(match: AtlasMatch) -> int:
