@@ -196,7 +196,7 @@ MISTAKES = {
         ("'age' (by its name)", "'sex'", "'MRN'", "--exclude MRN"),
     ),
     "a number is neither region nor named": Mistake(
-        lambda _: GOOD, DX, 1, ("hold numbers, but are no known region", "'age'", "--covariates")
+        lambda _: GOOD, DX, 1, ("hold numbers, but are not known regions", "'age'", "--covariates")
     ),
     "400 regions, 60 subjects": Mistake(
         lambda _: wide(),
@@ -208,7 +208,7 @@ MISTAKES = {
         lambda _: GOOD.assign(**{REGION: GOOD[REGION].map(lambda x: f"{x:.2f}".replace(".", ","))}),
         (*DX, *AGE),
         1,
-        ("which is no number", "--decimal ,"),
+        ("which is not a number", "--decimal ,"),
     ),
     "the delimiter is said wrongly": Mistake(
         lambda _: GOOD,
@@ -256,7 +256,7 @@ MISTAKES = {
         lambda _: with_cell(REGION, -999), (*DX, *AGE), 1, ("-999 lies far", "--missing -999")
     ),
     "a cell of a region is text": Mistake(
-        lambda _: with_cell(REGION, "n.b."), (*DX, *AGE), 1, ("'n.b.', which is no number",)
+        lambda _: with_cell(REGION, "n.b."), (*DX, *AGE), 1, ("'n.b.', which is not a number",)
     ),
     "a date is named as a covariate": Mistake(
         lambda _: GOOD.assign(age=[f"{1 + k % 28}.03.{1940 + k}" for k in range(2 * N)]),

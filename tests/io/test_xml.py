@@ -17,8 +17,8 @@ def test_elements_attributes_and_texts_are_read():
         (ENTITIES.encode(), "entities"),
         (f"<?xml version='1.0' encoding='utf-16'?>{ENTITIES}".encode("utf-16"), "entities"),
         (b"<a>" * (MAX_DEPTH + 1) + b"</a>" * (MAX_DEPTH + 1), "nested too deeply"),
-        (b"<a><b></a>", "no XML"),
-        (b"<?xml version='1.0' encoding='none'?><a/>", "no XML"),
+        (b"<a><b></a>", "not XML"),
+        (b"<?xml version='1.0' encoding='none'?><a/>", "not XML"),
     ],
 )
 def test_what_may_grow_or_is_no_xml_is_refused_with_the_remedy(content, reason):

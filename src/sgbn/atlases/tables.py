@@ -62,7 +62,7 @@ def read_atlas(path: str | Path) -> Atlas:
         ) from error
     except UnicodeDecodeError as error:
         raise InputError(
-            f"the atlas {str(path)!r} is no text in UTF-8. Save it as a CSV file in UTF-8."
+            f"the atlas {str(path)!r} is not text in UTF-8. Save it as a CSV file in UTF-8."
         ) from error
     rows = _rows(text, str(path))
     label_image = rows[0][1].get(LABEL_IMAGE, "")
@@ -221,7 +221,7 @@ def _number(row: Row, column: str, place: str) -> float:
         value = math.nan
     if not math.isfinite(value):
         raise InputError(
-            f"{place}, column {column!r}: {row[column]!r} is no number. Write millimetres with a "
-            "decimal point."
+            f"{place}, column {column!r}: {row[column]!r} is not a number. Write millimetres with "
+            "a decimal point."
         )
     return value

@@ -1,4 +1,4 @@
-"""Columns that segmentation tools write beside the regions and that are no regions."""
+"""Columns that segmentation tools write beside the regions and that are not regions."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _SIDED = """
 MeanThickness WhiteSurfArea PialSurfArea SurfArea TotalSurfArea SurfaceHoles CortexVol
 CerebralWhiteMatterVol CorticalWhiteMatterVol CerebralWhiteMatter CorticalWhiteMatter CerebralCortex
 """
-# Of a hemisphere only: without one these words are no names of a total.
+# Of a hemisphere only: without one these words are not names of a total.
 _WITH_SIDE = "Thickness Cortex unknown corpuscallosum vessel"
-# Labels that are no regions: lesions, the hole of the surface, a cavity that few brains have.
+# Labels that are not regions: lesions, the hole of the surface, a cavity that few brains have.
 _LABELS = "WM-hypointensities non-WM-hypointensities 5th-Ventricle Medial_wall medialwall"
 
 
@@ -45,7 +45,7 @@ def is_total(column: str) -> bool:
     """Whether a column is a total or another value that is never a region.
 
     Totals of FreeSurfer, ENIGMA and CAT12 (MeanThickness, BrainSegVol, eTIV, SurfaceHoles,
-    LSurfArea, TIV, ...), and the labels of FreeSurfer that are no regions (WM-hypointensities,
+    LSurfArea, TIV, ...), and the labels of FreeSurfer that are not regions (WM-hypointensities,
     unknown, Medial_wall, ...). ``CSF`` is none: it may be a structure of FreeSurfer's aseg.
     """
     return any(name in _KEYS for name, _ in readings(column))

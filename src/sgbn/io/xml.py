@@ -58,4 +58,4 @@ def xml_tree(content: bytes, name: str, remedy: str) -> ElementTree.Element:
     except InputError:
         raise
     except (expat.ExpatError, ValueError, LookupError) as error:  # the last: an unknown encoding
-        raise InputError(f"{name} is cut off or no XML ({error}). {remedy}") from error
+        raise InputError(f"{name} is cut off or not XML ({error}). {remedy}") from error

@@ -34,7 +34,7 @@ def test_a_folder_that_is_absent_is_named(tmp_path):
 
 def test_text_that_is_none_is_named(tmp_path):
     table = pd.DataFrame({"a": ["\ud800"]}, dtype=object)
-    with pytest.raises(InputError, match=r"\\ud800' is no character"):
+    with pytest.raises(InputError, match=r"\\ud800' is not a character"):
         write_file(tmp_path / "a.csv", table.to_csv)
     assert list(tmp_path.iterdir()) == []
 

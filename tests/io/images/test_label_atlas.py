@@ -81,7 +81,7 @@ def test_a_background_that_is_no_label_is_refused(path, bad):
     ("bad", "message"),
     [
         (5, "labels is 5. Give a file of names"),
-        ({"a": "x"}, "labels has the key 'a', which is no label value"),
+        ({"a": "x"}, "labels has the key 'a', which is not a label value"),
         ({5.5: "x"}, "labels has the key 5.5"),
         ({None: "x"}, "labels has the key None"),
     ],
@@ -115,7 +115,7 @@ def test_labels_stored_as_floats_or_with_nan_are_labels(labels):
 def test_voxels_that_are_no_labels_are_shown(labels, value):
     data = labels.astype(np.float32)
     data[3, 3, 3] = value
-    with pytest.raises(InputError, match="no whole number"):
+    with pytest.raises(InputError, match="not a whole number"):
         load_label_atlas(nib.Nifti1Image(data, AFFINE))
 
 

@@ -30,7 +30,7 @@ def grid(shape, affine):
 
 
 @given(st.data())
-@settings(max_examples=settings.default.max_examples // 4)
+@settings(max_examples=settings.default.max_examples // 10)
 def test_sums_are_those_of_masked_arrays(data):
     m = data.draw(st.integers(1, 6))
     region = data.draw(hnp.arrays(np.intp, 60, elements=st.integers(0, m - 1)))
@@ -189,12 +189,12 @@ def test_an_empty_image_is_refused(tmp_path, atlas):
 
 def test_values_that_are_no_tissue_are_noted(tmp_path, atlas):
     path = save(tmp_path / "a.nii.gz", np.full((20, 20, 20), 90, np.int16))
-    assert "no tissue" in measure_image(path, atlas, "volume", 0.5)["note"]
+    assert "not tissue" in measure_image(path, atlas, "volume", 0.5)["note"]
     assert measure_image(path, atlas, "mean", 0.5)["note"] == ""
 
 
 @given(place=st.integers(0, 351), byte=st.integers(0, 255))
-@settings(max_examples=settings.default.max_examples // 4)
+@settings(max_examples=settings.default.max_examples // 10)
 def test_a_damaged_header_gives_a_result_or_names_the_file(tmp_path_factory, place, byte):
     path = tmp_path_factory.getbasetemp() / "damaged.nii"
     small = load_label_atlas(nib.Nifti1Image(np.ones((3, 3, 3), np.int16), AFFINE))

@@ -13,7 +13,7 @@ from sgbn.io.models.arrays import DTYPES, from_npy, order_of, to_npy
 shapes = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4)
 
 
-@settings(max_examples=settings().max_examples // 2)
+@settings(max_examples=settings().max_examples // 5)
 @given(
     array=hnp.arrays(st.sampled_from(DTYPES).map(np.dtype), shapes),
     order=st.sampled_from("CF"),
@@ -58,18 +58,18 @@ HUGE = "{'descr': '<f8', 'fortran_order': False, 'shape': (%s,), }\n"
     ("content", "said"),
     [
         (headed(HUGE % (2**62)), "and 0 follow"),
-        (headed(HUGE % "2**62"), "no npy file"),
-        (headed(HUGE % -1) + bytes(8), "no shape"),
-        (headed(HUGE % "True") + bytes(8), "no shape"),
+        (headed(HUGE % "2**62"), "not an npy file"),
+        (headed(HUGE % -1) + bytes(8), "not the shape"),
+        (headed(HUGE % "True") + bytes(8), "not the shape"),
         (headed(HUGE.replace("<f8", "|O") % 1) + bytes(8), "not plain numbers"),
         (headed(HUGE.replace("<f8", ">f8") % 1) + bytes(8), "not plain numbers"),
         (headed(HUGE % 1) + bytes(9), "and 9 follow"),
-        (headed(HUGE % "1, 1, 1, 1, 1") + bytes(8), "no shape"),
-        (headed(" " * 5000 + HUGE % 1) + bytes(8), "no npy file"),
-        (headed("[" * 900), "no npy file"),
-        (headed("{}", length=60000), "no npy file"),
+        (headed(HUGE % "1, 1, 1, 1, 1") + bytes(8), "not the shape"),
+        (headed(" " * 5000 + HUGE % 1) + bytes(8), "not an npy file"),
+        (headed("[" * 900), "not an npy file"),
+        (headed("{}", length=60000), "not an npy file"),
         (headed(HUGE % 1, version=(2, 0)), "another version"),
-        (b"", "no npy file"),
+        (b"", "not an npy file"),
     ],
 )
 def test_a_header_that_does_not_fit_is_refused_before_anything_is_made_of_it(content, said):

@@ -31,7 +31,7 @@ def test_what_a_fit_leaves_fits_together(classifier, analysis):
     [
         ("priors_", np.ones(3) / 3, "has the shape (3,), and not (2,)"),
         ("priors_", np.array([2.0, -1.0]), "do not add up to 1"),
-        ("priors_", [0.5, 0.5], "is no array"),
+        ("priors_", [0.5, 0.5], "is not an array"),
         ("temperature_", -1.0, "not a number from 1e-06 to 1e+06"),
         ("temperature_", "hot", "not a number from"),
         ("temperature_", 1e308, "not a number from"),
@@ -41,7 +41,7 @@ def test_what_a_fit_leaves_fits_together(classifier, analysis):
         ("n_features_in_", 7, "6 features, and other names"),
         ("n_features_in_", "six", "no number of features"),
         ("feature_names_in_", np.arange(6), "odd names"),
-        ("classes_", None, "is no array"),
+        ("classes_", None, "is not an array"),
     ],
 )
 def test_a_classifier_of_parts_that_do_not_fit_is_refused(classifier, attribute, value, said):
@@ -64,13 +64,13 @@ def test_networks_of_other_variables_are_refused(classifier):
 @pytest.mark.parametrize(
     ("step", "attribute", "value", "said"),
     [
-        (0, "_region_places", np.arange(7), "no places|one median"),
-        (0, "_kept_places", np.array([0, 99]), "no places of columns"),
-        (0, "_named_places", np.array([0.5]), "no places of columns"),
+        (0, "_region_places", np.arange(7), "not places|one median"),
+        (0, "_kept_places", np.array([0, 99]), "not places of columns"),
+        (0, "_named_places", np.array([0.5]), "not places of columns"),
         (0, "_names", [], "one name for each"),
         (0, "_centres", {None: np.zeros(3)}, "one median for each region"),
         (1, "location_", np.zeros((2, 5)), "has the shape (2, 5), and not (2, 6)"),
-        (1, "_fitted", None, "is no array"),
+        (1, "_fitted", None, "is not an array"),
         (2, "coef_", np.zeros((3, 6)), "(2,), and not (3,)"),
         (3, "support_", np.ones(3, bool), "(3,), and not (6,)"),
         (4, "mean_", np.zeros(2), "(2,), and not (4,)"),

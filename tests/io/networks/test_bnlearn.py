@@ -55,7 +55,7 @@ def test_a_script_says_what_custom_fit_needs(small):
         ('"a" = 0.5', '"c" = 0.5', "second edge|not those of the parents"),
         ('"a" = 0.5, ', "", "not those of the parents"),
         ('"a" = 0.5', '"a" = exp(1)', "expected coefficients"),
-        ('"a" = 0.5', '"a" = 1e999', "no finite number"),
+        ('"a" = 0.5', '"a" = 1e999', "finite number"),
         ("sd = 1.0", "sd = -1.0", "negative"),
         ("sd = 1.0", "sd = 1e200", "infinity"),
     ],

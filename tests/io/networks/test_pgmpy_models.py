@@ -38,5 +38,5 @@ def test_a_graph_without_weights_is_a_graph(small):
     found = from_pgmpy(graph)
     np.testing.assert_array_equal(found.graph, small.coef != 0)
     assert found.network is None
-    with pytest.raises(InputError, match="no graph of pgmpy"):
+    with pytest.raises(InputError, match="graph of pgmpy"):
         from_pgmpy("model")

@@ -17,7 +17,7 @@ def test_a_number_is_read_back_to_the_last_bit(value):
 
 @pytest.mark.parametrize("text", ["", "nan", "1e999", "0x1", "1_0", "a", "1 2", "--1", "१"])
 def test_what_is_no_number_is_refused_by_line(text):
-    with pytest.raises(InputError, match=r"line 3: .* no finite number"):
+    with pytest.raises(InputError, match=r"line 3: .* finite number"):
         number_of(text, 3)
 
 

@@ -127,7 +127,7 @@ def test_rows_of_numbers_alone_have_the_numbers_of_their_lines(tmp_path):
     ("array", "message"),
     [
         (np.zeros((2, 3, 4)), r"has 3 dimensions \(shape \(2, 3, 4\)\)"),
-        (np.array([["a", "b"]]), "no real numbers"),
+        (np.array([["a", "b"]]), "not real numbers"),
         (np.zeros((4, 3)), "has 3 columns, but 2 regions are named"),
     ],
 )

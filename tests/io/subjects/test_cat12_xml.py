@@ -73,16 +73,16 @@ def test_a_report(tmp_path):
         (BOMB, "defines entities or a document type"),
         (EXTERNAL, "defines entities or a document type"),
         ("<S>" + "<a>" * MAX_DEPTH + "</a>" * MAX_DEPTH + "</S>", "nested too deeply"),
-        ("", "cut off or no XML"),
-        (cat_roi({"x": ((1,), ("a",), {"Vgm": [1]})})[:-9], "cut off or no XML"),
-        ('<?xml version="1.0" encoding="none-such"?><S/>', "cut off or no XML"),
+        ("", "cut off or not XML"),
+        (cat_roi({"x": ((1,), ("a",), {"Vgm": [1]})})[:-9], "cut off or not XML"),
+        ('<?xml version="1.0" encoding="none-such"?><S/>', "cut off or not XML"),
         ("<S/>", "no atlas with names and data"),
         ("<S><ROI><x><tr><td>ROIid</td></tr></x></ROI></S>", "before 2017"),
         (cat_roi({"x": ((1, 2), ("a", "b"), {"Vgm": [1]})}), "2 names, but 1 values of Vgm"),
         (cat_roi({"x": ((1, 1), ("a", "a"), {"Vgm": [1, 2]})}), "share both name and id"),
         (cat_roi({"x": ((), ("a", "a"), {"Vgm": [1, 2]})}), "share a name, and have no ids"),
         (cat_roi({"x": ((1,), ("",), {"Vgm": [1]})}), "a region has no name"),
-        (cat_roi({"x": ((1,), ("a",), {"Vgm": [1]})}).replace("[1]<", "[one]<"), "no list of num"),
+        (cat_roi({"x": ((1,), ("a",), {"Vgm": [1]})}).replace("[1]<", "[one]<"), "list of num"),
     ],
 )
 def test_what_cannot_be_read_is_refused_by_name(tmp_path, text, message):
@@ -107,7 +107,7 @@ def test_a_huge_file_is_not_read(tmp_path):
 
 
 @given(st.binary(max_size=60), st.integers(0, 200))
-@settings(max_examples=settings.default.max_examples // 4)
+@settings(max_examples=settings.default.max_examples // 10)
 def test_bytes_anywhere_give_regions_or_an_error_that_names_the_file(tmp_path_factory, damage, at):
     content = cat_roi({"x": ((1, 2), ("a", "b"), {"Vgm": [1, 2]})}).encode()
     path = tmp_path_factory.mktemp("damaged") / "catROI_a.xml"

@@ -57,7 +57,7 @@ def test_thickness_of_zero_or_nan_is_a_failure(folder):
         write(path, "\n".join([*lines[:-1], " ".join(cells)]) + "\n")
     with pytest.warns(DataWarning, match="2 subjects left out"):
         found = collect_subjects(folder)
-    assert found.failed["reason"][0] == "1 region is 0 or no number: 'lh_insula_thickness'"
+    assert found.failed["reason"][0] == "1 region is 0 or not a number: 'lh_insula_thickness'"
 
 
 def test_a_subcortical_volume_of_zero_is_kept_and_listed(folder):

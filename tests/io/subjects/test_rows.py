@@ -41,7 +41,7 @@ def test_nothing_measured_in_most_leaves_out_the_region_else_the_subject():
     whole = whole_rows(rows, frozenset({"x"}))
     assert names(whole.rows) == ["a", "c"]
     assert (whole.regions, whole.unmeasured) == (("x",), ("wall",))
-    assert whole.failures[0].reason == "1 region is 0 or no number: 'x'"
+    assert whole.failures[0].reason == "1 region is 0 or not a number: 'x'"
 
 
 def test_a_volume_may_be_zero():

@@ -79,7 +79,7 @@ def test_two_names_of_one_column():
 @pytest.mark.parametrize("role", ["group", "site", "covariates"])
 def test_marks_for_missing_labels_are_refused_in_every_role(role):
     made = table(4, dx=["a", "b", "-999", "a"])
-    with pytest.raises(InputError, match=r"row 2 .*column 'dx': -999 is no label"):
+    with pytest.raises(InputError, match=r"row 2 .*column 'dx': -999 is not a label"):
         cohort_of(made, Options.of(**{role: "dx"}))
 
 

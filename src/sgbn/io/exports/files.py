@@ -33,7 +33,7 @@ def write_file(path: PathName, write: Callable[[Any], object]) -> Path:
     # A name may hold half of a surrogate pair, which UTF-8 cannot write.
     except UnicodeEncodeError as error:
         raise InputError(
-            f"{str(path)!r} cannot be written: {error.object[error.start : error.end]!r} is no "
+            f"{str(path)!r} cannot be written: {error.object[error.start : error.end]!r} is not a "
             "character. Rename the region or label that holds it."
         ) from error
     return target
@@ -60,7 +60,7 @@ def write_matrix(path: PathName, table: pd.DataFrame, *, header: bool) -> Path:
     )
 
 
-# Path.with_suffix would cut a group's name at its last dot: "T1.5" is no file of the type .5.
+# Path.with_suffix would cut a group's name at its last dot: "T1.5" is not a file of the type .5.
 def beside(stem: PathName, ending: str) -> Path:
     """Path of the file whose name is that of the stem and an ending."""
     start = Path(stem)

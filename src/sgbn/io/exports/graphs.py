@@ -133,7 +133,7 @@ def annotated_graph(
 def _known(row: Mapping[Any, Any], leave_out: list[str]) -> dict[str, Any]:
     """Values of a row that are known."""
     plain = {
-        # numpy's scalars are no JSON, and networkx has no GraphML type for some of them.
+        # numpy's scalars are not JSON, and networkx has no GraphML type for some of them.
         str(name): value.item() if hasattr(value, "item") else value
         for name, value in row.items()
         if name not in leave_out

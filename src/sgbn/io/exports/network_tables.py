@@ -137,7 +137,7 @@ def with_columns(edges: pd.DataFrame, more: pd.DataFrame | None) -> pd.DataFrame
     edges : DataFrame
         As `edge_table` makes it.
     more : DataFrame, optional
-        With the columns source and target. Rows that are no edges here are left out, and edges
+        With the columns source and target. Rows that are not edges here are left out, and edges
         that are not among the rows have missing cells.
     """
     if more is None:

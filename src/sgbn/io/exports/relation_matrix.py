@@ -95,7 +95,7 @@ def write_relation_matrix(
     """
     gaussian = network_of(network)
     atlas = None if atlas is None else as_atlas(atlas)
-    # The last part of the stem: folders are no part of a group's name.
+    # The last part of the stem: folders are not part of a group's name.
     about = _about(beside(stem, "").name if group is None else group, atlas)
     start = bids_stem(stem, atlas)
     matrix_start = beside(start, f"_meas-{MEASURE}{MATRIX}")
@@ -140,7 +140,7 @@ def _check_not_taken(path: Path, group: str) -> None:
     try:
         other = json.loads(path.read_text()).get("Group")
     except (OSError, ValueError, AttributeError):
-        return  # there is none, or it is no file of sgbn
+        return  # there is none, or it is not a file of sgbn
     if other != group:
         raise InputError(
             f"{str(path)!r} already holds the group {other!r}, and {group!r} would get the same "

@@ -49,7 +49,7 @@ def export_network(
         Where the regions lie, such as ``cohort.atlas``.
     more_edge_columns : DataFrame, optional
         With the columns source and target: what else to say of an edge. It goes to the CSV and the
-        graph files. Rows that are no edges here are left out.
+        graph files. Rows that are not edges here are left out.
     confidence, supported : optional
         What half samples say of the edges, and which directions are supported, see `edge_table`.
         Only these are arrows: nothing is for a learner without half samples, such as `SGBN`.

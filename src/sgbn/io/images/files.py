@@ -31,7 +31,7 @@ def find_images(patterns: Iterable[str | Path], exclude: Iterable[str | Path] = 
         A folder means all ``.nii`` and ``.nii.gz`` files in it and below. A name that is none of
         these is returned as it is, so that the missing file is reported with the other bad ones.
     exclude : iterable of path
-        Files that are no images of subjects, such as the atlas.
+        Files that are not images of subjects, such as the atlas.
 
     Returns
     -------

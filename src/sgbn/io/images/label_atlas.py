@@ -91,7 +91,7 @@ def load_label_atlas(
         (0, 1, ... if it begins with "Background"). By default what comes with the atlas, or a
         file beside the image of the same name. A label without a name is called ``label_12``.
     background : int or collection of int
-        Values that are no region.
+        Values that are not regions.
     download : bool
         Let nilearn fetch an atlas that was given by name. Without it nothing is downloaded.
 
@@ -183,13 +183,13 @@ def _label_values(image: Any, name: str) -> tuple[NDArray[np.int64], NDArray[np.
     with reading(name):
         data = np.asanyarray(image.dataobj).reshape(shape)
     # NaN outside the brain is background.
-    data = np.nan_to_num(data, nan=0, posinf=0.5, neginf=0.5)  # infinity is no whole number
+    data = np.nan_to_num(data, nan=0, posinf=0.5, neginf=0.5)  # infinity is not a whole number
     whole = np.rint(data)
     # Fractions come from an atlas that was interpolated, or is a map of probabilities.
     off = (np.abs(data - whole) > LABEL_EPS) | (np.abs(whole) > MAX_LABEL)
     if off.any():
         raise InputError(
-            f"the atlas {name} has voxels such as {data[off][0]:.3g}, which is no whole number. "
+            f"the atlas {name} has voxels such as {data[off][0]:.3g}, which is not a whole number. "
             "Give a label image; resample it by nearest neighbour only."
         )
     labels = whole.astype(np.int64)
@@ -197,7 +197,7 @@ def _label_values(image: Any, name: str) -> tuple[NDArray[np.int64], NDArray[np.
 
 
 def _background(background: Any) -> list[int]:
-    """Return the values that are no region, as a list of whole numbers."""
+    """Return the values that are not regions, as a list of whole numbers."""
     values = background if isinstance(background, Collection) else [background]
     if not all(is_number(value) and float(value).is_integer() for value in values):
         raise InputError(
@@ -253,7 +253,7 @@ def _label_value(value: Any) -> int:
         fits = False
     if not fits:
         raise InputError(
-            f"labels has the key {value!r}, which is no label value. Give a mapping of label (a "
+            f"labels has the key {value!r}, which is not a label value. Give a mapping of label (a "
             "whole number) to name."
         )
     return whole
@@ -308,7 +308,7 @@ def _fetchers() -> dict[str, tuple[str, dict[str, Any]]]:
 def _fetch(name: str, download: bool) -> Any:
     if not download:
         raise InputError(
-            f"the atlas {name!r} is no file. nilearn can download it, if you allow it: "
+            f"the atlas {name!r} is not a file. nilearn can download it, if you allow it: "
             "download=True, or --download at the command line."
         )
     nibabel()  # says how to install both

@@ -94,7 +94,9 @@ def _from_text(text: str, path: Path) -> list[tuple[int, str]]:
     try:
         rows = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=delimiter)]
     except csv.Error as error:
-        raise InputError(f"the labels {path} are no table ({error}). Close its quotes.") from error
+        raise InputError(
+            f"the labels {path} are not a table ({error}). Close its quotes."
+        ) from error
     index, name = _columns(rows[0], path)
     # Two columns without a header begin with a label.
     body = rows if _is_whole(rows[0][index]) else rows[1:]

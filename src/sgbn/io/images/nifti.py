@@ -79,7 +79,7 @@ def open_image(path: str | Path) -> Any:
         image = nib.load(path)
     if not isinstance(image, nib.spatialimages.SpatialImage):
         raise InputError(
-            f"{path} holds a {type(image).__name__}, no volume of voxels. Give a NIfTI volume."
+            f"{path} holds a {type(image).__name__}, not a volume of voxels. Give a NIfTI volume."
         )
     return image
 

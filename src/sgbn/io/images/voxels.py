@@ -22,7 +22,7 @@ from sgbn.types import Array, Indices, Mask
 GRID_EPS = 1e-3  # mm: headers store affines as 32-bit numbers
 EDGE_EPS = 1e-6  # voxels: a centre on the very edge of the field of view is inside
 # A modulated tissue map may exceed 1 where the brain was shrunk to fit, and splines may ring below
-# 0; beyond these it is no tissue map.
+# 0; beyond these it is not a tissue map.
 TISSUE_RANGE = (-0.1, 3.0)
 MEASURES = ("volume", "mean")
 
@@ -159,7 +159,7 @@ def check_coverage(
     if total < min_coverage or not total:
         seen = in_view > 0 and in_view >= min_coverage
         remedy = (
-            "Check its mask (NaN is no value, nor is 0 in a mean or a series)"
+            "Check its mask (NaN is not a value, nor is 0 in a mean or a series)"
             if seen
             else f"Normalise it to the space of {atlas.name}"
         )
@@ -176,7 +176,7 @@ def _note(image: Any, measure: str, minimum: float, maximum: float) -> str:
     notes = []
     low, high = TISSUE_RANGE
     if measure == "volume" and not low <= minimum <= maximum <= high:
-        notes.append(f"values from {minimum:.3g} to {maximum:.3g}: no tissue probabilities")
+        notes.append(f"values from {minimum:.3g} to {maximum:.3g}: not tissue probabilities")
     if not has_orientation(image):
         notes.append("the header says nothing of orientation")
     return "; ".join(notes)

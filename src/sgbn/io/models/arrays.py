@@ -48,7 +48,7 @@ def from_npy(content: bytes) -> NDArray[Any]:
         version = npy.read_magic(stream)
         header = npy.read_array_header_1_0(stream, max_header_size=MAX_HEADER_BYTES)
     except Exception as error:  # numpy evaluates the header as text, and may fail anywhere
-        raise InputError(f"it is no npy file of version 1.0 ({_short(error)}).") from error
+        raise InputError(f"it is not an npy file of version 1.0 ({_short(error)}).") from error
     shape, is_fortran, dtype = header
     check_shape(shape)
     require(version == VERSION, "it is an npy file of another version than 1.0.")
@@ -72,7 +72,7 @@ def in_order(flat: NDArray[Any], shape: tuple[int, ...], order: str) -> NDArray[
 def check_shape(shape: Any) -> None:
     """Raise InputError unless `shape` is the shape of an array; True and False are refused."""
     right = all(type(side) is int and side >= 0 for side in shape) and len(shape) <= MAX_AXES
-    require(right, f"{tuple(shape)!r:.60} is no shape of an array.")
+    require(right, f"{tuple(shape)!r:.60} is not the shape of an array.")
 
 
 def order_of(array: NDArray[Any]) -> str:

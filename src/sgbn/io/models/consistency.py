@@ -46,10 +46,10 @@ def _check_pipeline(made: Any) -> None:
     require(isinstance(made.steps, list) and len(made.steps) > 0, "a Pipeline has no steps.")
     for step in made.steps:
         is_pair = isinstance(step, tuple) and len(step) == 2 and isinstance(step[0], str)
-        require(is_pair, "a step of a Pipeline is no pair of a name and an estimator.")
+        require(is_pair, "a step of a Pipeline is not a pair of a name and an estimator.")
         name = name_of(step[1])
         right = name is not None and is_estimator(name)
-        require(right, f"the step {step[0]!r} of a Pipeline is no estimator.")
+        require(right, f"the step {step[0]!r} of a Pipeline is not an estimator.")
 
 
 def _check_fitted(name: str, made: Any) -> None:
@@ -96,7 +96,7 @@ def _part(made: Any, path: str) -> Any:
 
 def _array(made: Any, path: str, name: str) -> Any:
     array = _part(made, path)
-    require(isinstance(array, np.ndarray), f"{path} of a {name} is no array.")
+    require(isinstance(array, np.ndarray), f"{path} of a {name} is not an array.")
     return array
 
 
@@ -124,7 +124,7 @@ def _check_places(name: str, made: Any) -> None:
         # A place beyond the columns would fail in a prediction, and a negative one count from the
         # end.
         right = right and bool(((places >= 0) & (places < made.n_features_in_)).all())
-        require(right, f"{attribute} of a {name} are no places of columns.")
+        require(right, f"{attribute} of a {name} are not places of columns.")
     named = isinstance(made._names, list) and len(made._names) == len(made._named_places)
     require(named, f"a {name} has not one name for each of its columns.")
     for covariate in _part(made, "_design.covariates") or ():

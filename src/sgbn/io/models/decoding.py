@@ -75,7 +75,7 @@ class Decoder:
     def _made(self, given: Mapping[str, Any], finite: bool) -> Any:
         kind = given.get("is")
         if not isinstance(kind, str) or kind not in KINDS:
-            raise InputError(f"{kind!r:.60} is no kind of value.")
+            raise InputError(f"{kind!r:.60} is not a kind of value.")
         keys = ("is", *KINDS[kind])
         if set(given) != set(keys):  # no `require` here: its message would be made for each value
             raise InputError(f"a {kind} has {listed(sorted(given))} and not {keys}.")
@@ -93,7 +93,7 @@ class Decoder:
     def _dict(self, finite: bool, items: Any) -> dict[Any, Any]:
         made: dict[Any, Any] = {}
         for pair in require_type(items, list):
-            require(len(require_type(pair, list)) == 2, "a dict has an item that is no pair.")
+            require(len(require_type(pair, list)) == 2, "a dict has an item that is not a pair.")
             key = self.decode(pair[0])
             # A later value would else replace an earlier one without a word.
             require(key not in made, f"a dict has the key {key!r:.60} twice.")
@@ -101,7 +101,7 @@ class Decoder:
         return made
 
     def _float(self, finite: bool, value: Any) -> float:
-        require(value in ("nan", "inf", "-inf"), f"{value!r:.60} is no number.")
+        require(value in ("nan", "inf", "-inf"), f"{value!r:.60} is not a number.")
         _check_finite(not finite)
         return float(value)
 
@@ -176,7 +176,9 @@ class Decoder:
         return pd.Series(require_type(self.decode(cells, finite), np.ndarray), index=labels)
 
     def _dtype(self, _: bool, name: Any) -> np.dtype[Any]:
-        require(isinstance(name, str) and name in _DTYPES, f"{name!r:.60} is no type of numbers.")
+        require(
+            isinstance(name, str) and name in _DTYPES, f"{name!r:.60} is not a type of numbers."
+        )
         return _DTYPES[name]
 
     def _slice(self, _: bool, ends: Any) -> slice:

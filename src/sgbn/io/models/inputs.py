@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,9 +14,9 @@ from sklearn.pipeline import Pipeline
 from sgbn.atlases import UNKNOWN_LOBE, Atlas, Region
 from sgbn.cohort import ID, Cohort
 from sgbn.exceptions import InputError, did_you_mean, listed
-from sgbn.io.tables.assembly import assemble, read_as_text
+from sgbn.io.tables.assembly import assemble, load_cells
 from sgbn.io.tables.columns import find_column
-from sgbn.io.tables.files import Source, load_table
+from sgbn.io.tables.files import Source
 from sgbn.io.tables.options import Options
 from sgbn.io.tables.raw import RawTable
 from sgbn.preprocessing.columns import NamedColumnTransformer, as_names
@@ -144,9 +143,8 @@ def read_inputs(
             missing=missing,
             atlas=_atlas_of(inputs),
         )
-        as_text = partial(read_as_text, options)
-        table = load_table(source, as_text, sheet=sheet, delimiter=delimiter, decimal=decimal)
-        return table, options
+        marks = {"sheet": sheet, "delimiter": delimiter, "decimal": decimal}
+        return load_cells(source, options, **marks), options
 
     table, options = read(site or inputs.site_column or inputs.site)
     if site is None and _is_called_as_in_the_model(table, inputs):

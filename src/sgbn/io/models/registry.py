@@ -35,7 +35,7 @@ RENAMED = {"_arrows": "arrows_"}
 def class_named(name: str) -> type[Any]:
     """Return the class of the table with this name."""
     if name not in CLASSES:
-        raise InputError(f"{name!r} is no class that a model is made of.")
+        raise InputError(f"{name!r} is not a class that a model is made of.")
     # Imported by need: a file of one class does not load the modules of all.
     cls: type[Any] = getattr(import_module(CLASSES[name]["home"]), name)
     return cls

@@ -183,4 +183,4 @@ def _unquoted(text: str, line: int) -> str:
     try:
         return str(json.loads(text))
     except ValueError:
-        raise InputError(f"line {line}: {text[:40]!r} is no text. Correct the line.") from None
+        raise InputError(f"line {line}: {text[:40]!r} is not text. Correct the line.") from None

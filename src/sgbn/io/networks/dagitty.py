@@ -4,7 +4,7 @@
 takes ``beta`` for the standardised weight of an edge, as its ``simulateSEM`` does; what else the
 file says of an edge or a node it leaves alone: ``coef``, the weight in the units of the data,
 ``intercept`` and ``noise_variance``. It has no comments: the true name of a node that had to be
-renamed is its attribute ``sgbn_name``, with ``%`` and two digits for each byte that is no letter.
+renamed is its attribute ``sgbn_name``, with ``%`` and two digits for each byte but letters.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ def _betas(content: NamedGraph) -> dict[Edge, float]:
 def read_dagitty(text: str) -> NamedGraph:
     """Graph of a text of DAGitty.
 
-    A latent variable that only an edge ``<->`` stands for is no node of a network: such an edge is
-    refused, as is one of a mag or pag whose end is not known.
+    A latent variable that only an edge ``<->`` stands for is not a node of a network: such an edge
+    is refused, as is one of a mag or pag whose end is not known.
     """
     parsed = parse_graph_text(text, ("dag", "pdag", "digraph", "graph"))
     builder = GraphBuilder()

@@ -80,9 +80,9 @@ def _text(table: dict[str, Any], key: str, where: str) -> str:
 
 def _number(table: dict[str, Any], key: str, where: str) -> float:
     value = table[key]
-    # True is an int in Python; a whole number of a thousand digits is none that a float can hold.
+    # True is an int in Python; a float cannot hold a whole number of a thousand digits.
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < 1e300:
         raise InputError(
-            f"{where}: {key} is {str(value)[:40]!r}, and no finite number. Correct it."
+            f"{where}: {key} is {str(value)[:40]!r}, and not a finite number. Correct it."
         )
     return float(value)

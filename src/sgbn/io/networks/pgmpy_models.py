@@ -62,7 +62,7 @@ def from_pgmpy(model: Any) -> NamedGraph:
     NamedGraph
     """
     if not hasattr(model, "nodes") or not hasattr(model, "edges"):
-        raise InputError(f"{type(model).__name__} is no graph of pgmpy. Give a model or a DAG.")
+        raise InputError(f"{type(model).__name__} is not a graph of pgmpy. Give a model or a DAG.")
     builder = GraphBuilder()
     for node in model.nodes():
         # Nodes of pgmpy may be any hashable object; ours have names.

@@ -39,7 +39,7 @@ def safe_names(
 ) -> dict[str, str]:
     """Map true names to names in a file: those that match `plain` stay, unless reserved.
 
-    Others become ASCII: accents are dropped, and each character that is no letter, digit or
+    Others become ASCII: accents are dropped, and each character that is not a letter, digit or
     underscore becomes `fill`; an X goes before a name that begins with no letter. No two are the
     same (in any case of letters, if `ignore_case`). With a dot for `fill` this is what R's
     ``make.names(unique = TRUE)`` makes of names in ASCII, so that they are the columns of a table

@@ -1,7 +1,7 @@
 """Graphs of structural equation models in the syntax of lavaan and semopy.
 
 Read are regressions (``y ~ a + 0.5*b``), variances (``y ~~ y``), intercepts (``y ~ 1``) and start
-values. Latent variables and covariances are no part of a network over observed variables.
+values. Latent variables and covariances are not part of a network over observed variables.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def read_tetrad(text: str) -> NamedGraph:
     """Graph of a text file of Tetrad.
 
     Edges that stand for a hidden common cause (``<->``) or for an end that is not known (``o->``)
-    are no edges of a DAG, and are refused.
+    are not edges of a DAG, and are refused.
     """
     builder = GraphBuilder()
     declared: set[str] = set()

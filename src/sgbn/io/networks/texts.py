@@ -62,5 +62,5 @@ def number_text(value: float) -> str:
 def number_of(text: str, line: int) -> float:
     """Finite number that a text is."""
     if not re.fullmatch(NUMBER, text) or not math.isfinite(float(text)):
-        raise InputError(f"line {line}: {text[:40]!r} is no finite number. Correct it.")
+        raise InputError(f"line {line}: {text[:40]!r} is not a finite number. Correct it.")
     return float(text)

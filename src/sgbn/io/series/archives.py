@@ -19,7 +19,7 @@ from sgbn.io.tables.files import read_bytes
 from sgbn.io.tables.raw import RawTable
 
 ENDING = ".npz"
-# Arrays of an archive that are no series.
+# Arrays of an archive that are not series.
 REGIONS = ("regions", "region_names", "labels", "names")  # names of the columns, as text
 TR = ("tr", "TR", "repetition_time")  # one number: seconds from volume to volume
 
@@ -78,7 +78,7 @@ def _regions(path: Path, name: str, keys: list[str]) -> list[str] | None:
     array = _array(path, name, key)
     # A subject may be called "labels": numbers are refused, not taken for names.
     if array.ndim != 1 or array.dtype.kind not in "US":
-        raise InputError(f"{name}, array {key!r} is no list of names of regions. Rename it.")
+        raise InputError(f"{name}, array {key!r} is not a list of names of regions. Rename it.")
     return array.astype(str).tolist()
 
 

@@ -43,7 +43,7 @@ class Volumes(NamedTuple):
 def read_volumes(table: RawTable, regions: Sequence[str], missing: Missing) -> Volumes:
     """Return the numbers of these columns, by name; the ids of the table name the subject.
 
-    Volumes before and after a censored one are no neighbours in time. So the run is cut there, and
+    Volumes before and after a censored one are not neighbours in time. So the run is cut there, and
     pieces of fewer than 10 volumes are left out.
     """
     check_columns(table, regions)
@@ -76,7 +76,7 @@ def read_volumes(table: RawTable, regions: Sequence[str], missing: Missing) -> V
             "volume n/a, or all volumes of an empty region; or leave the region out (exclude=, "
             "--exclude)."
         )
-    # 0 keeps sums finite, and `empty` says that it is no value.
+    # 0 keeps sums finite, and `empty` says that it is not a value.
     values[:, empty] = 0.0
     if len(values):  # a region that never changes tells as little as one without values
         empty = np.isnan(spread_of(values))
@@ -121,16 +121,16 @@ def _all_numbers(table: RawTable, regions: Sequence[str], missing: Missing) -> A
 
 
 def _numbers(table: RawTable, name: str, missing: Missing) -> Array:
-    """Return the numbers of one column; a cell that is no finite number is an error."""
+    """Return the numbers of one column; a cell that is not a finite number is an error."""
     parsed = parse(table, name, missing)
     wrong = parsed.bad | (np.abs(parsed.values) > LARGEST)
     if wrong.any():
         cell = as_text(table.frame[name].iloc[int(np.argmax(wrong))])
         remedy = (
             "Correct it, write n/a for a volume that is censored in all regions, or leave the "
-            "column out if it is no region (exclude=, --exclude)."
+            "column out if it is not a region (exclude=, --exclude)."
         )
-        raise cell_error(table, name, wrong, f"{cell[:60]!r} is no finite number", remedy)
+        raise cell_error(table, name, wrong, f"{cell[:60]!r} is not a finite number", remedy)
     return parsed.values
 
 
@@ -139,7 +139,7 @@ def _of_subject(table: RawTable) -> str:
 
 
 def check_same_columns(first: RawTable, table: RawTable, never: Sequence[str]) -> None:
-    """Raise InputError if a series has other columns than the first; `never` are no regions."""
+    """Raise InputError if a series has other columns than the first; `never` are not regions."""
     columns, first_columns = ({*series.columns} - {*never} for series in (table, first))
     if columns == first_columns:
         return

@@ -98,9 +98,9 @@ def from_array(
             f"{name} has {counted(array.ndim, 'dimension')} (shape {array.shape}). Give one array "
             "per subject, with one row per volume and one column per region."
         )
-    # Objects could be anything, and complex numbers are no signals.
+    # Objects could be anything, and complex numbers are not signals.
     if array.dtype.kind not in "fiu":
-        raise InputError(f"{name} holds {array.dtype}, no real numbers. Write it with numbers.")
+        raise InputError(f"{name} holds {array.dtype}, not real numbers. Write it with numbers.")
     names = region_names(array.shape[1]) if regions is None else list(regions)
     if len(names) != array.shape[1]:
         raise InputError(
@@ -167,7 +167,7 @@ def _delimiter_of_numbers(line: str, second: str, marks: Marks) -> tuple[str | N
     for delimiter in (marks.delimiter,) if marks.delimiter else DELIMITERS:
         cells = _cells(line, delimiter)
         numbers = [cell for cell in cells if raw.ANY_NUMBER.fullmatch(cell)]
-        # A first volume may be censored in some cells, and is no header for that.
+        # A first volume may be censored in some cells, which does not make it a header.
         known = len(numbers) + sum(cell in raw.MISSING for cell in cells) == len(cells)
         if len(cells) < 2 or not numbers or not known:
             continue
@@ -180,7 +180,7 @@ def first_row_kind(cells: Sequence[str], below: Sequence[str]) -> str:
     """Whether a first row of numbers holds names of regions, and whether that is sure.
 
     Names are 0, 1, ... or 1, 2, ..., or numbers of an atlas, which grow. They are sure where the
-    values below are no whole numbers and, for an atlas, lie elsewhere.
+    values below are not whole numbers and, for an atlas, lie elsewhere.
 
     Returns
     -------

@@ -53,7 +53,7 @@ def find_in_folder(
     paths = series_files(folder, files, never)
     if not paths:
         raise _no_file(folder, name, files)
-    # All names together, since what all have in common is no part of an id.
+    # All names together, since what all have in common is not part of an id.
     names = read_names([_label(path, folder) for path in paths])
     known = _extracted(folder)  # ids as the user gave them, which a file name may not spell
     names = [

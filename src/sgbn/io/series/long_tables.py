@@ -39,7 +39,7 @@ def is_long(table: RawTable, options: Options) -> bool:
 
 
 def find_in_table(table: RawTable, options: Options) -> Source:
-    """Return the runs of a long table, with columns that are no regions as their attributes."""
+    """Return the runs of a long table, with columns that are not regions as their attributes."""
     subjects = _subject_column(table, options)
     if not subjects:
         raise InputError(
@@ -121,7 +121,7 @@ def _keys(table: RawTable) -> tuple[str, str]:
 def _time(table: RawTable, runs: dict[SeriesName, Indices], options: Options) -> str:
     """Return the column that is called like time, with another number in each row of a run."""
     for name in table.columns:
-        # A column of time that has a role is no count of volumes.
+        # A column of time that has a role is not a count of volumes.
         if not is_time_name(name) or name in options.named:
             continue
         when = parse(table, name, options.missing).values
@@ -141,7 +141,7 @@ def _no_time(
             f"{table.name} has no column that counts the volumes of a subject. Add one that is "
             "called 'volume' or 'time', or give one file per subject in a folder."
         )
-    # As text: cells that are no numbers may be the reason.
+    # As text: cells that are not numbers may be the reason.
     times = labels(table.frame[called[0]])
     repeated = [name for name, rows in runs.items() if len({times[k] for k in rows}) < len(rows)]
     whose = f" in the rows of {_called(repeated[0])}" if repeated else ""

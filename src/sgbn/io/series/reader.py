@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from fnmatch import fnmatchcase
 from os import PathLike
 from pathlib import Path
@@ -25,12 +25,11 @@ from sgbn.io.series.motion import settle_motion
 from sgbn.io.series.rows import Joined, Row, join_runs, mean_fd_of, rows_of, tr_of
 from sgbn.io.series.runs import Source
 from sgbn.io.series.sidecars import MAX_TR_SECONDS
-from sgbn.io.tables.assembly import assemble, load_participants, read_as_text
+from sgbn.io.tables.assembly import assemble, load_cells, load_participants
 from sgbn.io.tables.cells import Markers, covariate
 from sgbn.io.tables.columns import ALL, Choice, choose_regions, find_column
 from sgbn.io.tables.extracted import with_extracted
 from sgbn.io.tables.files import Source as TableSource
-from sgbn.io.tables.files import load_table
 from sgbn.io.tables.joins import absent_ids
 from sgbn.io.tables.options import Options
 from sgbn.io.tables.raw import Origin, RawTable, check_unique, labels
@@ -177,14 +176,7 @@ def _find(
         return find_in_archive(path, files)
     if files is not None:
         raise InputError("files= (--files) chooses among the files of a folder. Leave it out.")
-    table = load_table(
-        source,
-        lambda columns: read_as_text(options, columns),
-        sheet=sheet,
-        delimiter=marks.delimiter,
-        decimal=marks.decimal,
-    )
-    return find_in_table(table, options)
+    return find_in_table(load_cells(source, options, sheet=sheet, **asdict(marks)), options)
 
 
 def _excluded_of_subjects(

@@ -16,9 +16,9 @@ from sgbn.io.series.archives import ENDING
 from sgbn.io.series.files import is_time_name
 from sgbn.io.series.long_tables import is_long
 from sgbn.io.series.reader import read_series
-from sgbn.io.tables.assembly import read_as_text
+from sgbn.io.tables.assembly import load_cells
 from sgbn.io.tables.cohorts import read_table
-from sgbn.io.tables.files import PARQUET, load_table
+from sgbn.io.tables.files import PARQUET
 from sgbn.io.tables.options import Options
 from sgbn.io.tables.sheets import EXCEL
 
@@ -54,8 +54,7 @@ def is_series(source: Any, **reading: Any) -> bool:
         # Whether participants lack somebody is the business of the reader.
         options = Options.of(**{**reading, "participants_missing": None})
         marks = {key: reading.get(key) for key in ("sheet", "delimiter", "decimal")}
-        table = load_table(source, lambda columns: read_as_text(options, columns), **marks)
-        return is_long(table, options)
+        return is_long(load_cells(source, options, **marks), options)
     except InputError:  # the reader of tables says what is wrong
         return False
 

@@ -47,11 +47,11 @@ class Source:
     runs : tuple of Run
         In the order of their files, arrays or rows.
     attributes : RawTable or None
-        One row per run with columns that are no regions, such as the group; of long tables.
+        One row per run with columns that are not regions, such as the group; of long tables.
     participant, session : str
         What the columns of persons and sessions are called.
     excluded : tuple of str
-        Columns that the user left out and that are no part of the runs.
+        Columns that the user left out and that are not part of the runs.
     remedy : str
         Sentence for errors about a run that may be no series at all.
     facts : dict

@@ -130,7 +130,9 @@ def _numbers(text: str, where: str) -> list[float]:
             raise ValueError
         return [float(word) for word in _words(text)]
     except ValueError:
-        raise InputError(f"{where}: {text.strip()[:40]!r} is no list of numbers. {AGAIN}") from None
+        raise InputError(
+            f"{where}: {text.strip()[:40]!r} is not a list of numbers. {AGAIN}"
+        ) from None
 
 
 def _unique(names: list[str], ids: list[str], where: str) -> tuple[str, ...]:

@@ -57,7 +57,7 @@ class Folders:
     subjects : tuple of SubjectFolder
         Those that are read, in the order of their ids.
     templates, bases, others : tuple of str
-        Names of template subjects, of longitudinal bases, and of folders that are no subjects.
+        Names of template subjects, of longitudinal bases, and of folders that are not subjects.
     other_stream : tuple of str
         Ids whose folder of the other stream (cross-sectional or longitudinal) is not read.
     """
@@ -120,7 +120,7 @@ def find_folders(folder: Path, stream: str | None = None) -> Folders:
         ]
         if _TEMPLATE.fullmatch(path.name):
             templates.append(path.name)
-        # A base is the mean of visits. It has tables, and is no subject.
+        # A base is the mean of visits. It has tables, and is not a subject.
         elif lists := [name for name in _names(path) if name.startswith(BASE)]:
             bases[path.name] = {visit for name in lists for visit in _lines(path / name)}
         # An empty folder sub-02 is a subject who failed, and must be named as such.
@@ -250,7 +250,7 @@ def _with_sessions(folder: Path) -> Iterator[Path]:
 
 
 def _folders(folder: Path) -> list[Path]:
-    """Return the folders in a folder, sorted; hidden and unreadable ones are no subjects."""
+    """Return the folders in a folder, sorted; hidden and unreadable ones are not subjects."""
     try:
         with os.scandir(folder) as entries:
             names = [

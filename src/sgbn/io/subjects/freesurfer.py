@@ -18,7 +18,7 @@ from sgbn.io.subjects.stats_files import VOLUME, Stats, read_stats
 
 ETIV = "eTIV"
 CORTEX = re.compile(r"ctx-([lr]h)-(.+)")  # a cortical region among voxels
-# Labels of a parcellation that are no cortex, such as those of Schaefer's and Glasser's files.
+# Labels of a parcellation that are not cortex, such as those of Schaefer's and Glasser's files.
 NO_CORTEX = re.compile(r"\?\?\?|medial.?wall|^background", re.IGNORECASE)
 LEFT_RIGHT = {"lh": "Left", "rh": "Right", "": ""}
 # Totals of a side that stand beside its regions.

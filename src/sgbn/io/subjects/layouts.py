@@ -107,7 +107,7 @@ def choose_parcellation(
                 + (did_you_mean(asked, list(counts)) if counts else "There is none.")
             )
     elif known := [name for name in counts if name in (*SURFACES, *VOXELS)]:
-        allowed = known  # files such as lh.BA_exvivo.stats are no parcellation of the whole cortex
+        allowed = known  # files such as lh.BA_exvivo.stats have not the whole cortex
     # Voxels have a volume, and neither thickness nor area.
     allowed = [name for name in allowed if name not in VOXELS or measure in (None, VOLUME)]
     if not allowed:

@@ -72,9 +72,9 @@ def whole_rows(rows: Sequence[SubjectRow], positive: frozenset[str] = frozenset(
 
     Notes
     -----
-    A region that is 0 or no number in more than half of the subjects is left out: the medial wall,
-    a ventricle in a table of grey matter, the corpus callosum of FastSurfer without surfaces. If
-    fewer subjects lack a value, these subjects are left out, unless 0 is a value.
+    A region that is 0 or not a number in more than half of the subjects is left out: the medial
+    wall, a ventricle in a table of grey matter, the corpus callosum of FastSurfer without surfaces.
+    If fewer subjects lack a value, these subjects are left out, unless 0 is a value.
     """
     if not rows:
         return WholeRows((), (), ())
@@ -91,7 +91,7 @@ def whole_rows(rows: Sequence[SubjectRow], positive: frozenset[str] = frozenset(
         empty = [name for name in _without_value(row, positive) if name not in unmeasured]
         if empty:
             what = counted(len(empty), "region is", "regions are")
-            reason = f"{what} 0 or no number: {listed(empty, MAX_REGIONS_NAMED)}"
+            reason = f"{what} 0 or not a number: {listed(empty, MAX_REGIONS_NAMED)}"
             failures.append(Failure(row.id, row.source, reason))
         else:
             whole.append(row)
@@ -130,7 +130,7 @@ def _other_regions(row: SubjectRow, regions: Sequence[str]) -> Failure:
 
 
 def _without_value(row: SubjectRow, positive: Collection[str]) -> list[str]:
-    """Return the regions that are no number, or are 0 where a value must be positive."""
+    """Return the regions whose value is not a number, or are 0 where a value must be positive."""
     return [
         name
         for name, value in row.regions.items()

@@ -32,7 +32,7 @@ class Stats:
     header : mapping
         First word of a comment -> the rest of its line.
     totals : mapping
-        Short name of each ``Measure`` -> value; those that are no finite number are left out.
+        Short name of each ``Measure`` -> value; those that are not finite are left out.
     columns : tuple of str
         Names of the cells of a row.
     rows : mapping
@@ -67,7 +67,7 @@ def read_small(path: Path, most: int) -> bytes:
     try:
         if os.path.getsize(path) > most:
             raise InputError(
-                f"{path.name} has more than {most >> 20} MB: it is no file of this tool. {AGAIN}"
+                f"{path.name} has more than {most >> 20} MB: it is not a file of this tool. {AGAIN}"
             )
         return path.read_bytes()
     except FileNotFoundError as error:
@@ -80,7 +80,7 @@ def read_small(path: Path, most: int) -> bytes:
 def parse_stats(content: bytes, name: str) -> Stats:
     """Return the content of a ``.stats`` file; `name` is what errors call it."""
     if b"\0" in content:
-        raise InputError(f"{name} is no text. {AGAIN}")
+        raise InputError(f"{name} is not text. {AGAIN}")
     if not content.strip():
         raise InputError(f"{name} is empty. {AGAIN}")
     if not content.endswith(b"\n"):  # a number may be cut in the middle and still be one
@@ -145,4 +145,4 @@ def _number(text: str, where: str) -> float:
             raise ValueError
         return float(text)
     except ValueError:
-        raise InputError(f"{where}: {text!r} is no number. {AGAIN}") from None
+        raise InputError(f"{where}: {text!r} is not a number. {AGAIN}") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,11 +21,7 @@ from sgbn.io.tables.cells import (
     region_values,
     text_labels,
 )
-from sgbn.io.tables.columns import (
-    choose_regions,
-    find_column,
-    unknown_column,
-)
+from sgbn.io.tables.columns import choose_regions, find_column, unknown_column
 from sgbn.io.tables.files import Source, load_table
 from sgbn.io.tables.joins import ONE_ROW, check_ids, join_participants, name_visits, with_ids
 from sgbn.io.tables.options import DROP, Options
@@ -55,6 +52,11 @@ def read_as_text(options: Options, columns: list[str]) -> set[str]:
     named = {find_column(columns, name) for name in options.named}
     id_name = options.id or _called_id(columns, options)
     return {name for name in (*named, id_name) if name is not None}
+
+
+def load_cells(source: Source, options: Options, **marks: Any) -> RawTable:
+    """Return the cells of a table; `marks` are sheet, delimiter and decimal, see `load_table`."""
+    return load_table(source, partial(read_as_text, options), **marks)
 
 
 def find_id(table: RawTable, options: Options) -> str | None:
@@ -197,12 +199,12 @@ def load_participants(
 
     `person` is the column of the other table by which they are joined.
     """
-    if person is not None:  # it may be the column of ids in this table, and then it is no role
+    if person is not None:  # it may be the column of ids here, and then it has no role
         subject, pair = (
             None if name == person else name for name in (options.subject, options.pair)
         )
         options = replace(options, subject=subject, pair=pair)
-    people = load_table(participants, lambda columns: read_as_text(options, columns))
+    people = load_cells(participants, options)
     id_name = find_id(
         people, options if options.id in people.columns else replace(options, id=None)
     )
@@ -281,7 +283,7 @@ def _groups(
     left_out: dict[str, int] = {}
     if options.groups is not None:
         _check_groups(table, column, group, options.groups)
-        # A label such as -999 is no error where its rows are left out.
+        # A label such as -999 is not an error where its rows are left out.
         kept = np.array([label in options.groups for label in group], dtype=bool)
         left_out = dict(Counter(label for label, k in zip(group, kept, strict=True) if not k))
         table = table.keep(kept)

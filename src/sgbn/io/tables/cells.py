@@ -21,14 +21,14 @@ MIN_SHARE_OF_NUMBERS = 0.8  # from this share upwards, text in a column is a mis
 # Numbers that people write for "missing": -9, and 77, -88, 999, -9999, ... of either sign.
 SENTINELS = (-9.0, *(float(sign + d * k) for sign in "-+" for d in "789" for k in (2, 3, 4, 5)))
 COLUMNS_PER_BLOCK = 32  # columns that are transposed at once, so that they fit the cache
-MAX_RANGES_AWAY = 3.0  # a sentinel further from the other values, in ranges of these, is no value
+MAX_RANGES_AWAY = 3.0  # ranges of the other values; a sentinel further from them is not a value
 MIN_USUAL_VALUES = 3  # with fewer other values, nobody can tell whether a sentinel is one of them
 MIN_ROWS_FOR_LABELS = 10  # in fewer rows, all labels may differ by chance
 MAX_DISTINCT_LABELS = 0.5  # with more distinct labels per row, they are ids or dates
 
 OPTIONS = {"group": "group=, --group", "covariate": "covariates=, --covariates"}
 
-# Digits are needed, so that "." and "-" are no numbers. Inf and NaN are dealt with apart.
+# Digits are needed, so that "." and "-" are not numbers. Inf and NaN are dealt with apart.
 _NUMBER = r"[+-]?(\d+{0}?\d*|{0}\d+)([eE][+-]?\d+)?"
 NUMBERS = {".": re.compile(_NUMBER.format(r"\.")), ",": re.compile(_NUMBER.format(","))}
 _INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
@@ -77,7 +77,7 @@ class Missing:
 
 @dataclass(frozen=True)
 class Parsed:
-    """A column as numbers: NaN where a cell is missing or, in `bad`, is no number."""
+    """A column as numbers: NaN where a cell is missing or, in `bad`, is not a number."""
 
     values: Array
     bad: Mask
@@ -107,13 +107,13 @@ def parse(table: RawTable, column: str, missing: Missing) -> Parsed:
     decimal = table.origin_of(column).decimal
     read = [_number(cell, decimal, missing) for cell in cells.to_numpy(object)]
     values = np.array([math.nan if number is None else number for number in read], np.float64)
-    # None is no number, NaN is missing: both are NaN in the values.
+    # None is not a number, NaN is missing: both are NaN in the values.
     bad = np.array([number is None for number in read], bool)
     return Parsed(values, bad, np.isnan(values) & ~bad)
 
 
 def _number(cell: object, decimal: str, missing: Missing) -> float | None:
-    """Return the value of a cell, NaN if it is missing, None if it is no number."""
+    """Return the value of a cell, NaN if it is missing, None if it is not a number."""
     # True is a number of Python, but not in a table.
     if isinstance(cell, Real) and not isinstance(cell, bool | np.bool_):
         try:
@@ -187,7 +187,7 @@ def _check_no_numbers(table: RawTable, column: str, parsed: Parsed) -> None:
 
 def _no_number(table: RawTable, column: str, bad: Mask, role: str) -> InputError:
     cell = as_text(table.frame[column].iloc[int(np.argmax(bad))])
-    what = f"the {role} holds {cell[:60]!r}, which is no number"
+    what = f"the {role} holds {cell[:60]!r}, which is not a number"
     return cell_error(table, column, bad, what, _remedy(cell, table.origin_of(column).decimal))
 
 
@@ -200,7 +200,7 @@ def cell_error(table: RawTable, column: str, bad: Mask, what: str, remedy: str) 
 
 
 def _remedy(cell: str, decimal: str) -> str:
-    """Return what to do about a cell that is no number."""
+    """Return what to do about a cell that is not a number."""
     other = "," if decimal == "." else "."
     if NUMBERS[other].fullmatch(cell) and decimal == ".":
         return (
@@ -254,7 +254,7 @@ def check_label_sentinels(
         check_sentinels(table, column, values, missing)
     elif np.isin(values, SENTINELS).any() and not missing.unguarded:
         row = int(np.argmax(np.isin(values, SENTINELS)))
-        why = f"is no label as the others ({listed(sorted(set(words)), 3)})"
+        why = f"is not a label like the others ({listed(sorted(set(words)), 3)})"
         raise _sentinel(table, column, values == values[row], texts[row], why)
 
 

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from sgbn.atlases import AtlasLike
 from sgbn.cohort import BLOCK, ID, PAIR, PERSON, SITE, Cohort
 from sgbn.exceptions import InputError
-from sgbn.io.tables.assembly import assemble, read_as_text
+from sgbn.io.tables.assembly import assemble, load_cells
 from sgbn.io.tables.cells import Markers
 from sgbn.io.tables.extracted import with_extracted
-from sgbn.io.tables.files import PARQUET, Source, load_table
+from sgbn.io.tables.files import PARQUET, Source
 from sgbn.io.tables.options import Options
 from sgbn.io.tables.raw import MISSING
 from sgbn.io.tables.sheets import EXTRA
@@ -127,13 +127,7 @@ def read_table(
     """
     # All keywords of this function, by their names.
     options = Options.of(**locals())
-    table = load_table(
-        source,
-        lambda columns: read_as_text(options, columns),
-        sheet=sheet,
-        delimiter=delimiter,
-        decimal=decimal,
-    )
+    table = load_cells(source, options, sheet=sheet, delimiter=delimiter, decimal=decimal)
     options = with_extracted(options, source, table.columns)
     return assemble(table, options, participants)[0]
 

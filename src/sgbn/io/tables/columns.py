@@ -96,7 +96,7 @@ def choose_regions(
     has_ids : bool
         Whether there are ids. If not, a column that looks like them is pointed out.
     never : sequence of str
-        Columns without a role that are no regions in any case.
+        Columns without a role that are not regions in any case.
     """
     excluded = _matching(table, options.exclude, "exclude", taken)
     used = {*taken, *excluded, *never, ROW_NAMES}
@@ -182,7 +182,7 @@ def _by_atlas(
     elif numeric and len(chosen) >= MIN_REGIONS:
         ids = [] if has_ids else like_ids(table, numeric, options.missing)
         raise InputError(
-            f"{table.name}: these columns hold numbers, but are no known region and were not "
+            f"{table.name}: these columns hold numbers, but are not known regions and were not "
             f"named: {listed(numeric, len(numeric))}. Name each as what it is (id=, group=, "
             "site=, pair=, subject=, block=, covariates=; --id, --group, --site, --pair, "
             "--subject, --block, --covariates), leave it out (exclude=, --exclude), or take all "
@@ -290,7 +290,7 @@ def _by_name(
     listed_totals = [name for name in patterns if name in totals]
     if listed_totals:
         raise InputError(
-            f"{listed(listed_totals)} in regions= is a total of other columns and no region. Name "
+            f"{listed(listed_totals)} in regions= is a total of other columns, not a region. Name "
             "it as a covariate (covariates=, --covariates), or leave it out."
         )
     allowed = set(free) - totals  # a pattern may match totals and excluded columns too

@@ -110,7 +110,7 @@ def read_bytes(path: Path, name: str) -> bytes:
     except OSError as error:
         raise InputError(f"{name} cannot be read: {error.strerror or error}.") from error
     except ValueError as error:  # a NUL in the path
-        raise InputError(f"{name} is no path: {error}.") from error
+        raise InputError(f"{name} is not a path: {error}.") from error
 
 
 def _near(path: Path) -> str:
@@ -156,7 +156,7 @@ def _read_parquet(content: bytes, name: str) -> pd.DataFrame:
     except Exception as error:  # damaged bytes fail anywhere in the library below
         reason = " ".join(str(error).split())[:120]
         raise InputError(
-            f"{name} is no Parquet file, or damaged ({reason}). Write it again."
+            f"{name} is not a Parquet file, or damaged ({reason}). Write it again."
         ) from error
 
 

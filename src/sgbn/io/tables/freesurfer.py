@@ -11,9 +11,9 @@ import pandas as pd
 from sgbn.atlases import AtlasLike, is_total, match_columns
 from sgbn.cohort import Cohort
 from sgbn.exceptions import InputError, counted, listed
-from sgbn.io.tables.assembly import assemble, find_id, read_as_text
+from sgbn.io.tables.assembly import assemble, find_id, load_cells
 from sgbn.io.tables.cells import Markers, parse
-from sgbn.io.tables.files import Source, load_table
+from sgbn.io.tables.files import Source
 from sgbn.io.tables.joins import add_columns, check_ids, with_ids
 from sgbn.io.tables.options import Options
 from sgbn.io.tables.raw import ROW_NAMES, RawTable, check_unique, labels
@@ -73,7 +73,8 @@ def read_freesurfer(
     if not tables:
         raise InputError("read_freesurfer needs one table or more. Give their paths.")
     elsewhere = participants is not None  # the id may be a column of theirs
-    loaded = [_load(table, options, elsewhere, delimiter, decimal) for table in tables]
+    cells = (load_cells(table, options, delimiter=delimiter, decimal=decimal) for table in tables)
+    loaded = [_one_row_each(table, options, elsewhere) for table in cells]
     joined = loaded[0]
     for other in loaded[1:]:
         joined = _join(joined, other, options)
@@ -82,20 +83,8 @@ def read_freesurfer(
     return assemble(replace(joined, facts=facts), options, participants, ID)[0]
 
 
-def _load(
-    source: Source,
-    options: Options,
-    elsewhere: bool,
-    delimiter: str | None,
-    decimal: str | None,
-) -> RawTable:
-    """Return one table with one row per subject, and ids that are no paths."""
-    table = load_table(
-        source,
-        lambda columns: read_as_text(options, columns),
-        delimiter=delimiter,
-        decimal=decimal,
-    )
+def _one_row_each(table: RawTable, options: Options, elsewhere: bool) -> RawTable:
+    """Return a table with one row per subject, and ids that are not paths."""
     if elsewhere and options.id not in table.columns:
         options = replace(options, id=None)
     id_name = find_id(table, options) or table.columns[0]

@@ -130,7 +130,7 @@ def later_header(rows: Sequence[Sequence[str]]) -> int:
         names, below = filled[k], filled[k + 1]
         # A header names more columns than any title fills.
         longer = len(names) > max(1, *map(len, filled[:k]))
-        # Numbers are cells, and a row with a missing cell is no header.
+        # Numbers are cells, and a row with a missing cell is not a header.
         plain = not any(ANY_NUMBER.fullmatch(cell) or cell in MISSING for cell in names)
         if longer and plain and any(map(ANY_NUMBER.fullmatch, below)):
             return k
@@ -176,12 +176,12 @@ def check_unique(names: Sequence[str], source: str) -> None:
             )
 
 
-def is_missing(cells: pd.Series, markers: frozenset[str] = MISSING) -> Mask:
+def is_missing(cells: pd.Series) -> Mask:
     """Whether each cell is empty or says so."""
     missing = cells.isna().to_numpy(bool, copy=True)
     if not is_number_type(cells.dtype):
         filled = np.flatnonzero(~missing)  # pandas knows only None, NaN and NaT
-        missing[filled] = [as_text(cell) in markers for cell in cells.to_numpy(object)[filled]]
+        missing[filled] = [as_text(cell) in MISSING for cell in cells.to_numpy(object)[filled]]
     return missing
 
 

@@ -69,7 +69,7 @@ def read_sheet(
 def _cells(path: Path, source: str, sheet: str | int | None) -> tuple[pd.DataFrame, str, list[str]]:
     """Return the cells, the name of their sheet, and the names of the other sheets."""
     try:
-        # An .xls is no zip: then nothing is known of it before it is read.
+        # An .xls is not a zip: then nothing is known of it before it is read.
         flawed = zipfile.is_zipfile(path) and _look_through(path, source)
         with pd.ExcelFile(path) as book:
             names = [str(name) for name in book.sheet_names]
@@ -92,10 +92,10 @@ def _cells(path: Path, source: str, sheet: str | int | None) -> tuple[pd.DataFra
     except ImportError as error:
         remedy = EXTRA if path.suffix.lower() in WITH_FORMATS else "save it as .xlsx or CSV"
         raise InputError(f"{source} needs a library that is absent: {remedy}.") from error
-    except Exception as error:  # what is no zip of XML fails anywhere in the libraries below
+    except Exception as error:  # what is not a zip of XML fails anywhere in the libraries below
         reason = " ".join(str(error).split())[:120] or type(error).__name__
         raise InputError(
-            f"{source} is no Excel file, or damaged ({reason}). Save it again, or as CSV."
+            f"{source} is not an Excel file, or damaged ({reason}). Save it again, or as CSV."
         ) from error
     return cells, chosen, [name for name in names if name != chosen]
 

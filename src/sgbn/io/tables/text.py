@@ -32,7 +32,7 @@ SAMPLE_BYTES = 2**16  # bytes that tell text from binary data, and the decimal m
 _QUOTED = re.compile(rb'"[^"]*"')
 _NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
 _BEFORE_HEADER = re.compile(rb"[\s,;|]*")
-_DECIMAL = re.compile(rb"[ \t]*[+-]?\d*\.\d+")  # a first cell that is no name of a row
+_DECIMAL = re.compile(rb"[ \t]*[+-]?\d*\.\d+")  # a first cell that is not the name of a row
 _THOUSANDS = re.compile(rb"[+-]?[1-9]\d{0,2},\d{3}")  # or a number with three decimals
 _EXCEL_HINT = re.compile(rb'"?sep=([^\n])"?[ ,;\t]*\n', re.IGNORECASE)
 # Since 3.1 pandas always reads a number as the float nearest to it.
@@ -105,13 +105,13 @@ def _as_utf8(content: bytes, source: str) -> tuple[bytes, str]:
         body.decode()
     except UnicodeError as error:
         if encoding == "utf-16":
-            raise InputError(f"{source} is no whole UTF-16 text. Save it as UTF-8.") from error
+            raise InputError(f"{source} is not whole UTF-16 text. Save it as UTF-8.") from error
         # No UTF-8: an older encoding. Every byte is a character of latin-1, so that none fails.
         encoding, body = "latin-1", body.decode("latin-1").encode()
     if b"\0" in body or _NO_TEXT.search(body, 0, SAMPLE_BYTES):
         raise InputError(
-            f"{source} holds binary data and is no text table. Excel files end in .xlsx, Parquet "
-            "files in .parquet; save others as CSV in UTF-8."
+            f"{source} holds binary data, so it is not a text table. Excel files end in .xlsx, "
+            "Parquet files in .parquet; save others as CSV in UTF-8."
         )
     if b"\r" in body:
         body = body.replace(b"\r\n", b"\n").replace(b"\r", b"\n")

@@ -1,4 +1,4 @@
-"""Columns that nobody named, but that say what they are: sites, and numbers that are no regions.
+"""Columns that nobody named, but that say what they are: sites, and numbers that are not regions.
 
 A site that is not named is not taken out, and may be all that differs between the groups. An age
 or a number of a patient that is taken for a region becomes a node of the network. Neither may
@@ -29,7 +29,7 @@ SITE_NAME = re.compile(
 PLACE_IN_BODY = re.compile(  # words that make a site one of the body
     r"\b(?:lesion|onset|tumou?r|injury|surgery|surgical|pain|implant|injection|stimulation|biopsy)"
 )
-# Words of the names of columns that are no regions.
+# Words of the names of columns that are not regions.
 COVARIATE = re.compile(
     r"ages?|sex|gender|male|female|educ|education|edu|schooling|handedness|bmi|f?iq|viq|piq|fsiq|"
     r"etiv|icv|tiv|income|duration|onset|medication|mmse|moca|cdr|updrs|panss|bdi|hamd|hdrs|ados|"
@@ -41,7 +41,7 @@ NEITHER = re.compile(
 )
 MIN_ROWS_TO_JUDGE = 8  # in fewer rows, values are whole numbers, or equal, by chance
 MAX_SHARE_UNKNOWN = 0.1  # up to this share, the columns that the atlas does not know stand out
-MIN_SITES = 2  # one site is no difference between subjects
+MIN_SITES = 2  # with one site, subjects do not differ in it
 MIN_ROWS_PER_SITE = 2  # a column with fewer rows per label says who, not where
 
 
