@@ -50,7 +50,7 @@ def as_atlas(atlas: AtlasLike) -> Atlas:
 
 
 def names_table(atlas: str, folder: str | Path = ".") -> bool:
-    """Whether text names a table, and no atlas of the package.
+    """Whether text names a table, and not an atlas of the package.
 
     A table ends in .csv, .tsv or .txt, or is a file that is there. An atlas of the package goes
     before a file of its name, so that a stray file changes nothing.

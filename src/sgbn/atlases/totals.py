@@ -46,7 +46,7 @@ def is_total(column: str) -> bool:
 
     Totals of FreeSurfer, ENIGMA and CAT12 (MeanThickness, BrainSegVol, eTIV, SurfaceHoles,
     LSurfArea, TIV, ...), and the labels of FreeSurfer that are not regions (WM-hypointensities,
-    unknown, Medial_wall, ...). ``CSF`` is none: it may be a structure of FreeSurfer's aseg.
+    unknown, Medial_wall, ...). ``CSF`` is not: it may be a structure of FreeSurfer's aseg.
     """
     return any(name in _KEYS for name, _ in readings(column))
 

@@ -1,5 +1,6 @@
 """The public names of `sgbn.io`: `__init__.py` loads each on first use from here."""
 
+from . import images as images  # its TimeSeries is documented
 from .exports.brainnet import write_brainnet as write_brainnet
 from .exports.connectome import Connectome as Connectome
 from .exports.connectome import connectome as connectome

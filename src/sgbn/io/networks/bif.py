@@ -25,7 +25,7 @@ from sgbn.io.networks.texts import read_text
 KEYWORDS = ("network", "variable", "probability")
 
 # Possessive repeats (++) never go back, so that no input makes an expression slow.
-_COMMENT = r"(?<!:)//[^\n]* | /\*.*?\*/"  # http:// is none
+_COMMENT = r"(?<!:)//[^\n]* | /\*.*?\*/"  # http:// does not begin a comment
 _IN_HEADS = re.compile(
     rf"""
       (?P<space> \s++ | {_COMMENT} )
@@ -143,7 +143,7 @@ def _heads(tokens: Iterable[_Token]) -> Iterator[list[_Token]]:
                 yield head
                 head = []
             opened.append(token.line)
-        elif not opened and (head or mark != ";"):  # a stray ; is none
+        elif not opened and (head or mark != ";"):  # a stray ; begins no block
             if not head:  # else a text file of any kind would be read as one long head
                 _check_begins_a_block(token)
             head.append(token)

@@ -167,7 +167,7 @@ class _Reader:
             yield from self._statement()
 
     def _statement(self) -> Iterator[Statement]:
-        # In quotes, "node" is the name of a node, and no default.
+        # In quotes, "node" is the name of a node, not a default.
         bare = not self.at_end and self._tokens[self._next].kind == "word"
         chain, operators = [self._operand()], []
         line = self.line

@@ -27,7 +27,7 @@ def warn_confounds(source: str, names: list[str]) -> None:
     """Say which columns were left out, and how they are kept."""
     if names:
         warn(
-            f"{source}: {counted(len(names), 'column is', 'columns are')} called like confounds "
-            f"and no region: {listed(names)}. {'It is' if len(names) == 1 else 'They are'} left "
+            f"{source}: {counted(len(names), 'column is', 'columns are')} called like confounds, "
+            f"not regions: {listed(names)}. {'It is' if len(names) == 1 else 'They are'} left "
             "out. If some are regions, name all regions (regions=, --regions)."
         )

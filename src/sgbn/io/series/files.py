@@ -83,7 +83,7 @@ def load_series(path: Path, marks: Marks) -> raw.RawTable:
 
 def _skipped(content: bytes, table: raw.RawTable, has_header: bool) -> dict[str, Any]:
     """Return how many lines without any value were skipped, and the place of each row."""
-    # Tabs alone are a censored volume of empty cells, and no blank line.
+    # Tabs alone are a censored volume of empty cells, not a blank line.
     filled = [bool(line.strip(b" \r")) for line in content.split(b"\n")]
     places = np.searchsorted(1 + np.flatnonzero(filled), table.origin.numbers)
     return {CENSORED: max(0, sum(filled) - has_header - len(table.frame)), PLACES: places}

@@ -51,7 +51,7 @@ def find_in_table(table: RawTable, options: Options) -> Source:
     if not time:
         raise _no_time(table, subjects, runs, options)
     keys = [name for name in (subjects, time, *_keys(table)) if name]
-    # Columns with a role are attributes of a run, and no regions.
+    # Columns with a role are attributes of a run, not regions.
     named = [find_column(table.columns, name) for name in options.named]
     unnamed = [name for name in table.columns if name not in (*keys, *named)]
     excluded = [
@@ -159,7 +159,7 @@ def _called(name: SeriesName) -> str:
 
 
 def _is_text(table: RawTable, name: str) -> bool:
-    """Whether a column holds labels and no numbers."""
+    """Whether a column holds labels alone, without numbers."""
     cells = table.frame[name]
     if is_number_type(cells.dtype):
         return False

@@ -38,8 +38,8 @@ def read_names(labels: Sequence[str]) -> list[SeriesName]:
     """Return subject, session, run and kind of each label, a name without folder and ending.
 
     Labels that begin with ``sub-`` are read as BIDS names them. Of others the words for session and
-    run are found, and what all of them end with after a separator, such as ``_rois_cc200``, is no
-    part of the subject's name.
+    run are found, and what all of them end with after a separator, such as ``_rois_cc200``, is
+    not part of the subject's name.
     """
     plain = [k for k, label in enumerate(labels) if not is_bids(label)]
     by_place = dict(zip(plain, _plain([labels[k] for k in plain]), strict=True))

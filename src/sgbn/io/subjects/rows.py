@@ -82,7 +82,7 @@ def whole_rows(rows: Sequence[SubjectRow], positive: frozenset[str] = frozenset(
     wanted = set(regions)
     same = [row for row in rows if row.regions.keys() == wanted]
     failures = [_other_regions(row, regions) for row in rows if row.regions.keys() != wanted]
-    # 0 counts as blank in every region here: a volume of 0 in most subjects is none.
+    # 0 counts as blank in every region here: a volume of 0 in most subjects was not measured.
     blank = Counter(name for row in same for name in _without_value(row, wanted))
     unmeasured = tuple(name for name in regions if 2 * blank[name] > len(same))
     kept = tuple(name for name in regions if name not in unmeasured)

@@ -114,7 +114,7 @@ def choose_regions(
             _check_all(table, chosen, match, options, has_ids)
     if len(chosen) < MIN_REGIONS:
         raise _too_few(table, chosen, free, options)
-    # What is none of these was ignored, and the provenance says so.
+    # All other columns were ignored, and the provenance says so.
     left = {*chosen, *match.totals, *other_measures}
     facts = {
         "regions": rule,

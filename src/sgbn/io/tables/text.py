@@ -293,7 +293,7 @@ def _decimal(sample: bytes, delimiter: str, source: str) -> str:
     """Return the decimal mark of most numbers; never a comma where commas separate cells."""
     if delimiter == "," or b"," not in sample:
         return "."
-    # Numbers between delimiters: a comma inside a text is none.
+    # Numbers between delimiters: a comma inside a text does not count.
     edge = rb"[\s" + re.escape(_mark(delimiter)) + rb'"]'
     cell = rb"(?:^|(?<=%b))[+-]?\d*%b\d+(?:[eE][+-]?\d+)?(?=%b|$)"
     commas, points = (re.findall(cell % (edge, mark, edge), sample) for mark in (b",", rb"\."))
