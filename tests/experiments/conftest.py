@@ -25,31 +25,41 @@ def exp2_results(exp2_folder):
     return exp2.EXPERIMENT.results(exp2_folder)
 
 
-@pytest.fixture
-def exp3_folder(tmp_path, monkeypatch):
+@pytest.fixture(scope="session")
+def exp3_folder(tmp_path_factory):
     """A finished run of Exp-III on simulated cohorts and a table, with made-up accuracies."""
-    rng = np.random.default_rng(0)
+    folder, rng = tmp_path_factory.mktemp("exp3"), np.random.default_rng(0)
 
     def made_up(classifier, problem, on_covariates=False):
-        return protocol.Outcome(*rng.uniform(0.5, 0.8, 3), 0.01)
+        return protocol.Outcome(*rng.uniform(0.5, 0.8, 2), 0.01)
 
-    monkeypatch.setattr(protocol, "evaluate", made_up)
     settings = exp3_methods.Settings(splits=3, regions=6, sizes=(24, 12))
     cohort = simulate_cohort(20, 0, regions=10, covariates=["age"])
-    data = exp3_methods.table_samples(cohort, settings) | {
-        "edges": exp3_methods.Sample((24, 12), differ="edges")
+    data = {
+        "table": exp3_methods.to_split(cohort, settings.sizes),
+        "edges": exp3_methods.Sample((24, 12), differ="edges"),
     }
-    exp3.EXPERIMENT.run(Study(tmp_path), settings, data)
-    return tmp_path
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(protocol, "evaluate", made_up)
+        exp3.EXPERIMENT.run(Study(folder), settings, data)
+    return folder
 
 
 @pytest.fixture(scope="session")
-def exp4_folder(tmp_path_factory):
-    """A finished run of Exp-IV on a small table."""
+def exp4_settings():
+    return exp4_methods.Settings(permutations=19, orders=2, regions=12, seed=1)
+
+
+@pytest.fixture(scope="session")
+def exp4_data(exp4_settings):
+    """A small table with a covariate and two sites."""
+    cohort = simulate_cohort((40, 30), 0, regions=16, covariates=["age"], n_sites=2)
+    return {"table": exp4_methods.make_sample(cohort, exp4_settings, "patient")}
+
+
+@pytest.fixture(scope="session")
+def exp4_folder(tmp_path_factory, exp4_settings, exp4_data):
+    """A finished run of Exp-IV."""
     folder = tmp_path_factory.mktemp("exp4")
-    settings = exp4_methods.Settings(permutations=19, orders=2, seed=1)
-    cohort = simulate_cohort(30, 0, regions=14)
-    exp4.EXPERIMENT.run(
-        Study(folder), settings, {"table": exp4_methods.make_sample(cohort, settings)}
-    )
+    exp4.EXPERIMENT.run(Study(folder), exp4_settings, exp4_data)
     return folder

@@ -2,14 +2,14 @@ import numpy as np
 import pytest
 
 from sgbn import Cohort, InputError
-from sgbn.experiments.data import data_folder, most_different, one_site, read_neuro, without
+from sgbn.experiments.data import data_folder, most_different, one_site, read_neuro
 
 
 def test_the_folder_is_named_by_the_environment(tmp_path, monkeypatch):
     monkeypatch.setenv("SGBN_DATA", str(tmp_path))
     assert data_folder() == tmp_path
     monkeypatch.setenv("SGBN_DATA", str(tmp_path / "absent"))
-    with pytest.raises(InputError, match="absent', which is no folder"):
+    with pytest.raises(InputError, match="absent', which is not a folder"):
         data_folder()
     monkeypatch.delenv("SGBN_DATA")
     monkeypatch.chdir(tmp_path)
@@ -52,6 +52,11 @@ def test_one_site_is_none():
     assert one_site(cohort.subset([0, 1])).site is None
 
 
-def test_a_covariate_can_be_forgotten():
-    cohort = Cohort(np.eye(2), ["a", "b"], ["s", "t"], covariates={"age": [1.0, 2.0], "iq": [3, 4]})
-    assert list(without(cohort, "iq").covariates) == ["age"]
+def test_a_covariate_that_is_left_out_does_not_become_a_region(tmp_path):
+    (tmp_path / "neuro").mkdir()
+    rows = "".join(f"s{k},{'AB'[k % 2]},x,{20 + k},{k % 3},{k},{k * k},{k**3}\n" for k in range(12))
+    header = "subject_id,group,site,age,sex,eTIV,insula,cuneus\n"
+    (tmp_path / "neuro" / "cobre_scz.csv").write_text(header + rows)
+    cohort = read_neuro(tmp_path, "cobre_scz", exclude="age")
+    assert list(cohort.covariates) == ["sex", "eTIV"]
+    assert cohort.regions == ("insula", "cuneus")

@@ -66,8 +66,9 @@ def test_odd_sizes_can_be_simulated():
 
 
 def test_a_run_is_kept_resumed_and_read(tmp_path, table, few_methods, monkeypatch):
-    data = exp3_methods.table_samples(table, SETTINGS) | {
-        "edges": exp3_methods.Sample((24, 12), differ="edges")
+    data = {
+        "table": exp3_methods.to_split(table, SETTINGS.sizes),
+        "edges": exp3_methods.Sample((24, 12), differ="edges"),
     }
     exp3.EXPERIMENT.run(Study(tmp_path), SETTINGS, data)
     results = exp3.EXPERIMENT.results(tmp_path)
@@ -85,27 +86,26 @@ def test_a_run_is_kept_resumed_and_read(tmp_path, table, few_methods, monkeypatc
 
 
 def test_tables_and_sizes_are_told_apart(table):
-    known = exp3_methods.Sample((24, 12), table).digest
-    assert exp3_methods.Sample((24, 12), replace(table)).digest == known
-    assert exp3_methods.Sample((24, 13), table).digest != known
-    assert exp3_methods.Sample((24, 12), replace(table, group=table.group[::-1])).digest != known
+    known = exp3_methods.Sample((24, 12), table).content
+    assert exp3_methods.Sample((24, 12), replace(table)).content == known
+    assert exp3_methods.Sample((24, 13), table).content != known
+    assert exp3_methods.Sample((24, 12), replace(table, group=table.group[::-1])).content != known
 
 
 def test_results_of_other_labels_are_not_taken_for_these(tmp_path, table, few_methods):
-    exp3.EXPERIMENT.run(Study(tmp_path), SETTINGS, exp3_methods.table_samples(table, SETTINGS))
+    sample = exp3_methods.to_split(table, SETTINGS.sizes)
+    exp3.EXPERIMENT.run(Study(tmp_path), SETTINGS, {"table": sample})
     shuffled = replace(table, group=np.random.default_rng(0).permutation(table.group))
     with pytest.raises(StudyError, match="other settings"):
-        exp3.EXPERIMENT.run(
-            Study(tmp_path), SETTINGS, exp3_methods.table_samples(shuffled, SETTINGS)
-        )
+        exp3.EXPERIMENT.run(Study(tmp_path), SETTINGS, {"table": replace(sample, cohort=shuffled)})
 
 
 def test_tables_that_cannot_be_split_are_refused(table):
     three = simulate_cohort(20, 0, groups=("a", "b", "c"))
     with pytest.raises(InputError, match=r"3 groups.*--groups"):
-        exp3_methods.table_samples(three, SETTINGS)
+        exp3_methods.to_split(three, SETTINGS.sizes)
     with pytest.raises(InputError, match=r"40 subjects, fewer than 80 .*--train"):
-        exp3_methods.table_samples(table, exp3_methods.Settings())
+        exp3_methods.to_split(table, (80, 40))
 
 
 def test_a_real_table_that_is_too_small_is_named(table, monkeypatch):

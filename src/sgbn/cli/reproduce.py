@@ -70,9 +70,7 @@ def _add_exp2(experiments: argparse._SubParsersAction[argparse.ArgumentParser]) 
             }
         ),
     )
-    exp2.add_argument(
-        "--simulations", type=at_least(2), help="data sets per network (50; 30 to calibrate)"
-    )
+    exp2.add_argument("--simulations", type=at_least(2), help="data sets per network (50)")
     exp2.add_argument(
         "--networks",
         # Names of networks may be typed as the paper has them, such as Alarm.
@@ -81,14 +79,8 @@ def _add_exp2(experiments: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="NAME",
         help="some of the nine, such as chain (all)",
     )
-    exp2.add_argument("--alpha", type=float, help="sparsity on standardised data (as calibrated)")
-    exp2.add_argument("--alpha-raw", type=float, help="sparsity on raw data (as calibrated)")
-    exp2.add_argument(
-        "--calibrate",
-        action="store_true",
-        help="instead of the experiment, search the alpha that comes nearest to the paper's tables "
-        "on other simulations; the report of the same folder shows it from then on",
-    )
+    exp2.add_argument("--alpha", type=float, help="sparsity on standardised data (0.32)")
+    exp2.add_argument("--alpha-raw", type=float, help="sparsity on raw data (0.36)")
     _add_common(exp2, "exp2", run_exp2)
 
 
@@ -197,26 +189,20 @@ def run_exp1(arguments: argparse.Namespace) -> None:
 
 
 def run_exp2(arguments: argparse.Namespace) -> None:
-    """Run Exp-II or its calibration."""
-    from sgbn.experiments import calibration, exp2, exp2_methods
+    """Run Exp-II."""
+    from sgbn.experiments import exp2, exp2_methods
 
     names = ("simulations", "alpha", "alpha_raw", "networks", "seed")
     options = {name: getattr(arguments, name) for name in names}
-    # The calibration has defaults of its own, which None must not replace.
+    # Settings have the defaults, which None must not replace.
     given = {name: value for name, value in options.items() if value is not None}
     settings = exp2_methods.Settings(**given)  # refuses an unknown network before any work
-    if arguments.calibrate:
-        networks = tuple(exp2_methods.summed(settings.networks))
-        kept = {name: given[name] for name in ("simulations", "seed") if name in given}
-        chosen = calibration.Settings(networks=networks, **kept)
-        _run(arguments, calibration.CALIBRATION, chosen)
-    else:
-        _run(arguments, exp2.EXPERIMENT, settings)
+    _run(arguments, exp2.EXPERIMENT, settings)
 
 
 def run_exp3(arguments: argparse.Namespace) -> None:
     """Run Exp-III or its canary."""
-    from sgbn.experiments import canary, exp3, exp3_methods
+    from sgbn.experiments import canary, data, exp3, exp3_methods
 
     _check_columns(arguments)
     # The default depends on --canary, so that argparse cannot hold it.
@@ -225,14 +211,17 @@ def run_exp3(arguments: argparse.Namespace) -> None:
     n_splits = arguments.splits or usual
     settings = exp3_methods.Settings(n_splits, arguments.seed, arguments.k, sizes)
     if arguments.tables:
-        data = exp3_methods.table_samples(read_cohort(arguments), settings)
+        samples = {data.TABLE: exp3_methods.to_split(read_cohort(arguments), sizes)}
     else:
-        data = exp3_methods.samples(settings)
-        _note_no_tables(len(data) == len(exp3_methods.SIMULATED))
+        samples = exp3_methods.samples(settings)
+        _note_no_tables(len(samples) == len(exp3_methods.SIMULATED))
     if arguments.canary:
-        _run(arguments, canary.CANARY, settings, canary.choose_sample(settings, data))
+        # A folder within that of the experiment, whose report shows it.
+        arguments.out /= canary.CANARY.name
+        sample = canary.choose_sample(settings, samples)
+        _run(arguments, canary.CANARY, settings, {canary.SHUFFLED: sample})
     else:
-        _run(arguments, exp3.EXPERIMENT, settings, data)
+        _run(arguments, exp3.EXPERIMENT, settings, samples)
 
 
 def run_exp4(arguments: argparse.Namespace) -> None:
@@ -262,11 +251,9 @@ def _run(
     """Run an experiment where the options say, print its report, and name what else is written."""
     from sgbn.runs import Study
 
-    # A check has a folder within that of its experiment, whose report shows it.
-    folder = arguments.out / experiment.name if experiment.option else arguments.out
     with workers(arguments) as n_jobs:
-        experiment.run(Study(folder, n_jobs, progress=True), settings, data)
-    text, paths = experiment.finish(folder)
+        experiment.run(Study(arguments.out, n_jobs, progress=True), settings, data)
+    text, paths = experiment.finish(arguments.out)
     print(text)
     for path in paths:
         print(f"Wrote {path}.")

@@ -25,18 +25,19 @@ def data_folder() -> Path | None:
     named = os.environ.get("SGBN_DATA")
     folder = Path(named) if named else Path("..", "shared", "data")
     if named and not folder.is_dir():
-        raise InputError(f"SGBN_DATA names {named!r}, which is no folder. Correct or unset it.")
+        raise InputError(f"SGBN_DATA names {named!r}, which is not a folder. Correct or unset it.")
     return folder if folder.is_dir() else None
 
 
-def read_neuro(folder: Path, name: str) -> Cohort:
-    """One of the real tables: a key of COVARIATES."""
+def read_neuro(folder: Path, name: str, exclude: str = "") -> Cohort:
+    """One of the real tables, a key of COVARIATES; one of these may be left out."""
     return read_table(
         folder / "neuro" / f"{name}.csv",
         group="group",
         site="site",
-        covariates=COVARIATES[name],
+        covariates=[column for column in COVARIATES[name] if column != exclude],
         regions="all",  # not only those that an atlas knows
+        exclude=[exclude] if exclude else [],  # or it would be taken for a region
     )
 
 
@@ -51,21 +52,13 @@ def real_tables() -> dict[str, Cohort]:
     folder = data_folder()
     if folder is None or not (folder / "neuro").is_dir():
         return {}
-    abide = without(read_neuro(folder, "abide1_asd"), "fiq")
-    ixi = without(read_neuro(folder, "ixi_age"), "age")
+    abide = read_neuro(folder, "abide1_asd", exclude="fiq")
+    ixi = read_neuro(folder, "ixi_age", exclude="age")
     return {
         "cobre": one_site(read_neuro(folder, "cobre_scz")),
         "abide": one_site(abide.subset(abide.site == "NYU")),
         "ixi": one_site(ixi.subset(groups=["OLD", "YOUNG"])),
     }
-
-
-def without(cohort: Cohort, *covariates: str) -> Cohort:
-    """Forget some covariates."""
-    kept = {c: values for c, values in cohort.covariates.items() if c not in covariates}
-    # A smooth effect of a covariate that is gone would be refused by the cohort.
-    smooth = tuple(name for name in cohort.smooth if name in kept)
-    return replace(cohort, covariates=kept, smooth=smooth)
 
 
 def one_site(cohort: Cohort) -> Cohort:

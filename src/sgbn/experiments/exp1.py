@@ -8,32 +8,31 @@ matrix P, instead of searching P anew before each column as `sgbn.HSGBN` does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from sgbn.cohort import Cohort
 from sgbn.datasets import simulate_cohort
 from sgbn.experiments.data import data_folder, most_different, read_neuro
-from sgbn.experiments.experiment import Experiment, Files, Tasks
+from sgbn.experiments.experiment import Experiment, Files, Tasks, repeats
 from sgbn.graph import is_dag
 from sgbn.moments import moments_of
 from sgbn.runs import Arrays
 from sgbn.solvers.lasso import lasso_gram
 from sgbn.structure import HSGBN, ORSGBN
 from sgbn.structure.reachability import descendant_prices
-from sgbn.types import Array, Mask
+from sgbn.types import Array, Indices, Mask
 
 METHODS = {"OR-SGBN": ORSGBN, "H-SGBN": HSGBN}
 PAPER = {  # distance and correlation of the paper's table, for Theta_1 and Theta_2
     "OR-SGBN": ((0.08, 0.9996), (0.18, 0.9981)),
     "H-SGBN": ((1.91, 0.6828), (2.06, 0.6396)),
 }
-BLOCK = 10  # permutations per task
 PENALTIES = {0.05: "tab:blue", 0.2: "tab:orange", 1.0: "k"}  # lambda_2 / n; 1 forbids an edge
 SUBJECTS = 100  # per simulated group: about the size of the paper's
 VARIANTS = "variants"  # names the task of the ways that go wrong
@@ -48,54 +47,40 @@ class Settings:
     seed: int = 0
 
 
-def samples() -> dict[str, Array]:
-    """Rows of each data set and group: ``"simulated.control"`` and so on."""
+def samples() -> dict[str, Cohort]:
+    """Each data set and group: ``"simulated.control"`` and so on."""
     # A fixed seed: --seed changes the permutations, not the data that they are made of.
-    cohort = simulate_cohort(SUBJECTS, random_state=0)
-    result = {f"simulated.{g}": cohort.of_group(g) for g in cohort.networks}
+    cohorts: dict[str, Cohort] = {"simulated": simulate_cohort(SUBJECTS, random_state=0)}
     folder = data_folder()
     if folder is not None and (folder / "neuro" / "cobre_scz.csv").exists():
-        cobre = most_different(read_neuro(folder, "cobre_scz"))
-        result |= {f"cobre.{g}": cobre.of_group(g) for g in cobre.groups}
-    return result
+        cohorts["cobre"] = most_different(read_neuro(folder, "cobre_scz"))
+    return {
+        f"{name}.{g}": both.subset(groups=[g])
+        for name, both in cohorts.items()
+        for g in both.groups
+    }
 
 
-def tasks(settings: Settings, data: Mapping[str, Array]) -> Tasks:
-    """Blocks of permutations for each sample and method, and the ways that go wrong."""
-    result: Tasks = {}
-    for name in data:
-        for method in METHODS:
-            for first in range(0, settings.permutations, BLOCK):
-                numbers = range(first, min(first + BLOCK, settings.permutations))
-                arguments = {"name": name, "method": method, "numbers": numbers}
-                result[f"{name}.{method}.{first:04d}"] = arguments
-        result[f"{name}.{VARIANTS}"] = {"name": name, "method": VARIANTS}
-    return result
+def tasks(settings: Settings, data: Mapping[str, Cohort]) -> Tasks:
+    """One task per order of the columns for each sample and method, and the ways that go wrong."""
+    # One more than the permutations: the first is the order of the table.
+    learned = repeats((f"{name}.{m}" for name in data for m in METHODS), settings.permutations + 1)
+    return learned | repeats((f"{name}.{VARIANTS}" for name in data), 1)
 
 
-def work(
-    settings: Settings, data: Mapping[str, Array], name: str, method: str, numbers: range = range(0)
-) -> dict[str, Any]:
-    """Learn on permuted columns, put the weights back, and compare them with the unpermuted."""
-    X = data[name]
+def work(settings: Settings, data: Mapping[str, Cohort], name: str, repeat: int) -> dict[str, Any]:
+    """Learn on permuted columns, and put the weights back into the order of the table."""
+    sample, method = name.rsplit(".", 1)
+    X = data[sample].values
     if method == VARIANTS:
         return _variants(X, settings.alpha)
+    order = np.arange(X.shape[1])
+    if repeat > 0:
+        order = np.random.default_rng([settings.seed, repeat - 1]).permutation(order)
     # One start for both: by default H-SGBN begins with L1MB, and OR-SGBN with the lasso.
-    learner = METHODS[method](alpha=settings.alpha, init="lasso")
-    original = learner.fit(X).coef_std_
-    learned = []
-    for number in numbers:
-        # One stream per permutation: results do not depend on how they are cut into blocks.
-        order = np.random.default_rng([settings.seed, number]).permutation(X.shape[1])
-        back = np.argsort(order)  # the inverse permutation: weights of the first order again
-        learned.append(learner.fit(X[:, order]).coef_std_[np.ix_(back, back)])
-    return {
-        "original": original,
-        # Sums, not means: blocks may differ in size, and are divided once by the number of all.
-        "total": np.sum(learned, axis=0),
-        "distances": [np.linalg.norm(coef - original) for coef in learned],
-        "changed_edges": [((coef != 0) != (original != 0)).sum() for coef in learned],
-    }
+    learner = METHODS[method](alpha=settings.alpha, init="lasso").fit(X[:, order])
+    back = np.argsort(order)  # the inverse permutation: weights of the first order again
+    return {"weights": learner.coef_std_[np.ix_(back, back)]}
 
 
 def _variants(X: Array, alpha: float) -> dict[str, Any]:
@@ -121,10 +106,7 @@ def h_sgbn_whole(R: Array, alpha: float, penalty: float, n_iter: int = 40) -> Hi
 
     Paper: Section 4.1, Section 5.2: oscillates.
     """
-    # R holds correlations: every variable has variance 1, so that prices need no other unit.
-    units = np.ones(len(R))
-    start = _without_paths(R, alpha)
-    return _iterate(R, start, n_iter, lambda B: descendant_prices(B, alpha, penalty, units))
+    return _iterate(R, alpha, penalty, n_iter, frozen=False)
 
 
 def h_sgbn_frozen(R: Array, alpha: float, penalty: float, n_iter: int = 3) -> History:
@@ -133,21 +115,21 @@ def h_sgbn_frozen(R: Array, alpha: float, penalty: float, n_iter: int = 3) -> Hi
     Paper: Section 4.1, footnote: leads to graphs with cycles only. (Or to none at all: where P is
     full, a strong penalty forbids every edge.)
     """
-    start = _without_paths(R, alpha)
-    prices = descendant_prices(start, alpha, penalty, np.ones(len(R)))
-    return _iterate(R, start, n_iter, lambda _: prices)
+    return _iterate(R, alpha, penalty, n_iter, frozen=True)
 
 
-def _without_paths(R: Array, alpha: float) -> Array:
-    return lasso_gram(R, np.full(R.shape, alpha)).x
-
-
-def _iterate(R: Array, B: Array, n_iter: int, prices_of: Callable[[Array], Array]) -> History:
-    """Solve all columns again and again, at the prices that the last weights B give."""
+def _iterate(R: Array, alpha: float, penalty: float, n_iter: int, frozen: bool) -> History:
+    """Solve all columns again and again, at the prices of the last weights or of the first."""
+    # R holds correlations: every variable has variance 1, so that prices need no other unit.
+    units = np.ones(len(R))
+    B = lasso_gram(R, np.full(R.shape, alpha)).x  # without a price of paths
+    prices = descendant_prices(B, alpha, penalty, units)
     supports = [B != 0]
     for _ in range(n_iter):
-        B = lasso_gram(R, prices_of(B), start=B).x
+        B = lasso_gram(R, prices, start=B).x
         supports.append(B != 0)
+        if not frozen:
+            prices = descendant_prices(B, alpha, penalty, units)
     # the same support gives the same prices, so that what follows repeats: a period
     last = supports[-1]
     earlier = [k for k in range(len(supports) - 1) if np.array_equal(supports[k], last)]
@@ -158,24 +140,32 @@ def _iterate(R: Array, B: Array, n_iter: int, prices_of: Callable[[Array], Array
     )
 
 
-@dataclass(frozen=True)
-class Invariance:
-    """How far permuting the columns moves what one method learns from one sample."""
+class Invariance(NamedTuple):
+    """How far permuting the columns moves what one method learns from one sample.
+
+    The paper has `distance` and `correlation`: those of the weights averaged over the permutations
+    and the original ones.
+    """
 
     original: Array
     average: Array
-    distances: Array
-    changed_edges: Array
+    distance: float
+    correlation: float
+    distances: Array  # of each permutation
+    changed_edges: Indices
 
-    @property
-    def distance(self) -> float:
-        """Euclidean distance of the averaged weights from the original ones, as in the paper."""
-        return float(np.linalg.norm(self.average - self.original))
 
-    @property
-    def correlation(self) -> float:
-        """Correlation of the averaged with the original weights, as in the paper."""
-        return float(np.corrcoef(self.average.ravel(), self.original.ravel())[0, 1])
+def invariance(original: Array, permuted: Array) -> Invariance:
+    """Compare the weights of each permutation, put back, with those of the columns as they are."""
+    average = permuted.mean(axis=0)
+    return Invariance(
+        original,
+        average,
+        float(np.linalg.norm(average - original)),
+        float(np.corrcoef(average.ravel(), original.ravel())[0, 1]),
+        np.linalg.norm(permuted - original, axis=(1, 2)),
+        ((permuted != 0) != (original != 0)).sum(axis=(1, 2)),
+    )
 
 
 Results = tuple[dict[tuple[str, str], Invariance], dict[str, Arrays]]
@@ -183,29 +173,21 @@ Results = tuple[dict[tuple[str, str], Invariance], dict[str, Arrays]]
 
 def read(stored: dict[str, Arrays]) -> Results:
     """(Sample, method) -> Invariance, and sample -> what goes wrong."""
-    blocks: dict[tuple[str, str], list[Arrays]] = {}
-    for name, result in stored.items():
-        # "SAMPLE.GROUP.METHOD.FIRST", or without the last part for the variants.
-        dataset, group, method, *_ = name.split(".")
-        blocks.setdefault((f"{dataset}.{group}", method), []).append(result)
-    variants = {name: blocks.pop((name, VARIANTS))[0] for name, m in [*blocks] if m == VARIANTS}
-    return {key: _joined(results) for key, results in blocks.items()}, variants
-
-
-def _joined(blocks: list[Arrays]) -> Invariance:
-    distances = np.concatenate([block["distances"] for block in blocks])
-    return Invariance(
-        blocks[0]["original"],
-        np.sum([block["total"] for block in blocks], axis=0) / len(distances),
-        distances,
-        np.concatenate([block["changed_edges"] for block in blocks]),
-    )
+    variants = {}
+    weights: dict[tuple[str, str], list[Array]] = {}
+    for task, result in stored.items():
+        # "SAMPLE.GROUP.METHOD.REPEAT"
+        name, method, _ = task.rsplit(".", 2)
+        if method == VARIANTS:
+            variants[name] = result
+        else:
+            weights.setdefault((name, method), []).append(result["weights"])
+    return {key: invariance(w[0], np.array(w[1:])) for key, w in weights.items()}, variants
 
 
 def report(results: Results, _: Mapping[str, Any]) -> dict[str, list[list[Any]]]:
     """Tables beside the paper's."""
-    invariances, variants = results
-    return {"invariances": _invariances(invariances), "variants": _periods(variants)}
+    return {"invariances": _invariances(results[0]), "variants": _periods(results[1])}
 
 
 def _invariances(invariances: Mapping[tuple[str, str], Invariance]) -> list[list[Any]]:
@@ -275,10 +257,4 @@ def _label(ax: Any, title: str, along: str) -> None:
     ax.tick_params(labelsize=7)
 
 
-def described(data: Mapping[str, Array]) -> dict[str, Any]:
-    """Tell two data sets apart."""
-    # The bytes, as names of samples do not change where a table does.
-    return {"samples": {name: sha256(X.tobytes()).hexdigest()[:16] for name, X in data.items()}}
-
-
-EXPERIMENT = Experiment("exp1", tasks, work, read, report, files, described)
+EXPERIMENT = Experiment("exp1", tasks, work, read, report, files)

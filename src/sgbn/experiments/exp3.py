@@ -19,9 +19,8 @@ from sgbn.comparison.intervals import Estimate, average
 from sgbn.comparison.peers import COVARIATES_ALONE, peers
 from sgbn.experiments import exp3_methods as methods
 from sgbn.experiments.canary import CANARY
-from sgbn.experiments.data import TABLE
 from sgbn.experiments.exp3_methods import BIASES, MOVED, NETWORKS, RECOMMENDED, SLACK
-from sgbn.experiments.experiment import Experiment, Files, Outcomes, read_rows
+from sgbn.experiments.experiment import Experiment, Files, Outcomes, messages, read_rows
 from sgbn.experiments.markdown import table
 from sgbn.runs import Arrays
 from sgbn.types import Array
@@ -54,53 +53,30 @@ def simulated(results: Results) -> list[str]:
 def real(results: Results) -> list[str]:
     """Tables in the larger split sizes, over which means are taken."""
     # The smaller sizes are of the same subjects: they would count one table twice.
-    left_out = {*simulated(results), *(name for name in results if name.endswith(methods.SMALLER))}
-    return [name for name in results if name not in left_out]
+    larger = [name for name in results if not name.endswith(methods.SMALLER)]
+    return [name for name in larger if name not in simulated(results)]
 
 
-def report(results: Results, settings: Mapping[str, Any]) -> dict[str, Any]:
+def report(results: Results, _: Mapping[str, Any]) -> dict[str, Any]:
     """Ours and the peers, and the paper's claims."""
     return {
-        **_data(results, settings["splits"]),
+        "data": _data(results),
         "claims": claims_table(results),
         "growth": _growth(results),
         "occasions": occasions_table(results),
         "accuracies": _ranked(results, "balanced"),
         "losses": _ranked(results, "log_loss"),
-        "failures": _failures(results),
+        "failures": messages(results, ["failure"]),
     }
 
 
-def _data(results: Results, n_splits: int) -> dict[str, Any]:
-    """Say what was compared, and how."""
-    are_split, are_drawn = len(simulated(results)) < len(results), bool(simulated(results))
-    repeated = " or ".join(["splits"] * are_split + ["cohorts"] * are_drawn)
+def _data(results: Results) -> list[str]:
+    """Say what was compared."""
     rows = [
         [name, _what(name, data.noted), *data.noted["sizes"], data.of(RECOMMENDED, "balanced").size]
         for name, data in results.items()
     ]
-    few = f"{n_splits} are too few for verdicts: give {MIN_SPLITS} or more (--splits).\n\n"
-    return {
-        "repeats": repeated,
-        "too_few": few if n_splits < MIN_SPLITS else "",
-        "data": table(["data", "what", "training", "test", repeated], rows),
-        "real_tables": REAL_TABLES if real(results) and TABLE not in results else "",
-        "intervals": ", ".join([OF_SPLITS] * are_split + [OF_COHORTS] * are_drawn),
-    }
-
-
-REAL_TABLES = (
-    " Covariates are age, sex, intracranial volume and, in IXI, the quality of the scans; but not "
-    "age in IXI, which makes the groups, nor IQ in ABIDE, which follows them.\n\nThe benchmark of "
-    "`SGBNClassifierCV` (benchmarks/classifiers.py) reads the same tables, but takes the middle "
-    "and the oldest third of IXI (MID and OLD) without the quality of the scans, ABIDE without "
-    "intracranial volume, and all other subjects for testing. Figures there and here can therefore "
-    "not be compared."
-)
-OF_SPLITS = (
-    "of overlapping splits by the corrected resampled t (variance times 1/J + test/training)"
-)
-OF_COHORTS = "of the simulated cohorts, which are independent, by the plain paired t"
+    return table(["data", "what", "training", "test", "splits or cohorts"], rows)
 
 
 def _what(name: str, noted: Arrays) -> str:
@@ -171,13 +147,10 @@ def claims_table(results: Results) -> list[str]:
 
 def _gains(outcomes: Outcomes, bias: str, network: str) -> Array:
     """Mean gain over OR-SGBN at every sparsity."""
-    moved, learned = (
-        np.array([outcomes.mean(method.label, "balanced") for method in by_sparsity])
-        for by_sparsity in (
-            methods.methods([n], bias, varied="alpha") for n in (network, "OR-SGBN")
-        )
-    )
-    return POINTS * (moved - learned)
+    compared = methods.methods([network, "OR-SGBN"], bias, varied="alpha")
+    means = np.array([outcomes.mean(method.label, "balanced") for method in compared])
+    moved, learned = POINTS * means.reshape(2, -1)
+    return moved - learned
 
 
 def occasions_table(results: Results) -> list[str]:
@@ -188,10 +161,6 @@ def occasions_table(results: Results) -> list[str]:
         counts = [f"{(of_data >= GAIN).sum()} of {len(of_data)}" for of_data in gains]
         rows.append([network, bias, *counts, f"{(gains >= GAIN).mean():.0%}"])
     return table(["network", "bias", *results, "of all"], rows)
-
-
-def _number(value: float, form: str) -> str:
-    return "" if np.isnan(value) else format(value, form)
 
 
 def most_growth(results: Results) -> float:
@@ -214,13 +183,6 @@ def _growth(results: Results) -> str:
     return f"the most that any of these moves added is {growth:.4%}, {kept} the 1 % allowed"
 
 
-def _mean_of(results: Results) -> str:
-    """Name the mean of a row: of one sample it is that of its splits alone."""
-    if len(real(results) or results) == 1:
-        return "mean"
-    return "mean of the real tables" if real(results) else "mean of all data"
-
-
 def _ranked(results: Results, field: str) -> list[str]:
     """Pipelines that have the field in all real tables (else in all data), the best first."""
     rows = []
@@ -230,11 +192,11 @@ def _ranked(results: Results, field: str) -> list[str]:
         over = float(np.mean([means[data] for data in real(results) or results]))
         ahead = [_ahead(results, name)] if field == "balanced" else []
         shown = f"**{name}**" if name in methods.defaults() else name
-        cells = [_number(mean, ".3f") for mean in means.values()]
+        cells = ["" if np.isnan(mean) else f"{mean:.3f}" for mean in means.values()]
         rows.append((over, [shown, f"{over:.3f}", *ahead, *cells]))
     best_first = sorted(rows, key=lambda row: -row[0] if field == "balanced" else row[0])
     gap = [f"{RECOMMENDED} ahead by"] if field == "balanced" else []
-    header = ["pipeline", _mean_of(results), *gap, *results]
+    header = ["pipeline", "mean", *gap, *results]
     return table(header, [row for over, row in best_first if not np.isnan(over)])
 
 
@@ -249,11 +211,6 @@ def _ahead(results: Results, name: str) -> str:
         for data in tables
     ]
     return cell(average(gaps))
-
-
-def _failures(results: Results) -> list[str]:
-    rows = [(name, *fits) for name, data in results.items() for fits in data.messages("failure")]
-    return table(["data", "method", "fits", "message"], rows) if rows else ["None, in any fit."]
 
 
 def files(results: Results) -> Files:
@@ -296,5 +253,5 @@ def _panel(
 
 
 EXPERIMENT = Experiment(
-    "exp3", methods.tasks, methods.work, methods.read, report, files, methods.described, CANARY
+    "exp3", methods.tasks, methods.work, methods.read, report, files, check=CANARY
 )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +24,7 @@ from sgbn.discriminative import (
 )
 from sgbn.discriminative.fisher_svm import FisherSVMClassifier
 from sgbn.exceptions import InputError
-from sgbn.experiments.data import TABLE, one_site, real_tables, require_two_groups
+from sgbn.experiments.data import one_site, real_tables, require_two_groups
 from sgbn.experiments.experiment import Outcomes, Tasks, as_columns, gather, read_rows, repeats
 from sgbn.experiments.protocol import Outcome, Rows, evaluate_all, prepare, splits
 from sgbn.runs import Arrays
@@ -43,14 +42,12 @@ RULES = {LIKELIHOOD: 0, SVM: None, SVM_100: 100}  # components of the Fisher vec
 
 DENSE, SPARSE = (0.03, 0.1), (0.3, 0.5, 0.7)
 ALPHA, N_EDGES, SLACK = 0.2, 100, 0.01  # of what is not varied; the slack is the paper's
-ALPHAS = (*DENSE, ALPHA, *SPARSE)
-EDGES = (25, 50, N_EDGES, 200, "present")
 SLACKS = (0.001, SLACK, 0.05, 0.2)
 VARIED: dict[str, list[dict[str, Any]]] = {  # name -> settings of the methods that it speaks of
-    "alpha": [{"alpha": alpha} for alpha in ALPHAS],
+    "alpha": [{"alpha": alpha} for alpha in (*DENSE, ALPHA, *SPARSE)],
     "dense": [{"alpha": alpha} for alpha in DENSE],
     "sparse": [{"alpha": alpha} for alpha in SPARSE],
-    "edges moved": [{"edges": edges} for edges in EDGES],
+    "edges moved": [{"edges": edges} for edges in (25, 50, N_EDGES, 200, "present")],
     "slack": [{"slack": slack} for slack in SLACKS],
     "most slack": [{"slack": SLACKS[-1]}],
     "base": [{}],
@@ -155,16 +152,10 @@ class Sample:
         return 0.0 if self.cohort is None else self.sizes[1] / self.sizes[0]
 
     @property
-    def n_regions(self) -> int:
-        """Regions of the table; 0 without one."""
-        return 0 if self.cohort is None else len(self.cohort.regions)
-
-    @property
-    def digest(self) -> str:
-        """Short name of what is in it, to tell two tables apart."""
-        # Content: names of subjects and regions do not say whether the values were changed.
+    def content(self) -> bytes:
+        """All that tells it from another sample."""
         known = b"" if self.cohort is None else self.cohort.content
-        return f"{self.differ}{self.sizes[0]}/{self.sizes[1]} {sha256(known).hexdigest()[:16]}"
+        return f"{self.differ} {self.sizes}".encode() + known
 
     def simulate(self, random_state: Any, **options: Any) -> Cohort:
         """Draw two equal groups, together large enough for the training and the test rows."""
@@ -187,14 +178,9 @@ def samples(settings: Settings) -> dict[str, Sample]:
     return real | {name: Sample(sizes, differ=differ) for name, differ in SIMULATED.items()}
 
 
-def table_samples(cohort: Cohort, settings: Settings) -> dict[str, Sample]:
-    """One sample: a user's table."""
-    require_two_groups(cohort)
-    return {TABLE: to_split(cohort, settings.sizes)}
-
-
 def to_split(cohort: Cohort, sizes: tuple[int, int], name: str = "") -> Sample:
-    """Sample of a table that has subjects enough."""
+    """Sample of a table that has two groups and subjects enough."""
+    require_two_groups(cohort)
     if sum(sizes) > len(cohort):
         raise InputError(
             f"the table {repr(name) + ' ' if name else ''}has {len(cohort)} subjects, fewer than "
@@ -234,12 +220,6 @@ def work(settings: Settings, data: Mapping[str, Sample], name: str, repeat: int)
     regions = (len(cohort.regions), problem.train.shape[1])
     noted = {"overlap": sample.overlap, "sizes": sample.sizes, "regions": regions}
     return noted | as_columns(evaluate_all(compared, problem))
-
-
-def described(data: Mapping[str, Sample]) -> dict[str, Any]:
-    """Say what is varied, and tell the samples apart."""
-    varied = {"alphas": ALPHAS, "edges": EDGES, "slacks": SLACKS}
-    return varied | {"samples": {name: sample.digest for name, sample in data.items()}}
 
 
 def read(stored: dict[str, Arrays]) -> dict[str, Outcomes]:

@@ -16,7 +16,7 @@ from scipy.special import bdtr
 
 from sgbn.comparison.intervals import estimate
 from sgbn.experiments import exp4_methods as methods
-from sgbn.experiments.exp4_methods import ALPHAS, BIASED, COUNTS, METHODS, MOVED, PERMUTED, present
+from sgbn.experiments.exp4_methods import ALPHAS, BIASED, METHODS, MOVED, PENALISED, present
 from sgbn.experiments.experiment import Experiment, Files, Tasks, read_rows
 from sgbn.experiments.markdown import table
 from sgbn.inference.permutation_p import reached
@@ -28,7 +28,6 @@ Parts = dict[str, Arrays]  # results on one sample
 Results = dict[str, Parts]
 
 DESCRIPTIONS = {row["name"]: row["exp4"] for row in read_rows("samples.csv")}
-REAL = {"cobre", "abide", "ixi"}
 CLAIMS = read_rows("exp4_claims.csv")
 LEVEL = 0.05
 ROUND_OFF = 1e-9  # of shares that add up to one
@@ -38,40 +37,27 @@ PALE = 1.4  # limit of the colours: edges are not drawn in the darkest
 
 
 def tasks(settings: methods.Settings, data: Mapping[str, methods.Sample]) -> Tasks:
-    """Parts of the work on each sample: functions of `exp4_methods`."""
-    result: Tasks = {}
-    for name in data:
-        for part in ("tests", "networks", "moves"):
-            result[f"{name}.{part}"] = {"name": name, "part": part}
-        for method in METHODS:
-            result[f"{name}.orders.{method}"] = {"name": name, "part": "orders", "method": method}
-        for block in range(-(-settings.permutations // methods.BLOCK)):  # rounded up
-            result[f"{name}.chance.{block:03d}"] = {"name": name, "part": "chance", "block": block}
-    return result
+    """Parts of the work on each sample: functions of `exp4_methods`, some with an argument."""
+    blocks = range(-(-settings.permutations // methods.BLOCK))  # rounded up
+    orders, chance = [f"orders.{m}" for m in METHODS], [f"chance.{block:03d}" for block in blocks]
+    parts = ["tests", "networks", "moves", *orders, *chance]
+    return {f"{name}.{part}": {"name": name, "part": part} for name in data for part in parts}
 
 
-def work(data: Mapping[str, methods.Sample], name: str, part: str, **arguments: Any) -> Any:
+def work(
+    settings: methods.Settings, data: Mapping[str, methods.Sample], name: str, part: str
+) -> Any:
     """Do one part of the work on one sample."""
-    return getattr(methods, part)(data[name], **arguments)
-
-
-def described(data: Mapping[str, methods.Sample]) -> dict[str, Any]:
-    """Tell the samples apart."""
-    return {"alphas": ALPHAS, "samples": {name: sample.digest for name, sample in data.items()}}
+    function, *argument = part.split(".")
+    return getattr(methods, function)(data[name], settings, *argument)
 
 
 def read(stored: dict[str, Arrays]) -> Results:
-    """Parts of each sample; "chance" has all permutations."""
+    """Parts of each sample."""
     results: Results = {}
     for task, arrays in stored.items():
-        # Tasks are called SAMPLE.PART or SAMPLE.PART.METHOD, those of chance SAMPLE.chance.BLOCK.
         name, part = task.split(".", 1)
-        parts = results.setdefault(name, {})
-        if part.startswith("chance"):
-            # An empty start of the same shape, so that the first block is joined as the others are.
-            known = parts.get("chance", {m: values[:0] for m, values in arrays.items()})
-            part, arrays = "chance", {m: np.concatenate([known[m], arrays[m]]) for m in arrays}
-        parts[part] = arrays
+        results.setdefault(name, {})[part] = arrays
     return {name: results[name] for name in DESCRIPTIONS if name in results}
 
 
@@ -88,22 +74,20 @@ class Change(NamedTuple):
         return f"{self.first:.4g} → {self.second:.4g}" if np.isfinite(self.first) else "–"
 
 
-def changes(parts: Parts, method: str) -> dict[str, Change]:
-    """Every count of the networks by a method ("truth" for the true ones)."""
+def change(parts: Parts, method: str, count: str) -> Change:
+    """One of the counts of the networks by OR-SGBN, or of the true ones ("truth")."""
     networks = parts["networks"]
     layout = (networks["regions"].tolist(), networks["lobes"].tolist())
     # strengths are sums of floats: rounded, so that ties with the permutations are ties
-    rounded = [np.round(methods.counts(weights, *layout), 2) for weights in networks[method]]
-    result = {}
-    for k, (name, first, second) in enumerate(zip(COUNTS, *rounded, strict=True)):
-        result[name] = Change(first, second)
-        if method in PERMUTED and np.isfinite(first):
-            null, change = parts["chance"][method][:, k].round(2), second - first
-            # two-sided: twice the smaller tail, since the null need not be symmetric
-            p = min(1.0, 2 * min(reached(change, null), reached(-change, -null)))
-            low, high = np.percentile(null, [2.5, 97.5]).tolist()
-            result[name] = Change(first, second, low, high, p)
-    return result
+    first, second = (np.round(methods.counts(w, *layout)[count], 2) for w in networks[method])
+    if method == "truth" or not np.isfinite(first):
+        return Change(first, second)
+    blocks = [arrays[count] for part, arrays in parts.items() if part.startswith("chance")]
+    null = np.concatenate(blocks).round(2)
+    # two-sided: twice the smaller tail, since the null need not be symmetric
+    tails = reached(second - first, null), reached(first - second, -null)
+    low, high = np.percentile(null, [2.5, 97.5]).tolist()
+    return Change(first, second, low, high, min(1.0, 2 * min(tails)))
 
 
 def claims(parts: Parts) -> dict[tuple[str, str], str]:
@@ -118,20 +102,20 @@ def claims(parts: Parts) -> dict[tuple[str, str], str]:
 
 def _by_chance(parts: Parts, count: str, sign: str) -> str:
     """Decide by the permutations, and by the truth where it is known."""
-    change = changes(parts, "OR-SGBN")[count]
-    if not np.isfinite(change.p):
+    ours = change(parts, "OR-SGBN", count)
+    if not np.isfinite(ours.p):
         return "–"
-    towards = int(sign) * (change.second - change.first)
+    towards = int(sign) * (ours.second - ours.first)
     verdict, beside = "undecided", ""
-    if change.p <= LEVEL and towards != 0:
+    if ours.p <= LEVEL and towards != 0:
         verdict = "holds" if towards > 0 else "contradicted"
     if "truth" in parts["networks"]:
-        truth = changes(parts, "truth")[count]
+        truth = change(parts, "truth", count)
         beside = f" (truth {truth})"
         if verdict == "holds" and int(sign) * (truth.second - truth.first) <= 0:
             verdict = "seen, but false in truth"
-    share = f" ({change.second / change.first - 1:+.0%})" if change.first else ""
-    return f"{change}{share}, p = {change.p:.3f}: **{verdict}**{beside}"
+    share = f" ({ours.second / ours.first - 1:+.0%})" if ours.first else ""
+    return f"{ours}{share}, p = {ours.p:.3f}: **{verdict}**{beside}"
 
 
 def _by_orders(parts: Parts, method: str, expected: str) -> str:
@@ -211,11 +195,8 @@ def report(results: Results, _: Mapping[str, Any]) -> dict[str, Any]:
     """Show the paper's claims, its counts beside their ranges by chance, and the tests."""
     verdicts = [claims(parts) for parts in results.values()]
     rows = [[*claim, *(of_sample[claim] for of_sample in verdicts)] for claim in verdicts[0]]
-    known = any("truth" in parts["networks"] for parts in results.values())
     return {
         "data": [_data(*pair) for pair in results.items()],
-        "other_groups": OTHER_GROUPS if REAL & results.keys() else "",
-        "truth": TRUTH if known else "",
         "claims": table(["claim", "paper", *results], rows),
         "by_chance": "; ".join(_range_by_chance(*pair) for pair in results.items()),
         "tests": [_tests(*pair) for pair in results.items()],
@@ -224,24 +205,16 @@ def report(results: Results, _: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-OTHER_GROUPS = (
-    "; the real tables have other groups, so that they show what its counts are worth, not what "
-    "MCI does"
-)
-TRUTH = ' "False in truth": the networks that the data were drawn from do not change so.'
-
-
 def _data(name: str, parts: Parts) -> list[Any]:
     networks = parts["networks"]
     sizes = zip(networks["groups"].tolist(), networks["sizes"].tolist(), strict=True)
     groups = " → ".join(f"{group} ({size})" for group, size in sizes)
-    beside = str(networks["covariates"]) or "none"
-    regions = len(networks["regions"])
-    return [name, DESCRIPTIONS[name], groups, regions, beside, int(networks["sites"])]
+    columns = [len(networks["regions"]), str(networks["covariates"]), int(networks["sites"])]
+    return [name, DESCRIPTIONS[name], groups, *columns]
 
 
 def _range_by_chance(name: str, parts: Parts) -> str:
-    edges = changes(parts, "OR-SGBN")["edges"]
+    edges = change(parts, "OR-SGBN", "edges")
     return f"{name} {edges.low / edges.first:+.0%} to {edges.high / edges.first:+.0%}"
 
 
@@ -253,16 +226,13 @@ def _tests(name: str, parts: Parts) -> list[Any]:
     return [name, f"p = {tests['all']:.3f}", *sizes, *lowest]
 
 
-def _arrow(pair: Indices) -> str:
-    return " → ".join(map(str, pair))
-
-
 def _alphas(results: Results) -> dict[str, list[str]]:
     edges, kept = [], []
     for name, parts in results.items():
-        for method in PERMUTED:
+        for method in PENALISED:
             grid = [present(parts["networks"][f"{method} {alpha:g}"]) for alpha in ALPHAS]
-            edges.append([name, method, *(_arrow(pair.sum(axis=(1, 2))) for pair in grid)])
+            n_edges = [map(str, pair.sum(axis=(1, 2))) for pair in grid]
+            edges.append([name, method, *map(" → ".join, n_edges)])
             means = steps(parts, method).mean(axis=1)
             kept.append([name, method, *(" / ".join(f"{x:.2f}" for x in step) for step in means)])
     names = [f"{alpha:g}" for alpha in ALPHAS]
@@ -276,7 +246,7 @@ def _moves(name: str, parts: Parts) -> list[Any]:
     moves, groups = parts["moves"], parts["networks"]["groups"]
     same, top = agree(moves), most_moved(moves)
     apart = [
-        f"{moves['source'][k]} → {moves['target'][k]} ({groups[moves['group'][k]]})"
+        f"{moves['source'][k]} → {moves['target'][k]} ({groups[moves['class'][k]]})"
         for k in top[~same]
     ]
     n_biases = (moves["source"][top] == "bias").sum()
@@ -321,15 +291,14 @@ def _draw_matrix(ax: Any, weights: Any, parts: Parts, title: str) -> None:
 
 def _draw_moves(parts: Parts) -> Figure:
     moves, top = parts["moves"], most_moved(parts["moves"])
-    groups = parts["networks"]["groups"][moves["group"][top]]
+    groups = parts["networks"]["groups"][moves["class"][top]]
     edges = {"class": groups, "source": moves["source"][top], "target": moves["target"][top]}
     figure = Figure(figsize=(11, 6.5), layout="constrained", dpi=100)
     drawn = {name: edges | {"difference": moves[name][top]} for name in MOVED}
     directed = list(zip(*edges.values(), strict=True))
     plot_changes(figure.subplots(), drawn, top=MOST_MOVED, supported=directed)
-    words = f"Changes from {BIASED}: the {len(top)} that either method moves most"
-    figure.suptitle(words, fontsize=11)
+    figure.suptitle(f"Changes from {BIASED}: the {len(top)} that either method moves most", size=11)
     return figure
 
 
-EXPERIMENT = Experiment("exp4", tasks, work, read, report, files, described)
+EXPERIMENT = Experiment("exp4", tasks, work, read, report, files)

@@ -12,6 +12,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from hashlib import sha256
 from importlib.resources import files
 from io import BytesIO
 from pathlib import Path
@@ -23,18 +24,13 @@ from numpy.typing import NDArray
 from PIL import Image  # comes with matplotlib
 
 from sgbn.comparison.intervals import Estimate, estimate
-from sgbn.experiments.markdown import provenance, row
+from sgbn.experiments.markdown import provenance, row, table
 from sgbn.runs import Arrays, Study, read_result, write_atomically
 
 COLOURS = 256  # of a figure: lines need no more, and the file is a quarter of the size
 
 Tasks = dict[str, dict[str, Any]]
 Files = dict[str, Figure | str]
-
-
-def nothing(_: Any) -> dict[str, Any]:
-    """No further settings, or no further files."""
-    return {}
 
 
 @dataclass(frozen=True)
@@ -48,21 +44,18 @@ class Experiment:
     tasks : callable
         Takes settings and data; gives the arguments of each task by its name.
     work : callable
-        Does one task. It gets settings and data (if there are any) beside the task's arguments.
+        Does one task. It gets settings and data (if there are any; samples by name, each with its
+        `content` as bytes) beside the task's arguments.
     read : callable
         Takes the result of each task by its name; gives what `report` and `files` take.
     report : callable
         Takes results and settings (as study.json has them); gives what fills each slot of the
-        template: text, or a list of lines; a line that is no text is a row of a table.
+        template: text, or a list of lines; a line that is not text is a row of a table.
     files : callable
         Takes results; gives further files by their names: figures, or text.
-    described : callable
-        Takes data; gives what study.json says of them beside the settings.
     check : Experiment, optional
-        Run in the folder of its own name inside that of this experiment. Its report fills the slot
-        of that name.
-    option : str
-        Of a check: the option of `sgbn reproduce` that runs it.
+        Run in the folder of its own name inside that of this experiment, by the option of that name
+        of `sgbn reproduce`. Its report fills the slot of that name.
     """
 
     name: str
@@ -70,16 +63,16 @@ class Experiment:
     work: Callable[..., Mapping[str, Any]]
     read: Callable[[dict[str, Arrays]], Any]
     report: Callable[[Any, Mapping[str, Any]], Mapping[str, Any]]
-    files: Callable[[Any], Files] = nothing
-    described: Callable[[Any], dict[str, Any]] = nothing
+    files: Callable[[Any], Files] = lambda _: {}
     check: Experiment | None = None
-    option: str = ""
 
     def run(self, study: Study, settings: Any, data: Any = None) -> dict[str, Arrays]:
         """Run what the study does not hold yet."""
         # Settings and data are shared, so that each worker gets them once and not with each task.
         shared = {"settings": settings} | ({} if data is None else {"data": data})
-        noted = asdict(settings) | {"experiment": self.name} | self.described(data)
+        # Content tells two tables of the same subjects and regions apart.
+        samples = {n: sha256(each.content).hexdigest()[:16] for n, each in (data or {}).items()}
+        noted = asdict(settings) | {"experiment": self.name, "samples": samples}
         return study.run(self.work, self.tasks(settings, data), noted, shared=shared)
 
     def results(self, folder: Path) -> Any:
@@ -103,11 +96,10 @@ class Experiment:
     def _text_of_check(self, check: Experiment, folder: Path) -> str:
         """Report of the check without its title, or how to get one."""
         if not (folder / "study.json").exists():
-            command = f"sgbn reproduce {self.name} {check.option}"
+            command = f"sgbn reproduce {self.name} --{check.name}"
             return f"`{command}` with the same folder shows it here."
-        lines = check.text(folder).splitlines()
-        # Title and the empty line after it: the text becomes a section of another report.
-        return "\n".join(lines[2:] if lines[0].startswith("# ") else lines)
+        # Without the title: the text becomes a section of another report.
+        return check.text(folder).partition("\n\n")[2].rstrip()
 
     def finish(self, folder: Path) -> tuple[str, list[Path]]:
         """Write the report and all further files; return its text and their paths."""
@@ -178,10 +170,19 @@ class Outcomes:
         """Mean over the repeats, with the error that fits how these overlap."""
         return estimate(values, float(self.noted.get("overlap", 0.0)))
 
-    def messages(self, field: str) -> list[tuple[str, int, str]]:
-        """List the messages: method, number of repeats, text."""
-        counts = {method: Counter(self.of(method, field).tolist()) for method in self.methods}
-        return [(m, n, text) for m, count in counts.items() for text, n in count.items() if text]
+
+def messages(results: Mapping[str, Outcomes], fields: Iterable[str]) -> list[str]:
+    """Table of messages such as failures, each with the number of repeats that it came in."""
+    rows = [
+        (field, name, method, count, text)
+        for field in fields
+        for name, outcomes in results.items()
+        for method in outcomes.methods
+        for text, count in Counter(outcomes.of(method, field).tolist()).items()
+        if text
+    ]
+    header = ["kind", "data", "method", "fits", "message"]
+    return table(header, rows) if rows else ["None, in any fit of any method."]
 
 
 def as_columns(outcomes: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss
+from sklearn.metrics import balanced_accuracy_score, log_loss
 from sklearn.model_selection import StratifiedShuffleSplit
 
 from sgbn.cohort import Cohort
@@ -41,7 +41,6 @@ class Outcome(NamedTuple):
     """
 
     balanced: float = np.nan
-    accuracy: float = np.nan
     log_loss: float = np.nan
     growth: float = np.nan
     failure: str = ""
@@ -100,7 +99,6 @@ def evaluate(classifier: Any, problem: Problem, on_covariates: bool = False) -> 
         loss = float(log_loss(problem.y_test, probabilities, labels=classifier.classes_))
     return Outcome(
         balanced_accuracy_score(problem.y_test, predicted),
-        accuracy_score(problem.y_test, predicted),
         loss,
         max((after / before - 1 for before, after, _ in errors.values()), default=np.nan),
     )
