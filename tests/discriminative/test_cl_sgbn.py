@@ -10,7 +10,7 @@ from sgbn.discriminative.moves import Moves, moves_of, theta_of
 from sgbn.discriminative.objectives import MovingLikelihoods, Sample
 
 
-@parametrize_with_checks([CLSGBNClassifier()])
+@parametrize_with_checks([CLSGBNClassifier(temperature=1.0)])  # "cv" is that of SGBNClassifier
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
@@ -24,6 +24,11 @@ def test_the_true_classes_become_likelier(cohort):
         for c in (start, moved)
     ]
     assert losses[1] < losses[0]
+
+
+def test_the_temperature_is_that_of_rows_which_the_moved_networks_have_not_seen(cohort):
+    fitted = CLSGBNClassifier().fit(cohort.values, cohort.group)
+    assert 0 < fitted.temperature_ < 1
 
 
 def test_more_slack_moves_more(cohort):

@@ -14,7 +14,10 @@ from sgbn.discriminative.departures import Setting, mean_weights
 SMALL = {"alphas": (0.5, 1.0), "pools": (0.0, 1.0), "ridges": (0.1,), "mean_shares": (0.1, 1.0)}
 
 
-@parametrize_with_checks([SGBNClassifierCV(**SMALL)])
+ONE = {"alphas": (0.7,), "pools": (0.5,), "ridges": (0.1,), "mean_shares": (0.1, 1.0)}
+
+
+@parametrize_with_checks([SGBNClassifierCV(**ONE)])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
@@ -213,7 +216,7 @@ def test_a_candidate_without_an_optimum_does_not_spoil_the_others():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("error", RuntimeWarning)
-        found = SGBNClassifierCV(alphas=(0.0, 1.0), ridges=(0.0,)).fit(X, y)
+        found = SGBNClassifierCV(alphas=(0.0, 1.0), pools=(0.0,), ridges=(0.0,)).fit(X, y)
     assert np.isfinite(found.predict_proba(X)).all()
     free = found.candidates_["alpha"] == 0
     assert found.candidates_["weight"][~free].sum() > 0.9

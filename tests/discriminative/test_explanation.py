@@ -1,7 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sgbn import GaussianNetwork, InputError, SGBNClassifier, simulate_cohort
@@ -54,6 +54,7 @@ def test_the_other_way_round_is_the_negative(fitted):
         classifier.explain(X, of="patients")
 
 
+@settings(max_examples=20)
 @given(seed=st.integers(0, 1000), shift=st.floats(-100, 100))
 def test_parts_do_not_depend_on_the_zero_of_the_units(seed, shift):
     rng = np.random.default_rng(seed)

@@ -6,7 +6,7 @@ from sgbn import FisherSVMClassifier, InputError, KLSGBNClassifier
 from sgbn.discriminative.fisher_objective import PairwiseFisherKernels
 
 
-@parametrize_with_checks([KLSGBNClassifier(temperature=1.0)])  # "cv" is that of CL-SGBN
+@parametrize_with_checks([KLSGBNClassifier(temperature=1.0)])  # "cv" is that of SGBNClassifier
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 

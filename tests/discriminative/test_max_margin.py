@@ -36,7 +36,7 @@ margins = st.lists(st.floats(-5, 5), min_size=1, max_size=30).map(np.array)
 shares = st.floats(0.02, 1.0)
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(g=margins, nu=shares)
 def test_the_exact_value_equals_a_linear_program(g, nu):
     g = np.round(g, 3)
@@ -95,7 +95,7 @@ def test_ties_share_the_weight():
     np.testing.assert_allclose(result.weights, np.array([3, 1, 1, 1, 0]) / 6)
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(
     n=st.integers(1, 40),
     nu=shares,
@@ -113,7 +113,7 @@ def test_the_smoothed_weights_are_minus_the_gradient(n, nu, delta, mean, seed):
     assert (up - down) / (2 * step) == pytest.approx(-weights @ v, abs=room)
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(g=margins, nu=shares, delta=st.floats(1e-9, 10))
 def test_the_smoothed_r_is_optimal(g, nu, delta):
     def value_at(r):

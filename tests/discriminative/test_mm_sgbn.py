@@ -5,7 +5,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sgbn import ORSGBN, InputError, MMSGBNClassifier, SGBNClassifier, simulate_cohort
 
 
-@parametrize_with_checks([MMSGBNClassifier(temperature=1.0)])  # "cv" is that of CL-SGBN
+@parametrize_with_checks([MMSGBNClassifier(temperature=1.0)])  # "cv" is that of SGBNClassifier
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
