@@ -21,14 +21,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import softmax
 
-from sgbn.discriminative.fisher import labelled
+from sgbn.discriminative.fisher import labelled, two_classes
 from sgbn.discriminative.network_score import HasScore
-from sgbn.exceptions import InputError, shown
+from sgbn.exceptions import InputError
 from sgbn.parameters import POSITIVE, Whole
 from sgbn.solvers.projected_gradient import spg
 from sgbn.solvers.svm_primal import l2_svm_features
 from sgbn.types import Array
-from sgbn.validation import check_values, read_labels
+from sgbn.validation import check_values
 
 TOL = 1e-8  # largest projected gradient at the end, of an objective that starts at one
 STALL = 1e-7  # the search ends when ten iterations gain a smaller share of the objective
@@ -78,6 +78,7 @@ class MixtureMeans:
         # spherical: one number per part, which all variables share
         precisions = np.reshape(mixture.precisions_, (len(mixture.means_), -1))
         whole = np.broadcast_to(precisions, mixture.means_.shape)
+        # Copies: a mixture that is fitted again must not change this density.
         return cls(mixture.weights_.copy(), mixture.means_.copy(), whole.copy())
 
     @property
@@ -228,12 +229,7 @@ def learn_kernel(
     Paper: Section 3.3, Generalization.
     """
     values, _ = check_values(X)
-    classes, codes = np.unique(read_labels(y, len(values)), return_inverse=True)
-    if len(classes) < 2:
-        raise InputError(
-            f"y has one class, {shown(classes[0])}: a kernel needs two classes or more. "
-            "Give rows of another class."
-        )
+    classes, codes = two_classes(y, len(values), "a kernel needs")
     POSITIVE.check("radius", radius)
     POSITIVE.check("C", C)
     Whole(1).check("max_iter", max_iter)

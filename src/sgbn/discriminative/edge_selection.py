@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sgbn.discriminative.fisher import aligned, labelled
+from sgbn.discriminative.fisher import aligned, labelled, two_classes
 from sgbn.discriminative.network_score import parameters_of
-from sgbn.exceptions import InputError, shown
+from sgbn.exceptions import InputError
 from sgbn.gaussian import GaussianNetwork
 from sgbn.parameters import Whole
 from sgbn.types import Array, Indices, Mask
-from sgbn.validation import check_values, read_labels
+from sgbn.validation import check_values
 
 ROUND_OFF = 1e-13  # a variance below this share of its terms is nothing but round-off
 TIE_DIGITS = 10  # scores that agree to this many digits are a tie: the rest is round-off
@@ -58,12 +58,7 @@ def edge_scores(X: Any, y: Any, networks: Any, signed: bool = False) -> Array:
     Paper: Section 3.3, Edge Selection.
     """
     values, names = check_values(X)
-    classes, codes = np.unique(read_labels(y, len(values)), return_inverse=True)
-    if len(classes) < 2:
-        raise InputError(
-            f"y has one class, {shown(classes[0])}: edges need two classes or more. "
-            "Give rows of another class."
-        )
+    classes, codes = two_classes(y, len(values), "edges need")
     if signed and len(classes) > 2:
         raise InputError(
             f"signed=True with {len(classes)} classes: a correlation has a sign only with two "

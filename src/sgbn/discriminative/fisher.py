@@ -22,7 +22,7 @@ from sgbn.gaussian import GaussianNetwork
 from sgbn.parameters import ANYTHING, ESTIMATOR, NONE, OneOf, Parameters, check_parameters
 from sgbn.structure import SGBN
 from sgbn.structure.base import NetworkLearner
-from sgbn.types import Array
+from sgbn.types import Array, Indices
 from sgbn.validation import check_data, column_names, read_labels
 
 Density = GaussianNetwork | HasScore
@@ -184,6 +184,17 @@ class FisherVectors(TransformerMixin, BaseEstimator):
         networks = with_variances(networks, self.variances, sizes)
         scores = {c: NetworkScore(d, self.edges, self.scaling) for c, d in networks.items()}
         return {c: scores.get(c, other.get(c)) for c in self.networks_}
+
+
+def two_classes(y: ArrayLike, n: int, wanting: str) -> tuple[NDArray[Any], Indices]:
+    """Return the classes of n rows, and the number of each row's; raise InputError if one."""
+    classes, codes = np.unique(read_labels(y, n), return_inverse=True)
+    if len(classes) < 2:
+        raise InputError(
+            f"y has one class, {shown(classes[0])}: {wanting} two classes or more. Give rows of "
+            "another class."
+        )
+    return classes, codes
 
 
 def labelled(networks: Networks) -> dict[Any, Any]:

@@ -167,7 +167,7 @@ class FisherFeatures:
     def rmatvec(self, v: Array) -> Array:
         """Phi' v."""
         W = (v.astype(self.R.dtype, copy=False)[:, None] * self.R).T @ self.Xb
-        # No region is its own parent: such components are no part of a Fisher vector.
+        # No region is its own parent: a Fisher vector has no such components.
         W[self.places] = 0.0
         return W.ravel()
 
@@ -199,7 +199,7 @@ class PairwiseFisherKernels:
                 sample.values[rows],
                 np.where(sample.codes[rows] == pair[1], 1.0, -1.0),
                 likelihoods.children[blocks],
-                (still, np.concatenate([likelihoods.still_children(c) for c in networks])),
+                (still, np.concatenate([likelihoods.moves.classes[c].still for c in networks])),
                 measure=measure,
             )
             # Two classes have all rows and blocks: `...` is a view, where indices would copy.

@@ -146,6 +146,7 @@ class FisherSVMClassifier(ClassifierMixin, BaseEstimator):
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Class on whose side of its plane a row is farthest."""
         decision = self.decision_function(X)
+        # Two classes have one plane: its sign decides.
         best = decision.argmax(axis=1) if decision.ndim == 2 else (decision > 0).astype(np.intp)
         predicted: NDArray[Any] = self.classes_[best]
         return predicted

@@ -160,7 +160,7 @@ class SGBNClassifier(ClassifierMixin, BaseEstimator):
             self._learned = self._learn(values, labels, names)
             self.networks_ = self._learned.networks
             self.temperature_ = self._fit_temperature(values, labels, names)
-        del self._units  # no part of a fitted model: files and clones do without it
+        del self._units  # not part of a fitted model: files and clones do without it
         self._warn_about_temperature(labels)
         return self
 
@@ -204,15 +204,14 @@ class SGBNClassifier(ClassifierMixin, BaseEstimator):
         for label in (of, against):
             if label is not None and label not in classes:
                 raise InputError(f"no class is called {label!r}. {did_you_mean(label, classes)}")
+        # The last class over the first, unless the other side of the ratio is that class already.
         if of is None:
             of = classes[-1] if against != classes[-1] else classes[0]
         if against is None:
             against = classes[0] if of != classes[0] else classes[-1]
         if of == against:
             raise InputError(f"of and against are both {of!r}: give two classes to compare.")
-        pair = [of, against]
-        first, second = (self.networks_[label] for label in pair)
-        return explain_ratio(first, second, values)
+        return explain_ratio(self.networks_[of], self.networks_[against], values)
 
     def _scores(self, X: ArrayLike) -> Array:
         check_is_fitted(self)
@@ -329,6 +328,7 @@ def _units(groups: ArrayLike | None, n: int) -> Indices | None:
             f"groups has shape {labels.shape}: give one label, such as the person, for each of "
             f"{n} rows."
         )
+    # As text: labels may be of several types, which numpy cannot sort.
     return np.unique(labels.astype(str), return_inverse=True)[1].astype(np.intp)
 
 
@@ -340,6 +340,7 @@ def given_shares(priors: Mapping[Any, Any], classes: list[Any]) -> Array:
     named = {str(label): label for label in classes}
     shares = {}
     for key, share in priors.items():
+        # Equal keys first: True and 1.0 are the class 1, and do not read like it.
         label = key if key in classes else named.get(str(key))
         if label is None:
             raise InputError(

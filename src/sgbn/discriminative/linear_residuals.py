@@ -190,7 +190,7 @@ def minimise_margin(P, offsets, radii, u0, nu, delta, tol, max_iter, stall):  # 
 def minimise_log_loss(P, offsets, radii, u0, temperature, tol, max_iter, stall):  # type: ignore[no-untyped-def]
     """Minimise `log_loss` in the unit of its value at u0: u, iterations and violation."""
     u, value, g, outcome = u0.copy(), np.empty(1), np.empty(u0.size), np.empty(2)
-    # `or 1.0`: a loss of exactly 0, of classes that are far apart, is no unit.
+    # `or 1.0`: a loss of exactly 0, of classes that are far apart, cannot be a unit.
     unit = log_loss(P, u, temperature, g) or 1.0
     for _ in descent(u, value, g, offsets, radii, tol, max_iter, stall, outcome):
         value[0] = log_loss(P, u, temperature, g) / unit

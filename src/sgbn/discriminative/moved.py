@@ -219,6 +219,7 @@ class MovedClassifier(SGBNClassifier, ABC):
                 ConvergenceWarning,
                 stacklevel=2,
             )
+        # Projected: round-off must not take a class above its limit.
         return _Round(moves.thetas(moves.project(optimum.u)), moves, optimum.n_iter)
 
     def _log_priors(self) -> Array:

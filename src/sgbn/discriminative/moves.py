@@ -77,6 +77,11 @@ class ClassMoves:
         """Child of each block."""
         return self.children[self.starts[:-1]]
 
+    @property
+    def still(self) -> Indices:
+        """Children that do not move."""
+        return np.setdiff1d(np.arange(self.start.shape[1]), self.moving)
+
 
 @dataclass(frozen=True)
 class Moves:

@@ -91,8 +91,7 @@ class MovingLikelihoods:
                 sd[class_moves.moving],
                 part,
             )
-            stays = np.ones(len(sd), bool)
-            stays[class_moves.moving] = False
+            stays = class_moves.still
             # log(2 pi) is left out: it is the same for all classes
             rest.append(prior - np.log(sd).sum() - np.square(R[:, stays]).sum(axis=1) / 2)
             A.append(R[:, class_moves.moving].T)
@@ -113,12 +112,6 @@ class MovingLikelihoods:
         )
         children = np.concatenate([class_moves.moving for class_moves in moves.classes])
         return cls(sample, moves, residuals, still, children, np.concatenate(sds))
-
-    def still_children(self, c: int) -> NDArray[np.int64]:
-        """Children of network c that do not move."""
-        stays = np.ones(self.sample.values.shape[1], bool)
-        stays[self.moves.classes[c].moving] = False
-        return np.flatnonzero(stays)
 
     def log_likelihoods(self, u: Array) -> Array:
         """Log-likelihoods (classes, n)."""
