@@ -1,4 +1,4 @@
-"""Comparisons that the tests of the report share, and a browser to look at their pages."""
+"""Comparisons, a results folder and a browser that the tests of the report share; read-only."""
 
 import os
 import shutil
@@ -14,6 +14,7 @@ from sgbn.cohort import Cohort
 from sgbn.comparison import Settings, compare
 from sgbn.datasets import simulate_cohort
 from sgbn.report.page import render_report
+from sgbn.report.write import write_comparison
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = [
@@ -25,6 +26,7 @@ ARGUMENTS = [
     "--no-first-run",
 ]
 OWN_ADDRESSES = ("data:", "blob:")  # of what is in the page itself
+WIDE = {"width": 1280, "height": 900}
 NO_WEBGL = """
 const getContext = HTMLCanvasElement.prototype.getContext;
 HTMLCanvasElement.prototype.getContext = function (kind, ...more) {
@@ -43,6 +45,7 @@ NASTY = (
 )
 LH_RH = ("lh", "rh")
 LEAST = Settings.quick(n_permutations=39, n_pairs=4, n_folds=2, deviations=True)
+ONLY_REGIONAL = replace(LEAST, n_pairs=0, n_repeats=0, refinements=(), models=False)
 
 
 def quietly(cohort, settings=LEAST):
@@ -74,7 +77,7 @@ def compared():
 
 @pytest.fixture(scope="session")
 def three_groups():
-    return quietly(table_of(("a", "b", "c"), n=90))
+    return quietly(table_of(("a", "b", "c"), n=90), replace(LEAST, models=False))
 
 
 @pytest.fixture(scope="session")
@@ -83,7 +86,8 @@ def cortical():
     sides = [f"{side}_{name}" for name in ("precentral", "insula", "precuneus") for side in LH_RH]
     regions = [*sides, "Left-Hippocampus", "Right-Hippocampus"]
     atlas = load_atlas("desikan_killiany")
-    return quietly(table_of(("control", "patient"), n=80, regions=regions, atlas=atlas))
+    cohort = table_of(("control", "patient"), n=80, regions=regions, atlas=atlas)
+    return quietly(cohort, ONLY_REGIONAL)
 
 
 @pytest.fixture(scope="session")
@@ -98,17 +102,34 @@ def nasty():
         site=np.tile(["=site()", "<s>site</s>"], 30),
         provenance={"source": "</script><script>alert(3)</script>"},
     )
-    return quietly(cohort)
+    return quietly(cohort, replace(LEAST, model=True))
+
+
+@pytest.fixture(scope="session")
+def written(nasty, tmp_path_factory):
+    """Folder with all files of `nasty`, subjects in its report, and the list of these files."""
+    folder = tmp_path_factory.mktemp("written")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sgbn.report.drawing.PIXELS_PER_INCH", 50)  # files for print take longest
+        # other processes would not know of it
+        patch.setattr("sgbn.report.drawing.WORTH_WORKERS", float("inf"))
+        paths = write_comparison(
+            nasty,
+            folder,
+            command="sgbn compare '<script>alert(4)</script>'",
+            config="seed = 0\n",
+            subjects_in_report=True,
+        )
+    return folder, paths
 
 
 @pytest.fixture(scope="session")
 def nothing_differs(compared):
     """The same comparison, in which no test is significant."""
-    found = compared.tests
-    edges = found.edges.copy()
+    edges = compared.tests.edges.copy()
     for name in ("q", "p_fwer", "q_both", "p_fwer_both"):
         edges[name] = 1.0
-    none = replace(found, edges=edges, global_p=0.7, global_p_both=0.8, components=[])
+    none = replace(compared.tests, edges=edges, global_p=0.7, global_p_both=0.8, components=[])
     return replace(compared, tests=none)
 
 
@@ -129,25 +150,31 @@ def no_pictures():
 
 @pytest.fixture(scope="session")
 def html(compared):
-    """The report of `compared` as a reader gets it."""
-    return render_report(compared, command="sgbn demo --out 'a <b>'")
+    """The report of `compared` as a reader gets it who asked for subjects."""
+    return render_report(compared, command="sgbn demo --out 'a <b>'", subjects_in_report=True)
 
 
 @pytest.fixture(scope="session")
-def html_with_subjects(compared, no_pictures):
-    """The same with a row per subject, and without pictures."""
-    return render_report(compared, pictures=no_pictures, subjects_in_report=True)
+def html_of_three(three_groups, no_pictures):
+    """The report of `three_groups`, without pictures and subjects."""
+    return render_report(three_groups, pictures=no_pictures)
+
+
+@pytest.fixture(scope="session")
+def html_of_series(compared_series):
+    """The report of time series, with subjects and without pictures."""
+    return render_report(compared_series, pictures={}, subjects_in_report=True)
 
 
 @pytest.fixture(scope="session")
 def browser():
     """Chromium of this machine, driven by playwright."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    found = next(filter(None, map(shutil.which, CHROMIUM)), None)
-    if found is None:
+    program = next(filter(None, map(shutil.which, CHROMIUM)), None)
+    if program is None:
         pytest.skip(f"none of {', '.join(CHROMIUM)} is installed")
     with playwright.sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=found, args=ARGUMENTS)
+        started = driver.chromium.launch(executable_path=program, args=ARGUMENTS)
         yield started
         started.close()
 
@@ -164,6 +191,7 @@ def open_page(browser, tmp_path_factory):
         file = tmp_path_factory.mktemp("page") / "page.html"
         file.write_text(html, encoding="utf-8")
         page = browser.new_context(**options).new_page()
+        page.set_default_timeout(120_000)  # ms: a page without a graphics card may be slow
         if not webgl:
             page.add_init_script(NO_WEBGL)
         page.problems, page.requests = [], []
@@ -198,9 +226,28 @@ def browser_page(open_page):
         page.context.close()
 
 
+@pytest.fixture(scope="session")
+def reader(open_page, html):
+    """The report in a wide window; tests use it one after the other, and none reloads it."""
+    page = open_page(
+        html,
+        viewport=WIDE,
+        color_scheme="light",
+        permissions=["clipboard-read", "clipboard-write"],
+    )
+    page.wait_for_selector("#differences-table_wrapper")
+    yield page
+    page.context.close()
+
+
 @pytest.fixture
-def screenshot(tmp_path):
-    """Function (page, name): keeps a picture of the page in the folder SGBN_SCREENSHOTS."""
-    folder = Path(os.environ.get("SGBN_SCREENSHOTS", tmp_path))
-    folder.mkdir(parents=True, exist_ok=True)
-    return lambda page, name: page.screenshot(path=folder / f"{name}.png", full_page=True)
+def screenshot():
+    """Function (page, name): keeps a picture of the page where SGBN_SCREENSHOTS names a folder."""
+
+    def keep(page, name):
+        if "SGBN_SCREENSHOTS" in os.environ:
+            folder = Path(os.environ["SGBN_SCREENSHOTS"])
+            folder.mkdir(parents=True, exist_ok=True)
+            page.screenshot(path=folder / f"{name}.png", full_page=True)
+
+    return keep

@@ -6,29 +6,16 @@ import io
 import pytest
 
 from sgbn.report.names import with_labels
-from sgbn.report.page import render_report
 
-WIDE = {"width": 1280, "height": 900}
+WIDE = {"width": 1280, "height": 900}  # of `reader`
 NARROW = {"width": 320, "height": 640}
 
 
 @pytest.fixture(scope="module")
-def nasty_html(nasty):
-    command = "sgbn compare '<script>alert(4)</script>'"
-    return render_report(nasty, command, subjects_in_report=True)
-
-
-@pytest.fixture(scope="module")
-def reader(open_page, html_with_subjects):
-    """One page that several tests use, each another table of it."""
-    page = open_page(
-        html_with_subjects,
-        webgl=False,
-        viewport=WIDE,
-        color_scheme="light",
-        permissions=["clipboard-read", "clipboard-write"],
-    )
-    page.wait_for_selector("#differences-table_wrapper")
+def nasty_page(open_page, written):
+    """The report of the shared folder."""
+    page = open_page((written[0] / "report.html").read_text("utf-8"), webgl=False, viewport=WIDE)
+    page.wait_for_selector("#edges-table_wrapper")
     yield page
     page.context.close()
 
@@ -48,35 +35,34 @@ def download(page, table):
     return list(csv.reader(io.StringIO(text)))
 
 
-@pytest.mark.parametrize(
-    ("name", "size", "scheme"),
-    [
-        ("wide", WIDE, "light"),
-        pytest.param("narrow", NARROW, "dark", marks=pytest.mark.long),
-    ],
-)
-def test_it_opens_without_error_or_request(browser_page, screenshot, html, name, size, scheme):
-    page = browser_page(html, viewport=size, color_scheme=scheme)
+def check_opened(page, size, other_colours):
+    page.wait_for_timeout(500)
+    assert page.locator("#theme").inner_text() == f"{other_colours} colours"
+    assert page.problems == []
+    assert page.requests == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
+
+
+def test_it_opens_without_error_or_request(reader, screenshot):
+    check_opened(reader, WIDE, "Dark")
+    screenshot(reader, "report-wide-light")
+
+
+@pytest.mark.long
+def test_it_opens_on_a_narrow_page_in_the_dark(browser_page, screenshot, html):
+    page = browser_page(html, viewport=NARROW, color_scheme="dark")
     page.wait_for_selector("#differences-table_wrapper")
-    page.wait_for_timeout(500)
-    screenshot(page, f"report-{name}-{scheme}")
-    other = {"light": "Dark", "dark": "Light"}[scheme]
-    assert page.locator("#theme").inner_text() == f"{other} colours"
-    assert page.problems == []
-    assert page.requests == []
-    width = page.evaluate("document.documentElement.scrollWidth")
-    assert width <= size["width"]
+    check_opened(page, NARROW, "Light")
+    screenshot(page, "report-narrow-dark")
 
 
-def test_nasty_names_run_nothing(browser_page, screenshot, nasty_html):
-    page = browser_page(nasty_html, viewport=WIDE)
-    page.wait_for_selector("#edges-table_wrapper")
-    page.wait_for_timeout(500)
-    screenshot(page, "report-nasty")
-    assert page.problems == []
-    assert page.requests == []
-    assert page.locator("#main b, #main i, #main u, #main s").count() == 0
-    assert "<i>group</i>" in page.locator("h1").inner_text()
+def test_nasty_names_run_nothing(nasty_page, screenshot):
+    nasty_page.wait_for_timeout(500)
+    screenshot(nasty_page, "report-nasty")
+    assert nasty_page.problems == []
+    assert nasty_page.requests == []
+    assert nasty_page.locator("#main b, #main i, #main u, #main s").count() == 0
+    assert "<i>group</i>" in nasty_page.locator("h1").inner_text()
 
 
 def sort_by(page, table, column, direction):
@@ -118,8 +104,8 @@ def test_the_download_has_all_rows_and_all_digits(reader, compared):
     assert {(row[header.index("from")], row[header.index("to")]) for row in rows} == set(
         zip(shown["source"], shown["target"], strict=True)
     )
-    found = sorted(float(row[header.index("statistic")]) for row in rows)
-    assert found == pytest.approx(sorted(edges["statistic"]), rel=1e-5)
+    statistics = sorted(float(row[header.index("statistic")]) for row in rows)
+    assert statistics == pytest.approx(sorted(edges["statistic"]), rel=1e-5)
 
 
 def test_the_download_has_what_the_search_leaves(reader, compared):
@@ -127,8 +113,8 @@ def test_the_download_has_what_the_search_leaves(reader, compared):
     assert len(download(reader, "subjects-table")) == 2
 
 
-def test_the_download_holds_no_formula(browser_page, nasty_html, nasty):
-    page = browser_page(nasty_html, webgl=False, viewport=WIDE)
+def test_the_download_holds_no_formula(nasty_page, nasty):
+    page = nasty_page
     for table in ("edges-table", "subjects-table", "differences-table"):
         header, *rows = download(page, table)
         numbers = [k for k, title in enumerate(header) if _is_number(title)]
@@ -178,11 +164,8 @@ INSIDE = """(table) => {
 }"""
 
 
-@pytest.mark.parametrize("width", [pytest.param(1064, marks=pytest.mark.long), 1280])
-def test_what_is_asked_for_first_fits_the_page_and_the_rest_unfolds(browser_page, html, width):
-    page = browser_page(html, webgl=False, viewport={"width": width, "height": 900})
+def check_folded(page):
     table = page.locator("#differences-table")
-    table.wait_for()
     shown = dict(table.evaluate(INSIDE))
     for title in (
         *("differs", "kind of change", "from", "to", "weight per SD, control"),
@@ -202,9 +185,21 @@ def test_what_is_asked_for_first_fits_the_page_and_the_rest_unfolds(browser_page
     page.wait_for_selector("#differences-table thead th:has-text('statistic')", state="detached")
 
 
-def test_the_first_screen_answers_three_questions(browser_page, html, compared, screenshot):
+def test_what_is_asked_for_first_fits_the_page_and_the_rest_unfolds(reader):
+    check_folded(reader)
+
+
+@pytest.mark.long
+def test_what_is_asked_for_first_fits_a_smaller_page(browser_page, html):
+    page = browser_page(html, webgl=False, viewport={"width": 1064, "height": 900})
+    page.locator("#differences-table").wait_for()
+    check_folded(page)
+
+
+def test_the_first_screen_answers_three_questions(reader, compared, screenshot):
     """Do the groups differ, where and how much, can it be trusted: without scrolling."""
-    page = browser_page(html, webgl=False, viewport=WIDE)
+    page = reader
+    page.evaluate("window.scrollTo(0, 0)")  # where a new page is
     for part in (".verdict", ".where img", ".known"):
         box = page.locator(f"#first {part}").bounding_box()
         assert box["y"] + box["height"] <= WIDE["height"], part
@@ -273,8 +268,8 @@ def test_focus_is_seen(browser_page, html):
 
 
 @pytest.mark.long
-def test_the_keyboard_reaches_every_control(browser_page, html_with_subjects):
-    page = browser_page(html_with_subjects, webgl=False, viewport=WIDE)
+def test_the_keyboard_reaches_every_control(browser_page, html):
+    page = browser_page(html, webgl=False, viewport=WIDE)
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
     reached = set()
@@ -326,11 +321,8 @@ def test_without_scripts_everything_can_be_read(browser_page, screenshot, html, 
 
 
 @pytest.mark.long
-def test_without_an_atlas_no_filter_asks_for_a_lobe(
-    browser_page, three_groups, no_pictures, reader
-):
-    html = render_report(three_groups, pictures=no_pictures)
-    page = browser_page(html, webgl=False, viewport=WIDE)
+def test_without_an_atlas_no_filter_asks_for_a_lobe(browser_page, html_of_three, reader):
+    page = browser_page(html_of_three, webgl=False, viewport=WIDE)
     for name in ("#networks-from", "#networks-to", "#networks-by-lobe"):
         assert reader.locator(name).is_visible()
         assert not page.locator(name).is_visible()

@@ -52,14 +52,14 @@ def test_each_pair_of_groups_is_in_the_table(three_groups):
 
 
 def test_the_page_has_their_sections_only_where_there_are_any(
-    compared, asked, three_groups, no_pictures
+    compared, asked, three_groups, html, html_of_three, no_pictures
 ):
     heads = {
         "named": "<h3>Edges named beforehand</h3>",
         "among": "<h3>Edges between regions named beforehand</h3>",
         "pairwise": "<h3>Which groups differ</h3>",
     }
-    for comparison in (compared, asked, three_groups):
-        page = render_report(comparison, pictures=no_pictures)
+    named = render_report(asked, pictures=no_pictures)
+    for comparison, page in ((compared, html), (asked, named), (three_groups, html_of_three)):
         for name, table in further_tests(comparison).items():
             assert (heads[name] in page) == (table is not None)

@@ -3,14 +3,10 @@ import re
 from sgbn.report import sections
 from sgbn.report.differences_section import differences_section
 from sgbn.report.hints import ANY, HINTS, hint_of
-from sgbn.report.page import render_report
 
 
-def test_hints_belong_to_tables_and_columns_of_the_page(compared, compared_series, no_pictures):
-    pages = [
-        render_report(comparison, pictures=no_pictures, subjects_in_report=True)
-        for comparison in (compared, compared_series)
-    ]
+def test_hints_belong_to_tables_and_columns_of_the_page(compared, html, html_of_series):
+    pages = html, html_of_series
     keys = {key for page in pages for key in re.findall('<table id="([^"]*)"', page)}
     rarely = {ANY, "sums", "named", "among", "pairwise", "replication-table", "sensitivity-table"}
     assert set(HINTS) - rarely <= keys

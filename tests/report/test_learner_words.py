@@ -7,6 +7,7 @@ from sgbn.report.references import REFERENCES
 from sgbn.structure import HSGBN, ORSGBN, SGBN
 from sgbn.structure.baselines import GS, IAMB, L1MB, TC, InterIAMB, TCbw
 from sgbn.structure.ensemble import SGBNEnsemble
+from sgbn.structure.penalized import PenalizedEstimator
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +45,9 @@ def test_every_source_is_a_reference():
     ],
 )
 def test_a_learner_is_named_with_its_own_source_and_setting(values, learner, said):
-    assert learned_by([learner.fit(values)], cite) == said
+    if isinstance(learner, PenalizedEstimator):  # what is said of the others is known before
+        learner.fit(values)
+    assert learned_by([learner], cite) == said
 
 
 def test_an_ensemble_says_how_many_chains_and_which_prior(values):

@@ -1,7 +1,7 @@
 """The interactive views in Chromium, on a page that has nothing else."""
 
 import json
-import shutil
+from dataclasses import replace
 from importlib.resources import files
 
 import numpy as np
@@ -9,8 +9,6 @@ import pytest
 from jinja2 import Environment
 from markupsafe import Markup
 
-from sgbn import simulate_cohort
-from sgbn.comparison import Settings, compare
 from sgbn.report.views import payload
 
 pytest.importorskip("nilearn", reason="the surface comes with nilearn")
@@ -39,71 +37,59 @@ def template(name):
     return files("sgbn.report").joinpath("templates", name).read_text(encoding="utf-8")
 
 
-def write_page(path, data):
+def html_of(data):
     body = Environment(autoescape=True).from_string(template("networks.html.j2"))
     text = json.dumps(data, allow_nan=False)
-    path.write_text(
-        PAGE.format(
-            style=template("networks.css"),
-            body=body.render(static_views=Markup("<p>A picture</p>")),
-            data=text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"),
-            plotly=files("plotly").joinpath("package_data", "plotly.min.js").read_text("utf-8"),
-            script=template("networks.js"),
-        ),
-        encoding="utf-8",
+    return PAGE.format(
+        style=template("networks.css"),
+        body=body.render(static_views=Markup("<p>A picture</p>")),
+        data=text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"),
+        plotly=files("plotly").joinpath("package_data", "plotly.min.js").read_text("utf-8"),
+        script=template("networks.js"),
     )
-    return path.as_uri()
+
+
+def half_brain(x):
+    """A pyramid for a hemisphere: the page of the report has the whole surface, which is slow."""
+    corners = {"x": [0, x, x, x], "y": [0, -90, 70, 0], "z": [0, -30, -30, 70]}
+    return corners | {"i": [0, 0, 0, 1], "j": [1, 2, 3, 3], "k": [2, 3, 1, 2]}
 
 
 @pytest.fixture(scope="module")
-def data():
-    settings = Settings(n_permutations=39, n_pairs=5, n_repeats=0, refinements=(), level=0.5)
-    found = payload(compare(simulate_cohort(80, regions=20), settings))
-    found["nodes"]["name"][0] = EVIL
-    return found
+def data(compared):
+    """Views of a comparison in which many pairs differ, and one region has a nasty name."""
+    shown = payload(replace(compared, settings=replace(compared.settings, level=0.5)))
+    shown["nodes"]["name"][0] = EVIL
+    return shown | {"mesh": [half_brain(-60), half_brain(60)]}
 
 
 @pytest.fixture(scope="module")
-def blind_browser(browser):
-    """The same browser without WebGL."""
-    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
-    flags = ["--no-sandbox", "--disable-gpu", "--disable-3d-apis", "--no-first-run"]
-    started = browser.browser_type.launch(executable_path=path, args=flags)
-    yield started
-    started.close()
-
-
-@pytest.fixture(scope="module")
-def opened(tmp_path_factory):
-    """Function (browser, data) -> page, whose `problems` must stay empty."""
+def opened(open_page):
+    """Function (data, webgl) -> page whose matrix is drawn."""
     pages = []
 
-    def open_page(browser, data):
-        page = browser.new_page(viewport={"width": 600, "height": 700})
+    def open_new(data, webgl=True):
+        page = open_page(html_of(data), webgl=webgl, viewport={"width": 600, "height": 700})
         pages.append(page)
-        page.problems = []
-        page.on("pageerror", lambda error: page.problems.append(str(error)))
-        page.on("dialog", lambda dialog: page.problems.append(dialog.message))
-        page.on("console", lambda m: page.problems.append(m.text) if m.type == "error" else None)
-        page.on("request", lambda r: None if _local(r.url) else page.problems.append(r.url))
-        page.goto(write_page(tmp_path_factory.mktemp("views") / "page.html", data))
         page.wait_for_function("document.querySelector('#network-matrix .heatmaplayer image')")
         return page
 
-    yield open_page
+    yield open_new
     for page in pages:
-        page.close()
-
-
-def _local(url):
-    return url.split(":")[0] in ("file", "data", "blob")
+        page.context.close()
 
 
 @pytest.fixture(scope="module")
-def whole_page(opened, browser, data):
-    page = opened(browser, data)
+def whole_page(opened, data):
+    page = opened(data)
     page.wait_for_selector("#network-brain canvas")
     return page
+
+
+@pytest.fixture(scope="module")
+def blind_page(opened, data):
+    """Without WebGL, and of a comparison in which nothing differs."""
+    return opened(data | {"level": 0.0}, webgl=False)
 
 
 @pytest.fixture
@@ -113,6 +99,7 @@ def page(whole_page):
     settle(whole_page)
     yield whole_page
     assert whole_page.problems == []
+    assert whole_page.requests == []
 
 
 def settle(page):
@@ -352,8 +339,8 @@ def test_every_control_has_a_label(page):
     assert set(labelled) == {1}
 
 
-def test_without_webgl_pictures_stand_in(opened, blind_browser, data):
-    page = opened(blind_browser, data)
+def test_without_webgl_pictures_stand_in(blind_page, data):
+    page = blind_page
     assert "WebGL" in page.inner_text("#networks-why")
     assert page.is_visible("#static-views")
     assert page.is_hidden("#networks-brain-view")
@@ -365,19 +352,18 @@ def test_without_webgl_pictures_stand_in(opened, blind_browser, data):
 
 
 @pytest.mark.long
-def test_without_the_surface_pictures_stand_in(opened, browser, data):
-    page = opened(browser, data | {"mesh": None})
+def test_without_the_surface_pictures_stand_in(opened, data):
+    page = opened(data | {"mesh": None})
     assert "nilearn" in page.inner_text("#networks-why")
     assert page.is_visible("#static-views")
     assert page.is_hidden("#networks-brain-view")
     assert page.problems == []
 
 
-def test_without_coordinates_the_matrix_is_alone(opened, browser, data):
+def test_without_coordinates_the_matrix_is_alone(opened, data):
     nowhere = [None] * len(data["nodes"]["x"])
-    page = opened(
-        browser, data | {"nodes": data["nodes"] | dict.fromkeys("xyz", nowhere), "mesh": None}
-    )
+    nodes = data["nodes"] | dict.fromkeys("xyz", nowhere)
+    page = opened(data | {"nodes": nodes, "mesh": None})
     assert "coordinates" in page.inner_text("#networks-why")
     assert page.is_hidden("#static-views")
     assert page.is_hidden("#networks-brain-view")
@@ -386,12 +372,12 @@ def test_without_coordinates_the_matrix_is_alone(opened, browser, data):
 
 
 @pytest.mark.long
-def test_regions_without_coordinates_are_in_the_matrix_only(opened, browser, data):
+def test_regions_without_coordinates_are_in_the_matrix_only(opened, data):
     network, nodes = data["networks"][0], data["nodes"]
     ends = np.column_stack([network["source"], network["target"]])
     lost = int(np.bincount(ends.ravel()).argmax())
     there = {axis: [None if k == lost else v for k, v in enumerate(nodes[axis])] for axis in "xyz"}
-    page = opened(browser, data | {"nodes": nodes | there, "mesh": []})
+    page = opened(data | {"nodes": nodes | there, "mesh": []})
     page.wait_for_selector("#network-brain canvas")
     missing = (ends == lost).any(axis=1).sum()
     assert f"{missing} in the matrix only" in page.inner_text("#networks-count")
@@ -401,14 +387,14 @@ def test_regions_without_coordinates_are_in_the_matrix_only(opened, browser, dat
 
 
 @pytest.mark.long
-def test_of_a_large_network_the_surest_edges_come_first(opened, blind_browser, data):
+def test_of_a_large_network_the_surest_edges_come_first(opened, data):
     m = len(data["nodes"]["name"])
     pairs = [(i, j) for i in range(m) for j in range(i + 1, m)]
     sizes = np.linspace(-1, 1, len(pairs)).round(4)
     large = {"source": [i for i, _ in pairs], "target": [j for _, j in pairs]}
     large |= {"weight": sizes.tolist(), "kind": [0] * len(pairs), "adjacent": None}
     large |= {"this_way": None}
-    page = opened(blind_browser, data | {"networks": [large, data["networks"][1]]})
+    page = opened(data | {"networks": [large, data["networks"][1]]}, webgl=False)
     said = page.inner_text("#networks-count")
     assert said.startswith(f"40 of {len(pairs)} edges shown, the surest.")
     shown = sorted(abs(cell[2]) for cell in page.evaluate(CELLS))
@@ -465,8 +451,8 @@ def test_empty_cells_say_their_names(page, data):
     assert any("no edge is shown" in text and data["nodes"]["name"][1] in text for text in texts)
 
 
-def test_no_significant_difference_is_said(opened, blind_browser, data):
-    page = opened(blind_browser, data | {"level": 0.0})
+def test_no_significant_difference_is_said(blind_page):
+    page = blind_page
     page.select_option("#networks-what", index=2)
     settle(page)
     assert "No difference holds both ways" in page.inner_text("#networks-count")

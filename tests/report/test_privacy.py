@@ -36,7 +36,14 @@ def named():
     regions = [f"region{k}" for k in range(8)]
     cohort = Cohort(values, regions, IDS, group=group, covariates={"age": age})
     settings = Settings.quick(
-        n_permutations=39, n_pairs=4, n_folds=2, model=True, deviations=True, rows_are_subjects=True
+        n_permutations=39,
+        n_pairs=1,
+        n_folds=2,
+        refinements=(),
+        models=False,
+        model=True,
+        deviations=True,
+        rows_are_subjects=True,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

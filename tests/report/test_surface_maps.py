@@ -22,6 +22,11 @@ pytest.importorskip("nilearn", reason="the extra brain has the mesh")
 MAPS = ("means_surface", "deviations_surface", "strength_in_surface", "strength_out_surface")
 
 
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    monkeypatch.setattr("sgbn.viz.surface.PIXELS", 200)
+
+
 def keywords(comparison, name):
     return plans(comparison)[name].plot.keywords
 

@@ -4,24 +4,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sgbn import simulate_cohort
-from sgbn.comparison import Settings, compare
 from sgbn.report import views
 from sgbn.viz.kind_styles import KIND_STYLES
 
-SETTINGS = Settings(n_permutations=39, n_pairs=5, n_repeats=0, refinements=())
+
+@pytest.fixture(scope="module")
+def comparison(compared):
+    return replace(compared)  # without what other tests asked for
 
 
 @pytest.fixture(scope="module")
-def comparison():
-    return compare(simulate_cohort(80, regions=16), SETTINGS)
-
-
-@pytest.fixture(scope="module")
-def three():
-    settings = replace(SETTINGS, reference="b", n_pairs=0)
-    cohort = simulate_cohort(60, regions=12, groups=("a", "b", "c"))
-    return compare(cohort, settings)
+def three(three_groups):
+    """Three groups, of which the reference is not the first by name."""
+    learners = {group: three_groups.learners[group] for group in "bac"}
+    return replace(three_groups, learners=learners)
 
 
 @pytest.fixture(autouse=True)
@@ -108,7 +104,15 @@ def test_each_change_has_its_kind_and_each_kind_its_look(three):
 
 
 def test_without_half_samples_confidence_is_none(three):
-    found = views.payload(three)
+    shares = ["adjacent", "this_way", *(f"adjacent_{group}" for group in three.groups)]
+    bare = replace(three)
+    vars(bare)["tables"] = three.tables._replace(
+        **{
+            name: getattr(three.tables, name).drop(columns=shares, errors="ignore")
+            for name in ("edges", "differences")
+        }
+    )
+    found = views.payload(bare)
     assert all(one["adjacent"] is one["this_way"] is None for one in found["networks"])
     assert found["differences"]["adjacent"] == [None] * 3
 

@@ -8,35 +8,24 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+from markupsafe import escape
 
 from sgbn import Cohort, load
 from sgbn.comparison import Settings, Tables, compare
 from sgbn.comparison.summary import Statement
 from sgbn.exceptions import InputError
+from sgbn.preprocessing.preparation import cohort_table
 from sgbn.report.drawing import KINDS
 from sgbn.report.figures import Plan, plans
 from sgbn.report.write import _summary, _write_found, write_comparison, write_figures
 
-NASTY = ["<script>alert(1)</script>", "=cmd()", 'a,"b"', "a$b$c", "é Ω", "-x"]
-
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory):
-    rng = np.random.default_rng(0)
-    values = rng.normal(size=(60, 6))
-    values[:, 1] += values[:, 0]
-    group = np.repeat(["=1+1", "<b>ill</b>"], 30)
-    cohort = Cohort(values, NASTY, range(60), group=group)
-    settings = Settings(
-        n_permutations=20, n_pairs=2, n_folds=2, n_repeats=1, refinements=("CL-SGBN",), peers=False
-    )
-    folder = tmp_path_factory.mktemp("written")
-    return folder, write_comparison(
-        compare(cohort, settings),
-        folder,
-        command="sgbn compare 'my table.csv'",
-        config="seed = 0\n",
-    )
+def plain():
+    """Networks of two groups, and nothing else."""
+    values, group = np.random.default_rng(1).normal(size=(40, 3)), np.repeat(["x", "y"], 20)
+    cohort = Cohort(values, list("abc"), range(40), group=group)
+    return compare(cohort, Settings.networks_only())
 
 
 def test_everything_is_listed_and_there(written):
@@ -45,16 +34,15 @@ def test_everything_is_listed_and_there(written):
     assert all(path.stat().st_size for path in paths)
     about = json.loads((folder / "about.json").read_text())
     assert {folder / name for name in about["files"]} == {*paths} - {folder / "about.json"}
-    assert about["settings"]["n_permutations"] == 20
+    assert about["settings"]["n_permutations"] == 39
 
 
-def test_the_model_predicts_as_the_one_that_was_fitted(written):
+def test_the_model_predicts_as_the_one_that_was_fitted(written, nasty):
     folder, paths = written
     assert folder / "model.sgbn" in paths
-    model = load(folder / "model.sgbn")
-    assert list(model.feature_names_in_) == NASTY
-    rows = pd.DataFrame(np.zeros((2, 6)), columns=NASTY)
-    assert set(model.predict(rows)) <= {"=1+1", "<b>ill</b>"}
+    model, rows = load(folder / "model.sgbn"), cohort_table(nasty.cohort)
+    assert list(model.feature_names_in_) == list(rows.columns)
+    np.testing.assert_array_equal(model.predict(rows), nasty.model.predict(rows))
 
 
 def test_names_stay_inert_in_tables(written):
@@ -65,12 +53,12 @@ def test_names_stay_inert_in_tables(written):
             assert not any(text.startswith(("=", "@", "+")) for text in texts), path.name
 
 
-def test_networks_come_back_from_other_programs_files(written):
+def test_networks_come_back_from_other_programs_files(written, nasty):
     folder, _ = written
     graphs = list((folder / "networks").glob("*.graphml"))
     assert len(graphs) == 2
     for path in graphs:
-        assert sorted(nx.read_graphml(path).nodes) == sorted(NASTY)
+        assert sorted(nx.read_graphml(path).nodes) == sorted(nasty.cohort.regions)
 
 
 def test_models_and_what_stays_beside_factors_are_written(written):
@@ -86,10 +74,9 @@ def test_models_and_what_stays_beside_factors_are_written(written):
 
 def test_command_and_config_are_those_given(written):
     folder, paths = written
-    assert (
-        json.loads((folder / "about.json").read_text())["command"] == "sgbn compare 'my table.csv'"
-    )
-    assert "sgbn compare &#39;my table.csv&#39;" in (folder / "report.html").read_text()
+    command = "sgbn compare '<script>alert(4)</script>'"
+    assert json.loads((folder / "about.json").read_text())["command"] == command
+    assert str(escape(command)) in (folder / "report.html").read_text()
     assert (folder / "config.toml").read_text() == "seed = 0\n"
     assert folder / "config.toml" in paths
 
@@ -108,44 +95,36 @@ def test_graphs_have_the_confidence_of_their_edges(written):
 
 
 @pytest.mark.parametrize("where", ["region", "group"])
-def test_a_name_that_no_file_can_hold_leaves_the_earlier_report(tmp_path, where):
+def test_a_name_that_no_file_can_hold_leaves_the_earlier_report(tmp_path, plain, where):
     (tmp_path / "report.html").write_text("earlier")
     (tmp_path / "about.json").write_text(json.dumps({"files": ["report.html"]}))
-    regions = ["a\x07b" if where == "region" else "a", "b", "c"]
-    group = np.repeat(["x", "y\x07" if where == "group" else "y"], 20)
-    values = np.random.default_rng(1).normal(size=(40, 3))
-    found = compare(Cohort(values, regions, range(40), group=group), Settings.networks_only())
+    cohort, learners = plain.cohort, plain.learners
+    if where == "region":
+        cohort = replace(cohort, regions=("a\x07b", "b", "c"))
+    else:
+        learners = {"x": learners["x"], "y\x07": learners["y"]}
+    found = replace(plain, review=replace(plain.review, cohort=cohort), learners=learners)
     with pytest.raises(InputError, match="Rename it"):
         write_comparison(found, tmp_path)
     assert (tmp_path / "report.html").read_text() == "earlier"
 
 
-def test_a_second_write_replaces_the_first_and_touches_nothing_else(written):
-    folder, _ = written
-    (folder / "mine.txt").write_text("kept")
-    (folder / "about.json").write_text(
-        json.dumps({"files": ["../outside.txt", "/etc/hosts", "tables/edges.csv", 3]})
-    )
-    outside = folder.parent / "outside.txt"
-    outside.write_text("kept")
-    cohort = Cohort(
-        np.random.default_rng(1).normal(size=(40, 3)),
-        list("abc"),
-        range(40),
-        group=np.repeat(["x", "y"], 20),
-    )
-    write_comparison(compare(cohort, Settings.networks_only()), folder)
+@pytest.mark.usefixtures("no_figures")
+def test_a_second_write_replaces_the_first_and_touches_nothing_else(plain, tmp_path):
+    folder, outside = tmp_path / "results", tmp_path / "outside.txt"
+    (folder / "tables").mkdir(parents=True)
+    for kept in (folder / "mine.txt", outside):
+        kept.write_text("kept")
+    for earlier in ("tables/edges.csv", "tables/differences.csv"):
+        (folder / earlier).write_text("of an earlier comparison")
+    names = ["../outside.txt", "/etc/hosts", "tables/edges.csv", "tables/differences.csv", 3]
+    (folder / "about.json").write_text(json.dumps({"files": names}))
+    written = write_comparison(plain, folder)
     assert outside.exists()
     assert (folder / "mine.txt").exists()
-    table = pd.read_csv(folder / "tables" / "edges.csv")
-    assert set(table["group"]) <= {"x", "y"}
-
-
-def test_there_is_no_model_without_cross_validation(tmp_path):
-    values = np.random.default_rng(1).normal(size=(40, 3))
-    cohort = Cohort(values, list("abc"), range(40), group=np.repeat(["x", "y"], 20))
-    written = write_comparison(compare(cohort, Settings.networks_only()), tmp_path)
-    assert tmp_path / "model.sgbn" not in written
+    assert set(pd.read_csv(folder / "tables" / "edges.csv")["group"]) <= {"x", "y"}
+    assert not (folder / "tables" / "differences.csv").exists()
+    assert folder / "model.sgbn" not in written  # there is none without cross-validation
 
 
 def test_tables_hold_no_minus_zero(tmp_path):
@@ -226,8 +205,8 @@ def test_only_figures_are_written_again(compared, tmp_path):
 
 
 @pytest.mark.usefixtures("no_figures")
-def test_figures_can_be_written_to_a_new_folder(compared, tmp_path):
-    written = write_figures(compared, tmp_path / "new")
+def test_figures_can_be_written_to_a_new_folder(plain, tmp_path):
+    written = write_figures(plain, tmp_path / "new")
     assert written
     assert {path.name for path in (tmp_path / "new").iterdir()} == {"figures"}
 
