@@ -1,9 +1,8 @@
-import sys
-
 import numpy as np
 import pytest
 
-from sgbn.report.mesh import HEMISPHERES, brain_mesh, coarsened
+from sgbn.report.mesh import brain_mesh, coarsened
+from sgbn.viz import surface_mesh
 
 TETRAHEDRON = np.array([[0, 1, 2], [0, 3, 1], [1, 3, 2], [2, 3, 0]])
 CORNERS = np.array([[0.0, 0, 0], [4, 0, 0], [0, 4, 0], [0, 0, 4]])
@@ -48,7 +47,7 @@ def mesh():
     return brain_mesh()
 
 
-@pytest.mark.parametrize("side", HEMISPHERES)
+@pytest.mark.parametrize("side", surface_mesh.SIDES)
 def test_a_hemisphere_is_closed(mesh, side):
     vertices, faces = mesh[side]
     assert vertices.shape == (2562, 3)
@@ -77,7 +76,7 @@ def test_sides_of_the_surface_are_short(mesh):
 
 
 def test_none_without_nilearn(monkeypatch):
-    monkeypatch.setitem(sys.modules, "nilearn.datasets", None)
+    monkeypatch.setattr(surface_mesh, "find_spec", lambda _: None)
     brain_mesh.cache_clear()
     assert brain_mesh() is None
     brain_mesh.cache_clear()

@@ -11,12 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sgbn.exceptions import InputError
 from sgbn.types import Array, Indices
+from sgbn.viz.surface_mesh import SIDES, read_gifti
 
-Vertices = Array
-Faces = Indices
-
-HEMISPHERES = ("left", "right")
 N_COARSE = 2562  # vertices of a hemisphere of fsaverage4
 DECIMALS = 1  # of millimetres
 
@@ -24,40 +22,37 @@ DECIMALS = 1  # of millimetres
 class Surface(NamedTuple):
     """Vertices in mm (those of fsaverage are within some 2 mm of MNI152), and triangles."""
 
-    vertices: Vertices
-    faces: Faces
+    vertices: Array
+    faces: Indices
 
 
 @cache  # a comparison makes two reports, the first and the complete one
 def brain_mesh() -> dict[str, Surface] | None:
     """Pial surfaces of fsaverage4, "left" and "right"; None without nilearn (extra "brain")."""
     try:
-        import nibabel
-        from nilearn.datasets import fetch_surf_fsaverage
-    except ImportError:
+        pial = {side: read_gifti(f"pial_{side}") for side in SIDES}
+    except InputError:  # pictures of the brain stand in for the view
         return None
-    paths = fetch_surf_fsaverage("fsaverage5")  # of the wheel itself: nothing is downloaded
-    surfaces = {}
-    for side in HEMISPHERES:
-        vertices, faces = nibabel.GiftiImage.from_filename(paths[f"pial_{side}"]).agg_data()
-        surfaces[side] = coarsened(vertices, faces, N_COARSE)
-    return surfaces
+    return {
+        side: coarsened(vertices, np.asarray(faces, dtype=np.intp), N_COARSE)
+        for side, (vertices, faces) in pial.items()
+    }
 
 
-def coarsened(vertices: Vertices, faces: Faces, n_old: int) -> Surface:
+def coarsened(vertices: Array, faces: Indices, n_old: int) -> Surface:
     """Undo one subdivision of a mesh, whose first `n_old` vertices were there before it.
 
     A triangle of the old mesh became four. The inner one joins the middles of its edges, and two
     of these have one end in common: a corner of the old triangle.
     """
-    ends = _ends(np.asarray(faces), n_old)
-    inner = np.asarray(faces)[(np.asarray(faces) >= n_old).all(axis=1)]
+    ends = _ends(faces, n_old)
+    inner = faces[(faces >= n_old).all(axis=1)]
     corners = [_common(ends[inner[:, a]], ends[inner[:, b]]) for a, b in ((0, 1), (1, 2), (2, 0))]
-    places: Vertices = np.asarray(vertices[:n_old], dtype=np.float64).round(DECIMALS)
+    places: Array = np.asarray(vertices[:n_old], dtype=np.float64).round(DECIMALS)
     return Surface(places, np.column_stack(corners).astype(np.intp))
 
 
-def _ends(faces: Faces, n_old: int) -> Faces:
+def _ends(faces: Indices, n_old: int) -> Indices:
     """Find the old edge that each new vertex halves; -1 in the rows of old vertices."""
     sides = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
     sides = np.unique(np.sort(sides, axis=1), axis=0)
@@ -70,7 +65,7 @@ def _ends(faces: Faces, n_old: int) -> Faces:
     return ends
 
 
-def _common(first: Faces, second: Faces) -> Faces:
+def _common(first: Indices, second: Indices) -> Indices:
     """Find the end that two edges share, row by row."""
     in_second = (first[:, :1] == second).any(axis=1)
     return np.where(in_second, first[:, 0], first[:, 1])
