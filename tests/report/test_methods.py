@@ -81,6 +81,18 @@ def test_closed_tests_and_what_was_named_are_said_only_where_they_were_done(comp
     assert f"All edges among {' and '.join(compared.cohort.regions[:2])}, which we declare" in text
 
 
+def test_white_space_of_names_stays_as_it_is(compared):
+    name = "age\u00a0at  scan"
+    cohort = replace(compared.cohort, covariates={name: compared.cohort.covariates["age"]})
+    methods = describe_methods(replace(compared, review=replace(compared.review, cohort=cohort)))
+    text = "\n".join(methods.paragraphs)
+    assert f"Linear effects of {name}, estimated within the groups" in text
+    assert f"effects of {name} (over all its subjects" in text
+    # the templates' own white space is removed
+    assert "  " not in text.replace(name, "age")
+    assert text.count("\n") == len(methods.paragraphs) - 1
+
+
 def test_who_was_left_out_is_said_with_counts(compared):
     text = describe_methods(compared).text
     counts = [f"{len(compared.left_out[group])} of 60 {group}" for group in compared.groups]

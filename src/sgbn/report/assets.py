@@ -1,12 +1,15 @@
-"""JavaScript and CSS libraries of the report, read from the wheels that bring them."""
+"""Files of the report: its own words and templates, and the libraries of other wheels."""
 
 from __future__ import annotations
 
 import re
+import tomllib
 from functools import cache
 from importlib.metadata import distributions
 from importlib.resources import files
-from importlib.resources.abc import Traversable
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from sgbn.exceptions import InputError
 
@@ -49,6 +52,23 @@ def own_file(name: str) -> str:
     return files("sgbn.report").joinpath(TEMPLATES, name).read_text(encoding="utf-8")
 
 
+def own_table(name: str) -> dict[str, dict[str, Any]]:
+    """Sections of a TOML file of this package."""
+    return tomllib.loads(files("sgbn.report").joinpath(name).read_text(encoding="utf-8"))
+
+
+def own_templates(*, autoescape: bool) -> Environment:
+    """Make an environment for the templates of this package: of HTML, or of plain text."""
+    return Environment(
+        loader=PackageLoader("sgbn.report", TEMPLATES),
+        autoescape=autoescape,
+        # A name that a template misspells is an error, not an empty text.
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
 def as_classic_script(module: str) -> str:
     """Turn the ES module of DataTables into a script that needs no import.
 
@@ -83,8 +103,7 @@ def _exported(entry: str) -> tuple[str, str]:
 
 def _read(package: str, *parts: str) -> str:
     try:
-        place: Traversable = files(package).joinpath(*parts)
-        return place.read_text(encoding="utf-8")
+        return files(package).joinpath(*parts).read_text(encoding="utf-8")
     except (ModuleNotFoundError, OSError) as error:
         raise InputError(_changed(package, f"{'/'.join(parts)} cannot be read")) from error
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import tomllib
-from functools import cache
-from importlib.resources import files
-
 from sgbn.comparison import Comparison
 from sgbn.comparison.changes import differences_of
+from sgbn.report.assets import own_table
 from sgbn.report.changes import MAX_PAIRS
 from sgbn.report.figures import difference_stems, layout_of
 from sgbn.report.first_screen import (
@@ -23,11 +20,15 @@ from sgbn.report.surface_maps import surface_maps
 
 Words = tuple[str, str]  # text alternative, caption
 
+# Sentences with gaps for the facts of a comparison, by figure
+SENTENCES = own_table("captions.toml")
+# Figures whose words are the same in every comparison
+CONSTANT = ("permutations", "accuracy", "roc", "sparsity", "refinements", "forest")
+
 
 def captions(comparison: Comparison) -> dict[str, Words]:
     """Text alternative and caption of each figure that the page shows, by the figure's name."""
-    words = {name: _words(name) for name in ("permutations", "accuracy", "roc", "sparsity")}
-    words |= {name: _words(name) for name in ("refinements", "forest")}
+    words = {name: _words(name) for name in CONSTANT}
     for group, stem in difference_stems(comparison.groups).items():
         change = f"from {comparison.reference} to {group}"
         words[f"{stem}_matrix"] = _words("matrix", change=change, most=MAX_PAIRS)
@@ -70,10 +71,5 @@ def _first_captions(comparison: Comparison) -> dict[str, Words]:
 
 
 def _words(figure: str, **facts: object) -> Words:
-    entry = _read()[figure]
+    entry = SENTENCES[figure]
     return entry["alt"].format(**facts), entry["caption"].format(**facts)
-
-
-@cache
-def _read() -> dict[str, dict[str, str]]:
-    return tomllib.loads(files("sgbn.report").joinpath("captions.toml").read_text("utf-8"))

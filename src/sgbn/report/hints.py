@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-import tomllib
-from importlib.resources import files
+from sgbn.report.assets import own_table
 
 ANY = "any"  # section of what a column means in every table that does not say otherwise
-
-
-def _read() -> dict[str, dict[str, str]]:
-    text = files("sgbn.report").joinpath("hints.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
-
-
-HINTS = _read()
+HINTS: dict[str, dict[str, str]] = own_table("hints.toml")
 
 
 def hint_of(table: str, column: str) -> str:

@@ -9,7 +9,7 @@ from functools import cache, partial
 from typing import Any, NamedTuple, cast
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 
 from sgbn.comparison import Comparison
 from sgbn.comparison.accuracy import OURS, REFINED
@@ -25,7 +25,7 @@ from sgbn.preprocessing.analysis import has_repeated_visits
 from sgbn.quality.motion import motion_column
 from sgbn.quality.reviews import REGION_MISSING, SUBJECT_MISSING
 from sgbn.quality.series_review import REGION_EMPTY
-from sgbn.report.assets import TEMPLATES
+from sgbn.report.assets import own_templates
 from sgbn.report.learner_words import learned_by, weights_are
 from sgbn.report.references import REFERENCES, Reference, software
 from sgbn.runs import versions
@@ -39,6 +39,11 @@ from sgbn.structure.series.subject_moments import MIN_EFFECTIVE_VOLUMES
 from sgbn.structure.smooth import effect_names
 
 NEXT_PARAGRAPH = "¶"  # in the templates: blank lines come and go with what is not said
+# White space of names, and what stands for it while that of the templates is removed: letters that
+# Unicode leaves to private use
+SPACES = [code for code in range(0x3001) if chr(code).isspace()]
+KEPT = {code: 0xF0000 + code for code in SPACES}
+SHOWN = {kept: code for code, kept in KEPT.items()}
 PROGRAM = "sgbn"  # key of the reference to this package
 MOVED_BY = {
     "KL-SGBN": "KL-SGBN (the radius-margin bound of a support vector machine on Fisher vectors)",
@@ -93,7 +98,7 @@ def describe_methods(comparison: Comparison) -> Methods:
         facts |= {"learned_by": partial(learned_by, learners, cite)}
         text = _render("methods.txt.j2", facts | _facts_of_tables(comparison))
     # Templates break their lines anywhere: what counts is the mark between paragraphs.
-    paragraphs = [" ".join(part.split()) for part in text.split(NEXT_PARAGRAPH) if part.strip()]
+    paragraphs = [_one_line(part) for part in text.split(NEXT_PARAGRAPH) if part.strip()]
     works = REFERENCES | {PROGRAM: software(versions()["sgbn"])}
     # After rendering: only then is it known what was cited.
     return Methods(paragraphs, [works[key] for key in cite.keys])
@@ -101,23 +106,29 @@ def describe_methods(comparison: Comparison) -> Methods:
 
 def prepared_in_folds(comparison: Comparison) -> str:
     """Say what was done to the regions in each training part of the cross-validation."""
-    return " ".join(_render("folds.txt.j2", _facts(comparison)).split())
+    return _one_line(_render("folds.txt.j2", _facts(comparison)))
 
 
 def _render(template: str, facts: Facts) -> str:
     return _environment().get_template(template).render(facts)
 
 
+def _with_kept_spaces(value: object) -> object:
+    """Mark the white space of a name, so that it stays as it is; see `_one_line`."""
+    # Only a macro gives text with line breaks, and names inside it are marked already.
+    return value.translate(KEPT) if isinstance(value, str) and "\n" not in value else value
+
+
+def _one_line(text: str) -> str:
+    """Remove the line breaks of the templates; names keep their white space."""
+    return " ".join(text.split()).translate(SHOWN)
+
+
 @cache
 def _environment() -> Environment:
     # Plain text: the page escapes it where it shows it.
-    environment = Environment(
-        loader=PackageLoader("sgbn.report", TEMPLATES),
-        autoescape=False,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = own_templates(autoescape=False)
+    environment.finalize = _with_kept_spaces
     environment.filters |= {
         "joined": lambda names: joined(list(names)),
         # Jinja's own filter `format` is that of the % sign.

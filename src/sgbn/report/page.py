@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup
 
 from sgbn.comparison import Comparison
@@ -126,7 +126,7 @@ def write_report(
 
 def script_data(content: Any) -> Markup:
     """JSON that can stand in a script element, whatever its texts are."""
-    # A NaN is no JSON: one would cost the page all its views, so that it is refused here.
+    # JSON has no NaN: one would cost the page all its views, so that it is refused here.
     text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return Markup(text.translate(UNSAFE))
 
@@ -244,12 +244,5 @@ def _static_views(titles: Mapping[str, str], pictures: Mapping[str, bytes]) -> M
 
 @cache
 def _environment() -> Environment:
-    # Names of groups, regions and files are the user's: all are escaped. A name that a template
-    # misspells is an error, not an empty text.
-    return Environment(
-        loader=PackageLoader("sgbn.report", assets.TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    # Names of groups, regions and files are the user's: all are escaped.
+    return assets.own_templates(autoescape=True)

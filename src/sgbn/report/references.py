@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
-from importlib.resources import files
 from typing import NamedTuple
+
+from sgbn.report.assets import own_table
 
 OTHERS = "others"  # how BibTeX says that there are more authors
 
@@ -79,12 +79,7 @@ def _short(name: str) -> str:
     return f"{family} {initials}".strip()
 
 
-def _read_works() -> dict[str, Reference]:
-    text = files("sgbn.report").joinpath("references.toml").read_text(encoding="utf-8")
-    return {key: Reference(key, **entry) for key, entry in tomllib.loads(text).items()}
-
-
-REFERENCES = _read_works()
+REFERENCES = {key: Reference(key, **entry) for key, entry in own_table("references.toml").items()}
 
 
 def software(version: str) -> Reference:
