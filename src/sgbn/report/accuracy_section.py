@@ -9,7 +9,7 @@ import pandas as pd
 from sgbn.comparison import Comparison
 from sgbn.comparison.accuracy import METRICS, SENSITIVITY
 from sgbn.comparison.peers import COVARIATES_ALONE
-from sgbn.report.cells import DASH, Field, Table, interval_text, make_table, p_value
+from sgbn.report.cells import DASH, Field, Table, interval_text, make_table, mark_by, p_value
 from sgbn.report.methods import prepared_in_folds
 
 
@@ -50,7 +50,7 @@ def accuracy_table(comparison: Comparison) -> Table:
         "Scores in subjects that were not seen in training",
         _by_method(comparison),
         [Field("method", "classifier"), *(Field(name, name) for name in METRICS)],
-        mark=lambda row: marks.get(row["method"], ""),
+        mark=mark_by("method", marks),
         searched=False,
     )
 

@@ -122,6 +122,11 @@ def significant(level: float, *columns: str) -> Callable[[Mapping[str, Any]], st
     return lambda row: "found" if all(row[name] <= level for name in columns) else ""
 
 
+def mark_by(column: str, marks: Mapping[str, str], other: str = "") -> Callable[[Any], str]:
+    """Return a `mark` of rows by the value that they have in a column."""
+    return lambda row: marks.get(row[column], other)
+
+
 def in_words(table: pd.DataFrame, *names: str) -> pd.DataFrame:
     """Return the table with "yes" and "no" in these columns; absent ones are ignored."""
     known = [name for name in names if name in table]

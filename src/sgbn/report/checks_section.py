@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from sgbn.comparison import Comparison
 from sgbn.comparison.residuals import residual_words
 from sgbn.comparison.sensitivity import HALF, OTHER_ORDER, TWICE, sensitivity_words
-from sgbn.report.cells import Field, Table, in_words, make_table, number_text
+from sgbn.report.cells import Field, Table, in_words, make_table, mark_by, number_text
 from sgbn.report.cohort_section import row_word
 from sgbn.report.hints import HINTS
 from sgbn.report.names import with_labels
@@ -80,8 +79,5 @@ def pairs_table(comparison: Comparison) -> Table | None:
     ]
     caption = "Pairs that differ, with other choices"
     table = in_words(with_labels(comparison, table), "found", "stays")
-    return make_table("sensitivity-table", caption, table, fields, mark=_mark, searched=False)
-
-
-def _mark(row: Mapping[str, Any]) -> str:
-    return "found" if row["stays"] == "yes" else ""
+    mark = mark_by("stays", {"yes": "found"})
+    return make_table("sensitivity-table", caption, table, fields, mark=mark, searched=False)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from sgbn.comparison import Comparison
 from sgbn.inference.held_out import NETWORK
-from sgbn.report.cells import DASH, MINUS, Field, Table, make_table
+from sgbn.report.cells import DASH, MINUS, Field, Table, make_table, mark_by
 
 
 def models_section(comparison: Comparison) -> dict[str, Any] | None:
@@ -33,14 +32,11 @@ def models_table(comparison: Comparison) -> Table:
         Field("standard_error", "standard error"),
     ]
     caption = "Prediction of unseen subjects, per region"
-    return make_table("models-table", caption, table, fields, mark=_mark, searched=False)
+    mark = mark_by("model", {NETWORK: "ours"})
+    return make_table("models-table", caption, table, fields, mark=mark, searched=False)
 
 
 def _three_places(value: float) -> str:
     """Write a likelihood: models differ in the second or third place."""
     # "+ 0.0" makes a minus zero a zero.
     return DASH if np.isnan(value) else f"{value + 0.0:.3f}".replace("-", MINUS)
-
-
-def _mark(row: Mapping[str, Any]) -> str:
-    return "ours" if row["model"] == NETWORK else ""

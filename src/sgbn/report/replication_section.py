@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from sgbn.comparison import Comparison
-from sgbn.report.cells import Field, Table, in_words, make_table
+from sgbn.report.cells import Field, Table, in_words, make_table, mark_by
 
 
 def replication_section(comparison: Comparison) -> dict[str, Any] | None:
@@ -33,9 +32,7 @@ def replication_table(comparison: Comparison) -> Table:
         Field("same_sign", "same sign"),
         Field("holds_both_ways", "both ways"),
     ]
+    # Few rows: the table needs no search.
     caption = "Edges that the discovery found, in the subjects held back"
-    return make_table("replication-table", caption, table, fields, mark=_mark, searched=False)
-
-
-def _mark(row: Mapping[str, Any]) -> str:
-    return "found" if row["confirmed"] == "yes" else ""
+    mark = mark_by("confirmed", {"yes": "found"})
+    return make_table("replication-table", caption, table, fields, mark=mark, searched=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
@@ -10,29 +10,22 @@ from sgbn.comparison import Comparison
 from sgbn.comparison.series_steps import NOT_FOR_SERIES
 from sgbn.comparison.series_words import spread
 from sgbn.comparison.steps import STEPS
-from sgbn.report.cells import Field, Kind, Table, in_words, make_table
+from sgbn.report.cells import Field, Table, in_words, make_table
 from sgbn.report.hints import hint_of
 
 KEY = "series-table"
 
 
-class Measure(NamedTuple):
-    """A number of each subject, as the page shows it."""
-
-    source: str
-    title: str
-    kind: Kind = "count"
-    digits: int = 0
-
-
+# Numbers of each subject, which are also summarised by group
 MEASURES = (
-    Measure("volumes", "volumes"),
-    Measure("runs", "runs"),
-    Measure("effective_volumes", "effective volumes"),
-    Measure("ar_order", "order of the filter"),
-    Measure("autocorrelation", "autocorrelation", "number", 2),
-    Measure("mean_fd", "mean FD", "number", 3),
+    Field("volumes", "volumes", "count"),
+    Field("runs", "runs", "count"),
+    Field("effective_volumes", "effective volumes", "count"),
+    Field("ar_order", "order of the filter", "count"),
+    Field("autocorrelation", "autocorrelation", "number"),
+    Field("mean_fd", "mean FD", "number"),
 )
+DIGITS = {"autocorrelation": 2, "mean_fd": 3}  # decimals of a summary; the others are counts
 FURTHER = (
     Field("slow_power", "slow", "share"),
     Field("fast_power", "fast", "share"),
@@ -61,10 +54,11 @@ def groups_table(comparison: Comparison) -> Table:
     of = {group: table[table["group"] == group] for group in comparison.groups}
     # What is known of nobody, such as motion, has no column.
     shown = [measure for measure in MEASURES if measure.source in table]
-    rows = [
-        {"what": title} | {group: spread(of[group][name], digits=digits) for group in of}
-        for name, title, _, digits in shown
-    ]
+    rows = []
+    for name, title, *_ in shown:
+        digits = DIGITS.get(name, 0)
+        cells = {group: spread(rows_of[name], digits=digits) for group, rows_of in of.items()}
+        rows.append({"what": title} | cells)
     known = [(measure.title, hint_of(KEY, measure.source)) for measure in shown]
     # In lower case, as each follows its title in one sentence.
     hints = [f"{title}: {hint[0].lower()}{hint[1:]}" for title, hint in known if hint]
@@ -78,8 +72,7 @@ def subjects_table(comparison: Comparison) -> Table:
     """Numbers of each subject."""
     fields = [
         *(Field("subject", "subject"), Field("group", "group")),
-        *(Field(measure.source, measure.title, measure.kind) for measure in MEASURES),
-        *FURTHER,
+        *(*MEASURES, *FURTHER),
     ]
     table = in_words(comparison.tables.series, "high_pass_filter", "low_pass_filter")
     return make_table(KEY, "Time series of the subjects", table, fields)
