@@ -33,6 +33,7 @@ def html_repr(
 
 
 def _row(tag: str, cells: Iterable[object]) -> str:
+    # Names of groups and regions are the user's: a notebook would run what they hold.
     return f"<tr>{''.join(f'<{tag}>{escape(_text(cell))}</{tag}>' for cell in cells)}</tr>"
 
 

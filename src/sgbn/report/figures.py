@@ -148,7 +148,7 @@ def _networks(comparison: Comparison, highlight: Sequence[str] | None) -> Plans:
     safe = file_names(comparison.groups)
     learners = comparison.learners
     # One scale of colours for all groups, so that their pictures can be compared.
-    # Without any edge the limit would be 0, which is no scale.
+    # Without any edge the limit would be 0, which is not a scale.
     limit = max(float(np.abs(fitted.coef_std_).max()) for fitted in learners.values()) or None
     for group, learner in learners.items():
         stem, weights = f"network_{safe[group]}", learner.coef_std_

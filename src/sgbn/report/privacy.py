@@ -15,15 +15,16 @@ from sgbn.comparison.summary import Statement
 
 WITHHELD = "withheld]"
 ONE, SEVERAL = f"[name {WITHHELD}", f"[names {WITHHELD}"
-# No word and no small number, which a sentence may have for other reasons
+# Neither a word nor a small number: a sentence may have these for other reasons
 UNMISTAKABLE = re.compile(r"(?=.*[^\W\d_])(?=.*\d).{3,}|\d{5,}", re.DOTALL)
 
 
 class Veil:
     """Takes names of subjects out of texts, unless they may be shown.
 
-    A name is known by its quotes, by another name beside it ("12 and 13"), or by being no word and
-    no small number: a sentence that counts 12 subjects stays as it is where one is called 12.
+    A name is known by its quotes, by another name beside it ("12 and 13"), or because it is neither
+    a word nor a small number: a sentence that counts 12 subjects stays as it is where one is called
+    12.
 
     Parameters
     ----------

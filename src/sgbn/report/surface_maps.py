@@ -85,7 +85,7 @@ def _surface(comparison: Comparison) -> _Surface | str:
     try:
         parcels = find_parcellation(cohort.atlas)
         numbers = parcel_numbers(cohort.regions, cohort.atlas, parcels)
-        for side in SIDES:  # now, so that a mesh that is absent is a sentence and no failed figure
+        for side in SIDES:  # now, so that an absent mesh gives a sentence, not a failed figure
             load_mesh(side)
     except InputError as error:
         return f"No map of the cortex is drawn: {error}"

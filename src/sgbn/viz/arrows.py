@@ -52,7 +52,7 @@ def choose_edges(
     Parameters
     ----------
     weights : ndarray of shape (m, m)
-        ``weights[i, j]`` is the edge i -> j; 0 and NaN are none.
+        ``weights[i, j]`` is the edge i -> j; 0 and NaN mean no edge.
     supported : array-like of shape (m, m), optional
         Edges whose direction is supported; none by default.
     strongest : int, optional

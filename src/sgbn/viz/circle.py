@@ -81,9 +81,9 @@ def plot_circle(
     ax : Axes
         About square.
     weights : array-like of shape (m, m)
-        ``weights[i, j]`` is the edge i -> j; 0 is none.
+        ``weights[i, j]`` is the edge i -> j; 0 means no edge.
     names, lobes : sequence of str
-        Region and lobe of each variable; "" is no lobe.
+        Region and lobe of each variable; "" means that it has none.
     supported : array-like of bool, shape (m, m), optional
         Edges whose direction is supported, such as `supported_` of an `SGBNEnsemble`: they are
         drawn as arrows. By default none is. ``weights != 0`` draws all of a graph that is known.

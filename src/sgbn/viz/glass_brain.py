@@ -83,7 +83,7 @@ def plot_glass_brain(
     figure : Figure or SubFigure
         About twice as wide as high.
     weights : array-like of shape (m, m)
-        ``weights[i, j]`` is the edge i -> j; 0 is none.
+        ``weights[i, j]`` is the edge i -> j; 0 means no edge.
     coordinates : array-like of shape (m, 3)
         Centre of each region in MNI space, in mm; NaN where it has none: such regions, and their
         edges, are left out.

@@ -36,6 +36,7 @@ class KindStyle(NamedTuple):
 KIND_STYLES = dict(
     zip(
         KINDS_OF_CHANGE,
+        # in their order: gained, lost, stronger, weaker, sign changed
         (
             KindStyle("#1B7837", "#7FCC8F", (10.0, 2.0), "+", "P"),
             KindStyle("#762A83", "#D0A8E0", (1.0, 1.6), "×", "X"),

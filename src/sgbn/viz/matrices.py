@@ -61,9 +61,9 @@ def plot_matrix(
     ax : Axes
         Where there is no room for all names (3 points each), only those of `highlight` are shown.
     weights : array-like of shape (m, m)
-        ``weights[i, j]`` is the edge i -> j; 0 is none.
+        ``weights[i, j]`` is the edge i -> j; 0 means no edge.
     names, lobes : sequence of str
-        Region and lobe of each variable; "" is no lobe.
+        Region and lobe of each variable; "" means that it has none.
     limit : float, optional
         Weight of the strongest colour; by default the largest one.
     title : str
@@ -159,7 +159,7 @@ def _accents(highlight: Sequence[str], names: Sequence[str]) -> dict[str, str]:
 def _name_regions(
     ax: Axes, names: Sequence[str], accents: Mapping[str, str], cell_size: float
 ) -> None:
-    """Name rows and columns, only emphasised ones where there is no cell_size for all."""
+    """Name rows and columns, only the emphasised ones where there is no room for all."""
     fits, size = cell_size / LINE_HEIGHT >= FONT_SIZES[0], _font(cell_size)
     places = [k for k, name in enumerate(names) if fits or name in accents]
     shown = [literal(names[k]) for k in places]

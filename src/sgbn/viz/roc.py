@@ -40,6 +40,7 @@ def plot_roc(ax: Axes, curves: Mapping[str, Any]) -> Axes:
         style = {"color": FINE, "lw": 2.0} if not k else {"color": OTHERS[(k - 1) % 3], "lw": 1.4}
         dashes = "-" if not k else DASHES[(k - 1) % len(DASHES)]
         ax.plot(1 - specific, right, ls=dashes, label=literal(name), **style)  # type: ignore[arg-type]
+    # Equal scales, so that the curve of a guess is the diagonal of a square.
     ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01), aspect="equal")
     ax.set_xlabel("1 − specificity", fontsize=9)
     ax.set_ylabel("sensitivity", fontsize=9)

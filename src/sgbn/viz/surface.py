@@ -198,7 +198,7 @@ def _painted(
     region = np.where(inside, regions[picture.vertex], -1)
     light = 1 - SHADOW * (1 - picture.light) - SULCUS * (picture.depth > 0)
     rgb = palette[region] * (np.round(light * LEVELS) / LEVELS)[..., None]
-    place = np.where(inside, region, -2)  # beside the brain is no region at all
+    place = np.where(inside, region, -2)  # not -1: the brain ends at a border
     rgb[_near_other(place, 1) & inside] = to_rgb(BORDER)
     rgb[_near_other(place, OUTLINE_PIXELS) & outlined[region] & inside] = to_rgb(OUTLINE)
     return np.round(255 * np.dstack([rgb, inside])).astype(np.uint8)
