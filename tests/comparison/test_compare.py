@@ -12,7 +12,6 @@ from sgbn import (
     InputError,
     SGBNEnsemble,
     StudyError,
-    simulate_cohort,
 )
 from sgbn.comparison import Settings
 from sgbn.comparison import compare as compare_fully
@@ -21,39 +20,15 @@ from sgbn.comparison.cross_validation import FIRST_PEER
 from sgbn.runs import ClusterWarning
 
 NETWORKS = Settings.networks_only()
-FEW_CHAINS = SGBNEnsemble(n_chains=4, n_pairs=0)
-FEW = Settings(
-    n_permutations=20, n_pairs=2, n_folds=2, n_repeats=1, refinements=("CL-SGBN",), peers=False
-)
 
 
 def compare(cohort, **options):
-    """Networks alone, of few chains."""
-    return compare_fully(cohort, NETWORKS, **{"learner": FEW_CHAINS} | options)
-
-
-@pytest.fixture(scope="module")
-def cohort():
-    whole = simulate_cohort(80)
-    return whole.subset(regions=whole.regions[:8])
+    """Networks alone, by the fastest learner."""
+    return compare_fully(cohort, NETWORKS, **{"learner": SGBN(1.0)} | options)
 
 
 def with_values(cohort, values, **more):
     return Cohort(values, cohort.regions, cohort.ids, group=cohort.group, **more)
-
-
-def test_one_network_per_group_over_all_regions(cohort):
-    found = compare(cohort)
-    assert list(found.learners) == ["control", "patient"]
-    for learner in found.learners.values():
-        assert learner.network_.names == cohort.regions
-
-
-def test_any_learner_and_any_number_of_processes(cohort):
-    one = compare(cohort, learner=ORSGBN(0.1))
-    two = compare(cohort, learner=ORSGBN(0.1), n_jobs=2)
-    for group in cohort.groups:
-        assert np.array_equal(one.learners[group].coef_, two.learners[group].coef_)
 
 
 def test_warnings_of_the_cluster_are_given_at_once_and_others_at_the_end(cohort):
@@ -62,12 +37,12 @@ def test_warnings_of_the_cluster_are_given_at_once_and_others_at_the_end(cohort)
     def on_step(_):
         warnings.warn("no worker", ClusterWarning, stacklevel=1)
         warnings.warn("a gap", DataWarning, stacklevel=1)
-        at_once.extend(str(one.message) for one in caught)
+        at_once.extend(str(warning.message) for warning in caught)
 
     with warnings.catch_warnings(record=True) as caught:
         found = compare(cohort, on_step=on_step)
     assert at_once == ["no worker"]
-    assert [str(one.message) for one in caught] == ["no worker", "a gap"]
+    assert [str(warning.message) for warning in caught] == ["no worker", "a gap"]
     assert found.warnings == ("a gap",)
 
 
@@ -79,15 +54,25 @@ def unequal(n=(120, 80), seed=0):
     return Cohort(rng.normal(size=(sum(n), 8)), names, range(sum(n)), group=group)
 
 
-def test_each_network_is_that_of_the_rows_of_its_group(cohort):
-    found = compare(cohort, learner=SGBN(0.8))
+def test_each_network_is_that_of_the_rows_of_its_group_over_all_regions(cohort):
+    begun = []
+    found = compare(
+        cohort,
+        learner=SGBN(0.8),
+        on_step=begun.append,
+        on_found=lambda _: pytest.fail("nothing slow follows"),
+    )
+    assert begun == ["One network per group"]
+    assert list(found.learners) == ["control", "patient"]
     for group, learner in found.learners.items():
         alone = SGBN(0.8).fit(cohort.of_group(group))
         np.testing.assert_array_equal(learner.coef_, alone.coef_)
-
-
-def test_one_gamma_serves_all_groups_that_of_the_largest():
-    assert compare(unequal((100, 60))).searcher.gamma == np.log10(100) / 2
+        assert learner.network_.names == cohort.regions
+        assert np.count_nonzero(learner.coef_)
+    # without half samples nothing is supported
+    assert not found.confidence
+    assert not any(found.supported[group].any() for group in found.groups)
+    assert found.pending == ()
 
 
 def test_a_group_difference_is_not_taken_for_an_effect_of_age():
@@ -160,30 +145,11 @@ def test_without_groups_it_stops(cohort):
 
 
 def test_the_reference_comes_first_and_must_be_a_group(cohort):
-    found = compare_fully(cohort, Settings.networks_only(reference="patient"), learner=FEW_CHAINS)
+    found = compare_fully(cohort, Settings.networks_only(reference="patient"), learner=SGBN(1.0))
     assert found.groups == ("patient", "control")
     assert found.reference == "patient"
     with pytest.raises(InputError, match=r"no group is called 'patients'.*Did you mean 'patient'"):
         compare_fully(cohort, Settings.networks_only(reference="patients"))
-
-
-@pytest.fixture(scope="module")
-def run(cohort):
-    """A whole comparison, its steps in their order, and what was handed over on the way."""
-    steps, first = [], []
-
-    def on_found(comparison):
-        first.append(comparison)
-        steps.append("handed over")
-
-    whole = compare_fully(cohort, FEW, on_step=steps.append, on_found=on_found)
-    (early,) = first
-    return whole, early, steps
-
-
-@pytest.fixture(scope="module")
-def whole(run):
-    return run[0]
 
 
 def test_all_steps_are_done_and_timed(whole, cohort):
@@ -205,31 +171,35 @@ def test_all_steps_are_done_and_timed(whole, cohort):
     assert whole.tests.n_permutations == 20
     assert list(whole.refinements) == ["CL-SGBN"]
     assert whole.deviations.regions.shape == cohort.values.shape
-    assert set(whole.truth) == set()  # eight regions of forty: a part is no network
 
 
 def test_results_do_not_depend_on_processes_and_a_second_start_does_no_work(
     whole, cohort, tmp_path, monkeypatch
 ):
-    again = compare_fully(cohort, FEW, n_jobs=2, folder=tmp_path)
+    again = compare_fully(cohort, whole.settings, n_jobs=2, folder=tmp_path)
     assert_same(whole, again)
+    parts = {path.name for path in tmp_path.iterdir()}
+    assert {"sensitivity-half", "sensitivity-twice", "sensitivity-other_order"} <= parts
     monkeypatch.setattr("sgbn.runs.study._run_task", lambda *_, **__: pytest.fail("done twice"))
-    assert_same(whole, compare_fully(cohort, FEW, folder=tmp_path))
+    assert_same(whole, compare_fully(cohort, whole.settings, folder=tmp_path))
 
 
-def assert_same(one, other):
-    np.testing.assert_array_equal(one.tests.edges["p_fwer"], other.tests.edges["p_fwer"])
-    for method, found in one.accuracy.probabilities.items():
-        np.testing.assert_array_equal(found, other.accuracy.probabilities[method])
-    for group, confidence in one.confidence.items():
+def assert_same(comparison, other):
+    np.testing.assert_array_equal(comparison.tests.edges["p_fwer"], other.tests.edges["p_fwer"])
+    for name, tests in comparison.sensitivity.tests.items():
+        np.testing.assert_array_equal(tests.edges, other.sensitivity.tests[name].edges)
+    for method, probabilities in comparison.accuracy.probabilities.items():
+        np.testing.assert_array_equal(probabilities, other.accuracy.probabilities[method])
+    for group, confidence in comparison.confidence.items():
         np.testing.assert_array_equal(confidence.arrow_, other.confidence[group].arrow_)
-    np.testing.assert_array_equal(one.deviations.distance, other.deviations.distance)
+    np.testing.assert_array_equal(comparison.deviations.distance, other.deviations.distance)
 
 
 def test_deviations_of_the_reference_are_cross_fitted_and_in_the_order_of_the_cohort(whole, cohort):
     mixed = cohort.subset(rows=np.random.default_rng(0).permutation(len(cohort)))
-    found = compare_fully(mixed, Settings.networks_only(deviations=True), learner=SGBN(1.0))
-    others = cohort.group == "patient"
+    settings = Settings.networks_only(deviations=True, reference="patient")
+    found = compare_fully(mixed, settings, learner=SGBN(1.0))
+    others = cohort.group == "control"
     first = dict(zip(cohort.ids, whole.deviations.distance, strict=True))
     second = dict(zip(mixed.ids, found.deviations.distance, strict=True))
     for name in np.array(cohort.ids)[others]:  # scored by the network of all of the reference
@@ -239,35 +209,32 @@ def test_deviations_of_the_reference_are_cross_fitted_and_in_the_order_of_the_co
 
 def test_a_step_that_the_data_do_not_allow_is_left_out_with_its_reason(cohort):
     few = cohort.subset(rows=np.r_[0:80, 80:88])
-    found = compare_fully(few, FEW)
+    settings = Settings.networks_only(
+        n_permutations=20, n_pairs=2, sensitivity=True, n_folds=2, n_repeats=1, peers=False
+    )
+    found = compare_fully(few, settings)
     assert found.tests is None
     assert "has 8 subjects" in found.skipped["differences"]
     assert "confidence" in found.skipped
+    assert "sensitivity" not in found.skipped
     assert found.accuracy is not None
 
 
-def test_a_simulated_cohort_brings_its_truth():
-    cohort = simulate_cohort(30, regions=8)
-    found = compare(cohort)
-    assert set(found.truth) == {"control", "patient"}
+def test_a_simulated_cohort_brings_its_truth_and_a_part_of_it_has_none(whole, cohort):
+    assert set(whole.truth) == {"control", "patient"}
     network = cohort.networks["patient"]
-    np.testing.assert_array_equal(found.truth["patient"] != 0, network.coef != 0)
-
-
-def test_steps_are_announced_as_they_begin(cohort):
-    said = []
-    compare_fully(cohort, NETWORKS, learner=FEW_CHAINS, on_step=said.append)
-    assert said == ["One network per group"]
+    np.testing.assert_array_equal(whole.truth["patient"] != 0, network.coef != 0)
+    assert compare(cohort.subset(regions=cohort.regions[:4])).truth == {}
 
 
 def test_warnings_are_kept_and_given_once(cohort):
     with pytest.warns(UserWarning, match="only 8 samples") as caught:
         found = compare(cohort.subset(rows=np.r_[0:8, 80:88]))
-    assert len({str(one.message) for one in caught}) == len(caught)
+    assert len({str(warning.message) for warning in caught}) == len(caught)
     assert any("only 8 samples" in message for message in found.warnings)
 
 
-def test_warnings_of_other_processes_are_kept(cohort):
+def test_networks_and_warnings_of_other_processes_are_those_of_this_one(cohort):
     summed = cohort.values.copy()
     summed[:, 5] = summed[:, 2] + summed[:, 3]
     total = with_values(cohort, summed)
@@ -277,6 +244,8 @@ def test_warnings_of_other_processes_are_kept(cohort):
         beside = compare(total, learner=ORSGBN(0.1), n_jobs=2)
     assert alone.warnings == beside.warnings
     assert any(cohort.regions[5] in message for message in alone.warnings)
+    for group in cohort.groups:
+        assert np.array_equal(alone.learners[group].coef_, beside.learners[group].coef_)
 
 
 def test_copies_of_a_region_are_refused_by_name(cohort):
@@ -301,8 +270,9 @@ def test_a_folder_of_other_settings_or_data_is_refused_before_any_work(cohort, t
 
 def test_the_learner_is_that_of_refinement_and_half_samples_too(cohort):
     settings = Settings.networks_only(refinements=("CL-SGBN",), n_pairs=2)
-    sparse = compare_fully(cohort, settings, learner=SGBN(20.0))
-    dense = compare_fully(cohort, settings, learner=SGBN(0.0))
+    few = cohort.subset(regions=cohort.regions[:5])
+    sparse = compare_fully(few, settings, learner=SGBN(20.0))
+    dense = compare_fully(few, settings, learner=SGBN(0.0))
     assert len(sparse.refinements["CL-SGBN"]) < len(dense.refinements["CL-SGBN"])
     assert sparse.confidence["control"].n_adjacent < dense.confidence["control"].n_adjacent
 
@@ -343,6 +313,7 @@ def test_networks_are_those_of_an_ensemble_and_bring_their_confidence(whole, coh
         assert whole.confidence[group] is learner.confidence_
         np.testing.assert_array_equal(whole.supported[group], learner.supported_)
     assert isinstance(whole.searcher, SGBN)
+    assert whole.searcher.gamma == np.log10(80) / 2  # one for all groups
 
 
 def test_an_ensemble_is_used_as_it_is_given(cohort):
@@ -360,14 +331,9 @@ def test_another_learner_has_its_half_samples_in_a_step_of_its_own(cohort):
     np.testing.assert_array_equal(found.supported["patient"], wanted)
 
 
-def test_without_half_samples_nothing_is_supported(cohort):
-    found = compare(cohort)
-    assert not found.confidence
-    assert not any(found.supported[group].any() for group in found.groups)
-    assert np.count_nonzero(found.learners["control"].coef_)
-
-
-def test_very_small_groups_have_fewer_peers_and_no_error(cohort):
+def test_very_small_groups_have_fewer_peers_and_no_error(cohort, monkeypatch):
+    monkeypatch.setattr("sgbn.comparison.peers.TREES", 5)
+    monkeypatch.setattr("sgbn.comparison.cross_validation.GAMMAS", (0.0, 2.5))
     few = cohort.subset(rows=np.r_[0:4, 80:84])
     settings = Settings.networks_only(n_repeats=1, peers=True)
     with pytest.warns(DataWarning, match="samples"):
@@ -393,14 +359,14 @@ def test_networks_and_halves_do_without_subjects_far_out_and_other_steps_do_not(
         found = compare_fully(far, settings, learner=SGBN(1.0))
     assert found.left_out == {"control": (far.ids[2],), "patient": (far.ids[90],)}
     assert not found.warnings  # the review names them, once
-    assert sum("far from the others" in one.what for one in found.review.findings) == 2
-    same = compare_fully(clean, settings, learner=SGBN(1.0))
+    assert sum("far from the others" in finding.what for finding in found.review.findings) == 2
+    same = compare(clean)
     kept = compare_fully(far, replace(settings, outliers="keep"), learner=SGBN(1.0))
     for group in ("control", "patient"):
-        own = found.learners[group].coef_
-        assert np.array_equal(own, same.learners[group].coef_)
-        assert not np.array_equal(own, kept.learners[group].coef_)
-        halves, with_outliers = (one.confidence[group].adjacency_ for one in (found, kept))
+        coef = found.learners[group].coef_
+        assert np.array_equal(coef, same.learners[group].coef_)
+        assert not np.array_equal(coef, kept.learners[group].coef_)
+        halves, with_outliers = (each.confidence[group].adjacency_ for each in (found, kept))
         assert not np.array_equal(halves, with_outliers)
     assert kept.left_out == {"control": (), "patient": ()}
     np.testing.assert_array_equal(found.refinements["CL-SGBN"], kept.refinements["CL-SGBN"])
@@ -470,10 +436,10 @@ def test_the_learner_decides_about_outliers_unless_the_settings_do(cohort):
     assert all(trimmed.left_out.values())
     other = compare(far, learner=ORSGBN(0.1))
     assert other.left_out == {"control": (), "patient": ()}
-    assert any("left out of tests" in one.action for one in other.review.findings)
+    assert any("left out of tests" in finding.action for finding in other.review.findings)
     assert other.settings.outliers is None
     kept = compare_fully(far, Settings.networks_only(outliers="keep"), learner=ORSGBN(0.1))
-    assert any("Such subjects are kept" in one.action for one in kept.review.findings)
+    assert any("Such subjects are kept" in finding.action for finding in kept.review.findings)
     assert kept.settings.outliers == "keep"
     with pytest.raises(InputError, match="outliers='trim' is for SGBN, not for ORSGBN"):
         compare_fully(far, Settings.networks_only(outliers="trim"), learner=ORSGBN(0.1))
@@ -494,8 +460,8 @@ def test_directions_of_shadows_are_not_supported():
     values = rng.standard_normal((400, 1)) + rng.standard_normal((400, 10))
     names, ids = [f"r{k}" for k in range(10)], [f"s{k}" for k in range(400)]
     cohort = Cohort(values, names, ids, group=np.repeat(["a", "b"], 200))
-    settings = Settings.networks_only(models=True, n_pairs=4)
-    found = compare_fully(cohort, settings, learner=SGBNEnsemble(n_chains=4, n_pairs=4))
+    settings = Settings.networks_only(models=True, n_pairs=2)
+    found = compare_fully(cohort, settings, learner=SGBNEnsemble(n_chains=4, n_pairs=2))
     assert found.models["a"].edges_may_be_shadows
     stays = found.beside_factors["a"].stays
     edges = found.learners["a"].coef_ != 0
@@ -511,12 +477,12 @@ def test_an_error_of_ours_says_in_which_step_it_arose(cohort, monkeypatch):
 
     monkeypatch.setattr("sgbn.comparison.steps.learn_ensemble", fail)
     with pytest.raises(ZeroDivisionError) as caught:
-        compare(cohort)
+        compare(cohort, learner=SGBNEnsemble())
     assert caught.value.__notes__ == ["in the step: One network per group"]
 
 
 def test_networks_and_tests_are_handed_over_before_the_slow_steps(run):
-    whole, early, steps = run
+    whole, early, steps = run.comparison, run.first, run.steps
     assert early.pending == ("sensitivity", "refinements", "deviations", "accuracy", "model")
     assert steps.index("handed over") == 3
     assert steps[2].startswith("Tests of differences")
@@ -526,11 +492,8 @@ def test_networks_and_tests_are_handed_over_before_the_slow_steps(run):
     assert early.accuracy is None
     assert "accuracy" not in early.seconds
     assert whole.accuracy is not None
-    assert "Not yet computed." in [line for one in early.words.statements for line in one.lines]
-
-
-def test_nothing_is_handed_over_where_nothing_slow_follows(cohort):
-    assert compare(cohort, on_found=lambda _: pytest.fail("nothing follows")).pending == ()
+    lines = [line for statement in early.words.statements for line in statement.lines]
+    assert "Not yet computed." in lines
 
 
 def test_warnings_of_who_is_handed_the_first_results_are_not_those_of_the_data(cohort):
@@ -540,8 +503,8 @@ def test_warnings_of_who_is_handed_the_first_results_are_not_those_of_the_data(c
     settings = replace(NETWORKS, deviations=True)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        found = compare_fully(cohort, settings, learner=FEW_CHAINS, on_found=on_found)
-    assert "a letter has no glyph" in [str(one.message) for one in caught]
+        found = compare_fully(cohort, settings, learner=SGBN(1.0), on_found=on_found)
+    assert "a letter has no glyph" in [str(warning.message) for warning in caught]
     assert "a letter has no glyph" not in found.warnings
 
 

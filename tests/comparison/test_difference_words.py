@@ -14,28 +14,18 @@ from sgbn.comparison.difference_words import (
     where_words,
 )
 
-TESTS = Settings.networks_only(n_permutations=39)
-
-
-def cohort_of(groups, n=60, seed=0):
-    """Groups whose second region follows the first with the weight that is given for each."""
-    rng = np.random.default_rng(seed)
-    labels, weight = np.repeat(list(groups), n), np.repeat(list(groups.values()), n)
-    values = rng.normal(size=(len(labels), 5))
-    values[:, 1] += weight * values[:, 0]
-    values[:, 2] += values[:, 1]
-    return Cohort(values, list("vwxyz"), range(len(labels)), group=labels)
-
 
 @pytest.fixture(scope="module")
 def two():
-    settings = replace(TESTS, edges=(("v", "w"), ("y", "z")), among=("v", "w", "x"))
-    return compare(cohort_of({"ill": -1.0, "well": 1.0}), settings, learner=SGBN(1.0))
-
-
-@pytest.fixture(scope="module")
-def three():
-    return compare(cohort_of({"a": 1.0, "b": 1.0, "c": -1.0}), TESTS, learner=SGBN(1.0))
+    """Two groups; the second region follows the first with another sign."""
+    values = np.random.default_rng(0).normal(size=(120, 5))
+    values[:, 1] += np.repeat([-1.0, 1.0], 60) * values[:, 0]
+    values[:, 2] += values[:, 1]
+    cohort = Cohort(values, list("vwxyz"), range(120), group=np.repeat(["ill", "well"], 60))
+    settings = Settings.networks_only(
+        n_permutations=39, edges=(("v", "w"), ("y", "z")), among=("v", "w", "x")
+    )
+    return compare(cohort, settings, learner=SGBN(1.0))
 
 
 def with_edges(comparison, q, q_both, p_fwer_both=1.0, **more):
@@ -122,8 +112,8 @@ def test_kinds_are_counted_the_most_frequent_first(two):
     assert said.endswith(" in well.")
 
 
-def test_of_three_groups_no_kind_is_said(three):
-    said = where_words(with_edges(three, 0.01, 0.01))
+def test_of_three_groups_no_kind_is_said(three_groups):
+    said = where_words(with_edges(three_groups, 0.01, 0.01))
     assert said.endswith("family-wise).")
 
 
@@ -182,15 +172,15 @@ def test_regions_that_were_named_have_one_line(two):
     assert "no edge was tested" in edge_lines(replace(two, tests=none))[-1]
 
 
-def test_pairs_of_groups_with_finds_have_a_line_each(three, two):
-    lines = [line for line in edge_lines(three) if "closed tests" in line]
+def test_pairs_of_groups_with_finds_have_a_line_each(three_groups, two):
+    lines = [line for line in edge_lines(three_groups) if "closed tests" in line]
     assert [line.partition(":")[0] for line in lines] == ["a and c", "b and c"]
     assert "v – w" in lines[0] or "w – v" in lines[0]
     assert not any("closed" in line for line in edge_lines(two))
-    none = {pair: edges.copy() for pair, edges in three.tests.pairwise.items()}
+    none = {pair: edges.copy() for pair, edges in three_groups.tests.pairwise.items()}
     for edges in none.values():
         edges["q_both"] = 1.0
-    alike = replace(three, tests=replace(three.tests, pairwise=none))
+    alike = replace(three_groups, tests=replace(three_groups.tests, pairwise=none))
     assert "No two groups differ both ways" in edge_lines(alike)[-1]
 
 

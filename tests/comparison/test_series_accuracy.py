@@ -22,8 +22,17 @@ from sgbn.inference.difference_input import read_group_data
 from sgbn.runs import Study
 from sgbn.structure.series import subject_moments
 
-FEW = Settings(n_folds=3, n_repeats=2, peers=False)
-ALL = Settings(n_folds=3, n_repeats=1)
+ALL_STRENGTHS = series_accuracy.Cs
+FEW = Settings(n_folds=2, n_repeats=1, peers=False)
+ALL = replace(FEW, peers=True)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_strengths():
+    """Two strengths of the logistic regression: its tuning is nearly all of the time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(series_accuracy, "Cs", np.array([1e-3, 1e-1]))
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -54,25 +63,24 @@ def test_networks_that_differ_are_told_apart_and_motion_does_not(found):
 
 
 def test_without_peers_tangent_space_is_beside_ours(cohort):
-    found = cross_validate_series(cohort, FEW, Study())
+    found = cross_validate_series(cohort, replace(FEW, n_repeats=2), Study())
     assert list(found.probabilities) == [OURS, FIRST_PEER, COVARIATES_ALONE]
     assert found.probabilities[OURS].shape[0] == 2
 
 
 def test_series_are_filtered_as_the_learner_does(cohort):
     learner, moments = SeriesSGBN(lagged=True), subject_moments(cohort, lagged=True)
-    settings = replace(FEW, n_repeats=1)
-    found = cross_validate_series(cohort, settings, Study(), learner)
-    test = fold_numbers(cohort, settings, 0) == 0
+    found = cross_validate_series(cohort, FEW, Study(), learner)
+    test = fold_numbers(cohort, FEW, 0) == 0
     graph = series_accuracy._graph_task(moments, learner, test)["graph"]
     task = {"test": test, "graph": graph, "method": OURS, "explained": False}
-    expected = series_accuracy._task(cohort, moments, settings, **task)["probabilities"]
+    expected = series_accuracy._task(cohort, moments, FEW, **task)["probabilities"]
     np.testing.assert_array_equal(found.probabilities[OURS][0, test], expected)
 
 
 def test_groups_without_a_difference_are_not_told_apart():
     cohort = simulate_series(40, regions=6, n_volumes=60, n_changed=0, covariates=())
-    found = cross_validate_series(cohort, replace(FEW, n_repeats=1), Study())
+    found = cross_validate_series(cohort, FEW, Study())
     table = found.table()
     means = table[table["metric"] == "balanced accuracy"].set_index("method")["mean"]
     assert (np.abs(means - 0.5) < 0.17).all()
@@ -80,7 +88,7 @@ def test_groups_without_a_difference_are_not_told_apart():
 
 def test_explanations_end_where_there_are_no_more_edges(cohort):
     few = cohort.subset(regions=["Precentral_L", "Precentral_R"])
-    result = cross_validate_series(few, replace(FEW, n_repeats=1), Study())
+    result = cross_validate_series(few, FEW, Study())
     assert result.explanations.shape == (30, 5)
     parts = result.explanations
     assert set(parts["source"][:, 0]) <= set(few.regions)
@@ -98,14 +106,13 @@ def test_explanations_name_edges_and_speak_for_the_prediction(found, cohort):
 
 
 def test_results_do_not_depend_on_processes_and_resume(cohort, tmp_path, monkeypatch):
-    settings = replace(FEW, n_folds=2)
-    one = cross_validate_series(cohort, settings, Study(tmp_path, n_jobs=2), SeriesSGBN(n_jobs=2))
+    monkeypatch.setattr(series_accuracy, "Cs", ALL_STRENGTHS)  # other processes have them all
+    plain = cross_validate_series(cohort, FEW, Study())
+    beside = cross_validate_series(cohort, FEW, Study(tmp_path, n_jobs=2), SeriesSGBN(n_jobs=2))
     monkeypatch.setattr(series_accuracy, "_task", None)  # all is there: nothing is run again
     monkeypatch.setattr(series_accuracy, "_graph_task", None)
-    again = cross_validate_series(cohort, settings, Study(tmp_path), SeriesSGBN())
-    monkeypatch.undo()
-    plain = cross_validate_series(cohort, settings, Study())
-    for method, probabilities in one.probabilities.items():
+    again = cross_validate_series(cohort, FEW, Study(tmp_path), SeriesSGBN())
+    for method, probabilities in beside.probabilities.items():
         np.testing.assert_array_equal(probabilities, again.probabilities[method])
         np.testing.assert_array_equal(probabilities, plain.probabilities[method])
 
@@ -131,7 +138,7 @@ def test_nothing_of_subjects_left_out_reaches_the_graph(cohort):
     changed = moments.R.copy()
     changed[test] = np.eye(10)
     other = type(moments)(changed, *list(vars(moments).values())[1:])
-    graphs = [series_accuracy._graph_task(one, None, test)["graph"] for one in (moments, other)]
+    graphs = [series_accuracy._graph_task(each, None, test)["graph"] for each in (moments, other)]
     np.testing.assert_array_equal(*graphs)
 
 
@@ -140,8 +147,8 @@ def test_tangent_space_is_nilearns_and_fitted_to_the_training_part(cohort):
     part = series_accuracy._Part(cohort, subject_moments(cohort), FEW, test, np.eye(10) > 1)
     found = series_accuracy._connectivity(part, "tangent")
     measure = ConnectivityMeasure(kind="tangent", vectorize=True, discard_diagonal=True)
-    measure.fit([one for one, out in zip(cohort.series, test, strict=True) if not out])
-    left_out = [one for one, out in zip(cohort.series, test, strict=True) if out]
+    measure.fit([series for series, out in zip(cohort.series, test, strict=True) if not out])
+    left_out = [series for series, out in zip(cohort.series, test, strict=True) if out]
     np.testing.assert_allclose(found.test, measure.transform(left_out))
 
 
@@ -163,12 +170,11 @@ def test_the_rotated_regression_is_the_plain_one(cohort):
 def test_persons_are_in_one_fold_inside_and_outside(cohort):
     persons = np.repeat([f"p{k}" for k in range(10)], 3)
     cohort = replace(cohort, group=np.repeat(["a", "b"], 15), block=persons)
-    settings = replace(FEW, n_repeats=1)
-    found = cross_validate_series(cohort, settings, Study())
+    found = cross_validate_series(cohort, FEW, Study())
     for person in set(persons):
         assert len(set(found.folds[0][persons == person])) == 1
     test = found.folds[0] == 0
-    part = series_accuracy._Part(cohort, subject_moments(cohort), settings, test, np.eye(10) > 1)
+    part = series_accuracy._Part(cohort, subject_moments(cohort), FEW, test, np.eye(10) > 1)
     splits = series_accuracy._logistic(part)["tune"].cv.split(part.labels, part.labels, part.units)
     for train, inner in splits:
         assert not set(part.units[train]) & set(part.units[inner])
@@ -178,21 +184,21 @@ def test_sites_and_covariates_are_taken_out_in_the_training_part():
     cohort = simulate_series(
         12, regions=6, n_volumes=60, n_sites=2, covariates=("mean_fd", "age", "sex")
     )
-    found = cross_validate_series(cohort, replace(FEW, n_repeats=1), Study())
+    found = cross_validate_series(cohort, FEW, Study())
     assert np.isfinite(found.probabilities[OURS]).all()
 
 
 def test_three_groups():
     groups = ("control", "mild", "severe")
     cohort = simulate_series(9, regions=6, n_volumes=60, groups=groups)
-    found = cross_validate_series(cohort, replace(ALL, n_folds=3), Study())
+    found = cross_validate_series(cohort, ALL, Study())
     assert found.probabilities[OURS].shape == (1, 27, 3)
     assert found.probabilities[LIKELIHOOD].shape == (1, 27, 3)
     assert found.explained.shape == (27, 2)
 
 
 def test_permutations_give_one_accuracy_each(cohort):
-    settings = replace(FEW, n_folds=2, accuracy_permutations=19)
+    settings = replace(FEW, accuracy_permutations=19)
     exchange = read_group_data(cohort).exchange()
     permuted = permuted_series_accuracies(
         cohort.subset(regions=cohort.regions[:4]), exchange, settings, Study()
@@ -224,8 +230,8 @@ def test_covariates_alone_bend_with_the_cohort(cohort):
     line = replace(cohort, covariates={"age": age}, group=group)
     test = np.arange(len(cohort)) % 3 == 0
     accuracies = []
-    for one in (line, replace(line, smooth=("age",))):
-        part = series_accuracy._Part(one, subject_moments(one), FEW, test, np.eye(10) > 1)
+    for bent in (line, replace(line, smooth=("age",))):
+        part = series_accuracy._Part(bent, subject_moments(bent), FEW, test, np.eye(10) > 1)
         patient = series_accuracy._by_covariates(part)[:, 1] > 0.5
         accuracies.append(np.mean(patient == (group[test] == "patient")))
     assert accuracies[0] < 0.75

@@ -86,24 +86,32 @@ def test_groups_without_halves_are_said():
     assert job.skipped == {"confidence": series_steps.TOO_FEW}
 
 
-def test_a_second_start_does_only_what_is_missing(chains_of_series, tmp_path):
-    settings = Settings(n_permutations=39, n_pairs=2, n_repeats=0, sensitivity=False)
-    first = compare(chains_of_series, settings, folder=tmp_path)
-    kept = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.npz")}
-    again = compare(chains_of_series, settings, folder=tmp_path)
-    assert kept == {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.npz")}
+class StoppedError(Exception):
+    """A run that somebody stops at its first report."""
+
+
+def test_a_first_report_comes_before_the_slow_steps_and_a_second_start_reads_what_it_shows(
+    chains_of_series, tmp_path
+):
+    settings, shown = Settings(n_permutations=20, n_pairs=2, n_repeats=1), []
+
+    def stop(comparison):
+        shown.append(comparison)
+        raise StoppedError
+
+    kept = []
+    for _ in range(2):
+        with pytest.raises(StoppedError):
+            compare(chains_of_series, settings, folder=tmp_path, on_found=stop)
+        kept.append({path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.npz")})
+    first, again = shown
+    assert first.pending == ("sensitivity", "accuracy")
+    assert first.accuracy is None
+    assert len(kept[0])
+    assert kept[0] == kept[1]
     assert again.tests.edges.tolist() == first.tests.edges.tolist()
     with pytest.raises(StudyError, match="seed: 0 there, 1 now"):
         compare(chains_of_series, replace(settings, seed=1), folder=tmp_path)
-
-
-def test_a_first_report_comes_before_the_slow_steps(chains_of_series):
-    settings, seen = Settings(n_permutations=39, n_pairs=2, n_folds=2, n_repeats=1), []
-    compare(chains_of_series, replace(settings, peers=False), on_found=seen.append)
-    (first,) = seen
-    assert first.pending == ("sensitivity", "accuracy")
-    assert first.tests is not None
-    assert first.accuracy is None
 
 
 @pytest.mark.long

@@ -1,6 +1,5 @@
 import numpy as np
 
-from sgbn.comparison import Settings, compare
 from sgbn.quality import series_quality
 
 
@@ -52,9 +51,6 @@ def test_weights_have_no_other_units(compared_series):
         assert np.array_equal(table[f"weight_std_{group}"], table[f"weight_{group}"])
 
 
-def test_of_rows_there_is_no_such_table():
-    from sgbn import SGBN, simulate_cohort
-
-    found = compare(simulate_cohort(20, regions=4), Settings.networks_only(), learner=SGBN())
-    assert found.tables.series.empty
-    assert "support_share" not in found.tables.edges
+def test_of_rows_there_is_no_such_table(networks_alone):
+    assert networks_alone.tables.series.empty
+    assert "support_share" not in networks_alone.tables.edges

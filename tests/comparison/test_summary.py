@@ -12,7 +12,7 @@ from sgbn.exceptions import counted
 from sgbn.quality import Finding
 from sgbn.structure.ensemble import Agreement, EdgeConfidence
 
-FEW = Settings(n_permutations=99, n_pairs=0, n_folds=3, n_repeats=1, refinements=(), peers=False)
+FEW = Settings.networks_only(n_permutations=39, n_folds=3, n_repeats=1, peers=False)
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def different():
     group = np.where(sign > 0, "well", "ill")
     cohort = Cohort(values, ["a", "b", "c", "d", "e"], range(160), group=group)
     chains = SGBNEnsemble(n_chains=4, n_pairs=0)
-    return compare(cohort, replace(FEW, reference="well"), learner=chains)
+    return compare(cohort, replace(FEW, reference="well", models=True), learner=chains)
 
 
 def answers(comparison):
