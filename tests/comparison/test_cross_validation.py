@@ -1,4 +1,5 @@
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -77,9 +78,9 @@ def test_labels_by_chance_are_classified_by_chance():
 
 def test_families_are_whole_in_all_folds_and_peers_and_sparsities_are_tried(monkeypatch):
     monkeypatch.setattr("sgbn.comparison.peers.TREES", 20)
-    drawn = simulate_cohort(24, regions=4)
+    drawn = simulate_cohort(32, regions=4)
     person = np.array([f"{group}{k // 2}" for k, group in enumerate(drawn.group)])
-    family = np.array([f"f{k // 4}" for k in range(48)])
+    family = np.array([f"f{k // 4}" for k in range(64)])
     cohort = replace(drawn, person=person, block=family)
     split, inner = StratifiedGroupKFold.split, []
 
@@ -93,7 +94,8 @@ def test_families_are_whole_in_all_folds_and_peers_and_sparsities_are_tried(monk
     for name in set(family):
         assert len(set(found.folds[0][family == name])) == 1
     assert all(inner)
-    assert len(inner) > 2 + 2 * 3 * 3  # SGBNClassifierCV has three repeats in each training part
+    # beside 2 parts, and 4 folds inside each for two logistic regressions: those of our classifier
+    assert len(inner) > 2 + 2 * 2 * 4
     assert set(PEERS) < set(found.probabilities)
     table = found.sparsity()
     assert (np.diff(table["gamma"]) > 0).all()
@@ -163,7 +165,12 @@ def test_explanations_of_some_rows_at_a_time_are_those_of_all(monkeypatch):
         assert np.array_equal(parts[name], whole[name])
 
 
-def test_exchanged_labels_are_classified_by_chance_and_give_a_p(found, cohort, tmp_path):
+def test_exchanged_labels_are_classified_by_chance_and_give_a_p(
+    found, cohort, tmp_path, monkeypatch
+):
+    one_setting = {"alphas": [0.7], "pools": [0.5], "ridges": [0.2], "mean_shares": [1.0]}
+    fast = partial(SGBNClassifierCV, **one_setting)  # of 36, which take 15 s
+    monkeypatch.setattr(cross_validation, "SGBNClassifierCV", fast)
     settings = replace(FEW, accuracy_permutations=19)
     exchange = read_group_data(prepare(cohort)).exchange()
     permuted = permuted_accuracies(cohort, exchange, settings, Study(tmp_path))

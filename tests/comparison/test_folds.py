@@ -42,6 +42,11 @@ def test_rows_of_one_person_or_family_are_in_one_fold(small_cohort, kind):
         assert len(set(folds[unit == number])) == 1
 
 
+def test_small_groups_have_as_many_folds_as_subjects(small_cohort):
+    few = small_cohort.subset(rows=np.r_[0:3, 40:80])
+    assert fold_numbers(few, FEW, 0).max() == 2
+
+
 def test_a_group_of_one_family_cannot_be_cross_validated(small_cohort):
     families = replace(small_cohort, block=np.asarray(small_cohort.group))
     with pytest.raises(InputError, match="all rows of a group are of one person or family"):

@@ -7,7 +7,7 @@ from nilearn.connectome import ConnectivityMeasure
 from sklearn.linear_model import LogisticRegression
 
 from sgbn import InputError, SeriesSGBN, simulate_series
-from sgbn.comparison import Settings, series_accuracy
+from sgbn.comparison import Settings, folds, series_accuracy
 from sgbn.comparison.accuracy import OURS
 from sgbn.comparison.folds import fold_numbers
 from sgbn.comparison.peers import COVARIATES_ALONE
@@ -22,16 +22,17 @@ from sgbn.inference.difference_input import read_group_data
 from sgbn.runs import Study
 from sgbn.structure.series import subject_moments
 
-ALL_STRENGTHS = series_accuracy.Cs
+ALL_STRENGTHS, ALL_FOLDS = series_accuracy.Cs, folds.FOLDS
 FEW = Settings(n_folds=2, n_repeats=1, peers=False)
 ALL = replace(FEW, peers=True)
 
 
 @pytest.fixture(scope="module", autouse=True)
-def few_strengths():
-    """Two strengths of the logistic regression: its tuning is nearly all of the time."""
+def little_tuning():
+    """Two strengths of the logistic regression and two folds: tuning takes nearly all the time."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(series_accuracy, "Cs", np.array([1e-3, 1e-1]))
+        patch.setattr(folds, "FOLDS", 2)
         yield
 
 
@@ -106,7 +107,8 @@ def test_explanations_name_edges_and_speak_for_the_prediction(found, cohort):
 
 
 def test_results_do_not_depend_on_processes_and_resume(cohort, tmp_path, monkeypatch):
-    monkeypatch.setattr(series_accuracy, "Cs", ALL_STRENGTHS)  # other processes have them all
+    monkeypatch.setattr(series_accuracy, "Cs", ALL_STRENGTHS)  # as other processes have them
+    monkeypatch.setattr(folds, "FOLDS", ALL_FOLDS)
     plain = cross_validate_series(cohort, FEW, Study())
     beside = cross_validate_series(cohort, FEW, Study(tmp_path, n_jobs=2), SeriesSGBN(n_jobs=2))
     monkeypatch.setattr(series_accuracy, "_task", None)  # all is there: nothing is run again
@@ -199,10 +201,9 @@ def test_three_groups():
 
 def test_permutations_give_one_accuracy_each(cohort):
     settings = replace(FEW, accuracy_permutations=19)
-    exchange = read_group_data(cohort).exchange()
-    permuted = permuted_series_accuracies(
-        cohort.subset(regions=cohort.regions[:4]), exchange, settings, Study()
-    )
+    few = replace(cohort.subset(regions=cohort.regions[:4]), covariates={})
+    exchange = read_group_data(few).exchange()
+    permuted = permuted_series_accuracies(few, exchange, settings, Study())
     assert permuted.shape == (19,)
     assert 0.3 < permuted.mean() < 0.7
     assert len(set(permuted.tolist())) > 1
