@@ -34,7 +34,7 @@ def test_what_is_missing_in_a_covariate_is_nan_or_empty(make):
             "'q' has rows in the blocks 'f', 'g' .1 person.*same block",
         ),
         ({"covariates": {"age": [1, 2, np.inf, 4]}}, "covariate 'age' is infinite"),
-        ({"values": [["a", "b", "c"]] * 4}, "no table of numbers"),
+        ({"values": [["a", "b", "c"]] * 4}, "values is not a table of numbers"),
         (
             {"values": np.full((4, 3), np.inf)},
             "of subject 'a' is inf, infinite or too",
@@ -52,7 +52,7 @@ def test_smooth_covariates_are_covariates_of_numbers_and_part_of_the_content(mak
     assert smooth.subset([0, 1]).smooth == ("age",)
     assert smooth.fingerprint != plain.fingerprint
     assert "covariate age (a curve): " in smooth.summary()
-    with pytest.raises(InputError, match="'iq' is named as smooth and is no covariate"):
+    with pytest.raises(InputError, match=r"'iq' is named as smooth.*--covariates"):
         make(smooth=["iq"])
     with pytest.raises(InputError, match="'sex' holds labels"):
         make(smooth=["sex"])

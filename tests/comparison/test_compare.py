@@ -474,7 +474,7 @@ def test_an_error_of_ours_says_in_which_step_it_arose(cohort, monkeypatch):
     def fail(*_, **__):
         raise ZeroDivisionError
 
-    monkeypatch.setattr("sgbn.comparison.steps.learn_ensemble", fail)
+    monkeypatch.setattr("sgbn.comparison.networks.learn_ensemble", fail)
     with pytest.raises(ZeroDivisionError) as caught:
         compare(cohort, learner=SGBNEnsemble())
     assert caught.value.__notes__ == ["in the step: One network per group"]

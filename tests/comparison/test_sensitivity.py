@@ -2,7 +2,7 @@ from dataclasses import replace
 
 from sgbn.comparison.sensitivity import (
     Sensitivity,
-    _choices,
+    other_choices,
     sensitivity_table,
     sensitivity_words,
 )
@@ -22,7 +22,7 @@ def test_the_tests_are_repeated_with_other_sparsity_and_order(whole):
 def test_prior_knowledge_leaves_the_other_order_out(whole):
     first, second = whole.cohort.regions[:2]
     searcher = SGBN(outliers="keep", forbidden=[(first, second)])
-    assert list(_choices(whole.prepared, searcher)) == ["half", "twice"]
+    assert list(other_choices(whole.prepared, searcher)) == ["half", "twice"]
 
 
 def changed(comparison, q_of):
@@ -69,6 +69,6 @@ def test_one_pair_none_and_nothing_tried_have_words(whole):
     none = changed(whole, {"": {}, "half": {}})
     assert "none is found then either" in sensitivity_words(none)
     other = changed(whole, {"": {}, "half": {1: 0.01}})
-    assert "no finding by itself" in sensitivity_words(other)
+    assert "not a finding by itself" in sensitivity_words(other)
     assert sensitivity_words(replace(whole, sensitivity=None)) == ""
     assert sensitivity_table(replace(whole, sensitivity=None)).empty

@@ -357,7 +357,7 @@ def check_cohort(value: object) -> None:
 
 
 def _as_list(names: Iterable[str]) -> list[str]:
-    return [names] if isinstance(names, str) else list(names)  # a name alone is no list of letters
+    return [names] if isinstance(names, str) else list(names)  # a name alone is not letters
 
 
 def _rebuild(kind: type[Cohort], state: dict[str, Any]) -> Cohort:

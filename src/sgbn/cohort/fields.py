@@ -52,7 +52,7 @@ def checked_values(values: ArrayLike, regions: tuple[str, ...], ids: tuple[str, 
         # np.array copies: the caller's own table stays writable, and cannot change this one.
         table = np.array(values, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
-        raise InputError(f"values are no table of numbers ({error}). Give numbers.") from error
+        raise InputError(f"values is not a table of numbers ({error}). Give numbers.") from error
     if table.shape != (len(ids), len(regions)):
         raise InputError(
             f"values has shape {table.shape}, but there are {len(ids)} subjects and "
@@ -119,8 +119,8 @@ def checked_smooth(names: Iterable[str], covariates: Mapping[str, NDArray[Any]])
         if name not in covariates:
             known = listed([*covariates]) if covariates else "none"
             raise InputError(
-                f"{name!r} is named as smooth and is no covariate (there are {known}). Name it as "
-                "a covariate too (covariates=, --covariates)."
+                f"{name!r} is named as smooth and is not a covariate (there are {known}). Name it "
+                "as a covariate too (covariates=, --covariates)."
             )
         if covariates[name].dtype.kind != "f":
             raise InputError(

@@ -32,9 +32,7 @@ from sgbn.datasets.cohort import SimulatedCohort
 from sgbn.datasets.group_networks import standardised
 from sgbn.datasets.series import SimulatedSeries
 from sgbn.exceptions import InputError, warn
-from sgbn.inference import (
-    replication_rows,
-)
+from sgbn.inference import replication_rows
 from sgbn.io.tables.files import Source
 from sgbn.quality import Review, review
 from sgbn.quality.groups import check_reference

@@ -8,8 +8,7 @@ a training part neither.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -177,7 +176,7 @@ def fit_model(cohort: Cohort, settings: Settings, study: Study) -> Pipeline:
 
 def _fitted_parts(cohort: Cohort, settings: Settings) -> dict[str, Any]:
     """Parts of the file of a fitted model: a result of a task has numbers alone."""
-    analysis = _methods(cohort, settings, None)[OURS]()
+    analysis = _methods(cohort, settings, None)[OURS]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -191,30 +190,25 @@ def _fitted_parts(cohort: Cohort, settings: Settings) -> dict[str, Any]:
 
 def _methods(
     cohort: Cohort, settings: Settings, learner: NetworkEstimator | None
-) -> dict[str, Callable[[], Any]]:
-    """Name -> what makes the whole analysis, from a table with gaps to probabilities."""
+) -> dict[str, Pipeline]:
+    """Name -> the whole analysis, not fitted, from a table with gaps to probabilities."""
     seed = settings.seed
-    analysis = partial(make_analysis, cohort, k=settings.select)
-    makers: dict[str, Callable[[], Any]] = {
-        OURS: lambda: analysis(classifier=SGBNClassifierCV(random_state=seed)),
-        FIRST_PEER: analysis,
-    }
+    # The first peer is what an analysis has by default.
+    classifiers: dict[str, Any] = {OURS: SGBNClassifierCV(random_state=seed), FIRST_PEER: None}
     if settings.peers:
-        searcher = fast_learner(learner)
-        makers[REFINED] = lambda: analysis(classifier=CLSGBNClassifier(searcher, random_state=seed))
+        classifiers[REFINED] = CLSGBNClassifier(fast_learner(learner), random_state=seed)
         n_folds = inner_folds(cohort, settings)
         # Peers but the first are tuned by folds inside the training part; tiny groups have none.
-        for name in PEERS[1:] if n_folds > 1 else ():
-            makers[name] = partial(_peer, analysis, name, seed, n_folds, cohort.units is not None)
+        if n_folds > 1:
+            tuned = peers(seed, n_folds, whole=cohort.units is not None)
+            classifiers |= {name: tuned[name] for name in PEERS[1:]}
+    methods = {
+        name: make_analysis(cohort, k=settings.select, classifier=classifier)
+        for name, classifier in classifiers.items()
+    }
     if cohort.covariates or cohort.site is not None:
-        makers[COVARIATES_ALONE] = partial(covariates_alone, cohort.smooth)
-    return makers
-
-
-def _peer(
-    analysis: Callable[..., Pipeline], name: str, seed: int, n_folds: int, whole: bool
-) -> Pipeline:
-    return analysis(classifier=peers(seed, n_folds, whole=whole)[name])
+        methods[COVARIATES_ALONE] = covariates_alone(cohort.smooth)
+    return methods
 
 
 def _fit(analysis: Pipeline, cohort: Cohort, table: pd.DataFrame, rows: Mask) -> None:
@@ -243,7 +237,7 @@ def _task(
         # What is left are the covariates and the site.
         table = table[[name for name in table if name not in cohort.regions]]
     if isinstance(method, str):
-        analysis = _methods(cohort, settings, learner)[method]()
+        analysis = _methods(cohort, settings, learner)[method]
     else:
         searcher = fast_learner(SGBN(method, outliers="keep"))
         # Without the folds that a temperature takes: only balanced accuracies are shown.
@@ -280,29 +274,45 @@ def largest_parts(
         ``sources`` ("" for a region by itself), ``targets`` and ``values`` hold the `SHOWN` largest
         contributions of each row; ``likeliest`` holds the indices of the two groups.
     """
-    likeliest = np.argsort(-probabilities, axis=1, kind="stable")[:, :2]
-    # rows of a classifier with fewer parts than SHOWN are filled up with "" and 0
-    sources = np.full((len(values), SHOWN), "", dtype=object)
-    targets, parts = sources.copy(), np.zeros(sources.shape)
+    likeliest = two_likeliest(probabilities)
+    sources = np.empty((len(values), SHOWN), dtype=object)
+    targets, parts = sources.copy(), np.empty(sources.shape)
     for pair, rows in _blocks_of_pairs(likeliest):
         of, against = classifier.classes_[pair]
         explanation = classifier.explain(values.iloc[rows], of, against)
-        names = [("", name) for name in explanation.names]
-        names += zip(explanation.sources, explanation.targets, strict=True)
+        edges = zip(explanation.sources, explanation.targets, strict=True)
+        ends = [*(("", name) for name in explanation.names), *edges]
         all_parts = np.hstack([explanation.own, explanation.edges])
-        largest = np.argsort(-np.abs(all_parts), axis=1, kind="stable")[:, :SHOWN]
-        for row, places in zip(rows, largest, strict=True):
-            count = len(places)
-            sources[row, :count], targets[row, :count] = zip(
-                *(names[k] for k in places), strict=True
-            )
-        parts[rows, : largest.shape[1]] = np.take_along_axis(all_parts, largest, axis=1)
+        sources[rows], targets[rows], parts[rows] = shown_parts(all_parts, ends)
     return {
         "sources": sources.astype(str),
         "targets": targets.astype(str),
         "values": parts,
         "likeliest": likeliest,
     }
+
+
+def two_likeliest(probabilities: Array) -> Indices:
+    """Find the two likeliest groups of each row: their indices, shape (n, 2)."""
+    return np.argsort(-probabilities, axis=1, kind="stable")[:, :2]
+
+
+def shown_parts(
+    parts: Array, ends: Sequence[tuple[str, str]]
+) -> tuple[NDArray[Any], NDArray[Any], Array]:
+    """Find the `SHOWN` largest parts of each row: sources, targets and values.
+
+    `ends` are the source and the target of each part.
+    """
+    largest = np.argsort(-np.abs(parts), axis=1, kind="stable")[:, :SHOWN]
+    sources, targets = np.array(ends, dtype=object).T
+    # A classifier may have fewer parts than SHOWN: its rows are filled up with "" and 0.
+    empty = ((0, 0), (0, SHOWN - largest.shape[1]))
+    return (
+        np.pad(sources[largest], empty, constant_values=""),
+        np.pad(targets[largest], empty, constant_values=""),
+        np.pad(np.take_along_axis(parts, largest, axis=1), empty),
+    )
 
 
 def _blocks_of_pairs(likeliest: Indices) -> Iterator[tuple[Indices, Indices]]:

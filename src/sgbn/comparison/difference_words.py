@@ -35,13 +35,12 @@ def overall_words(comparison: Comparison) -> str:
     groups, p = joined([*map(called, tests.groups)]), p_text(tests.global_p)
     together = f"a test of all edges together ({p})"
     allowed = f"{p_text(tests.global_p_both)} with these allowed for"
-    at_pairs = f"The networks of {groups} differ at single pairs of regions"
-    if (tests.edges["q_both"] <= level).sum() == 1:
-        at_pairs = f"The networks of {groups} differ at one pair of regions"
-    single_pairs = _singles(tests, level) == "both"
+    n_pairs = np.count_nonzero(tests.edges["q_both"] <= level)
+    where = "one pair" if n_pairs == 1 else "single pairs"
+    at_pairs = f"The networks of {groups} differ at {where} of regions"
     # The global test and those of single pairs can disagree either way; each case has its sentence.
     if tests.global_p > level:
-        if single_pairs:
+        if n_pairs:
             return f"{at_pairs}; {together} does not show it: a few changes are lost among all."
         return (
             f"No difference between the networks of {groups} was found by {together}, which is no "
@@ -49,20 +48,13 @@ def overall_words(comparison: Comparison) -> str:
         )
     if tests.global_p_both > level:
         doubt = f"changes of variance alone could explain it ({allowed})"
-        if single_pairs:
+        if n_pairs:
             return f"{at_pairs}. What {together} finds beyond that is less sure: {doubt}."
         return f"The weights of {groups} differ by {together}, but {doubt}."
     return (
         f"The networks of {groups} differ by {together}, also once changes of variance are allowed "
         f"for ({p_text(tests.global_p_both)})."
     )
-
-
-def _singles(tests: Differences, level: float) -> str:
-    """Whether single edges differ: "both" ways, "one" way only, or "none"."""
-    if (tests.edges["q_both"] <= level).any():
-        return "both"
-    return "one" if (tests.edges["q"] <= level).any() else "none"
 
 
 def where_words(comparison: Comparison) -> str:
@@ -76,7 +68,7 @@ def where_words(comparison: Comparison) -> str:
     tested = counted(len(tests.edges), "tested pair")
     read = f"whichever way the arrow is read, at a false discovery rate of {level:.0%}"
     if both.empty:
-        other = "" if _singles(tests, level) == "none" else "; some do one way only"
+        other = "; some do one way only" if (tests.edges["q"] <= level).any() else ""
         return f"None of {tested} differs {read}{other}."
     surest = int((both["p_fwer_both"] <= level).sum())
     kinds = f": {_kinds(comparison, both)}" if len(comparison.groups) == 2 else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from numpy.typing import NDArray
 from sklearn.base import clone
@@ -19,6 +19,8 @@ from sgbn.structure.ensemble.confident_network import ConfidentNetwork
 from sgbn.structure.ensemble.sgbn_ensemble import MIN_ROWS_TO_HALVE
 from sgbn.structure.knowledge import KNOWLEDGE
 from sgbn.structure.samples import group_sample
+
+Confident = TypeVar("Confident", bound=ConfidentNetwork)
 
 
 def default_ensemble(settings: Settings, gamma: float | None = None) -> SGBNEnsemble:
@@ -85,20 +87,30 @@ def learn_ensemble(
     Effects of its covariates and sites are taken out of each part of its subjects again, sites are
     balanced between halves, and the rows of a person and of a family stay together.
     """
-    # what is set for this fit alone, and put back afterwards: the caller's own values are shown
-    given = {name: getattr(ensemble, name) for name in ("n_jobs", "n_pairs")}
-    fitted = clone(ensemble).set_params(n_jobs=study.n_jobs)
     sample = group_sample(cohort, group)
-    if sample.n_units < MIN_ROWS_TO_HALVE:
-        fitted.set_params(n_pairs=0)  # `compare` says that there is no confidence, and why
-    fitted.fit(
+    return fit_with_halves(
+        ensemble,
+        sample.n_units >= MIN_ROWS_TO_HALVE,
+        study,
         regions_table(cohort)[cohort.group == group],
         nuisance=sample.nuisance,
         strata=sample.strata,
         persons=sample.persons,
         blocks=sample.blocks,
-        folder=study.folder,
-        progress=study.progress,
     )
-    # results do not depend on it, and a client of a cluster cannot be kept in files
+
+
+def fit_with_halves(
+    learner: Confident, can_halve: bool, study: Study, data: Any, **more: Any
+) -> Confident:
+    """Fit a copy of a learner that draws half samples, unless there are too few subjects for them.
+
+    The copy shows the parameters that were given, not those of this fit.
+    """
+    given = {name: getattr(learner, name) for name in ("n_jobs", "n_pairs")}
+    fitted = clone(learner).set_params(n_jobs=study.n_jobs)
+    if not can_halve:
+        fitted.set_params(n_pairs=0)  # `compare` says that there is no confidence, and why
+    fitted.fit(data, **more, folder=study.folder, progress=study.progress)
+    # results do not depend on processes, and a client of a cluster cannot be kept in files
     return fitted.set_params(**given)

@@ -159,7 +159,7 @@ def covariates_alone(smooth: Sequence[str] = ()) -> Pipeline:
         Covariates whose effects are curves, as they are where they are regressed out of regions.
     """
     numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
-    # A site that no training part has seen says nothing, and is no error.
+    # A site that no training part has seen says nothing, and is not an error.
     labels = OneHotEncoder(handle_unknown="ignore")
     columns = make_column_transformer(
         # chosen when fitted: which columns are numbers is known only then

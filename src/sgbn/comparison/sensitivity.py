@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,20 +13,19 @@ from sklearn.base import clone
 from sgbn.cohort import Cohort
 from sgbn.comparison.settings import Settings
 from sgbn.comparison.support import joined
-from sgbn.inference import Differences, edge_differences
+from sgbn.inference import Differences
 from sgbn.inference.permutation_p import permutations_needed
 from sgbn.preprocessing.preparation import regions_table
-from sgbn.runs import Study
 from sgbn.search.problem import default_gamma
 from sgbn.structure import ORSGBN, SGBN
 from sgbn.structure.knowledge import KNOWLEDGE
-from sgbn.types import Mask
 
 if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison
 
 PERMUTATIONS = 199  # of a repetition: a fifth of the default of the tests themselves
 HALF, TWICE, OTHER_ORDER = "half", "twice", "other_order"
+FACTORS = {HALF: 0.5, TWICE: 2.0}  # of the penalty on edges
 SAID = {
     HALF: "half the penalty on edges",
     TWICE: "twice the penalty on edges",
@@ -48,40 +47,6 @@ class Sensitivity:
     tests: Mapping[str, Differences]
 
 
-def repeat_tests(
-    prepared: Cohort,
-    settings: Settings,
-    searcher: SGBN,
-    outliers: str | Mask,
-    study: Study,
-) -> Sensitivity:
-    """Repeat the tests of differences with other choices, and fewer permutations.
-
-    Parameters
-    ----------
-    prepared : Cohort
-    settings : Settings
-    searcher : SGBN
-        That of the tests themselves.
-    outliers : str or ndarray of bool
-        As `edge_differences` has it.
-    study : Study
-        Keeps what is done, each choice in a part of its own.
-    """
-    tests = {}
-    for name, choice in _choices(prepared, searcher).items():
-        tests[name] = edge_differences(
-            prepared,
-            reference=settings.reference,
-            outliers=outliers,
-            n_permutations=fewer_permutations(settings),
-            random_state=settings.seed,
-            **choice,
-            **asdict(study.part(f"sensitivity-{name}")),
-        )
-    return Sensitivity(tests)
-
-
 def fewer_permutations(settings: Settings) -> int:
     """Permutations of a repetition: a few, but enough for a q as small as the level."""
     # With too few, no repetition could find anything, and each find would seem to depend on chance.
@@ -89,20 +54,20 @@ def fewer_permutations(settings: Settings) -> int:
     return min(count, settings.n_permutations)
 
 
-def _choices(prepared: Cohort, searcher: SGBN) -> dict[str, dict[str, Any]]:
-    """Say what is different in each repetition."""
+def other_choices(prepared: Cohort, searcher: SGBN) -> dict[str, dict[str, Any]]:
+    """Return the keywords of `edge_differences` that are different in each repetition.
+
+    `searcher` is that of the tests themselves.
+    """
     gamma = default_gamma(len(prepared)) if searcher.gamma is None else float(searcher.gamma)
     choices: dict[str, dict[str, Any]] = {}
-    for name, factor in ((HALF, 0.5), (TWICE, 2.0)):
+    for name, factor in FACTORS.items():
         learner = clone(searcher).set_params(gamma=factor * gamma)
         choices[name] = {"learner": learner, "penalty": factor}
-    if not _has_knowledge(searcher):
+    # Prior knowledge may rule another order out.
+    if all(getattr(searcher, name) is None for name in KNOWLEDGE):
         choices[OTHER_ORDER] = {"learner": _in_other_order(prepared, searcher)}
     return choices
-
-
-def _has_knowledge(searcher: SGBN) -> bool:
-    return any(getattr(searcher, name) is not None for name in KNOWLEDGE)
 
 
 def _in_other_order(prepared: Cohort, searcher: SGBN) -> SGBN:
@@ -179,7 +144,7 @@ def sensitivity_words(comparison: Comparison) -> str:
     fewer = f"({next(iter(sensitivity.tests.values())).n_permutations} permutations each)"
     if not len(different):
         elsewhere = (
-            f"{len(table)} are found in one or more of these, which is no finding by itself"
+            f"{len(table)} are found in one or more of these, which is not a finding by itself"
             if len(table)
             else "none is found then either"
         )

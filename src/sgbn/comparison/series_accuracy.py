@@ -22,7 +22,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedGroupKFold, Stratifi
 from sklearn.pipeline import Pipeline
 
 from sgbn.comparison.accuracy import OURS, Accuracy, parts_of
-from sgbn.comparison.cross_validation import SHOWN, collected
+from sgbn.comparison.cross_validation import collected, shown_parts, two_likeliest
 from sgbn.comparison.folds import (
     exchanged_accuracy,
     folds_of_repeats,
@@ -350,7 +350,7 @@ def _largest_parts(
         As `sgbn.comparison.cross_validation.largest_parts`: ``sources``, ``targets``, ``values``
         and ``likeliest``.
     """
-    likeliest = np.argsort(-probabilities, axis=1, kind="stable")[:, :2]
+    likeliest = two_likeliest(probabilities)
     rotation, tuned = classifier["rotate"], classifier["tune"]
     # Back from the rotated space to one slope per edge.
     slopes = tuned.best_estimator_.coef_ @ rotation.components_
@@ -359,12 +359,6 @@ def _largest_parts(
         # both signs make it one row per group, whose difference is the same.
         slopes = np.vstack([-slopes / 2, slopes / 2])
     parts = (values - rotation.mean_) * (slopes[likeliest[:, 0]] - slopes[likeliest[:, 1]])
-    largest = np.argsort(-np.abs(parts), axis=1, kind="stable")[:, :SHOWN]
-    sources, targets = np.array(edges, dtype=object).T
-    empty = ((0, 0), (0, SHOWN - largest.shape[1]))  # a network may have fewer edges than SHOWN
-    return {
-        "sources": np.pad(sources[largest], empty, constant_values="").astype(str),
-        "targets": np.pad(targets[largest], empty, constant_values="").astype(str),
-        "values": np.pad(np.take_along_axis(parts, largest, axis=1), empty),
-        "likeliest": likeliest,
-    }
+    sources, targets, values = shown_parts(parts, edges)
+    texts = {"sources": sources.astype(str), "targets": targets.astype(str)}
+    return texts | {"values": values, "likeliest": likeliest}

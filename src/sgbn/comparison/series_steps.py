@@ -7,15 +7,21 @@ from dataclasses import replace
 from functools import partial
 from typing import cast
 
-import numpy as np
 from sklearn.base import clone
 
 from sgbn.cohort import Cohort
 from sgbn.comparison.accuracy import Accuracy
-from sgbn.comparison.sensitivity import HALF, TWICE, Sensitivity, fewer_permutations
+from sgbn.comparison.networks import fit_with_halves
+from sgbn.comparison.sensitivity import FACTORS, Sensitivity
 from sgbn.comparison.series_accuracy import cross_validate_series, permuted_series_accuracies
 from sgbn.comparison.settings import Settings
-from sgbn.comparison.steps import Job, accuracy_by, learned_confidence, networks_by
+from sgbn.comparison.steps import (
+    Job,
+    accuracy_by,
+    learned_confidence,
+    networks_by,
+    sensitivity_by,
+)
 from sgbn.exceptions import InputError
 from sgbn.inference import Differences, EdgeConfidence, series_differences
 from sgbn.runs import Study
@@ -79,16 +85,10 @@ def networks_of_series(job: Job) -> dict[str, LearnedNetwork]:
 
 def series_network(learner: LearnedNetwork, cohort: Cohort, group: str, study: Study) -> SeriesSGBN:
     """Learn the network of one group."""
-    # Set for this fit alone, and put back: the report shows the learner as it was given.
-    given = {name: getattr(learner, name) for name in ("n_jobs", "n_pairs")}
-    part = cohort.subset(np.asarray(cohort.group) == group)
-    fitted = clone(learner).set_params(n_jobs=study.n_jobs)
+    part = cohort.subset(groups=[group])
     # Persons and families count, not their rows: halves keep these together.
-    if len(part if part.units is None else np.unique(part.units)) < MIN_SUBJECTS_TO_HALVE:
-        fitted.set_params(n_pairs=0)  # `compare` says that there is no confidence, and why
-    fitted.fit(part, folder=study.folder, progress=study.progress)
-    # results do not depend on processes, and a client of a cluster cannot be kept in files
-    return cast(SeriesSGBN, fitted.set_params(**given))
+    can_halve = part.unit_counts[group] >= MIN_SUBJECTS_TO_HALVE
+    return fit_with_halves(cast(SeriesSGBN, learner), can_halve, study, part)
 
 
 def confidence_of_series(
@@ -120,22 +120,12 @@ def sensitivity_of_series(
     networks: Mapping[str, LearnedNetwork],  # noqa: ARG001
 ) -> Sensitivity | None:
     """Repeat the tests with half and twice the penalty on edges."""
-    if "differences" in job.skipped:
-        return None
-
-    def repeat() -> Sensitivity:
-        tests = {}
-        for name, factor in ((HALF, 0.5), (TWICE, 2.0)):
-            learner = clone(_learner(job))
-            # Without edges= and among=: only the tests of all edges are repeated.
-            tests[name] = series_differences(
-                _series(job.prepared),
-                learner=learner.set_params(penalty=factor * learner.penalty),
-                **job.test_options(f"sensitivity-{name}", fewer_permutations(job.settings)),
-            )
-        return Sensitivity(tests)
-
-    return job.run("sensitivity", repeat)
+    learner = _learner(job)
+    choices = {
+        name: {"learner": clone(learner).set_params(penalty=factor * learner.penalty)}
+        for name, factor in FACTORS.items()
+    }
+    return sensitivity_by(job, partial(series_differences, _series(job.prepared)), lambda: choices)
 
 
 def accuracy_of_series(job: Job) -> Accuracy | None:

@@ -180,7 +180,7 @@ class Settings:
             "sensitivity": self.sensitivity and self.n_permutations,
             "refinements": self.refinements,
             "deviations": self.deviations,
-            # None is no 0: the number of repeats is then settled by the sizes of the groups.
+            # None is not 0: the sizes of the groups then settle the number of repeats.
             "accuracy": self.n_repeats != 0,
             "model": self.model and self.n_repeats != 0,
         }
@@ -252,7 +252,7 @@ def _pairs(edges: Iterable[Any]) -> tuple[tuple[str, str], ...]:
 
 
 def _check_permutations(n_permutations: int, level: float) -> None:
-    """Raise InputError if no p can reach the level with so few permutations; 0 is no test."""
+    """Raise InputError if no p can reach the level with so few permutations; 0 is allowed."""
     needed = max(permutations_needed(level, "q"), FEWEST_PERMUTATIONS)
     if 0 < n_permutations < needed:
         raise InputError(

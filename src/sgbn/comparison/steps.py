@@ -19,10 +19,10 @@ from sgbn.comparison.accuracy import Accuracy
 from sgbn.comparison.cross_validation import cross_validate, fit_model, permuted_accuracies
 from sgbn.comparison.deviating import kept_deviations
 from sgbn.comparison.finished_steps import seconds_of_step
-from sgbn.comparison.networks import fast_learner, learn_ensemble
+from sgbn.comparison.networks import fast_learner, learn_network
 from sgbn.comparison.refined import refine, with_warnings
 from sgbn.comparison.result import Comparison
-from sgbn.comparison.sensitivity import Sensitivity, repeat_tests
+from sgbn.comparison.sensitivity import Sensitivity, fewer_permutations, other_choices
 from sgbn.comparison.settings import Settings
 from sgbn.exceptions import InputError, warn
 from sgbn.inference import (
@@ -138,12 +138,11 @@ class Job:
 def networks_of(job: Job) -> dict[str, LearnedNetwork]:
     """Learn one network per group."""
     if isinstance(job.learner, SGBNEnsemble):
-        return networks_by(job, partial(learn_ensemble, job.learner, job.prepared))
+        return networks_by(job, partial(learn_network, job.learner, job.prepared))
 
     def learn() -> dict[str, LearnedNetwork]:
-        parts = [job.table[job.cohort.group == group] for group in job.groups]
-        tasks = zip(job.groups, parts, strict=True)
-        fitted = _in_parallel(partial(_learned, job.learner), tasks, job.study.n_jobs)
+        task = partial(_learned, job.learner, job.prepared)
+        fitted = _in_parallel(task, job.groups, job.study.n_jobs)
         return dict(zip(job.groups, fitted, strict=True))
 
     return _learn_networks(job, learn, is_kept=False)
@@ -177,10 +176,9 @@ def _learn_networks(
     return networks
 
 
-def _learned(learner: LearnedNetwork, part: tuple[str, pd.DataFrame]) -> LearnedNetwork:
-    group, rows = part
+def _learned(learner: LearnedNetwork, prepared: Cohort, group: str) -> LearnedNetwork:
     with warnings_about(f"group {group!r}"):
-        return clone(learner).fit(rows)
+        return learn_network(learner, prepared, group, Study())
 
 
 def models_of(job: Job, comparison: Comparison) -> dict[str, Any]:
@@ -282,15 +280,33 @@ def replication_of(job: Job) -> Replication | None:
 
 def sensitivity_of(job: Job, networks: Mapping[str, LearnedNetwork]) -> Sensitivity | None:
     """Repeat the tests with other choices; not if the tests themselves could not be done."""
+    searcher = job.test_searcher or SGBN(outliers="keep")
+    test = partial(edge_differences, job.prepared, outliers=_outliers(job, networks))
+    return sensitivity_by(job, test, lambda: other_choices(job.prepared, searcher))
+
+
+def sensitivity_by(
+    job: Job,
+    test: Callable[..., Differences],
+    choices: Callable[[], Mapping[str, Mapping[str, Any]]],
+) -> Sensitivity | None:
+    """Repeat the tests once per choice, with fewer permutations.
+
+    `choices` gives the keywords of `test` that are different. Only the tests of all edges are
+    repeated, not those of edges and regions that were named.
+    """
     if "differences" in job.skipped:  # the reason is said once, by the tests themselves
         return None
-    searcher = job.test_searcher or SGBN(outliers="keep")
-    return job.run(
-        "sensitivity",
-        lambda: repeat_tests(
-            job.prepared, job.settings, searcher, _outliers(job, networks), job.study
-        ),
-    )
+    n_permutations = fewer_permutations(job.settings)
+
+    def repeat() -> Sensitivity:
+        tests = {}
+        for name, choice in choices().items():
+            options = job.test_options(f"sensitivity-{name}", n_permutations)
+            tests[name] = test(**choice, **options)
+        return Sensitivity(tests)
+
+    return job.run("sensitivity", repeat)
 
 
 def _outliers(job: Job, networks: Mapping[str, LearnedNetwork]) -> str | Mask:

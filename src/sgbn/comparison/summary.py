@@ -114,7 +114,7 @@ def _data(comparison: Comparison) -> str:
 
 def _who(comparison: Comparison) -> str:
     cohort = comparison.cohort
-    # Rows of a person are no subjects, and paired visits are a kind of rows: from special to plain.
+    # Rows of one person are not subjects, and paired visits are a kind of rows.
     sizes = ", ".join(f"{called(group)} ({cohort.subjects[group]})" for group in comparison.groups)
     who = f"{len(cohort)} subjects"
     if cohort.pair is not None:
@@ -176,7 +176,7 @@ def _accuracy(comparison: Comparison) -> str:
     scores: dict[str, Any] = {
         row["method"]: row for row in table.to_dict("records") if row["metric"] == METRICS[0]
     }
-    # What is left in `scores` are the peers: covariates alone are no classifier of regions.
+    # What is left in `scores` are the peers: covariates alone do not classify by regions.
     ours, alone = scores.pop(comparison.accuracy.ours), scores.pop(COVARIATES_ALONE, None)
     chance = comparison.accuracy.chance
     text = (

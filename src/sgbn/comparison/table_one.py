@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sgbn.cohort import Cohort
 from sgbn.quality.group_tests import (
     NOT_TESTED,
+    GroupTest,
     covariate_test,
     first_rows,
     is_counted,
@@ -57,8 +58,16 @@ def table_one(cohort: Cohort, groups: Sequence[str]) -> pd.DataFrame:
 
 
 def _sizes(what: str, cohort: Cohort, groups: Sequence[str]) -> Row:
-    sizes = {f"in_{group}": str(cohort.sizes[group]) for group in groups}
-    return {"characteristic": what, "level": "", **sizes, "test": "", "p": np.nan, "missing": 0}
+    return _row(what, "", {group: str(cohort.sizes[group]) for group in groups})
+
+
+def _row(
+    name: str, level: str, cells: Mapping[str, str], test: GroupTest = NOT_TESTED, missing: int = 0
+) -> Row:
+    """Make one row; `cells` has the text of each group."""
+    columns = {f"in_{group}": text for group, text in cells.items()}
+    tested = {"test": test.name, "p": test.p, "missing": missing}
+    return {"characteristic": name, "level": level} | columns | tested
 
 
 def _described(
@@ -71,16 +80,8 @@ def _described(
         yield from _counted(cohort, name, column, known, groups)
         return
     member = np.asarray(cohort.group)
-    parts = [column[known & (member == group)] for group in groups]
-    test = covariate_test(cohort, column)
-    yield {
-        "characteristic": name,
-        "level": "",
-        **{f"in_{group}": _mean(part) for group, part in zip(groups, parts, strict=True)},
-        "test": test.name,
-        "p": test.p,
-        "missing": int((~known).sum()),
-    }
+    means = {group: _mean(column[known & (member == group)]) for group in groups}
+    yield _row(name, "", means, covariate_test(cohort, column), int((~known).sum()))
 
 
 def _counted(
@@ -92,14 +93,8 @@ def _counted(
     missing = int((~known).sum())
     for level in np.unique(column[known]).tolist():
         at_level = known & (column == level)
-        yield {
-            "characteristic": name,
-            "level": level_text(level),
-            **{f"in_{group}": _share(at_level, known & (member == group)) for group in groups},
-            "test": test.name,
-            "p": test.p,
-            "missing": missing,
-        }
+        shares = {group: _share(at_level, known & (member == group)) for group in groups}
+        yield _row(name, level_text(level), shares, test, missing)
         test, missing = NOT_TESTED, 0  # they stand in the first row of a characteristic
 
 

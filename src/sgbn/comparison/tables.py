@@ -320,7 +320,7 @@ def _per_sd(comparison: Comparison, table: pd.DataFrame) -> Array:
     kept = np.array([subject not in gone for subject in cohort.ids])
     regions = comparison.regions[kept]
     means = regions.groupby(np.asarray(cohort.group)[kept]).transform("mean")
-    # Within the groups: a difference of their means is no spread.
+    # Within the groups: a difference of their means is not spread.
     sd = (regions - means).std()
     spread = sd[table["source"]].to_numpy() / sd[table["target"]].to_numpy()
     # An edge of no or equal weight has 0 / 0 here; `spread` stands in.
