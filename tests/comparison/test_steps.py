@@ -55,7 +55,7 @@ def test_what_the_data_do_not_allow_is_kept_with_its_reason(job):
 
 
 def test_without_networks_nothing_goes_on(job, monkeypatch):
-    monkeypatch.setattr(steps, "_in_parallel", lambda *_: refuse())
+    monkeypatch.setattr(steps, "in_parallel", lambda *_: refuse())
     with pytest.raises(InputError, match="too few subjects"):
         steps.networks_of(job)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import joblib
@@ -15,7 +16,7 @@ from sklearn.base import clone
 from sgbn.discriminative import CLSGBNClassifier, KLSGBNClassifier, MMSGBNClassifier
 from sgbn.discriminative.moved import CHANGE_FIELDS
 from sgbn.exceptions import warn
-from sgbn.runs import Study
+from sgbn.runs import Study, parallel
 from sgbn.structure.base import LearnedNetwork
 from sgbn.structure.robust import OutlierWarning
 from sgbn.types import Labels
@@ -104,3 +105,11 @@ def with_warnings(function: Callable[[Any], Any], task: Any) -> tuple[Any, list[
         result = function(task)
     messages = [str(w.message) for w in caught if not issubclass(w.category, OutlierWarning)]
     return result, messages
+
+
+def in_parallel(function: Callable[[Any], Any], tasks: Iterable[Any], n_jobs: int | None) -> Any:
+    """Run tasks in parallel, and give their warnings here: those of a process are lost."""
+    done = parallel(partial(with_warnings, function), tasks, n_jobs)
+    for message in dict.fromkeys(text for _, texts in done for text in texts):
+        warn(message)
+    return [result for result, _ in done]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, TypeVar
@@ -20,7 +20,7 @@ from sgbn.comparison.cross_validation import cross_validate, fit_model, permuted
 from sgbn.comparison.deviating import kept_deviations
 from sgbn.comparison.finished_steps import seconds_of_step
 from sgbn.comparison.networks import fast_learner, learn_network
-from sgbn.comparison.refined import refine, with_warnings
+from sgbn.comparison.refined import in_parallel, refine
 from sgbn.comparison.result import Comparison
 from sgbn.comparison.sensitivity import Sensitivity, fewer_permutations, other_choices
 from sgbn.comparison.settings import Settings
@@ -43,7 +43,7 @@ from sgbn.inference.difference_request import check_request
 from sgbn.inference.exchange import Exchange
 from sgbn.preprocessing import prepare
 from sgbn.preprocessing.preparation import impute, regions_table
-from sgbn.runs import Study, parallel
+from sgbn.runs import Study
 from sgbn.structure import SGBN
 from sgbn.structure.base import LearnedNetwork
 from sgbn.structure.ensemble import SGBNEnsemble
@@ -142,7 +142,7 @@ def networks_of(job: Job) -> dict[str, LearnedNetwork]:
 
     def learn() -> dict[str, LearnedNetwork]:
         task = partial(_learned, job.learner, job.prepared)
-        fitted = _in_parallel(task, job.groups, job.study.n_jobs)
+        fitted = in_parallel(task, job.groups, job.study.n_jobs)
         return dict(zip(job.groups, fitted, strict=True))
 
     return _learn_networks(job, learn, is_kept=False)
@@ -397,11 +397,3 @@ def model_of(job: Job, accuracy: Accuracy | None) -> Pipeline | None:
     if accuracy is None:
         return None
     return job.run("model", lambda: fit_model(job.cohort, job.settings, job.study.part("model")))
-
-
-def _in_parallel(function: Callable[[Any], Any], tasks: Iterable[Any], n_jobs: int | None) -> Any:
-    """Run tasks in parallel, and give their warnings here: those of a process are lost."""
-    done = parallel(partial(with_warnings, function), tasks, n_jobs)
-    for message in dict.fromkeys(text for _, texts in done for text in texts):
-        warn(message)
-    return [result for result, _ in done]
