@@ -294,6 +294,7 @@ def largest_parts(
 
 def two_likeliest(probabilities: Array) -> Indices:
     """Find the two likeliest groups of each row: their indices, shape (n, 2)."""
+    # stable: groups that are equally likely keep their order
     return np.argsort(-probabilities, axis=1, kind="stable")[:, :2]
 
 

@@ -20,6 +20,7 @@ from sgbn.structure.ensemble.sgbn_ensemble import MIN_ROWS_TO_HALVE
 from sgbn.structure.knowledge import KNOWLEDGE
 from sgbn.structure.samples import group_sample
 
+# learners that draw half samples themselves, of tables or of time series
 Confident = TypeVar("Confident", bound=ConfidentNetwork)
 
 

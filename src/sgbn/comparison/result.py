@@ -178,7 +178,7 @@ class Comparison:
     @property
     def groups(self) -> tuple[str, ...]:
         """Names of the groups, the reference first."""
-        return tuple(self.learners)
+        return tuple(self.learners)  # in the order in which `Job.groups` has them
 
     @cached_property
     def n_sites(self) -> int:

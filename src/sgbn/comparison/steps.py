@@ -178,7 +178,7 @@ def _learn_networks(
 
 def _learned(learner: LearnedNetwork, prepared: Cohort, group: str) -> LearnedNetwork:
     with warnings_about(f"group {group!r}"):
-        return learn_network(learner, prepared, group, Study())
+        return learn_network(learner, prepared, group, Study())  # no folder: nothing is kept
 
 
 def models_of(job: Job, comparison: Comparison) -> dict[str, Any]:
@@ -301,7 +301,7 @@ def sensitivity_by(
 
     def repeat() -> Sensitivity:
         tests = {}
-        for name, choice in choices().items():
+        for name, choice in choices().items():  # called here: another order takes time
             options = job.test_options(f"sensitivity-{name}", n_permutations)
             tests[name] = test(**choice, **options)
         return Sensitivity(tests)

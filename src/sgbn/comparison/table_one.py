@@ -65,6 +65,7 @@ def _row(
     name: str, level: str, cells: Mapping[str, str], test: GroupTest = NOT_TESTED, missing: int = 0
 ) -> Row:
     """Make one row; `cells` has the text of each group."""
+    # The order of the keys becomes that of the columns.
     columns = {f"in_{group}": text for group, text in cells.items()}
     tested = {"test": test.name, "p": test.p, "missing": missing}
     return {"characteristic": name, "level": level} | columns | tested
