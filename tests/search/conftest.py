@@ -8,7 +8,11 @@ import pytest
 
 from sgbn.datasets import simulate_sem
 from sgbn.graph import random_dag
+from sgbn.jit import jit_loops
+from sgbn.search.order_annealing import _draw_gap
+from sgbn.search.parent_trees import read_parents, trace
 from sgbn.search.problem import ParentProblem
+from sgbn.search.tucks import _tuck, _untuck
 
 N = 120
 
@@ -76,4 +80,43 @@ def oracle():
         set_score=set_score,
         network_score=network_score,
         least_score=least_score,
+    )
+
+
+# Kernels for other kernels: Python would compile each anew in every run. What calls them here is
+# kept on disk. They are imported by name, so that the cache knows what it depends on.
+@jit_loops
+def call_trace(T, v, rank, limit):
+    return trace(T, v, rank, limit)
+
+
+@jit_loops
+def call_read_parents(table, required, v, node, out):
+    return read_parents(table, required, v, node, out)
+
+
+@jit_loops
+def call_tuck(T, S, x, y, level):
+    return _tuck(T, S, x, y, level)
+
+
+@jit_loops
+def call_untuck(S, lowest, highest, level):
+    _untuck(S, lowest, highest, level)
+
+
+@jit_loops
+def call_draw_gap(total, r, relatives, rank, x_rank, temperature, state, weight):
+    return _draw_gap(total, r, relatives, rank, x_rank, temperature, state, weight)
+
+
+@pytest.fixture(scope="session")
+def kernels():
+    """Kernels for kernels, as functions for Python."""
+    return SimpleNamespace(
+        trace=call_trace,
+        read_parents=call_read_parents,
+        tuck=call_tuck,
+        untuck=call_untuck,
+        draw_gap=call_draw_gap,
     )

@@ -73,7 +73,7 @@ def test_it_never_leaves_orders_that_required_edges_allow(oracle):
         assert parents[2, 8]
 
 
-def test_gaps_are_drawn_by_their_places_and_scores():
+def test_gaps_are_drawn_by_their_places_and_scores(kernels):
     """Seven variables; x = 3 stands at place 2, its relatives 0 and 1 at places 1 and 4."""
     rank = np.array([1, 4, 0, 2, 3, 5, 6])
     total = np.array([2.0, 0.0, 1.0])
@@ -82,7 +82,7 @@ def test_gaps_are_drawn_by_their_places_and_scores():
     state = np.array([12345], np.uint64)
     counts, places = np.zeros(3), np.zeros((3, 7))
     for _ in range(20_000):
-        gap, place = order_annealing._draw_gap(
+        gap, place = kernels.draw_gap(
             total, 2, np.array([0, 1, -1]), rank, 2, 1.5, state, np.empty(3)
         )
         counts[gap] += 1

@@ -2,7 +2,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sgbn.datasets import simulate_sem
@@ -14,6 +14,7 @@ from sgbn.search.tree_arrays import make_trees
 
 PRICE, N = 8.0, 200
 RNG = np.random.RandomState(0)
+few = settings(max_examples=settings.default.max_examples // 4)
 
 
 def trees_of(m, seed, required=None):
@@ -30,6 +31,7 @@ def score_of(trees, order):
     return parents_for(trees, np.array(order)).score
 
 
+@few
 @given(seed=st.integers(0, 10**6), depth=st.integers(0, 2))
 def test_the_score_is_that_of_the_order_and_of_its_parents(seed, depth):
     m = 10
@@ -47,6 +49,7 @@ def test_the_score_is_that_of_the_order_and_of_its_parents(seed, depth):
     assert network.score == pytest.approx(total, abs=1e-6)
 
 
+@few
 @given(seed=st.integers(0, 10**6))
 def test_no_single_move_improves_the_result(seed):
     m = 8
@@ -80,6 +83,7 @@ def test_tucks_and_kicks_improve_on_moves_alone():
     assert np.all(np.sum(gains, axis=0) > 1)
 
 
+@few
 @given(seed=st.integers(0, 10**6))
 def test_required_edges_are_never_broken(seed):
     m = 9

@@ -3,7 +3,6 @@ import numpy as np
 from sgbn.datasets import simulate_sem
 from sgbn.graph import random_dag
 from sgbn.search import tree_arrays
-from sgbn.search.parent_trees import trace
 from sgbn.search.problem import ParentProblem
 from sgbn.search.tree_arrays import DEPTH, IS_FULL, grown, make_trees
 
@@ -25,7 +24,7 @@ def test_candidates_are_listed_behind_their_number_without_v_and_what_is_require
     assert trees.node[2, DEPTH] == 1
 
 
-def test_trees_that_are_full_say_so_and_grow_without_a_loss():
+def test_trees_that_are_full_say_so_and_grow_without_a_loss(kernels):
     m = 12
     roomy = make_trees(problem_of(m, 300, 0))
     tight = roomy._replace(
@@ -39,22 +38,22 @@ def test_trees_that_are_full_say_so_and_grow_without_a_loss():
     n_times_full = 0
     for v in range(m):
         while True:
-            node = trace(tight, v, rank, int(rank[v]))
+            node = kernels.trace(tight, v, rank, int(rank[v]))
             if not tight.used[IS_FULL]:
                 break
             tight = grown(tight)
             n_times_full += 1
-        assert tight.score[node] == roomy.score[trace(roomy, v, rank, int(rank[v]))]
+        assert tight.score[node] == roomy.score[kernels.trace(roomy, v, rank, int(rank[v]))]
     assert n_times_full > 2
 
 
-def test_trees_at_the_limit_of_memory_are_planted_anew(monkeypatch):
+def test_trees_at_the_limit_of_memory_are_planted_anew(kernels, monkeypatch):
     trees = make_trees(problem_of(6, 100, 1))
     rank = np.arange(6)
-    node = trace(trees, 5, rank, 5)
+    node = kernels.trace(trees, 5, rank, 5)
     score = trees.score[node]
     monkeypatch.setattr(tree_arrays, "MAX_TREE_BYTES", 0)
     again = grown(trees)
     assert again.node is trees.node
     assert again.used.tolist() == [6, 0, 0, -1]
-    assert again.score[trace(again, 5, rank, 5)] == score
+    assert again.score[kernels.trace(again, 5, rank, 5)] == score

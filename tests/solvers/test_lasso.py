@@ -10,7 +10,6 @@ from sgbn.solvers.lasso import (
     _solve_working_set,
     lasso_gram,
     refit_column,
-    residual_variance,
     residual_variances,
     solve_column,
 )
@@ -159,5 +158,7 @@ def test_refit_is_least_squares_and_residuals_are_its_own(simulate):
     expected = LinearRegression().fit(Z[:, [0, 2, 4]], Z[:, 5])
     np.testing.assert_allclose(b[[0, 2, 4]], expected.coef_, atol=1e-12)
     residual = Z[:, 5] - Z @ b
-    assert residual_variance(moments.R, 5, b) == pytest.approx((residual**2).mean())
-    assert residual_variances(moments.R, np.zeros((7, 7))).tolist() == [1.0] * 7
+    B = np.zeros((7, 7))
+    B[5] = b
+    expected = np.where(np.arange(7) == 5, (residual**2).mean(), 1.0)
+    assert residual_variances(moments.R, B) == pytest.approx(expected)
