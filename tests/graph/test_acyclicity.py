@@ -1,7 +1,7 @@
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -17,6 +17,7 @@ from sgbn.graph import (
     upsilon,
 )
 
+few = settings(max_examples=settings.default.max_examples * 2 // 5)
 graphs = st.integers(1, 8).flatmap(lambda m: arrays(np.bool_, (m, m)))
 
 
@@ -24,11 +25,13 @@ def as_networkx(A):
     return nx.from_numpy_array(A.astype(int), create_using=nx.DiGraph)
 
 
+@few
 @given(graphs)
 def test_acyclicity_agrees_with_networkx(A):
     assert is_dag(A) == nx.is_directed_acyclic_graph(as_networkx(A))
 
 
+@few
 @given(graphs)
 def test_a_cycle_that_is_found_exists_and_is_found_where_there_is_one(A):
     cycle = find_cycle(A)
@@ -38,6 +41,7 @@ def test_a_cycle_that_is_found_exists_and_is_found_where_there_is_one(A):
         assert len(set(cycle)) == len(cycle)
 
 
+@few
 @given(graphs)
 def test_reachability_is_the_transitive_closure(A):
     G = as_networkx(A)
@@ -56,6 +60,7 @@ def test_reachability_does_not_cancel_where_expm_does():
     assert (Theta @ Theta)[0, 3] == 0
 
 
+@few
 @given(m=st.integers(1, 30), degree=st.floats(0, 6), seed=st.integers(0, 1000))
 def test_levels_are_longest_paths_and_certify_the_dag(m, degree, seed):
     A = random_dag(m, degree, np.random.default_rng(seed))
@@ -71,6 +76,7 @@ def test_levels_are_longest_paths_and_certify_the_dag(m, degree, seed):
     assert all(order.index(i) < order.index(j) for i, j in np.argwhere(A))
 
 
+@few
 @given(graphs, st.data())
 def test_no_order_certifies_a_cyclic_graph(A, data):
     m = len(A)

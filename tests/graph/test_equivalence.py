@@ -1,4 +1,4 @@
-from itertools import product
+from itertools import islice, product
 
 import networkx as nx
 import numpy as np
@@ -46,10 +46,14 @@ def test_closing_prior_knowledge_keeps_just_the_members_that_agree(classes):
             assert np.array_equal(close_orientations(known), np.logical_or.reduce(agree))
 
 
-def all_knowledge(P):
-    """Every set of directions for undirected edges of P, contradictory ones included."""
+def directions(P):
+    """Sets of directions for undirected edges of P, contradictory ones included.
+
+    All of them, or every fifth where there are hundreds.
+    """
     edges = np.argwhere(np.triu(P & P.T))
-    for states in product(range(3), repeat=len(edges)):
+    step = 5 if len(edges) > 4 else 1
+    for states in islice(product(range(3), repeat=len(edges)), 0, None, step):
         known = np.zeros_like(P)
         for (i, j), state in zip(edges, states, strict=True):
             known[i, j], known[j, i] = state == 1, state == 2
@@ -59,7 +63,7 @@ def all_knowledge(P):
 def test_known_directions_leave_undirected_what_the_members_that_agree_differ_in(classes):
     for members in classes:
         P = cpdag(members[0])
-        for known in all_knowledge(P):
+        for known in directions(P):
             agree = [A for A in members if not np.any(A & known.T)]
             if agree:
                 assert np.array_equal(orient_known(P, known), np.logical_or.reduce(agree))
@@ -68,7 +72,7 @@ def test_known_directions_leave_undirected_what_the_members_that_agree_differ_in
                     orient_known(P, known)
 
 
-@pytest.mark.parametrize("density", [0.0, 0.2, 0.5])
+@pytest.mark.parametrize("density", [0.0, 0.3])
 def test_edge_kinds_are_what_equivalent_dags_share(classes, density):
     rng = np.random.default_rng(0)
     for members in classes:
@@ -121,7 +125,7 @@ def decided_by_definition(P):
     return decided
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(24))
 def test_closing_any_pdag_applies_the_rules_in_rounds(seed):
     """Contradictory arrows as well: what comes out does not depend on the order of work."""
     rng = np.random.default_rng(seed)
@@ -152,7 +156,7 @@ def is_free_sink(P, x):
     return not np.any(P[x] & ~P[:, x]) and joined[P[x]].all()
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(24))
 def test_the_extension_takes_the_largest_free_sink(seed):
     rng = np.random.default_rng(seed)
     P = cpdag(random_dag(8, rng.uniform(1, 6), rng))
@@ -173,7 +177,7 @@ def test_cpdags_equal_bnlearns(bnlearn, adjacency):
         assert np.array_equal(cpdag(adjacency(case["dag"], nodes)), adjacency(case["cpdag"], nodes))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_v_structures_equal_networkx(seed):
     A = random_dag(12, 4, seed)
     graph = nx.from_numpy_array(A.astype(int), create_using=nx.DiGraph)
@@ -181,7 +185,7 @@ def test_v_structures_equal_networkx(seed):
     assert set(v_structures(A)) == expected
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_relabelling_commutes_with_the_cpdag(seed):
     rng = np.random.default_rng(seed)
     A = random_dag(15, 4, rng)

@@ -36,7 +36,7 @@ def test_names_indices_and_tiers_mean_the_same():
         (None, [(0, 1), (1, 2), (2, 0)], None, "hippocampus -> insula -> cuneus -> hippocampus"),
         (None, [(0, 1), (1, 0)], None, "cycle: hippocampus -> insula -> hippocampus"),
         ([("isnula", "FDG")], None, None, "forbidden names 'isnula'.* Did you mean 'insula'"),
-        ([("zzz", "FDG")], None, None, "'zzz', which is no column.* Correct it"),
+        ([("zzz", "FDG")], None, None, "'zzz', which is not a column.* Correct it"),
         (None, [(0, 4)], None, "column 4, .* 0 to 3"),
         (None, [(0, -1)], None, "column -1"),
         (None, [(2, 2)], None, "of a variable to itself"),

@@ -146,7 +146,7 @@ def test_a_column_that_varies_in_rows_far_out_only_is_named():
 def test_copies_and_few_rows_are_told_after_trimming_too(simulate):
     X, _ = simulate(5, 40, 1)
     X = shifted(np.column_stack([X, 2 * X[:, 0]]), [4], [1, 2], 30.0)
-    X[4, 5] = 99.0  # before, the columns are no copies
+    X[4, 5] = 99.0  # before, the columns are not copies
     with pytest.warns(DataWarning) as caught:
         learner = SGBN().fit(X)
     messages = " ".join(str(one.message) for one in caught)

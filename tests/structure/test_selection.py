@@ -11,7 +11,7 @@ CRITERIA = ["bic", "ebic", "cv_error", "cv_likelihood"]
 @pytest.mark.parametrize("learner", [ORSGBN, HSGBN])
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_a_criterion_chooses_the_best_of_its_grid(learner, criterion, simulate):
-    X, _ = simulate(10, 150, 0)
+    X, _ = simulate(6, 80, 0)
     fitted = learner(criterion).fit(X)
     assert fitted.alpha_ == fitted.alphas_[np.argmin(fitted.criterion_path_)]
     assert fitted.alphas_[0] == pytest.approx(alpha_max(X))

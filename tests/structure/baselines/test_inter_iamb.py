@@ -13,11 +13,10 @@ def test_blankets_and_graphs_equal_bnlearns(cases):
 
 def test_it_is_not_iamb(simulate):
     """Shrinking in between lets other variables in: the variants differ now and then."""
-    differ = 0
-    for seed in range(20):
-        X, _ = simulate(20, 60, [50, seed])
-        differ += not np.array_equal(IAMB().fit(X).blankets_, InterIAMB().fit(X).blankets_)
-    assert differ > 0
+    samples = (simulate(20, 60, [50, seed])[0] for seed in range(20))
+    assert any(
+        not np.array_equal(IAMB().fit(X).blankets_, InterIAMB().fit(X).blankets_) for X in samples
+    )
 
 
 def test_a_blanket_that_comes_back_ends_the_search():

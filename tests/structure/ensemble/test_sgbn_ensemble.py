@@ -7,7 +7,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from sgbn import DataWarning, InputError, Moments, SGBNEnsemble, load, save
 from sgbn.graph.acyclicity import is_dag
 
-FEW = {"n_chains": 10, "n_pairs": 5}
+FEW = {"n_chains": 5, "n_pairs": 3}
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def test_shares_add_up_and_support_follows_from_them(fitted):
     share = fitted.arrow_ / np.where(fitted.adjacency_ > 0, fitted.adjacency_, 1)
     expected = (fitted.coef_ != 0) & (fitted.adjacency_ >= 0.8) & (share >= 0.9)
     assert np.array_equal(fitted.supported_, expected)
-    assert fitted.confidence_.n_halves == 10
+    assert fitted.confidence_.n_halves == 6
 
 
 def test_weights_have_intervals(fitted):

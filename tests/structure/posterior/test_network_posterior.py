@@ -20,7 +20,7 @@ def X():
 
 @pytest.fixture(scope="module")
 def fitted(X):
-    return NetworkPosterior(n_networks=500).fit(X)
+    return NetworkPosterior(n_networks=300).fit(X)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -43,11 +43,11 @@ def test_networks_drawn_are_dags_with_these_shares(fitted):
 
 
 def test_effects_and_interventions_are_averages_over_networks(fitted, X):
-    effects = fitted.total_effects()
+    effects = fitted.total_effects(n=100)
     assert np.abs(effects.mean - total_effects(fitted)).max() < 0.15
     assert (effects.low <= effects.high).all()
     assert effects.low[0, 2] < 1 < effects.high[0, 2]
-    set_to = fitted.do({"x0": 2.0})
+    set_to = fitted.do({"x0": 2.0}, n=100)
     assert set_to.mean[0] == pytest.approx(2.0)
     assert set_to.low[3] < 2 + X[:, 3].mean() < set_to.high[3] + 0.2
 

@@ -47,7 +47,7 @@ def test_units_are_never_parted():
 
 
 def test_halves_of_more_than_ten_subjects_are_those_of_their_rows():
-    """Numbers of persons are no labels: sorted as text, 10 would come before 2."""
+    """Numbers of persons are not labels: sorted as text, 10 would come before 2."""
     rng = np.random.default_rng(2)
     series = rng.standard_normal((12, 80, 6))
     for s, rows in enumerate(series):
