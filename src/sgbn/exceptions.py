@@ -34,7 +34,7 @@ class CycleError(InputError):
         )
 
     def __reduce__(self) -> tuple[type[CycleError], tuple[list[str]]]:
-        # By default an error is made again from its message, which is no list of names.
+        # By default an error is made again from its message, which is not a list of names.
         return type(self), (self.cycle,)
 
 

@@ -57,7 +57,7 @@ def check_data(estimator: BaseEstimator, X: Any, reset: bool = True) -> Array:
 
 
 def check_values(X: Any) -> tuple[Array, list[str]]:
-    """Return rows as finite floats, and column names, for functions that are no estimators."""
+    """Return rows as finite floats, and column names, for functions that are not estimators."""
     _check_table(X)
     names = table_names(X) if hasattr(X, "columns") else None
     try:
@@ -107,7 +107,7 @@ def _check_table(X: Any) -> None:
     if text:
         raise InputError(
             f"not numeric: column {listed(text)}. Drop it, or convert it to numbers (a group or "
-            "site column is no region)."
+            "site column is not a region)."
         )
 
 

@@ -23,8 +23,7 @@ Arrow = tuple[int, int]
 def skeleton(A: ArrayLike) -> Graph:
     """Return which pairs are joined, whatever the direction: a symmetric matrix."""
     support = adjacency(A)
-    joined: Graph = support | support.T
-    return joined
+    return support | support.T
 
 
 class _Neighbours:
@@ -272,7 +271,8 @@ def consistent_extension(P: ArrayLike) -> Graph | None:
     result = adjacency(P)
     near = _Neighbours(result)
     remaining = set(range(len(result)))
-    # A heap of negative indices: the largest index comes first. What is not in it is no free sink.
+    # A heap of negative indices: the largest index comes first. Nodes that are not in it are not
+    # free sinks.
     candidates = [-x for x in remaining]
     heapify(candidates)
     while candidates:

@@ -2,8 +2,8 @@
 
 All rules about sizes are here; a search does what its plan says.
 
-Trees (`sgbn.search.order_search`) are fast and see all variables. Where the data are no clear
-network, as in real tables, they end in one of many good networks. Score tables
+Trees (`sgbn.search.order_search`) are fast and see all variables. Where no network
+stands out, as in real tables, they end in one of many good networks. Score tables
 (`sgbn.search.table_search`) find better ones there, in a time that grows with the number of
 variables. `benchmarks/search.py` measures both.
 """

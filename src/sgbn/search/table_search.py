@@ -4,7 +4,7 @@ One round chooses candidate parents around the best networks known, fills score 
 some of these networks and from random orders, and keeps the best distinct networks. The rounds end
 when some in a row found nothing better.
 
-Islands are such searches from networks of their own. Where the data are no clear network, one
+Islands are such searches from networks of their own. Where no network stands out, one
 search often ends at a network that is not the best. The networks of all islands start a last
 search.
 """
@@ -20,7 +20,7 @@ from sgbn.search.problem import ParentProblem, ScoredNetwork
 from sgbn.search.table_candidates import best_candidates, candidate_priorities
 from sgbn.types import Array, Mask, Order
 
-BETTER = 1e-6  # smallest difference of scores that is no round-off
+BETTER = 1e-6  # smallest difference of scores that is not round-off
 MAX_POOL_NETWORKS = 20  # kept from round to round
 ISLAND_PATIENCE = 2  # rounds without a better network; the last search, from all islands, has more
 AGREEING_ISLANDS = 3  # with the same best score: no further island is needed

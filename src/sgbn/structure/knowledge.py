@@ -187,4 +187,4 @@ def _column(variable: Any, names: Sequence[str], kind: str) -> int:
     hint = f" {did_you_mean(variable, names)} Correct it, or give the column's index."
     if list(names) == [f"x{k}" for k in range(len(names))]:
         hint = " X has no column names: give a DataFrame, or indices."
-    raise InputError(f"{kind} names {variable!r}, which is no column.{hint}")
+    raise InputError(f"{kind} names {variable!r}, which is not a column.{hint}")

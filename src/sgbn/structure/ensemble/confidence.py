@@ -2,7 +2,7 @@ r"""How sure the edges of a network are: what halves of the sample agree on.
 
 Networks are learned from each of many halves of the rows, in complementary pairs. The share of the
 halves' networks that join two regions says how sure the pair is, and the share with i -> j how sure
-the arrow. They describe these rows, and are no probabilities of being true:
+the arrow. They describe these rows, and are not probabilities of being true:
 benchmarks/results/replication.md has what fresh halves found at each share.
 
 The bound of stability selection (Shah and Samworth 2013, Theorem 1). Let :math:`p_k` be the
@@ -137,8 +137,8 @@ class EdgeConfidence:
     def consensus(self, threshold: float = 0.5) -> Mask:
         """Return the DAG of the pairs that a share of at least `threshold` of the networks joins.
 
-        See `sgbn.structure.posterior.consensus`. It shows what is sure, and is no better estimate
-        than one network of all rows: what half of the rows cannot show is missing.
+        See `sgbn.structure.posterior.consensus`. It shows what is sure. It is not a better
+        estimate than one network of all rows: what half of the rows cannot show is missing.
 
         Returns
         -------

@@ -4,7 +4,7 @@ The estimate and its confidence are two things. The estimate is the consensus of
 the posteriors of nearly all rows, a tenth left out of each: halves would give a worse one, and all
 rows one that a few subjects more or less would change. The confidence comes from halves: a
 posterior of all rows is too sure of itself wherever the model is not exactly true, and real brains
-are no sparse Gaussian networks.
+are not sparse Gaussian networks.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class SGBNEnsemble(ConfidentNetwork, NetworkEstimator):
         The consensus DAG, with weights refitted on all rows.
     coef_, coef_std_, intercept_, noise_variance_, order_, cpdag_, edge_kinds_
         The numbers of `network_`, as in `SGBN`. What `edge_kinds_` says is a property of this one
-        graph, and no verdict on a direction: see `supported_`.
+        graph, and not a verdict on a direction: see `supported_`.
     coef_low_, coef_high_ : ndarray of shape (m, m)
         Ends of 95 % intervals of `coef_` on this graph, by the spread of the weights over the half
         samples (delete-half jackknife); NaN without half samples. They do not know that the graph
@@ -113,7 +113,7 @@ class SGBNEnsemble(ConfidentNetwork, NetworkEstimator):
 
     Notes
     -----
-    A share describes these rows: it is no probability. What fresh halves of real tables found at
+    A share describes these rows: it is not a probability. What fresh halves of real tables found at
     each share is in the table of ``docs/arrows.md`` (``benchmarks/replication.py``).
 
     Examples

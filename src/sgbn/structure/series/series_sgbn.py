@@ -53,7 +53,7 @@ from sgbn.structure.series.subject_residuals import SubjectResiduals
 from sgbn.structure.series.subject_weights import edge_gains, noise_shares, subject_weights
 from sgbn.types import Array, Indices
 
-MIN_SUBJECTS_TO_HALVE = 4  # each half then has two: one subject is no sample of a group
+MIN_SUBJECTS_TO_HALVE = 4  # each half then has two: one subject is not a sample of a group
 LEVEL = 0.95  # of the intervals of mean weights
 STRONGEST_SHARE = 0.1  # of the subjects, by support: an edge must survive without them
 MIN_SUBJECTS_TO_ORIENT = 10  # with fewer, residuals of Gaussian data decide some directions
