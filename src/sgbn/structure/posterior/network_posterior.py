@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sgbn.exceptions import warn
 from sgbn.gaussian import GaussianNetwork
-from sgbn.moments import Moments
+from sgbn.moments import Moments, one_blas_thread
 from sgbn.parameters import POSITIVE, SEED, SHARE, Parameters, Whole
 from sgbn.search.plan import most_parents
 from sgbn.structure import SGBN
@@ -221,10 +221,10 @@ class NetworkPosterior(NetworkEstimator):
         ``mean[i, j]`` is the change of j per unit of i when i is set from outside.
         """
         m = len(self.coef_)
-        return _averaged(
-            [network._total_effects - np.eye(m) for network in self.networks(n, random_state)],
-            level,
-        )
+        networks = self.networks(n, random_state)
+        # threads of BLAS wait for each other longer than such small systems take
+        with one_blas_thread():
+            return _averaged([network._total_effects - np.eye(m) for network in networks], level)
 
     def do(
         self,
@@ -234,9 +234,9 @@ class NetworkPosterior(NetworkEstimator):
         random_state: int = 0,
     ) -> Averaged:
         """Mean of every variable when some are set from outside, averaged over `networks`."""
-        return _averaged(
-            [network.do(interventions).mean for network in self.networks(n, random_state)], level
-        )
+        networks = self.networks(n, random_state)
+        with one_blas_thread():
+            return _averaged([network.do(interventions).mean for network in networks], level)
 
 
 def _packed(sampled: Sampled, moments: Moments) -> NDArray[np.uint8]:
