@@ -39,7 +39,7 @@ VALUES = st.one_of(
     st.integers(),
     st.floats(),
     st.booleans(),
-    st.text(),
+    st.text("a1 é"),  # of all letters, tables would be made first
     st.none(),
     st.fractions(),
     st.integers(-9, 9).map(np.int64),
@@ -70,14 +70,14 @@ def test_every_parameter_is_declared_and_its_default_allowed(kind):
     check_parameters(estimator)
 
 
-@pytest.mark.parametrize("bad", [True, "3", nan, inf, -1, 3.5j, [[1]]], ids=repr)
 @pytest.mark.parametrize(("kind", "name", "constraint"), NUMBERS)
-def test_what_is_no_number_is_refused_by_name(kind, name, constraint, bad):
-    if (bad == -1 and constraint is JOBS) or (bad == [[1]] and constraint is FOLDS):
-        pytest.skip("it means something")
+def test_what_is_not_a_number_is_refused_by_name(kind, name, constraint):
     X = np.random.default_rng(0).standard_normal((30, 3))
-    with pytest.raises(InputError, match=rf"^{name} is .*; give "):
-        kind(**{name: bad}).fit(X, np.arange(30) % 2)
+    for bad in (True, "3", nan, inf, -1, 3.5j, [[1]]):
+        if (bad == -1 and constraint is JOBS) or (bad == [[1]] and constraint is FOLDS):
+            continue  # it means something
+        with pytest.raises(InputError, match=rf"^{name} is .*; give "):
+            kind(**{name: bad}).fit(X, np.arange(30) % 2)
 
 
 @given(VALUES, st.integers(-5, 5), st.integers(-5, 5))
