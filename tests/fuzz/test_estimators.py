@@ -40,13 +40,16 @@ CLASSIFIERS = {
     "analysis knn": sgbn.make_analysis(impute="knn", k=2),
 }
 
-# A fit takes longer than a look at a text: fewer examples than usual. The long profile has many.
 LONG_RUN = settings.default.max_examples > 1000
-some = settings(
-    max_examples=150 if LONG_RUN else 3,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
-few = settings(some, max_examples=20 if LONG_RUN else 3)
+
+
+def examples(short, long):
+    """A fit takes longer than a look at a text: fewer examples than usual, many in a long run."""
+    return settings(
+        max_examples=long if LONG_RUN else short,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    )
+
 
 # What happens to a column of plain numbers: each takes the table before it, and a column.
 FAULTS = {
@@ -142,7 +145,7 @@ def check_network(network):
 
 @pytest.mark.parametrize("name", LEARNERS)
 @given(X=tables())
-@some
+@examples(2, 150)
 def test_any_table_gives_a_learner_a_dag_of_finite_weights_or_a_named_error(name, X):
     learner = attempt(LEARNERS[name].fit, X)
     if learner is not None:
@@ -153,7 +156,7 @@ def test_any_table_gives_a_learner_a_dag_of_finite_weights_or_a_named_error(name
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
 @given(X=tables(), data=st.data())
-@some
+@examples(2, 150)
 def test_any_table_gives_a_classifier_finite_probabilities_or_a_named_error(name, X, data):
     labels = st.sampled_from(data.draw(st.sampled_from(["ab", "abc", "a", [0, 1]])))
     y = data.draw(st.lists(labels, min_size=len(X), max_size=len(X)))
@@ -167,7 +170,7 @@ def test_any_table_gives_a_classifier_finite_probabilities_or_a_named_error(name
 
 
 @given(X=tables(), data=st.data())
-@some
+@examples(3, 150)
 def test_any_table_and_graph_give_finite_weights_or_a_named_error(X, data):
     m = np.shape(X)[1] if np.ndim(X) == 2 else 2
     graph = data.draw(hnp.arrays(np.int8, (m, m), elements=st.integers(0, 1)))
@@ -178,7 +181,7 @@ def test_any_table_and_graph_give_finite_weights_or_a_named_error(X, data):
 
 
 @given(X=tables(), data=st.data())
-@some
+@examples(3, 150)
 def test_any_table_gives_differences_with_a_p_or_a_named_error(X, data):
     y = data.draw(st.lists(st.sampled_from("ab"), min_size=len(X), max_size=len(X)))
     found = attempt(edge_differences, X, y, n_permutations=19)
@@ -192,7 +195,7 @@ def test_any_table_gives_differences_with_a_p_or_a_named_error(X, data):
 
 
 @given(X=tables())
-@some
+@examples(3, 150)
 def test_any_table_gives_confidence_between_0_and_1_or_a_named_error(X):
     found = attempt(edge_confidence, X, n_pairs=2)
     if found is not None:
@@ -216,9 +219,8 @@ def fitted(model, *data):
         return clone(model).fit(*data)
 
 
-@pytest.mark.parametrize("name", ORDERLESS)
-@given(X=plain(8), data=st.data())
-@some
+@given(name=st.sampled_from(ORDERLESS), X=plain(8), data=st.data())
+@examples(12, 2000)
 def test_columns_in_another_order_give_the_same_network_to_the_bit(name, X, data):
     order = data.draw(st.permutations(range(X.shape[1])))
     first, other = fitted(LEARNERS[name], named(X)), fitted(LEARNERS[name], named(X).iloc[:, order])
@@ -227,9 +229,8 @@ def test_columns_in_another_order_give_the_same_network_to_the_bit(name, X, data
     assert np.array_equal(other.noise_variance_, first.noise_variance_[order])
 
 
-@pytest.mark.parametrize("name", UNITLESS)
-@given(X=plain(8), data=st.data())
-@some
+@given(name=st.sampled_from(UNITLESS), X=plain(8), data=st.data())
+@examples(12, 2000)
 def test_other_units_give_the_same_network_in_these_units(name, X, data):
     m = X.shape[1]
     powers = data.draw(st.lists(st.integers(-300, 300), min_size=m, max_size=m))
@@ -244,15 +245,11 @@ def test_other_units_give_the_same_network_in_these_units(name, X, data):
     np.testing.assert_allclose(other.coef_std_, first.coef_std_, rtol=1e-8, atol=1e-8)
 
 
-# MM climbs for long.
-WITH_SLOW = [
-    pytest.param(name, marks=pytest.mark.long) if name == "MM" else name for name in CLASSIFIERS
-]
+IN_TIME = [name for name in CLASSIFIERS if LONG_RUN or name != "MM"]  # which climbs for long
 
 
-@pytest.mark.parametrize("name", WITH_SLOW)
-@given(X=plain(12), data=st.data())
-@few
+@given(name=st.sampled_from(IN_TIME), X=plain(12), data=st.data())
+@examples(10, 160)
 def test_neither_order_nor_units_of_the_columns_change_a_probability(name, X, data):
     m, y, tol = X.shape[1], np.arange(len(X)) % 2, ITERATED.get(name, 1e-8)
     X[y == 1, 0] += 1
@@ -269,9 +266,8 @@ def test_neither_order_nor_units_of_the_columns_change_a_probability(name, X, da
     np.testing.assert_allclose(found, expected, rtol=tol, atol=tol)
 
 
-@pytest.mark.parametrize("name", [*LEARNERS, *CLASSIFIERS])
-@given(X=faulty(6))
-@few
+@given(name=st.sampled_from([*LEARNERS, *CLASSIFIERS]), X=faulty(6))
+@examples(15, 500)
 def test_what_was_learned_of_any_table_comes_back_from_a_file(name, X, tmp_path_factory):
     path = tmp_path_factory.getbasetemp() / "fuzz.sgbn"
     y = np.arange(len(X)) % 2
