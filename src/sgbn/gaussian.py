@@ -91,7 +91,7 @@ class GaussianNetwork:
                 "in the same order."
             )
         if names is None:
-            names = list(table.columns) if hasattr(table, "columns") else _default_names(m)
+            names = table.columns if hasattr(table, "columns") else [f"x{k}" for k in range(m)]
         self.names = tuple(map(str, names))
         for label, values in (
             ("intercept", self.intercept),
@@ -168,8 +168,7 @@ class GaussianNetwork:
         """
         self._check_has_density()
         squared = self.residuals(X) ** 2 / self.noise_variance
-        total: Array = -0.5 * (squared + np.log(2 * np.pi * self.noise_variance)).sum(axis=1)
-        return total
+        return -0.5 * (squared + np.log(2 * np.pi * self.noise_variance)).sum(axis=1)
 
     def gradient(self, X: ArrayLike) -> tuple[Array, Array]:
         r"""Return the gradient of the log-likelihood, summed over the rows of X.
@@ -177,7 +176,7 @@ class GaussianNetwork:
         .. math:: \partial L / \partial \Theta_{ij} = \sum_n x_{ni} r_{nj} / \sigma_j^2, \qquad
                   \partial L / \partial \theta_{0j} = \sum_n r_{nj} / \sigma_j^2
 
-        with residuals r. A variable is no parent of itself: the diagonal is zero.
+        with residuals r. A variable is not its own parent: the diagonal is zero.
 
         Paper: Eq. 3.2, with the sign put right.
 
@@ -259,6 +258,7 @@ class GaussianNetwork:
         coef, intercept, noise = (
             np.array(a) for a in (self.coef, self.intercept, self.noise_variance)
         )
+        # what is set from outside no longer follows its parents
         coef[:, chosen] = 0.0
         intercept[chosen] = values
         noise[chosen] = 0.0
@@ -278,8 +278,7 @@ class GaussianNetwork:
         """
         rng = np.random.default_rng(random_state)
         noise = rng.standard_normal((n_samples, self.m)) * np.sqrt(self.noise_variance)
-        rows: Array = (noise + self.intercept) @ self._total_effects  # no loop over the order
-        return rows
+        return (noise + self.intercept) @ self._total_effects  # no loop over the order
 
     # Conversion -------------------------------------------------------------------------------
 
@@ -385,10 +384,6 @@ class HasNetwork(Protocol):
 
 
 NetworkLike = GaussianNetwork | HasNetwork
-
-
-def _default_names(m: int) -> tuple[str, ...]:
-    return tuple(f"x{k}" for k in range(m))
 
 
 def _frozen(values: Matrix, label: str) -> Array:

@@ -181,6 +181,7 @@ def warn_few_samples(n: int, m: int, where: str = "") -> None:
 def copied_columns(moments: Moments) -> list[tuple[int, int]]:
     """Return the pairs of the user's columns that are the same up to shift and scale."""
     R = moments.correlation
+    # the upper triangle: each pair once
     twins = np.argwhere(np.triu(np.abs(R) > 1.0 - COLLINEAR_EPS, 1))
     return [(int(moments.columns[i]), int(moments.columns[j])) for i, j in twins]
 
@@ -242,10 +243,10 @@ def warn_about_ties(moments: Moments, B: Array, root_price: Array, names: Sequen
     tied = np.argwhere(np.triu(np.abs(R) > prices * (1 + COLLINEAR_EPS), 1))
     if tied.size:
         named = [names[moments.columns[k]] for k in alone]
-        listed = [f"{named[i]!r} - {named[j]!r} ({R[i, j]:+.2f})" for i, j in tied[:3]]
+        pairs = [f"{named[i]!r} - {named[j]!r} ({R[i, j]:+.2f})" for i, j in tied[:3]]
         more = f" and {len(tied) - 3} more" if len(tied) > 3 else ""
         warn(
-            f"correlated pairs left unjoined: {', '.join(listed)}{more}. They are joined to "
+            f"correlated pairs left unjoined: {', '.join(pairs)}{more}. They are joined to "
             "nothing else, so that both directions fit equally well and no order decides between "
             "them. Read each as a pair without a direction."
         )

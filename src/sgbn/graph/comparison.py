@@ -157,6 +157,7 @@ def pdag_errors(learned: GraphLike, true: GraphLike) -> int:
     >>> pdag_errors(collider, chain)  # two arrows are false, two lines are missing
     4
     """
+    # As two kinds of edges: an entry alone does not tell an arrow from half of a line.
     P, Q = (cpdag(graph) for graph in _on_the_same_nodes(learned, true))
     arrows = (P & ~P.T) != (Q & ~Q.T)
     lines = np.triu((P & P.T) != (Q & Q.T))  # a line is set both ways and counts once

@@ -18,5 +18,4 @@ def joined_parts(starts: Indices, ends: Indices, n: int) -> Indices:
     # scipy 1.11 loses links whose places are 64-bit numbers, and only prints a line about it.
     places = starts.astype(np.int32), ends.astype(np.int32)
     links = coo_array((np.ones(len(starts), bool), places), shape=(n, n))
-    part: Indices = connected_components(links, directed=False)[1].astype(np.intp)
-    return part
+    return connected_components(links, directed=False)[1].astype(np.intp)

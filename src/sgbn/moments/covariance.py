@@ -18,6 +18,7 @@ def matrix_names(S: Any, names: Sequence[str] | None) -> tuple[str, ...] | None:
     labels = None if names is None else tuple(map(str, names))
     if hasattr(S, "columns"):
         columns = tuple(map(str, S.columns))
+        # Rows in another order than the columns would mix up the variables.
         if columns != tuple(map(str, S.index)):
             raise InputError(
                 "rows and columns of the covariance matrix have other names. Sort both alike."

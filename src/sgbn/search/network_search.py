@@ -88,6 +88,7 @@ def search_on_trees(
         )
         if np.array_equal(candidates, allowed):
             break
+        # the best parents among all variables, but in this order only: that takes little time
         best = parents_for(make_trees(problem, allowed, weight), network.order)
         missed = best.parents & ~candidates
         if not missed.any():
@@ -112,6 +113,7 @@ def _rough_order(problem: SearchProblem, n: int, order: Order) -> Order:
     """Improve an order by moves, as if there were n samples: only strong dependences count then."""
     m = len(order)
     price = ebic_prices(n, m, default_gamma(n))
+    # Moves alone draw no random numbers: those of the search itself stay the same.
     trees = make_trees(replace(problem, n=n, price=price, max_parents=most_parents(n, m)))
     return search_order(trees, [order], 0, np.random.RandomState(0), 0, 0).order
 

@@ -162,6 +162,7 @@ class SearchPlan(NamedTuple):
         if not equal_noise:
             is_clear = is_large or n >= CLEAR_SAMPLES_PER_VARIABLE * m
             plan = plan._with_rough_order(n, m, is_clear and effort != "thorough")
+        # Last: what the user gives holds over all rules.
         return plan._replace(
             n_starts=plan.n_starts if n_starts is None else int(n_starts),
             n_kicks=plan.n_kicks if n_kicks is None else int(n_kicks),

@@ -166,8 +166,7 @@ class SearchProblem(ParentProblem):
         """Pairs whose partial correlation given all others is more than z standard errors."""
         scale = np.diag(self.precision)
         # squared and multiplied out: no roots of a large matrix
-        is_large: Mask = np.square(self.precision) > z**2 / self.n * np.outer(scale, scale)
-        return is_large
+        return np.square(self.precision) > z**2 / self.n * np.outer(scale, scale)
 
     def to_user(self, parents: Mask) -> Mask:
         """Return the edges ``[i, j]`` between the user's columns from ``parents[v, u]``."""

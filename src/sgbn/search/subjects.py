@@ -112,17 +112,18 @@ class SubjectsProblem(SearchProblem):
         for v, row in enumerate(parents):
             P = np.flatnonzero(row)
             total += float(self.price[len(P)])
-            if len(P):
-                total += float(n @ np.log(np.maximum(residual_shares(R, v, P), SMALLEST_RSS)))
+            total += float(n @ np.log(np.maximum(residual_shares(R, v, P), SMALLEST_RSS)))
         return total
 
 
 def residual_shares(R: Array, v: int, P: Indices) -> Array:
-    """Return the residual variance of v given P in each subject, in units of its variance."""
+    """Return the residual variance of v given P, which may be empty, in units of its variance.
+
+    There is one for each subject.
+    """
     right = R[:, P, v]
     weights = np.linalg.solve(R[:, P[:, None], P], right[:, :, None])[:, :, 0]
-    left: Array = 1.0 - np.einsum("sp,sp->s", weights, right)
-    return left
+    return 1.0 - np.einsum("sp,sp->s", weights, right)
 
 
 def search_subjects(

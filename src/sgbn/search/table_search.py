@@ -137,6 +137,7 @@ def _tables_around(
     n_further = plan.n_further
     while True:
         counts = np.clip(n_neighbours + n_further, needed, plan.n_candidates)
+        # Each further candidate doubles the table of its variable.
         if n_further == 1 or np.left_shift(1, counts).sum() <= MAX_SETS:
             break
         n_further -= 1

@@ -186,6 +186,7 @@ def l2_svm(
         converged = violation <= max(tol, noise)
         if converged:
             break
+        # Newton's steps are few as a rule, but may go in circles. The active-set method ends.
         if n_iter < MAX_NEWTON_STEPS:
             inside, b = goal.slack > 0.0, goal.intercept
         else:
@@ -352,5 +353,4 @@ def _direction(G: Array, d: Array, p: Array, places: Indices) -> tuple[Array, fl
 
 def _solve(L: Array, side: Array) -> Array:
     """Return the solution of L L' x = side."""
-    solved: Array = _potrs(L, side, lower=1)[0]
-    return solved
+    return _potrs(L, side, lower=1)[0]

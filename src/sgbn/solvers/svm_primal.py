@@ -222,5 +222,4 @@ def _newton_direction(Phi: Features, C: float, gradient: Array) -> Array:
         return np.append(v[:-1] + Phi.rmatvec(product), product.sum())
 
     operator = LinearOperator((gradient.size, gradient.size), hessian)
-    direction: Array = cg(operator, -gradient, rtol=FORCING)[0]
-    return direction
+    return cg(operator, -gradient, rtol=FORCING)[0]

@@ -77,6 +77,7 @@ def _support_on(graph: Any, names: Sequence[str], labelled: bool) -> Mask:
         nodes = list(graph.names)
     else:
         return support
+    # a plain array has no names: its columns are taken to be in the order of the graph
     if not labelled:
         return support
     if sorted(nodes) != sorted(names):

@@ -103,6 +103,7 @@ class PenalizedEstimator(NetworkEstimator):
 
     def _keep(self, moments: Moments, learned: Learned, names: list[str]) -> None:
         """Store what was learned, and warn where it is not what was asked for."""
+        # first: where columns are collinear, more iterations would change nothing
         if learned.violation > TOL:
             warn(
                 f"the lasso of some column stopped at a KKT violation of {learned.violation:.1e} "

@@ -27,8 +27,6 @@ from sgbn.exceptions import DataWarning, listed, warn
 from sgbn.moments import ROWS_PER_BLOCK, canonical_order, constant_columns, one_blas_thread
 from sgbn.types import Array, Indices, Mask
 
-Rows = Mask
-
 OUTLIERS = ("trim", "keep")
 TRANSFORMS = ("none", "normal-scores")
 OUTLIER_SD = 4.0  # robust ones: marks 1 clean Gaussian row in 10,000 (benchmarks/robust.py)
@@ -45,7 +43,7 @@ N_JACKKNIFE_PARTS = 10  # each is left out once
 BLOM = 0.375  # scores are then nearly the expected order statistics of normal values
 
 
-def far_rows(X: Array) -> Rows:
+def far_rows(X: Array) -> Mask:
     """Mark the rows that lie far out.
 
     Shifting and scaling columns, or another order of them, changes nothing. None is marked among
@@ -214,7 +212,7 @@ def _dependence(X: Array) -> float:
     return float(-np.linalg.slogdet(_shrunken_correlations(X))[1] / 2)
 
 
-def rows_to_trim(values: Array, names: Sequence[str], labels: Sequence[Any] | None = None) -> Rows:
+def rows_to_trim(values: Array, names: Sequence[str], labels: Sequence[Any] | None = None) -> Mask:
     """Mark the rows that ``outliers="trim"`` leaves out, and warn of them by name.
 
     Where more than a fifth of the rows lie far out none is left out, and the warning says so.

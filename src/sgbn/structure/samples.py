@@ -79,6 +79,7 @@ def group_sample(cohort: Cohort, group: str) -> Sample:
             "of covariates and sites out of each half. They were taken out over all subjects only; "
             "name fewer covariates, or join small sites."
         )
+        # no columns: effects that a half cannot estimate would add noise to it
         nuisance = nuisance[:, :0]
     blocks = None if cohort.block is None else cohort.units
     labels = (cohort.site, cohort.persons, blocks)

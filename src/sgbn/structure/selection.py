@@ -102,7 +102,7 @@ def select_alpha(
         at_alpha = partial(_information_criterion, estimator, moments, gamma, names)
         criterion = np.array(parallel(at_alpha, alphas, estimator.n_jobs))
     else:
-        splitter = check_cv(folds(estimator.cv, len(X)))
+        splitter = folds(estimator.cv, len(X))
         tasks = [(alpha, *rows) for alpha in alphas for rows in splitter.split(X)]
         losses = parallel(partial(_held_out_loss, estimator, X, names), tasks, estimator.n_jobs)
         criterion = np.reshape(losses, (len(alphas), -1)).mean(axis=1)
@@ -110,11 +110,10 @@ def select_alpha(
     return Choice(float(alphas[np.argmin(criterion)]), alphas, criterion)
 
 
-def folds(cv: Folds, n: int) -> object:
+def folds(cv: Folds, n: int) -> Splitter:
     """Shuffled, seeded folds for a number (rows often come sorted by site); never more than n."""
-    if is_whole(cv):
-        return KFold(min(int(cv), n), shuffle=True, random_state=0)
-    return cv
+    # check_cv makes a splitter of a list of folds, too
+    return check_cv(KFold(min(int(cv), n), shuffle=True, random_state=0) if is_whole(cv) else cv)
 
 
 def _information_criterion(

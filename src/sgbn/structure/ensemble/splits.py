@@ -70,6 +70,7 @@ def label_codes(labels: ArrayLike, n: int, what: str, rows: str = "rows") -> Ind
     InputError
         If there is not one label per row.
     """
+    # labels of several types, such as 1 and "a", cannot be sorted as they are
     texts = np.asarray(labels).astype(str)
     if texts.shape != (n,):
         raise InputError(

@@ -326,6 +326,7 @@ def _limits(weights: Array) -> tuple[Array, Array]:
         unknown = np.where(weights[0] != 0, np.nan, 0.0)
         return unknown, unknown.copy()
     mean = weights.mean(axis=0)
+    # Student's t, not the normal distribution: subjects may be few
     reach = stdtrit(S - 1, (1 + LEVEL) / 2) * weights.std(axis=0, ddof=1) / np.sqrt(S)
     return mean - reach, mean + reach
 

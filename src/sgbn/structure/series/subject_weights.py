@@ -62,9 +62,8 @@ def edge_gains(moments: SubjectMoments, graph: Graph, penalty: float) -> Array:
         for i, j in np.argwhere(edges).tolist():
             other_parents = np.flatnonzero(edges[:, j])
             other_parents = other_parents[other_parents != i]
-            left = np.ones(len(moments))
-            if len(other_parents):
-                left = np.maximum(residual_shares(moments.R, j, other_parents), SMALLEST_RSS)
+            # without other parents all of the variance is left: its share is 1
+            left = np.maximum(residual_shares(moments.R, j, other_parents), SMALLEST_RSS)
             better = np.log(left) - with_all[:, j]
             gains[:, i, j] = moments.n * better - penalty * np.log(moments.n)
     return gains
