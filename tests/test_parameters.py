@@ -39,7 +39,7 @@ VALUES = st.one_of(
     st.integers(),
     st.floats(),
     st.booleans(),
-    st.text("a1 é"),  # of all letters, tables would be made first
+    st.sampled_from(["", "a", "3", "1.5", "None", "é"]),
     st.none(),
     st.fractions(),
     st.integers(-9, 9).map(np.int64),

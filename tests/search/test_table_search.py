@@ -104,3 +104,10 @@ def test_crossed_orders_take_a_neighbourhood_from_the_second_network():
     assert all(sorted(order) == list(range(6)) for order in orders)
     same = crossed(first, first, np.random.RandomState(0))
     assert np.array_equal(same, first.order)
+
+
+def test_the_best_networks_are_kept_one_per_score():
+    most, order, parents = table_search.MAX_POOL_NETWORKS, np.arange(2), np.zeros((2, 2), bool)
+    scores = [9.0, 1.0, 1.0 + 1e-9, *np.arange(2.0, 2.0 + most)]
+    kept = table_search._best_distinct([ScoredNetwork(score, order, parents) for score in scores])
+    assert [network.score for network in kept] == np.arange(1.0, 1.0 + most).tolist()
