@@ -14,7 +14,7 @@ from sgbn.search.tree_arrays import make_trees
 
 PRICE, N = 8.0, 200
 RNG = np.random.RandomState(0)
-few = settings(max_examples=settings.default.max_examples // 4)
+few = settings(max_examples=settings.default.max_examples // 8)
 
 
 def trees_of(m, seed, required=None):

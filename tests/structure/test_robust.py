@@ -65,7 +65,7 @@ def test_rows_with_a_few_shifted_regions_are_found(n, simulate):
     assert far.sum() <= len(rows) + 1
 
 
-@settings(max_examples=settings.default.max_examples // 5)
+@settings(max_examples=settings.default.max_examples // 10)
 @given(seed=st.integers(0, 10**6))
 def test_units_and_the_order_of_columns_and_rows_change_nothing(seed):
     rng = np.random.default_rng(seed)
@@ -201,7 +201,7 @@ def test_normal_scores_find_the_graph_behind_skewed_columns_in_the_units_of_the_
 
 
 @pytest.mark.parametrize("weights", ["refit", "lasso"])
-@settings(max_examples=settings.default.max_examples // 5)
+@settings(max_examples=settings.default.max_examples // 10)
 @given(seed=st.integers(0, 10**6))
 def test_with_normal_scores_the_order_of_columns_changes_nothing(weights, seed):
     rng = np.random.default_rng(seed)

@@ -83,7 +83,7 @@ def test_larger_gamma_gives_fewer_edges_and_max_parents_is_kept(simulate):
 
 
 @pytest.mark.parametrize("learner", [SGBN(), SGBN(weights="lasso", alpha=0.1)])
-@settings(max_examples=settings.default.max_examples // 5)
+@settings(max_examples=settings.default.max_examples // 10)
 @given(seed=st.integers(0, 10**6))
 def test_columns_in_another_order_give_the_same_to_the_bit(learner, seed):
     rng = np.random.default_rng(seed)
@@ -99,7 +99,7 @@ def test_columns_in_another_order_give_the_same_to_the_bit(learner, seed):
     assert learner.score_ == score
 
 
-@settings(max_examples=settings.default.max_examples // 5)
+@settings(max_examples=settings.default.max_examples // 10)
 @given(seed=st.integers(0, 10**6))
 def test_other_units_give_the_same_edges(seed):
     rng = np.random.default_rng(seed)
@@ -124,7 +124,7 @@ def test_a_tie_of_direction_is_decided_by_name():
         assert learner.edge_kinds_.tolist() == ["reversible"]
 
 
-@settings(max_examples=settings.default.max_examples // 5)
+@settings(max_examples=settings.default.max_examples // 10)
 @given(seed=st.integers(0, 10**6))
 def test_another_seed_that_finds_the_same_class_gives_the_same_network(seed):
     rng = np.random.default_rng(seed)
@@ -248,7 +248,7 @@ def test_a_covariance_matrix_gives_the_network_of_its_rows(parameters, simulate)
     assert given.score(table) == pytest.approx(rows.score(table))
 
 
-@settings(max_examples=settings.default.max_examples // 5)
+@settings(max_examples=settings.default.max_examples // 10)
 @given(seed=st.integers(0, 10**6))
 def test_the_order_of_a_covariance_matrix_changes_nothing(seed):
     rng = np.random.default_rng(seed)
