@@ -97,6 +97,10 @@ def test_subjects_far_out_and_curved_relations_are_said(check):
     assert "--transform" not in out
 
 
+FUZZED = settings(
+    max_examples=settings.default.max_examples // 4,  # tests/fuzz searches for longer
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 cells = st.one_of(
     st.text(max_size=6),
     st.floats().map(str),
@@ -109,7 +113,7 @@ names = st.one_of(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@FUZZED
 @given(
     header=st.lists(names, min_size=1, max_size=6),
     rows=st.lists(st.lists(cells, min_size=1, max_size=6), max_size=8),
@@ -123,7 +127,7 @@ def test_no_table_makes_a_traceback(tmp_path, header, rows, delimiter, options):
     assert main(["check", str(path), *options]) in (0, 1)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@FUZZED
 @given(content=st.binary(max_size=200), suffix=st.sampled_from([".csv", ".xlsx", ".parquet"]))
 def test_no_bytes_make_a_traceback(tmp_path, content, suffix):
     path = tmp_path / f"fuzz{suffix}"
@@ -131,7 +135,7 @@ def test_no_bytes_make_a_traceback(tmp_path, content, suffix):
     assert main(["check", str(path), "--group", "group"]) in (0, 1)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@FUZZED
 @given(
     values=st.lists(
         st.lists(st.one_of(st.none(), st.floats(width=64)), min_size=4, max_size=4),

@@ -1,8 +1,6 @@
 import json
 import re
 import shutil
-from contextlib import redirect_stdout
-from io import StringIO
 
 import numpy as np
 import pandas as pd
@@ -11,7 +9,7 @@ import pytest
 from sgbn import simulate_cohort
 from sgbn.cli import main
 from sgbn.cli.arguments import OptionError
-from sgbn.cli.compare import read_settings, settings_for
+from sgbn.cli.compare import read_learner, read_settings, settings_for
 from sgbn.cli.config import with_config
 from sgbn.cli.main import parser
 from sgbn.comparison import Settings, steps
@@ -22,32 +20,6 @@ FEW = [
     *("--refinements", "--workers", "1"),
 ]
 NONE = ["--permutations", "0", "--half-samples", "0", "--repeats", "0", "--refinements"]
-
-
-def write_cohort(path):
-    cohort = simulate_cohort(40)
-    frame = pd.DataFrame(cohort.values[:, :8], columns=cohort.regions[:8])
-    frame.insert(0, "age", np.random.default_rng(0).uniform(20, 60, 80))
-    frame.insert(0, "dx", np.where(cohort.group == "control", "CTR", "AD/../MCI"))
-    frame.insert(0, "subject_id", [f"sub-{k:03}" for k in range(80)])
-    frame.to_csv(path, index=False)
-    return path
-
-
-@pytest.fixture
-def table(tmp_path):
-    return write_cohort(tmp_path / "table.csv")
-
-
-@pytest.fixture(scope="module")
-def whole_run(tmp_path_factory):
-    """Folder of a run with every step, and what it printed."""
-    folder = tmp_path_factory.mktemp("whole")
-    table, out = write_cohort(folder / "table.csv"), folder / "results"
-    options = ["--group", "dx", *AGE, *FEW, "--reference", "CTR", "--seed", "7"]
-    with redirect_stdout(StringIO()) as printed:
-        assert main(["compare", str(table), *options, "--out", str(out)]) == 0
-    return out, printed.getvalue()
 
 
 def words_of_config(path):
@@ -62,7 +34,7 @@ def edges_of(folder, group="CTR"):
 
 
 def test_one_command_writes_report_tables_networks_and_figures(whole_run):
-    out, printed = whole_run
+    out, printed = whole_run.out, whole_run.printed
     names = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
     assert {"report.html", "summary.txt", "config.toml", "about.json"} <= names
     assert {"tables/edges.csv", "tables/differences.csv", "tables/subjects.csv"} <= names
@@ -80,24 +52,8 @@ def test_one_command_writes_report_tables_networks_and_figures(whole_run):
 
 
 @pytest.mark.usefixtures("no_figures")
-def test_a_config_repeats_a_run_and_the_command_line_goes_before(whole_run):
-    first, _ = whole_run
-    again, other = first.with_name("again"), first.with_name("other")  # as far from the table
-    config = ["--config", str(first / "config.toml"), "--workers", "1"]
-    assert main(["compare", *config, "--out", str(again)]) == 0
-    for name in ("differences", "edges", "accuracy", "subjects"):
-        one, two = (folder / "tables" / f"{name}.csv" for folder in (first, again))
-        assert one.read_bytes() == two.read_bytes()
-    assert (first / "config.toml").read_text() == (again / "config.toml").read_text()
-    options = ["--reference", "AD/../MCI", *NONE, "--out", str(other)]
-    assert main(["compare", *config, *options]) == 0
-    assert json.loads((other / "about.json").read_text())["reference"] == "AD/../MCI"
-
-
-@pytest.mark.usefixtures("no_figures")
 def test_figures_alone_are_drawn_again_from_finished_work(whole_run, capsys):
-    first, _ = whole_run
-    out = shutil.copytree(first, first.with_name("drawn"))
+    out = shutil.copytree(whole_run.out, whole_run.out.with_name("drawn"))  # as far from the table
     png = out / "figures" / "forest.png"
     png.unlink()
     (out / "report.html").write_text("as it is")
@@ -135,45 +91,40 @@ def test_figures_alone_need_finished_work(table, tmp_path, capsys):
     assert "the report is not complete" in capsys.readouterr().err
 
 
-@pytest.mark.usefixtures("no_figures")
-def test_learners_by_name_with_their_own_sparsity(table, tmp_path, capsys):
-    command = ["compare", str(table), "--group", "dx", *AGE, *NONE, "--workers", "1"]
-    counts = []
-    for number, gamma in enumerate(("0", "10")):
-        out = tmp_path / str(number)
-        assert main([*command, "--gamma", gamma, "--out", str(out)]) == 0
-        counts.append(len(edges_of(out)))
-    assert counts[0] > counts[1]
-    out = tmp_path / "or"
-    assert main([*command, "--learner", "ORSGBN", "--alpha", "0.2", "--out", str(out)]) == 0
-    assert "ORSGBN(alpha=0.2)" in (out / "about.json").read_text()
-    out = tmp_path / "one"
-    assert main([*command, "--learner", "SGBN", "--out", str(out)]) == 0
-    assert "SGBN(gamma=1.0" in (out / "about.json").read_text()
-    capsys.readouterr()
-    assert main([*command, "--learner", "GS", "--gamma", "1", "--out", str(out)]) == 2
-    assert "--gamma is for the ensemble and SGBN" in capsys.readouterr().err
-    assert main([*command, "--learner", "GS", "--alpha", "0.2", "--out", str(out)]) == 2
-    assert "--alpha is for ORSGBN and HSGBN" in capsys.readouterr().err
+@pytest.fixture(scope="module")
+def six_regions():
+    return simulate_cohort(40, regions=6)
 
 
-@pytest.mark.usefixtures("no_figures")
-def test_other_settings_in_the_same_folder_are_refused_and_change_nothing(table, tmp_path, capsys):
-    out = tmp_path / "r"
-    command = ["compare", str(table), *AGE, *NONE, "--workers", "1", "--out", str(out)]
-    assert main([*command, "--group", "dx"]) == 0
+@pytest.mark.parametrize(
+    ("options", "learner"),
+    [
+        ("", "None"),  # `compare` makes the default
+        ("--gamma 3", "SGBNEnsemble(gamma=3.0"),
+        ("--learner SGBN", "SGBN(gamma=1.0, "),
+        ("--learner SGBN --gamma 2", "SGBN(gamma=2.0)"),
+        ("--learner HSGBN", "HSGBN()"),
+        ("--learner GS", "GS()"),
+    ],
+)
+def test_learners_by_name_with_their_own_sparsity(options, learner, six_regions):
+    settings, arguments = asked_for(*options.split())
+    assert repr(read_learner(arguments, settings, six_regions)).startswith(learner)
+
+
+def test_other_settings_in_the_same_folder_are_refused_and_change_nothing(whole_run, capsys):
+    out, words = whole_run.out, whole_run.words
     before = {path: path.read_bytes() for path in out.glob("*.*")}
-    capsys.readouterr()
-    assert main([*command, "--group", "dx", "--gamma", "3"]) == 1
+    assert main([*words, "--gamma", "3"]) == 1
     refused = capsys.readouterr().err
     assert "another run" in refused
-    assert "--learner: SGBNEnsemble(n_pairs=0) there" in refused
+    assert "--learner: SGBNEnsemble(" in refused
     assert "another folder (--out)" in refused
     assert f"--config {out / 'config.toml'} --out {out}" in refused
-    assert main([*command, "--group", "dx", "--quick"]) == 1
-    assert "already holds a full run (without --quick)" in capsys.readouterr().err
+    assert main([word for word in words if word != "--quick"]) == 1
+    assert "already holds a first look (--quick)" in capsys.readouterr().err
     assert {path: path.read_bytes() for path in out.glob("*.*")} == before
-    assert main([*command, "--group", "dx"]) == 0
+    assert main(words) == 0
 
 
 @pytest.mark.long
@@ -302,31 +253,37 @@ def test_names_that_lobes_left_out_are_not_called_unknown(tmp_path, capsys):
 
 @pytest.mark.usefixtures("no_figures")
 def test_edges_and_lobes_named_beforehand_are_tested_and_repeated_by_the_config(
-    table, tmp_path, capsys
+    study_frame, tmp_path, capsys
 ):
-    frame = pd.read_csv(table)
-    first, second = frame.columns[3:5]
-    frame = frame.rename(columns={first: f"a:{first}"})
-    frame.to_csv(table, index=False)
+    first, second = study_frame.columns[3:5]
+    frame = study_frame.rename(columns={first: f"a:{first}"})
+    frame.to_csv(tmp_path / "table.csv", index=False)
     none = ["--half-samples", "0", "--repeats", "0", "--refinements", "--no-models"]
     few = ["--quick", "--permutations", "20", *none, "--workers", "1", "--regions", "all"]
     named = ["--edges", f"a:{first}:{second}", "--among", f"a:{first}", second]
-    options = ["--group", "dx", *AGE, *few, *named]
-    assert main(["compare", str(table), *options, "--out", str(tmp_path / "one")]) == 0
+    options = ["--group", "dx", *AGE, "--seed", "3", *few, *named]
+    one, two = tmp_path / "one", tmp_path / "two"
+    assert main(["compare", str(tmp_path / "table.csv"), *options, "--out", str(one)]) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert f"Named beforehand, a:{first} to {second}: " in printed
     assert "Among the 2 regions named beforehand" in printed
-    found = pd.read_csv(tmp_path / "one" / "tables" / "named.csv")
-    assert found[["source", "target"]].to_numpy().tolist() == [[f"a:{first}", second]]
-    again = words_of_config(tmp_path / "one" / "config.toml")
+    tested = pd.read_csv(one / "tables" / "named.csv")
+    assert tested[["source", "target"]].to_numpy().tolist() == [[f"a:{first}", second]]
+    again = words_of_config(one / "config.toml")
     assert {f"--edges=a:{first}:{second}", f"--among=a:{first}", f"--among={second}"} <= {*again}
+    config = ["--config", str(one / "config.toml"), "--workers", "1"]
+    assert main(["compare", *config, "--out", str(two)]) == 0
+    for name in ("differences", "edges", "named", "subjects"):
+        table = f"tables/{name}.csv"
+        assert (one / table).read_bytes() == (two / table).read_bytes()
+    assert (one / "config.toml").read_text() == (two / "config.toml").read_text()
 
 
 @pytest.mark.usefixtures("no_figures")
-def test_outliers_are_left_out_by_name_or_kept(table, tmp_path, capsys):
-    frame = pd.read_csv(table)
+def test_outliers_are_left_out_by_name(study_frame, tmp_path, capsys):
+    frame, table = study_frame.copy(), tmp_path / "table.csv"
     regions = list(frame.columns[3:])
-    frame.loc[5, regions] += 15 * frame[regions].std() * np.resize([1, -1], 8)
+    frame.loc[5, regions] += 15 * frame[regions].std() * np.resize([1, -1], 6)
     frame.to_csv(table, index=False)
     command = ["compare", str(table), "--group", "dx", *AGE, *NONE, "--workers", "1"]
     assert main([*command, "--out", str(tmp_path / "trim")]) == 0
@@ -346,12 +303,6 @@ def test_outliers_are_left_out_by_name_or_kept(table, tmp_path, capsys):
     report = (tmp_path / "trim" / "report.html").read_text()
     assert "far out, left out" in report
     assert "were left out of networks: 1 of 40 CTR and 0 of 40 AD/../MCI" in report
-    options = ["--outliers", "keep", "--transform", "normal-scores"]
-    assert main([*command, *options, "--out", str(tmp_path / "keep")]) == 0
-    assert " far from their group" not in capsys.readouterr().out
-    report = (tmp_path / "keep" / "report.html").read_text()
-    assert "Graphs were learned from the normal scores" in report
-    assert not edges_of(tmp_path / "trim").equals(edges_of(tmp_path / "keep"))
     options = ["--learner", "ORSGBN", "--outliers", "trim"]
     assert main([*command, *options, "--out", str(tmp_path / "or")]) == 1
     assert "outliers='trim' is for SGBN, not for ORSGBN" in capsys.readouterr().err
@@ -390,7 +341,9 @@ def test_subjects_are_held_back_and_a_config_repeats_it(table, tmp_path, capsys)
 @pytest.mark.usefixtures("no_figures")
 def test_an_interrupted_run_leaves_the_first_report_and_goes_on(table, tmp_path, monkeypatch):
     out, whole = tmp_path / "out", steps.cross_validate
-    words = ["compare", str(table), "--group", "dx", *AGE, *FEW, "--out", str(out)]
+    words = ["compare", str(table), "--group", "dx", *AGE, *FEW, "--half-samples", "0"]
+    words += ["--no-deviations", "--no-models", "--learner", "ORSGBN", "--alpha", "0.2"]
+    words += ["--out", str(out)]
 
     def interrupted(*_, **__):
         raise KeyboardInterrupt
@@ -410,6 +363,7 @@ def test_an_interrupted_run_leaves_the_first_report_and_goes_on(table, tmp_path,
     assert main(words) == 0
     assert "first report" not in (out / "report.html").read_text()
     assert (out / "tables" / "accuracy.csv").exists()
+    assert "ORSGBN(alpha=0.2)" in (out / "about.json").read_text()
 
 
 def test_no_accuracy_is_no_repeats(table, tmp_path):
@@ -447,64 +401,48 @@ def test_settings_of_series_leave_out_steps_and_repeat_themselves(chains_of_seri
     assert (settings.outliers, settings.transform) == (None, None)
 
 
-def test_settings_of_tables_say_their_defaults():
-    settings = settings_for(simulate_cohort(20, regions=4), *asked_for())
+def test_settings_of_tables_say_their_defaults(six_regions):
+    settings = settings_for(six_regions, *asked_for())
     assert (settings.outliers, settings.transform) == ("trim", "none")
-    other = settings_for(simulate_cohort(20, regions=4), *asked_for("--learner", "ORSGBN"))
+    other = settings_for(six_regions, *asked_for("--learner", "ORSGBN"))
     assert (other.outliers, other.transform) == (None, None)
-
-
-@pytest.fixture(scope="module")
-def series_run(tmp_path_factory, chains_of_series):
-    """Folder of a study of time series, its options, and what a run of it printed."""
-    folder, cohort = tmp_path_factory.mktemp("series"), chains_of_series
-    np.savez(folder / "series.npz", **dict(zip(cohort.ids, cohort.series, strict=True)))
-    people = pd.DataFrame({"participant_id": cohort.ids, "dx": cohort.group, **cohort.covariates})
-    people.to_csv(folder / "participants.tsv", sep="\t", index=False)
-    words = ["compare", str(folder / "series.npz")]
-    words += ["--participants", str(folder / "participants.tsv"), "--group", "dx"]
-    words += ["--covariates", "age", "mean_fd", "--tr", "2", *FEW[:5], "--no-accuracy"]
-    words += ["--workers", "1", "--out", str(folder / "results")]
-    with redirect_stdout(StringIO()) as printed:
-        assert main(words) == 0
-    return folder, words, printed.getvalue()
+    named = asked_for("--outliers", "keep", "--transform", "normal-scores")
+    settings = settings_for(six_regions, *named)
+    assert (settings.outliers, settings.transform) == ("keep", "normal-scores")
 
 
 def test_the_same_command_compares_time_series(series_run):
-    folder, _, printed = series_run
+    printed, out = series_run.printed, series_run.out
     assert "[1/2] One network per group" in printed
     assert "[2/2] Tests of differences" in printed
     assert "weights of each subject" in printed
-    names = {path.name for path in (folder / "results" / "tables").iterdir()}
+    names = {path.name for path in (out / "tables").iterdir()}
     assert {"series.csv", "edges.csv", "differences.csv"} <= names
-    assert "sub-000" not in (folder / "results" / "report.html").read_text()
-    about = json.loads((folder / "results" / "about.json").read_text())
+    assert "sub-000" not in (out / "report.html").read_text()
+    about = json.loads((out / "about.json").read_text())
     assert about["learner"].startswith("SeriesSGBN(")
 
 
 @pytest.mark.long
 def test_a_config_repeats_a_run_of_time_series(series_run, no_figures):
-    folder, *_ = series_run
-    again = folder / "again"
-    words = ["compare", "--config", str(folder / "results" / "config.toml"), "--workers", "1"]
+    again = series_run.folder / "again"
+    words = ["compare", "--config", str(series_run.out / "config.toml"), "--workers", "1"]
     assert main([*words, "--out", str(again)]) == 0
-    first, second = (edges_of(out, "control") for out in (folder / "results", again))
+    first, second = (edges_of(out, "control") for out in (series_run.out, again))
     assert first.equals(second)
 
 
 def test_a_run_of_time_series_goes_on_where_it_was_stopped(series_run, no_figures, monkeypatch):
-    folder, words, _ = series_run
-    (folder / "results" / "about.json").unlink()
+    (series_run.out / "about.json").unlink()
 
     def learned_again(*_, **more):
         raise AssertionError("a network of a half was learned again")
 
     monkeypatch.setattr("sgbn.structure.series.subject_halves.learn_pair", learned_again)
-    assert main(words) == 0
-    assert (folder / "results" / "about.json").exists()
+    assert main(series_run.words) == 0
+    assert (series_run.out / "about.json").exists()
 
 
 def test_options_of_tables_are_refused_for_time_series_in_one_line(series_run, capsys):
-    _, words, _ = series_run
-    assert main([*words, "--transform", "normal-scores"]) == 2
+    assert main([*series_run.words, "--transform", "normal-scores"]) == 2
     assert "--transform='normal-scores' is not for time series" in capsys.readouterr().err

@@ -1,4 +1,5 @@
 import tomllib
+from functools import cache
 
 import pytest
 from hypothesis import given
@@ -13,6 +14,7 @@ TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_s
 )
 
 
+@cache
 def compare_parser():
     return parser().parse_args(["compare", "--out", "x"]).parser
 
@@ -81,10 +83,11 @@ def test_what_is_written_is_read_again(tmp_path_factory, options):
 
 def test_the_command_line_replaces_lists_and_does_not_add_to_them(tmp_path):
     config = tmp_path / "config.toml"
-    write_config(config, {"covariates": ["age", "sex"], "peers": True, "seed": 3})
-    words = ["--config", str(config), "--covariates", "iq", "--no-peers"]
+    options = {"covariates": ["age", "sex"], "peers": True, "seed": 3, "reference": "CTR"}
+    write_config(config, options)
+    words = ["--config", str(config), "--covariates", "iq", "--no-peers", "--reference", "AD"]
     found = parsed(*words)
-    assert found.covariates == ["iq"]
+    assert (found.covariates, found.reference) == (["iq"], "AD")
     assert found.peers is False
     assert found.seed == 3
 

@@ -3,9 +3,11 @@ import pytest
 
 from sgbn import GaussianNetwork, read_network, save
 from sgbn.cli import main
-from sgbn.cli.convert import TO
+from sgbn.cli.commands import options_of
 from sgbn.io import write_node_link
 from sgbn.io.networks.formats import WRITTEN
+
+TO = next(option.kind["choices"] for option in options_of("convert") if option.name == "to")
 
 
 @pytest.fixture

@@ -22,14 +22,10 @@ def files_of(folder):
 
 def run_both(words, folder, client):
     """Files of a command in one process, and on the cluster."""
-    found = []
-    for name, ways in {
-        "here": ["--workers", "1"],
-        "there": ["--dask", client.scheduler.address],
-    }.items():
-        assert main([*map(str, words), "--out", str(folder / name), *ways]) == 0
-        found.append(files_of(folder / name))
-    return found
+    ways = {"here": ["--workers", "1"], "there": ["--dask", client.scheduler.address]}
+    for name, way in ways.items():
+        assert main([*map(str, words), "--out", str(folder / name), *way]) == 0
+    return [files_of(folder / name) for name in ways]
 
 
 def differing(here, there):
@@ -52,7 +48,23 @@ def test_compare(dask_client, tmp_path):
     assert differing(here, there) == []
 
 
-def test_extract(dask_client, tmp_path):
+@pytest.fixture(params=["threads", pytest.param("processes", marks=pytest.mark.long)])
+def client(request):
+    """Client of a cluster; processes, which import everything anew, cost most of a test."""
+    if request.param == "processes":
+        yield request.getfixturevalue("dask_client")
+        return
+    distributed = pytest.importorskip("distributed")
+    options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": None}
+    options |= {"protocol": "tcp", "host": "127.0.0.1"}  # else it asks the network for its address
+    with (
+        distributed.LocalCluster(processes=False, silence_logs=50, **options) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+def test_extract(client, tmp_path):
     labels = np.repeat([1.0, 2.0], 108).reshape(6, 6, 6)
     rng = np.random.default_rng(0)
     images = {"atlas": labels} | {f"sub-{k}": 1 + 0.1 * rng.random((6, 6, 6)) for k in range(4)}
@@ -61,7 +73,7 @@ def test_extract(dask_client, tmp_path):
     (tmp_path / "atlas.csv").write_text("index,name\n1,one\n2,two\n")
     atlas = ["--atlas", tmp_path / "atlas.nii", "--labels", tmp_path / "atlas.csv"]
     words = ["extract", tmp_path / "sub-*.nii", *atlas]
-    here, there = run_both(words, tmp_path, dask_client)
+    here, there = run_both(words, tmp_path, client)
     assert {"regions.csv", "quality.png", "quality_subjects.csv"} <= set(here)
     of_one_run = {name for name in here if name.startswith("images/")}  # these name the command
     assert set(differing(here, there)) <= of_one_run

@@ -89,7 +89,7 @@ def test_bad_images_are_reported_and_tried_again(study, capsys):
     assert not (study / "out" / "failures.csv").exists()
 
 
-def test_time_series_are_one_table_a_subject(study, capsys):
+def test_time_series_are_one_table_per_subject(study, capsys):
     rng = np.random.default_rng(0)
     for k in range(2):
         data = rng.random((8, 8, 8, 5 + k))

@@ -12,7 +12,7 @@ from tests.io.subjects.written import (
     write_seg_only,
 )
 
-from sgbn.cli import read_subjects
+from sgbn.cli.commands import options_of
 from sgbn.cli.main import main, parser
 from sgbn.io.subjects.layouts import SEGMENTATIONS
 
@@ -223,7 +223,9 @@ def test_other_commands_say_how_a_subjects_folder_becomes_a_table(study, name, c
 
 
 def test_choices_are_those_of_the_library():
-    assert set(read_subjects.SEGMENTATIONS) == set(SEGMENTATIONS)
+    (named,) = [one for one in options_of("read-subjects") if one.name == "segmentations"]
+    assert set(named.kind["choices"]) == set(SEGMENTATIONS)
+    assert ", ".join(named.kind["choices"]) in named.help
     chosen = parser().parse_args(["read-subjects", "x", "--out", "y"])
     assert (chosen.aseg, chosen.on_error, chosen.stream) == (True, "skip", None)
 

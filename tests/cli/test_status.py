@@ -79,6 +79,14 @@ def test_a_study_of_an_earlier_version_and_an_earlier_plan(output, capsys):
     assert text.endswith("the same command shows it.\n")
 
 
+def test_studies_without_a_frame_show_the_settings_of_each(tmp_path, capsys):
+    for name, seed in (("one", 0), ("two", 1)):
+        Study(tmp_path / name).run(fine, TASKS, {"seed": seed})
+    assert main(["status", str(tmp_path)]) == 0
+    text = capsys.readouterr().out
+    assert "\nsettings of one\n  seed 0\n\nsettings of two\n  seed 1\n\nversions\n" in text
+
+
 def test_nothing_is_changed(output):
     def files():
         return {p: p.stat().st_mtime_ns for p in output.rglob("*")}

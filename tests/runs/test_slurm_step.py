@@ -47,19 +47,19 @@ def as_rank(monkeypatch, tmp_path):
     return be
 
 
-def test_one_process_goes_on_and_the_others_work_for_it(tmp_path):
+def test_one_process_goes_on_and_the_other_works_for_it(tmp_path):
     pytest.importorskip("distributed")
     (tmp_path / "program.py").write_text(PROGRAM)
     processes = [
         subprocess.Popen(
             [sys.executable, "program.py", str(tmp_path / "scratch")],
             cwd=tmp_path,
-            env=os.environ | variables(rank),
+            env=os.environ | variables(rank, 2),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
         )
-        for rank in range(3)
+        for rank in range(2)
     ]
     try:
         said = [process.communicate(timeout=180)[0] for process in processes]
@@ -67,9 +67,9 @@ def test_one_process_goes_on_and_the_others_work_for_it(tmp_path):
         for process in processes:
             process.kill()
             process.wait()
-    assert [process.returncode for process in processes] == [0, 0, 0], said
+    assert [process.returncode for process in processes] == [0, 0], said
     assert "the first process goes on" in said[0]
-    assert said[1:] == ["", ""]  # what workers say is nothing
+    assert said[1] == ""  # what workers say is nothing
     assert not list(tmp_path.glob(".sgbn-*"))
 
 
@@ -79,7 +79,7 @@ def test_a_program_without_srun_and_one_process_alone_are_refused(as_rank, monke
     with pytest.raises(InputError, match=r"srun started 1 process, .*Give srun -n 5"):
         on_slurm("runner").__enter__()
     monkeypatch.delenv("SLURM_STEP_ID")  # as in a script of sbatch that calls no srun
-    with pytest.raises(InputError, match=r"this is none\. Start it as srun -n 5 sgbn"):
+    with pytest.raises(InputError, match=r"Start it as srun -n 5 sgbn"):
         on_slurm("runner").__enter__()
 
 

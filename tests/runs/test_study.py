@@ -1,5 +1,6 @@
 import json
 import os
+import runpy
 import signal
 import subprocess
 import sys
@@ -207,7 +208,7 @@ def test_a_folder_of_another_release_is_refused_by_name_with_the_remedy(tmp_path
     Study(tmp_path).run(task, TASKS, {})
     study = json.loads((tmp_path / "study.json").read_text())
     study["versions"]["sgbn"] = "0.1.0"
-    study["settings"] = {"gamma": 2.0}  # other settings are no news in another release
+    study["settings"] = {"gamma": 2.0}  # that is not what another release is told
     (tmp_path / "study.json").write_text(json.dumps(study))
     with pytest.raises(StudyError, match=r"begun by sgbn 0\.1\.0.* another folder .* install"):
         Study(tmp_path).run(task, TASKS, {})
@@ -299,72 +300,89 @@ def test_a_killed_process_is_said_and_what_was_finished_is_kept(tmp_path):
 
 # A shell may start tests with SIGINT ignored, and so would be what they start.
 PROGRAM = """
-import signal, sys, time
+import os, signal, sys, time
 import numpy as np
 from sgbn.runs import Study
 
-def slow(offset, k):
-    time.sleep(0.1)
-    return {"draw": offset + np.random.default_rng(k).standard_normal(1000)}
+TASKS = {f"t{k:02d}": {"k": k} for k in range(12)}
+
+def draw(hold, k):
+    while k >= 4 and os.path.exists(hold):  # the run cannot end before the test is ready
+        time.sleep(0.02)
+    return {"draw": np.random.default_rng(k).standard_normal(1000)}
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    tasks = {f"t{k:02d}": {"k": k} for k in range(30)}
-    shared = {"offset": np.ones(1000)}
-    n_jobs = int(sys.argv[2])
-    Study(sys.argv[1], n_jobs).run(slow, tasks, {}, shared=shared)
+    folder, n_jobs, hold = sys.argv[1:]
+    Study(folder, int(n_jobs)).run(draw, TASKS, {}, shared={"hold": hold})
 """
 
 
-@pytest.mark.parametrize(
-    ("sent", "n_jobs"), [(signal.SIGKILL, 1), (signal.SIGKILL, 2), (signal.SIGINT, 2)]
-)
-def test_a_run_that_is_stopped_goes_on_where_it_was(tmp_path, sent, n_jobs):
+@pytest.fixture
+def started(tmp_path):
+    """Function (n_jobs) -> process of a study that waits for the file `hold` to go."""
     (tmp_path / "temporary").mkdir()
+    (tmp_path / "hold").touch()
     (tmp_path / "study.py").write_text(PROGRAM)
-    environment = os.environ | {"TMPDIR": str(tmp_path / "temporary")}
-    run = [sys.executable, str(tmp_path / "study.py"), str(tmp_path / "study"), str(n_jobs)]
-    process = subprocess.Popen(run, env=environment, stderr=subprocess.DEVNULL)
+    processes = []
+
+    def start(n_jobs):
+        words = [tmp_path / "study.py", tmp_path / "study", n_jobs, tmp_path / "hold"]
+        environment = os.environ | {"TMPDIR": str(tmp_path / "temporary")}
+        processes.append(
+            subprocess.Popen(
+                [sys.executable, *map(str, words)], env=environment, stderr=subprocess.DEVNULL
+            )
+        )
+        return processes[-1]
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGINT])  # test_kills has one process
+def test_a_run_that_is_stopped_goes_on_where_it_was(tmp_path, started, sent):
+    process = started(2)
     tasks = tmp_path / "study" / "tasks"
     _wait_until(lambda: len(list(tasks.glob("*.npz"))) >= 2)
     os.kill(process.pid, sent)
-    process.wait()
+    process.wait(60)
     # the file that workers read may hold the data of persons: it goes soon, however the run ended
     _wait_until(lambda: not list((tmp_path / "temporary").glob("sgbn-*")))
     kept = {path.name: path.read_bytes() for path in tasks.glob("*.npz")}
-    assert 2 <= len(kept) < 30
+    assert 2 <= len(kept) < 12
     if sent == signal.SIGINT:
         assert not list(tasks.glob("*.unfinished"))
-    (tasks / "t29.npz.1.unfinished").write_bytes(b"half a file")
-    subprocess.run(run, env=environment, check=True)
+    (tasks / "t11.npz.1.unfinished").write_bytes(b"half a file")
+    program = runpy.run_path(str(tmp_path / "study.py"))
+    results = Study(tmp_path / "study").run(
+        program["draw"], program["TASKS"], {}, shared={"hold": "absent"}
+    )
     files = {path.name: path.read_bytes() for path in tasks.iterdir()}
-    assert sorted(files) == [f"t{k:02d}.npz" for k in range(30)]
+    assert sorted(files) == [f"t{k:02d}.npz" for k in range(12)]
     assert {name: files[name] for name in kept} == kept
-    for k in range(30):
-        expected = 1 + np.random.default_rng(k).standard_normal(1000)
-        assert np.array_equal(read_result(tasks / f"t{k:02d}.npz")["draw"], expected)
+    for k, result in enumerate(results.values()):
+        expected = np.random.default_rng(k).standard_normal(1000)
+        assert np.array_equal(result["draw"], expected)
 
 
-def test_a_folder_in_which_another_process_writes_is_refused_and_left_alone(tmp_path):
+def test_a_folder_in_which_another_process_writes_is_refused_and_left_alone(tmp_path, started):
     pytest.importorskip("fcntl")
-    (tmp_path / "study.py").write_text(PROGRAM)
-    run = [sys.executable, str(tmp_path / "study.py"), str(tmp_path / "study"), "2"]
-    process = subprocess.Popen(run)
+    process = started(1)
     tasks = tmp_path / "study" / "tasks"
-    try:
-        _wait_until(lambda: list(tasks.glob("*.npz")))
-        (tasks / "t29.npz.1.unfinished").write_bytes(b"being written")
-        with pytest.raises(StudyError, match="study is being written by another process"):
-            Study(tmp_path / "study").run(task, TASKS, {})
-        assert study_status(tmp_path / "study").planned == 30  # reading goes on
-        assert (tasks / "t29.npz.1.unfinished").exists()
-        Study(tmp_path).require({})  # a frame around it, as compare has one
-        assert (tasks / "t29.npz.1.unfinished").exists()
-        assert process.wait(60) == 0
-    finally:
-        process.kill()
-        process.wait()
-    assert study_status(tmp_path / "study").done == 30
+    _wait_until(lambda: list(tasks.glob("*.npz")))
+    (tasks / "t11.npz.1.unfinished").write_bytes(b"being written")
+    with pytest.raises(StudyError, match="study is being written by another process"):
+        Study(tmp_path / "study").run(task, TASKS, {})
+    assert study_status(tmp_path / "study").planned == 12  # reading goes on
+    assert (tasks / "t11.npz.1.unfinished").exists()
+    Study(tmp_path).require({})  # a frame around it, as compare has one
+    assert (tasks / "t11.npz.1.unfinished").exists()
+    (tmp_path / "hold").unlink()
+    assert process.wait(60) == 0
+    assert study_status(tmp_path / "study").done == 12
 
 
 def _wait_until(reached):

@@ -1,0 +1,46 @@
+import argparse
+
+import pytest
+
+from sgbn.cli import demo
+from sgbn.cli.check import SHEET
+from sgbn.cli.commands import _WORDS, add_command, options_of
+from sgbn.cli.help import Parser
+from sgbn.cli.main import parser
+from sgbn.cli.options import add_options
+from sgbn.cli.read_subjects import FAILED, QUALITY, REGIONS
+
+
+def test_a_command_has_the_words_and_options_of_the_file():
+    top = Parser(prog="sgbn")
+    below = top.add_subparsers(dest="command")
+    page = add_command(below, "simulate", print)
+    add_options(page, options_of("simulate"))
+    chosen = top.parse_args(["simulate", "--out", "x", "--regions", "all"])
+    assert (chosen.run, chosen.after_interrupt) == (print, "Start the same command again.")
+    assert (chosen.regions, chosen.groups, chosen.seed) == (None, ["control", "patient"], 0)
+    assert "  sgbn simulate --out study\n" in page.format_help()
+    assert "write a simulated cohort and its known truth as files" in top.format_help()
+
+
+def test_an_argument_without_dashes_has_none():
+    page = argparse.ArgumentParser()
+    add_options(page, options_of("status"))
+    assert str(page.parse_args(["results"]).folder) == "results"
+    with pytest.raises(SystemExit):
+        page.parse_args(["--folder", "results"])
+
+
+def test_every_command_of_the_file_is_one_of_sgbn():
+    top = parser()._subparsers._group_actions[0].choices
+    experiments = top["reproduce"]._subparsers._group_actions[0].choices
+    assert set(_WORDS) == {*top, *experiments}
+
+
+def test_the_words_name_the_files_and_numbers_of_the_commands():
+    by_name = {option.name: option.help for option in options_of("demo")}
+    usual = f"({demo.OF_TABLES}; {demo.OF_SERIES} with --series)"
+    assert by_name["subjects"].endswith(usual)
+    assert SHEET in options_of("check")[0].help
+    for name in (REGIONS, QUALITY, FAILED):
+        assert name in _WORDS["read-subjects"]["description"]
