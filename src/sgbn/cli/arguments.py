@@ -9,9 +9,12 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sgbn.exceptions import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SLURM_LOGS = "slurm-logs"  # folder of --out
 SLURM_HELP = (
@@ -41,6 +44,11 @@ def at_least(smallest: int) -> Callable[[str], int]:
         return number
 
     return whole_number
+
+
+def all_or_number(text: str) -> int | None:
+    """Type of an argument that is a whole number from 2 upwards, or "all", which becomes None."""
+    return None if text == "all" else at_least(2)(text)
 
 
 def number_from(smallest: float, largest: float = math.inf) -> Callable[[str], float]:
@@ -78,7 +86,7 @@ def make_folder(path: Path) -> Path:
             pass
     except OSError as error:
         # os.path.isfile, unlike Path.is_file, is False where a folder may not be entered.
-        # The system says "not a directory" without saying which part of the path is none.
+        # The system says "not a directory" without saying which part of the path is not one.
         file = next((above for above in (path, *path.parents) if os.path.isfile(above)), None)
         reason = (error.strerror or str(error)).lower()
         if file is not None:
@@ -87,6 +95,13 @@ def make_folder(path: Path) -> Path:
             f"cannot write to {path}: {reason}. Give another folder (--out)."
         ) from error
     return path
+
+
+def write_whole(table: pd.DataFrame, path: Path) -> None:
+    """Write a table as a CSV file that is whole or absent."""
+    from sgbn.runs import write_atomically
+
+    write_atomically(path, lambda stream: table.to_csv(stream, index=False))
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sgbn.cli.arguments import OptionError, make_folder
-from sgbn.cli.help import examples
+from sgbn.cli.commands import add_command, options_of
 from sgbn.cli.options import REFERENCE, add_options
 from sgbn.cli.tables import add_table_options, check_tables, show_cohort
 from sgbn.cli.wording import in_options
@@ -26,32 +26,9 @@ SHEET = "series_quality.csv"
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `check` to the subcommands."""
-    parser = commands.add_parser(
-        "check",
-        help="read a table as `sgbn compare` will, and say what is in it",
-        description="Reads a table as `sgbn compare` will and prints what it found: groups, "
-        "covariates, sites, missing, constant, copied and outlying values, rows that are no "
-        "subjects of their own, subjects that lie far out, whether normal scores would help, and "
-        "what would be done about each. Of time series: volumes, what they are worth, empty "
-        "regions, filters, motion. Exit code 1 if the groups could not be compared.",
-        epilog=examples(
-            {
-                "sgbn check table.csv --group diagnosis --covariates age sex --site site": "a CSV "
-                "file",
-                "sgbn check lh.txt rh.txt --participants participants.tsv --group diagnosis": "two "
-                "FreeSurfer tables, joined by subject",
-                "sgbn check xcp_d/ --participants participants.tsv --group diagnosis --covariates "
-                "age mean_fd --out quality": "time series, one file per subject; the sheet has one "
-                "row per subject",
-            }
-        ),
-    )
+    parser = add_command(commands, "check", run)
     add_table_options(parser)
-    add_options(parser, [REFERENCE])
-    parser.add_argument(
-        "--out", type=Path, metavar="FOLDER", help=f"folder for {SHEET}, of time series only"
-    )
-    parser.set_defaults(run=run, after_interrupt="Nothing was written.")
+    add_options(parser, [REFERENCE, *options_of("check")])
 
 
 def run(arguments: argparse.Namespace) -> None:

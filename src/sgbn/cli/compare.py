@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sgbn.cli.arguments import OptionError, add_worker_options, local_workers, make_folder, workers
+from sgbn.cli.commands import add_command, options_of
 from sgbn.cli.config import config_text
 from sgbn.cli.finished import command_words, finished_key, note_finished, tell_finished
-from sgbn.cli.help import examples
 from sgbn.cli.named_edges import with_names
 from sgbn.cli.options import ENSEMBLE, HOW, LEARNER, SETTINGS, SUBJECTS_IN_REPORT, WHAT, add_options
 from sgbn.cli.status import ABOUT, WORK, lacking
@@ -29,79 +29,18 @@ if TYPE_CHECKING:
 
 PENALISED = ("ORSGBN", "HSGBN")
 CONFIG = "config.toml"
-EXITS = (
-    "exit codes: 0 done, also when nothing differs; 1 the data or a setting cannot be used, the "
-    "message says why; 2 an option is misspelt or has no such value; 3 an error of sgbn itself "
-    "(--debug shows more); 130 stopped by Ctrl-C (the same command goes on)."
-)
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `compare` to the subcommands."""
-    parser = commands.add_parser(
-        "compare",
-        help="compare groups: networks, differences, accuracy, report",
-        description="Checks a table, imputes missing cells, harmonises sites, regresses covariates "
-        "out; learns a network per group, says how sure its edges are, tests which differ between "
-        "the groups, and how well the groups can be told apart; writes a report, tables, pictures "
-        "and files for other programs. Time series of regions are taken as they are, with the "
-        "subject as the unit. Networks and tests come first, with a first report; slow "
-        "steps follow, and complete it. Run again with the same --out it does only what is "
-        "missing.",
-        epilog=examples(
-            {
-                "sgbn compare table.csv --group diagnosis --out results --quick": "a first look",
-                "sgbn compare table.csv --group diagnosis --reference control --covariates age sex "
-                "--site site --out results": "for a paper",
-                "sgbn compare --config results/config.toml --out again": "the same run once more",
-                "sgbn compare --config results/config.toml --out results --figures": (
-                    "only the figures, once more"
-                ),
-                "sgbn compare table.csv --group visit --pair person --out results": "paired visits",
-                "sgbn compare xcp_d/ --participants participants.tsv --group diagnosis "
-                "--covariates age mean_fd --out results": "time series, one file per subject",
-                "sgbn compare table.csv --group diagnosis --dask tcp://host:8786 --out results": (
-                    "on a cluster"
-                ),
-                "sgbn compare table.csv --group diagnosis --slurm "
-                "partition=main,walltime=04:00:00,memory=4GB,jobs=8 --out results": (
-                    "in jobs of SLURM"
-                ),
-            },
-            EXITS,
-        ),
-    )
+    parser = add_command(commands, "compare", run)
+    parser.set_defaults(parser=parser)  # a --config is read as words of this parser
     add_table_options(parser)
-    parser.add_argument("--out", type=Path, required=True, help="folder to write to")
-    parser.add_argument(
-        "--config",
-        type=Path,
-        metavar="FILE",
-        help="TOML file of options, as each run writes (config.toml); the command line goes before",
-    )
-    parser.add_argument(
-        "--figures",
-        action="store_true",
-        help="only draw the figures again, from the finished work of the same command in --out; "
-        "report and tables stay as they are",
-    )
+    add_options(parser, options_of("compare"))
     add_options(parser.add_argument_group("what is done"), (*WHAT, SUBJECTS_IN_REPORT))
     how = parser.add_argument_group("how thoroughly")
-    how.add_argument(
-        "--quick", action="store_true", help="a first look: fewer of everything below, few peers"
-    )
-    how.add_argument(
-        "--no-accuracy",
-        dest="n_repeats",
-        action="store_const",
-        const=0,
-        help="do not classify: no cross-validation and no model.sgbn; the same as --repeats 0",
-    )
-    add_options(how, HOW)
+    add_options(how, (*options_of("compare", "how"), *HOW))
     add_worker_options(how)
-    parser.set_defaults(
-        run=run, parser=parser, after_interrupt="Start the same command again to go on."
-    )
 
 
 def run(arguments: argparse.Namespace) -> None:

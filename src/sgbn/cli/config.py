@@ -29,7 +29,7 @@ def config_text(path: Path, chosen: Mapping[str, Any]) -> str:
     ----------
     path : path
     chosen : dict
-        As options are called in Python; those that are None, and what is no option, are left out.
+        By the name in Python; what is None, and what is not an option, is left out.
     """
     import tomli_w
 

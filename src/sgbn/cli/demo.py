@@ -5,56 +5,26 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sgbn.cli.arguments import OptionError, add_worker_options, at_least, make_folder, number_from
+from sgbn.cli.arguments import OptionError, add_worker_options, make_folder
+from sgbn.cli.commands import add_command, options_of
 from sgbn.cli.compare import compare_and_write, ensemble_of
 from sgbn.cli.finished import finished_key, tell_finished
-from sgbn.cli.help import examples
 from sgbn.cli.options import SUBJECTS_IN_REPORT, add_options
 
 if TYPE_CHECKING:
     from sgbn.comparison import Comparison
     from sgbn.datasets import SimulatedCohort, SimulatedSeries
 
-OF_TABLES, OF_SERIES = 200, 40  # subjects per group
+OF_TABLES, OF_SERIES = 200, 40  # subjects per group, as the help says
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `demo` to the subcommands."""
-    parser = commands.add_parser(
-        "demo",
-        help="compare two simulated groups whose networks are known",
-        description="Simulates two groups of 40 brain regions with known networks, compares them "
-        "as `sgbn compare` does with a table, and says how well the truth was found. With --series "
-        "each subject has time series, as in resting-state fMRI.",
-        epilog=examples(
-            {
-                "sgbn demo": "writes sgbn-demo/report.html",
-                "sgbn demo --series --out series-demo": "the same with time series of each subject",
-                "sgbn demo --subjects 500 --out my-demo": "what more subjects would show",
-            }
-        ),
-    )
-    parser.add_argument("--out", type=Path, default=Path("sgbn-demo"), help="folder to write to")
-    parser.add_argument(
-        "--series", action="store_true", help="time series, in place of one number per region"
-    )
-    parser.add_argument(
-        "--subjects",
-        type=at_least(10),
-        help=f"subjects per group, 10 or more ({OF_TABLES}; {OF_SERIES} with --series)",
-    )
-    parser.add_argument("--seed", type=at_least(0), default=0, help="seed of the simulation (0)")
-    parser.add_argument(
-        "--gamma",
-        type=number_from(0),
-        help="sparsity, 0 or more; smaller gives more edges (0.75)",
-    )
-    add_options(parser, (SUBJECTS_IN_REPORT,))
+    parser = add_command(commands, "demo", run)
+    add_options(parser, (*options_of("demo"), SUBJECTS_IN_REPORT))
     add_worker_options(parser)
-    parser.set_defaults(run=run, after_interrupt="Start it again to go on.")
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -7,8 +7,9 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sgbn.cli.arguments import add_worker_options, make_folder, number_from, workers
-from sgbn.cli.help import examples
+from sgbn.cli.arguments import add_worker_options, make_folder, workers, write_whole
+from sgbn.cli.commands import add_command, options_of
+from sgbn.cli.options import add_options
 from sgbn.exceptions import counted, listed
 
 if TYPE_CHECKING:
@@ -21,85 +22,16 @@ MAX_LISTED = 10  # failures or subjects that are printed; the files have all
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `extract` to the subcommands."""
-    parser = commands.add_parser(
-        "extract",
-        help="measure the regions of an atlas in images, one row per subject",
-        description="Measures the regions of a label atlas in one NIfTI image a subject: volumes "
-        "from grey-matter maps, means from PET or any other map, time series from four-dimensional "
-        "runs. The images must be normalised to the space of the atlas (by SPM, CAT12, ANTs, "
-        "fMRIPrep, ...). atlas.csv has hemisphere, lobe, centre and volume of each region, for the "
-        "pictures of sgbn compare. What is finished is kept: started again, the command does only "
-        "what is missing, failed or has changed.",
-        epilog=examples(
-            {
-                "sgbn extract 'cat12/mri/mwp1*.nii' --atlas aal.nii --labels aal.txt --workers 2 "
-                "--out volumes": "grey matter volumes, for sgbn compare volumes/regions.csv",
-                "sgbn extract 'fmri/*_bold.nii.gz' --atlas schaefer --download --time-series --out "
-                "series": "signals over time, by an atlas that nilearn downloads",
-            }
-        ),
-    )
-    parser.add_argument(
-        "images", nargs="+", metavar="IMAGES", help="image files, patterns in quotes, or folders"
-    )
-    parser.add_argument(
-        "--atlas",
-        required=True,
-        help="label image, or with --download: aal, destrieux, harvard_oxford, schaefer, "
-        "schaefer200, ...",
-    )
-    parser.add_argument(
-        "--labels",
-        type=Path,
-        help="names of the labels: a table with index and name (and lobe or network, which go to "
-        "atlas.csv), a FreeSurfer colour table, or FSL's XML (the file of the same name beside the "
-        "atlas)",
-    )
-    parser.add_argument(
-        "--measure",
-        choices=("volume", "mean"),
-        default="volume",
-        help="volume: sum of the voxels times their volume, for tissue maps; mean: for all else; "
-        "0 counts as outside its mask (volume)",
-    )
-    parser.add_argument(
-        "--time-series",
-        action="store_true",
-        help="mean signal over time of four-dimensional images, one table per subject",
-    )
-    _add_ways(parser)
-    parser.set_defaults(
-        run=run, after_interrupt="What was finished is kept: the same command goes on from there."
-    )
-
-
-def _add_ways(parser: argparse.ArgumentParser) -> None:
-    """Add what says how to run, not what to measure."""
-    parser.add_argument(
-        "--on-error",
-        choices=("raise", "skip"),
-        default="raise",
-        help="a bad image ends the run, or is reported and left out (raise)",
-    )
-    parser.add_argument(
-        "--min-coverage",
-        type=number_from(0, 1),
-        default=0.5,
-        metavar="SHARE",
-        help="an image with values in a smaller share of the atlas is bad (0.5)",
-    )
+    parser = add_command(commands, "extract", run)
+    add_options(parser, options_of("extract"))
     add_worker_options(parser, 1)
-    parser.add_argument(
-        "--download", action="store_true", help="let nilearn download the atlas that is named"
-    )
-    parser.add_argument("--out", type=Path, required=True, help="folder to write to")
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Find the images, measure them, write and sum up."""
     from sgbn.io.images.files import find_images
 
-    # An atlas may lie among the images, and is none of them.
+    # An atlas may lie among the images, and is not one of them.
     exclude = [path for path in (arguments.atlas, arguments.labels) if path]
     images = find_images(arguments.images, exclude)
     make_folder(arguments.out)  # before hours of work
@@ -127,9 +59,9 @@ def _run_regions(images: list[Path], arguments: argparse.Namespace, common: dict
         images, arguments.atlas, measure=arguments.measure, folder=out / "images", **common
     )
     subjects = extraction.quality.subjects
-    _write(extraction.table(), out / "regions.csv")
-    _write(subjects, out / "quality_subjects.csv")
-    _write(extraction.quality.regions, out / "quality_regions.csv")
+    write_whole(extraction.table(), out / "regions.csv")
+    write_whole(subjects, out / "quality_subjects.csv")
+    write_whole(extraction.quality.regions, out / "quality_regions.csv")
     # Beside the table, where readers look for it.
     write_places(extraction.atlas, out / EXTRACTED)
     _draw(extraction, out / "quality.png")
@@ -157,7 +89,7 @@ def _run_series(images: list[Path], arguments: argparse.Namespace, common: dict[
     from sgbn.io.tables.extracted import EXTRACTED
 
     subjects, failures = write_time_series(images, arguments.atlas, arguments.out, **common)
-    _write(subjects, arguments.out / "quality_subjects.csv")
+    write_whole(subjects, arguments.out / "quality_subjects.csv")
     lengths = sorted(set(subjects["volumes"]))
     volumes = f"{lengths[0]}" if len(lengths) == 1 else f"{lengths[0]} to {lengths[-1]}"
     print(
@@ -178,13 +110,6 @@ def _print_next(source: Path) -> None:
         f"  sgbn compare {shlex.quote(str(source))} --participants participants.tsv --group GROUP "
         "--out results"
     )
-
-
-def _write(table: pd.DataFrame, path: Path) -> None:
-    """Write a table that is whole or absent."""
-    from sgbn.runs import write_atomically
-
-    write_atomically(path, lambda stream: table.to_csv(stream, index=False))
 
 
 def _draw(extraction: Extraction, path: Path) -> None:
@@ -226,7 +151,7 @@ def _report_failures(failures: dict[str, str], out: Path) -> None:
     if not failures:
         path.unlink(missing_ok=True)
         return
-    _write(pd.DataFrame(failures.items(), columns=["subject_id", "reason"]), path)
+    write_whole(pd.DataFrame(failures.items(), columns=["subject_id", "reason"]), path)
     print(
         f"{counted(len(failures), 'image was', 'images were')} left out ({path}); the next start "
         "tries them again:"

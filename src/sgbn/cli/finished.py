@@ -101,7 +101,7 @@ def note_finished(
 
 
 def _read_note(out: Path) -> dict[str, Any] | None:
-    """Read the note of a finished comparison; None if there is none that can be read."""
+    """Read the note of a finished comparison; None if it is absent or cannot be read."""
     try:
         note = json.loads((out / WORK / FINISHED).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -140,7 +140,7 @@ def _state(path: Path, out: Path) -> list[Any]:
     """
     people = [above / name for above in path.resolve().parents for name in PARTICIPANTS]
     is_within = out != path and out.is_relative_to(path)
-    # What the command writes into its own input folder is no change of the input.
+    # What the command writes into its own input folder does not change the input.
     below = [file for file in _files_below(path) if not (is_within and file.is_relative_to(out))]
     beside = (path, path.parent / ATLAS)
     # By content: a table that was copied or touched is still the same.

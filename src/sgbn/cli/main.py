@@ -87,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print(f"sgbn {chosen.command}: stopped. {chosen.after_interrupt}", file=sys.stderr)
         return 130  # 128 + 2, the number of SIGINT, as shells have it
-    # SystemExit, by which argparse refuses a value of the config, is no Exception and goes on.
+    # SystemExit, by which argparse refuses a value of the config, is not an Exception and goes on.
     except Exception as error:
         if traced:
             traceback.print_exception(error)

@@ -1,4 +1,4 @@
-"""Options of reading tables and of a comparison, each said once: in ``options.toml``.
+"""Options that several commands share, each said once: in ``options.toml``.
 
 The parser, its help, config.toml and the calls of the readers and of `Settings` are made from these
 lists. They stand here and not in the library, whose import takes seconds, so that ``--help`` is
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from sgbn.atlases.library import ATLAS_NAMES
-from sgbn.cli.arguments import at_least, number_above, number_from
+from sgbn.cli.arguments import all_or_number, at_least, number_above, number_from
 from sgbn.structure import baselines
 
 ENSEMBLE = "ensemble"
@@ -30,11 +30,17 @@ KINDS: dict[str, Mapping[str, Any]] = {
     "positive": {"type": number_above(0)},
     "share": {"type": number_above(0, below=1)},
     "count": {"type": at_least(0), "metavar": "N"},
-    **{f"from {smallest}": {"type": at_least(smallest)} for smallest in (0, 1, 2)},
+    "float": {"type": float},
+    "from 0 to 1": {"type": number_from(0, 1)},
+    **{f"from {smallest}": {"type": at_least(smallest)} for smallest in (0, 1, 2, 4, 10, 19)},
+    "all or number": {"type": all_or_number},
+    "lower case": {"type": str.lower},
     "path": {"type": Path},
     # "extend": a list may be given in parts, --covariates age --covariates sex
     "list": {"nargs": "+", "action": "extend"},
     "list or none": {"nargs": "*", "action": "extend"},
+    # Not typed it is (), and typed without a name [].
+    "some or all": {"nargs": "*", "default": ()},
     "learner": {"choices": LEARNERS},
 }
 
@@ -53,12 +59,15 @@ class Option:
         What argparse is told about its values.
     keyword : str
         What the library calls it; by default the name.
+    positional : bool
+        Whether it is an argument without dashes.
     """
 
     name: str
     help: str
     kind: Mapping[str, Any] = field(default_factory=dict)
     keyword: str = ""
+    positional: bool = False
 
     @property
     def dest(self) -> str:
@@ -69,28 +78,43 @@ class Option:
 def add_options(parser: argparse._ActionsContainer, options: Iterable[Option]) -> None:
     """Add options to a parser, or to a group of one."""
     for option in options:
-        parser.add_argument(f"--{option.name}", dest=option.dest, help=option.help, **option.kind)
+        if option.positional:
+            parser.add_argument(option.name, help=option.help, **option.kind)
+        else:
+            dashed = f"--{option.name}"
+            parser.add_argument(dashed, dest=option.dest, help=option.help, **option.kind)
 
 
-def _option(name: str, help: str, kind: str = "", keyword: str = "", **of_argparse: Any) -> Option:
+def read_option(
+    name: str,
+    help: str,
+    kind: str = "",
+    keyword: str = "",
+    positional: bool = False,
+    **of_argparse: Any,
+) -> Option:
+    """Make the option that an entry of a file describes."""
     text = help.replace("{atlas_names}", ATLAS_NAMES)
     if "choices" in of_argparse:
         of_argparse["choices"] = tuple(of_argparse["choices"])
-    return Option(name, text, {**(KINDS[kind] if kind else {}), **of_argparse}, keyword)
+    values = {**(KINDS[kind] if kind else {}), **of_argparse}
+    return Option(name, text, values, keyword, positional)
 
 
-def _read() -> dict[str, tuple[Option, ...]]:
-    text = files("sgbn.cli").joinpath("options.toml").read_text(encoding="utf-8")
-    sections = tomllib.loads(text).items()
-    return {name: tuple(_option(**entry) for entry in entries) for name, entries in sections}
+def read_words(file: str) -> dict[str, Any]:
+    """Read a TOML file of this package."""
+    return tomllib.loads(files("sgbn.cli").joinpath(file).read_text(encoding="utf-8"))
 
 
-_SECTIONS = _read()
+_SECTIONS = {
+    name: tuple(read_option(**entry) for entry in entries)
+    for name, entries in read_words("options.toml").items()
+}
 COLUMNS, FILES, SERIES = (_SECTIONS[name] for name in ("columns", "files", "series"))
 LEARNER, QUICK = _SECTIONS["learner"], _SECTIONS["quick"]  # QUICK is what --quick decides
 # Sections of one option each: several commands add it by itself.
 (ROWS,), (SUBJECTS_IN_REPORT,) = _SECTIONS["rows"], _SECTIONS["subjects_in_report"]
-(REFERENCE,) = _SECTIONS["reference"]
+(REFERENCE,), (TABLES,) = _SECTIONS["reference"], _SECTIONS["tables"]
 TABLE = (*COLUMNS, *FILES)
 WHAT = (REFERENCE, *LEARNER, *_SECTIONS["what"])
 HOW = (*QUICK, *_SECTIONS["how"])

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sgbn.cli.help import examples
+from sgbn.cli.commands import add_command, options_of
 from sgbn.cli.options import TABLE, add_options
 from sgbn.exceptions import InputError, counted, listed, warn
 
@@ -26,42 +26,14 @@ READING = {  # options of reading a table, and what their help is here, if anoth
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `predict` to the subcommands."""
-    parser = commands.add_parser(
-        "predict",
-        help="give new subjects a group, by a model that `sgbn compare` wrote",
-        description="Reads the columns that a model was fitted on from a table, prepares them as "
-        "in its training, and prints as CSV: id, predicted group, and the probability of each "
-        "group. Other columns of the table play no part.",
-        epilog=examples(
-            {
-                "sgbn predict results/model.sgbn new.csv --out predicted.csv": "a group for each "
-                "subject, and how probable it is",
-                "sgbn predict results/model.sgbn new.csv --explain": "with what speaks for it",
-            }
-        ),
-    )
-    parser.add_argument(
-        "model", type=Path, metavar="MODEL", help="file such as model.sgbn, or one of sgbn.save"
-    )
-    parser.add_argument(
-        "table",
-        type=Path,
-        metavar="TABLE",
-        help="CSV, TSV, Excel or Parquet file, one row per subject, with the columns of training",
-    )
-    parser.add_argument("--out", type=Path, metavar="FILE", help="CSV file to write (printed)")
-    parser.add_argument(
-        "--explain",
-        action="store_true",
-        help="add the regions and edges that count most for the predicted group, over the next",
-    )
+    parser = add_command(commands, "predict", run)
+    add_options(parser, options_of("predict"))
     # The options of `sgbn compare`, so that a table is read in the same way.
     known = {option.name: option for option in TABLE}
     reading = [
         replace(known[name], help=text or known[name].help) for name, text in READING.items()
     ]
     add_options(parser.add_argument_group("columns, rows and files"), reading)
-    parser.set_defaults(run=run, after_interrupt="Nothing was written.")
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -115,7 +87,7 @@ def predictions(model: Any, rows: pd.DataFrame, *, explain: bool = False) -> pd.
                 _warn_about_far(values)
             if explain:
                 columns |= _parts(classifier, values, probabilities)
-    # A file may hold steps that were not fitted together: that is no error of sgbn.
+    # A file may hold steps that were not fitted together: that is not an error of sgbn.
     except (TypeError, AttributeError, LookupError) as error:
         raise InputError(
             f"the parts of the model do not fit together ({error!s:.120}). Save it anew."

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sgbn.cli.arguments import folder_of_results
-from sgbn.cli.help import examples
+from sgbn.cli.arguments import folder_of_results, write_whole
+from sgbn.cli.commands import add_command, options_of
+from sgbn.cli.options import add_options
 from sgbn.exceptions import DataWarning, InputError, counted, listed
 
 if TYPE_CHECKING:
@@ -21,88 +22,11 @@ if TYPE_CHECKING:
 REGIONS, QUALITY, FAILED = "regions.csv", "quality.csv", "failed.csv"
 VISITS = "participants_visits.csv"  # one row per visit, where the user's has one per person
 MAX_LISTED = 10  # failed subjects that are printed; the file has all
-SEGMENTATIONS = ("thalamus", "hippocampus", "amygdala", "brainstem", "hypothalamus", "cerebellum")
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `read-subjects` to the subcommands."""
-    parser = commands.add_parser(
-        "read-subjects",
-        help="make one table of a folder of FreeSurfer, FastSurfer or CAT12 subjects",
-        description="Reads the tables that FreeSurfer (6 to 8) and FastSurfer leave in SUBJECT/"
-        "stats, or the catROI_*.xml and catROIs_*.xml of CAT12, and writes one row per subject: "
-        f"{REGIONS} (regions and totals), {QUALITY} (Euler numbers or ratings, eTIV or TIV, "
-        f"version, what is missing) and {FAILED} (who could not be read, and why). Templates such "
-        "as fsaverage are skipped. All subjects have the same regions, of the same files.",
-        epilog=examples(
-            {
-                "sgbn read-subjects $SUBJECTS_DIR --out study": "cortical thickness by aparc (else "
-                "DKT) and subcortical volumes",
-                "sgbn read-subjects fastsurfer/ --parcellation DKT --measure volume --out "
-                "study": "volumes of FastSurfer, with surfaces or without",
-                "sgbn read-subjects derivatives/CAT12.8 --parcellation neuromorphometrics --out "
-                "study": "grey matter volumes of CAT12",
-            },
-            "Then: sgbn check study/regions.csv --participants participants.tsv --group diagnosis "
-            "--covariates age sex eTIV",
-        ),
-    )
-    parser.add_argument(
-        "folder",
-        type=Path,
-        metavar="SUBJECTS_DIR",
-        help="folder with one folder per subject (sessions may be folders below), or with files of "
-        "CAT12 in it or below",
-    )
-    _add_what(parser)
-    parser.add_argument(
-        "--participants",
-        type=Path,
-        metavar="FILE",
-        help="table such as participants.tsv: who is in it and has no folder is listed in "
-        f"{FAILED}",
-    )
-    parser.add_argument(
-        "--on-error",
-        choices=("raise", "skip"),
-        default="skip",
-        help="a subject who cannot be read, or has other regions than most, ends the run, or is "
-        "left out and listed (skip)",
-    )
-    parser.add_argument("--out", type=Path, required=True, help="folder to write to")
-    parser.set_defaults(run=run, after_interrupt="Nothing was written.")
-
-
-def _add_what(parser: argparse.ArgumentParser) -> None:
-    """Add what says which tables are read."""
-    parser.add_argument(
-        "--parcellation",
-        metavar="NAME",
-        help="aparc, aparc.a2009s, DKT, or any other of stats/lh.NAME.stats; of CAT12 an atlas "
-        "such as neuromorphometrics (aparc, then DKT; CAT12: aparc_DK40, then neuromorphometrics)",
-    )
-    parser.add_argument(
-        "--measure",
-        metavar="NAME",
-        help="of the cortex: thickness, volume or area; of CAT12 also Vwm, Vcsf, gyrification, ... "
-        "(thickness where there are surfaces, else volume)",
-    )
-    parser.add_argument(
-        "--no-aseg", dest="aseg", action="store_false", help="leave subcortical volumes out"
-    )
-    parser.add_argument(
-        "--segmentations",
-        nargs="+",
-        action="extend",
-        choices=SEGMENTATIONS,
-        metavar="NAME",
-        help=f"further tables of volumes: {', '.join(SEGMENTATIONS)} (none)",
-    )
-    parser.add_argument(
-        "--stream",
-        choices=("cross", "long"),
-        help="cross-sectional or longitudinal runs of FreeSurfer (long, where every visit has one)",
-    )
+    add_options(add_command(commands, "read-subjects", run), options_of("read-subjects"))
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -116,10 +40,10 @@ def run(arguments: argparse.Namespace) -> None:
         if arguments.participants is not None:
             joined = _joined(collected, arguments.participants, out)
             failed = joined.failed
-        _write(collected.table, out / REGIONS)
-        _write(collected.quality, out / QUALITY)
+        write_whole(collected.table, out / REGIONS)
+        write_whole(collected.quality, out / QUALITY)
         # Also without rows: the list of an earlier run must not stay.
-        _write(failed, out / FAILED)
+        write_whole(failed, out / FAILED)
     _sum_up(collected, failed, joined, arguments)
 
 
@@ -197,15 +121,8 @@ def _joined(collected: SubjectsTable, path: Path, out: Path) -> _Joined:
     failed = pd.concat([failed, rows], ignore_index=True)
     if visits is None:
         return _Joined(path, failed, absent_ids(ids, people.ids))
-    _write(visits, out / VISITS)
+    write_whole(visits, out / VISITS)
     return _Joined(out / VISITS, failed, absent_ids(ids, list(visits[PARTICIPANT])))
-
-
-def _write(table: pd.DataFrame, path: Path) -> None:
-    """Write a table that is whole or absent."""
-    from sgbn.runs import write_atomically
-
-    write_atomically(path, lambda stream: table.to_csv(stream, index=False))
 
 
 def _what_was_read(collected: SubjectsTable) -> list[str]:
@@ -245,7 +162,7 @@ def _what_was_not(collected: SubjectsTable, failed: pd.DataFrame) -> list[str]:
         ("templates", "Skipped templates"),
         ("bases", "Skipped longitudinal bases"),
         ("averages", "Skipped averages of longitudinal runs"),
-        ("other_folders", "Folders that are no subjects"),
+        ("other_folders", "Folders that are not subjects"),
     ):
         if facts.get(key):
             lines.append(f"{words}: {listed(facts[key])}.")
@@ -278,7 +195,7 @@ def next_command(collected: SubjectsTable, out: Path, joined: _Joined | None) ->
     if etiv:
         words += ["--covariates", *etiv]
     if "person" in collected.table:
-        # Visits of one person are no independent subjects.
+        # Visits of one person are not independent.
         words += ["--subject", "person"]
     # Where the names fit one atlas only, and the right one, the reader finds it by itself.
     if atlas is not None and (atlas != by_names.atlas or by_names.others):

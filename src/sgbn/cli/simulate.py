@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sgbn.atlases.library import ATLAS_NAMES
-from sgbn.cli.arguments import at_least, make_folder, number_from
-from sgbn.cli.help import examples
+from sgbn.cli.arguments import make_folder
+from sgbn.cli.commands import add_command, options_of
+from sgbn.cli.options import add_options
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,72 +22,11 @@ COVARIATES = ("age", "sex", "eTIV")
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `simulate` to the subcommands."""
-    parser = commands.add_parser(
-        "simulate",
-        help="write a simulated cohort and its known truth as files",
-        description="Simulates groups of subjects, volumes of the regions of an atlas, from known "
-        "networks, and writes the cohort as a table with the truth beside it.",
-        epilog=examples(
-            {
-                "sgbn simulate --out study": "two groups of 40 regions",
-                "sgbn simulate --out study --sites 3 --covariates --missing 0.02": "with what real "
-                "tables have",
-            }
-        ),
-    )
-    parser.add_argument("--out", type=Path, required=True, help="folder to write to")
-    sizes = parser.add_mutually_exclusive_group()
-    sizes.add_argument(
-        "--subjects", type=at_least(1), default=200, metavar="N", help="in each group (200)"
-    )
-    sizes.add_argument(
-        "--sizes", type=at_least(1), nargs="+", metavar="N", help="subjects, a number per group"
-    )
-    parser.add_argument(
-        "--groups", nargs="+", default=["control", "patient"], metavar="NAME", help="two or more"
-    )
-    parser.add_argument(
-        "--atlas",
-        default="aal",
-        metavar="NAME_OR_TABLE",
-        help=f"{ATLAS_NAMES}, or a table of your own (.csv, .tsv, .txt) with the columns region, "
-        "hemisphere, lobe, volume_mm3 and, for pictures, x, y, z (aal)",
-    )
-    parser.add_argument(
-        "--regions", type=_all_or_number, default=40, help="number of regions, or 'all' (40)"
-    )
-    parser.add_argument("--seed", type=at_least(0), default=0, help="seed of what is random (0)")
-    _add_effects(parser)
-    parser.set_defaults(run=run, after_interrupt="Start the same command again.")
-
-
-def _add_effects(parser: argparse.ArgumentParser) -> None:
+    parser = add_command(commands, "simulate", run)
+    add_options(parser.add_mutually_exclusive_group(), options_of("simulate", "sizes"))
+    add_options(parser, options_of("simulate"))
     effects = parser.add_argument_group("what is in the data")
-    effects.add_argument(
-        "--differ",
-        choices=("both", "edges", "means", "nothing"),
-        default="both",
-        help="what the groups differ in (both)",
-    )
-    effects.add_argument("--sites", type=at_least(0), default=0, metavar="K", help="sites (0)")
-    effects.add_argument(
-        "--covariates",
-        nargs="*",
-        default=(),
-        choices=COVARIATES,
-        metavar="NAME",
-        help="some of age, sex and eTIV; without a name all three (none)",
-    )
-    effects.add_argument(
-        "--missing", type=number_from(0), default=0.0, metavar="SHARE", help="of all cells (0)"
-    )
-    effects.add_argument(
-        "--confounding",
-        type=number_from(0, 1),
-        default=0.0,
-        metavar="SHARE",
-        help="how far age and sites differ between the groups, from 0 to 1 (0)",
-    )
+    add_options(effects, options_of("simulate", "effects"))
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -221,8 +160,3 @@ def _covariates(cohort: SimulatedCohort) -> pd.DataFrame | None:
     if not cohort.covariate_effects:
         return None
     return pd.DataFrame({"region": cohort.regions, **cohort.covariate_effects})
-
-
-def _all_or_number(text: str) -> int | None:
-    """Type of --regions; None is all."""
-    return None if text == "all" else at_least(2)(text)

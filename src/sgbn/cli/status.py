@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sgbn.cli.help import examples
+from sgbn.cli.commands import add_command, options_of
+from sgbn.cli.options import add_options
 from sgbn.exceptions import counted
 
 if TYPE_CHECKING:
@@ -22,21 +23,7 @@ WORK, ABOUT = "work", "about.json"  # of a comparison: finished tasks, and what 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `status` to the subcommands."""
-    parser = commands.add_parser(
-        "status",
-        help="show what a long command has done, and what is left",
-        description="Shows the steps in a folder that compare, demo, extract or reproduce wrote "
-        "to, one line each: tasks done and left, and when the last was finished; then settings and "
-        "versions. A step that was not begun yet is not there. It only reads: the command may be "
-        "running.",
-        epilog=examples(
-            {"sgbn status results": "of a run that goes on or was stopped"},
-            "exit codes: 0 shown, whether or not tasks are left (the last line says which); 1 "
-            "there is no study, or it cannot be read.",
-        ),
-    )
-    parser.add_argument("folder", type=Path, metavar="DIR", help="the command's --out")
-    parser.set_defaults(run=run, after_interrupt="Nothing was changed.")
+    add_options(add_command(commands, "status", run), options_of("status"))
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -48,8 +35,7 @@ def run(arguments: argparse.Namespace) -> None:
     print(f"{arguments.folder}\n")
     for line in _lines_of_steps(studies, arguments.folder):
         print(line)
-    first = studies[0]  # of a comparison the frame, which has the settings of all steps
-    for title, entries in (("settings", first.settings), ("versions", first.versions)):
+    for title, entries in _settings_and_versions(studies, arguments.folder):
         print(f"\n{title}\n{_listed(entries)}")
     of_comparison = (arguments.folder / WORK).is_dir()  # an experiment writes no report
     print(f"\n{_in_all(studies, lacking(arguments.folder) if of_comparison else '')}")
@@ -71,7 +57,7 @@ def _lines_of_steps(studies: Sequence[StudyStatus], folder: Path) -> list[str]:
     """One line per study with tasks: its name, what is done, and when the last task was."""
     rows = [
         (
-            study.folder.relative_to(folder).as_posix() if study.folder != folder else "tasks",
+            _name(study, folder),
             _counts(study),
             "" if study.last is None else f"last {study.last:%Y-%m-%d %H:%M:%S}",
         )
@@ -82,6 +68,26 @@ def _lines_of_steps(studies: Sequence[StudyStatus], folder: Path) -> list[str]:
     return [
         f"  {name:{widths[0]}}  {done:{widths[1]}}  {last}".rstrip() for name, done, last in rows
     ]
+
+
+def _name(study: StudyStatus, folder: Path) -> str:
+    return study.folder.relative_to(folder).as_posix() if study.folder != folder else "tasks"
+
+
+def _settings_and_versions(
+    studies: Sequence[StudyStatus], folder: Path
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Titles and entries: once where they are the same in all studies, else of each study."""
+    # Of a comparison the frame, which has no tasks of its own, has the settings of all steps.
+    frames = {study.folder for study in studies if study.planned == 0}
+    told = [study for study in studies if frames.isdisjoint(study.folder.parents)]
+    for title in ("settings", "versions"):
+        of_studies = {_name(study, folder): getattr(study, title) for study in told}
+        first = of_studies[_name(told[0], folder)]
+        if all(entries == first for entries in of_studies.values()):
+            yield title, first
+        else:
+            yield from ((f"{title} of {name}", entries) for name, entries in of_studies.items())
 
 
 def _counts(study: StudyStatus) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sgbn.cli.arguments import OptionError
-from sgbn.cli.options import COLUMNS, FILES, ROWS, SERIES, TABLE, WHAT, add_options
+from sgbn.cli.options import COLUMNS, FILES, ROWS, SERIES, TABLE, TABLES, WHAT, add_options
 
 if TYPE_CHECKING:
     from sgbn.cohort import Cohort
@@ -21,16 +21,7 @@ LEFT_OUT = ("totals", "other_measures", "other_lobes", "excluded", "ignored")
 
 def add_table_options(parser: argparse.ArgumentParser) -> None:
     """Add the tables, which `check_tables` asks for, and what their columns are."""
-    parser.add_argument(
-        "tables",
-        type=Path,
-        nargs="*",
-        metavar="TABLE",
-        help="CSV, TSV, Excel or Parquet file, one row per subject; several are taken for "
-        "FreeSurfer tables and joined by subject. Or time series: a folder with one file per "
-        "subject, an .npz with one array per subject, or a table with columns of subject, time and "
-        "regions",
-    )
+    add_options(parser, [TABLES])
     add_column_options(parser)
     add_options(parser.add_argument_group("time series"), SERIES)
     add_options(parser, [ROWS])
@@ -45,7 +36,7 @@ def add_column_options(parser: argparse.ArgumentParser) -> None:
 def check_tables(arguments: argparse.Namespace) -> None:
     """Raise OptionError if no table is named, and name the option that took the table as a value.
 
-    A folder of subjects is no table either: the error names the command that makes one of it.
+    A folder of subjects is not a table either: the error names the command that makes one of it.
     """
     if arguments.tables:
         for path in arguments.tables:

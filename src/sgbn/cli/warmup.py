@@ -7,7 +7,7 @@ import time
 import warnings
 from typing import Any
 
-from sgbn.cli.help import examples
+from sgbn.cli.commands import add_command
 from sgbn.exceptions import InputError
 
 # A comparison that is as small as each step allows: every kernel is called, few more than once.
@@ -22,24 +22,7 @@ NOWHERE = (
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `warmup` to the subcommands."""
-    parser = commands.add_parser(
-        "warmup",
-        help="compile what `sgbn compare` needs, once for an installation",
-        description="Compiles what `sgbn compare` and `sgbn demo` need with tables, and keeps it "
-        "on disk, so that no later run waits for it. The first run of a new installation does the "
-        "same by itself; this is for images of containers, and for the nodes of a cluster.",
-        epilog=examples(
-            {
-                "sgbn warmup": "after an installation",
-                "RUN NUMBA_CACHE_DIR=/opt/sgbn-cache sgbn warmup": "in a Dockerfile, with the same "
-                "variable where sgbn runs",
-            },
-            "Machine code is for one kind of processor: run it where sgbn will run. Whoever runs "
-            "sgbn must be able to write to the folder of the machine code: numba reads no other. "
-            "It takes a minute or two. What only time series need is not compiled.",
-        ),
-    )
-    parser.set_defaults(run=run, after_interrupt="What was compiled is kept.")
+    add_command(commands, "warmup", run)
 
 
 def run(_: argparse.Namespace) -> None:

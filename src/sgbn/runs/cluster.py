@@ -4,7 +4,7 @@ What all tasks share is the result of one submitted task: it reaches each worker
 scheduler makes it anew if its worker is lost (it could not do so with scattered data). Batches are
 as large as a fraction of a second of work, so that small tasks cost little and a lost worker costs
 little; tasks of a lost worker run again elsewhere. The scheduler has the shared object once and the
-arguments of a few batches a worker; a worker has the shared object once and two batches.
+arguments of a few batches per worker; a worker has the shared object once and two batches.
 
 Dask blames all tasks that a worker has when it dies. A task that was blamed too often is therefore
 tried once more with nothing beside it before it is called the one that kills.

@@ -37,18 +37,16 @@ from sgbn.runs.cluster import (
     running_on,
 )
 from sgbn.runs.slurm_options import SlurmOptions
-from sgbn.runs.slurm_step import on_step
+from sgbn.runs.slurm_step import DEATHS, THREADS, on_step
 
 QUEUE_SECONDS = 10.0  # between two looks at the queue: squeue loads a controller that all share
 COMMAND_SECONDS = 60.0  # for an answer of sbatch, squeue or scancel
-DEATHS = 5  # of workers that a task may see, beside those of one job, before it is suspected
 LOG_LINES = 5  # of the last log, shown in an error
 # As sbatch says that there is no controller, or no configuration that names one.
 UNREACHABLE = ("Unable to contact slurm controller", "configuration source", "DNS SRV")
 COMMANDS = ("sbatch", "squeue", "scancel")
 # As squeue calls jobs that have ended or are about to; it leaves most of them out.
 ENDED = ("COMPLETING", "COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "STAGE_OUT")
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 @contextmanager
@@ -298,7 +296,8 @@ def _scheduler(options: SlurmOptions) -> Iterator[Any]:
             )
     load_distributed()
     jobqueue = _load_jobqueue()
-    # a whole job ends at its walltime: all of its workers die with the task they had
+    # A whole job ends at its walltime, and each of its workers dies with the task that it had. Such
+    # deaths come beside those that any task may see.
     always = {"allowed_failures": DEATHS + options.processes, "dashboard": False}
     try:
         cluster = jobqueue.SLURMCluster(

@@ -112,7 +112,7 @@ def _rank() -> int:
         rank, count, _ = (int(os.environ[f"SLURM_{name}"]) for name in _OF_STEP)
     except (KeyError, ValueError):
         raise InputError(
-            "--slurm runner is for processes that srun started, and this is none. Start it as "
+            "--slurm runner is for processes that srun started, and this is not one. Start it as "
             "srun -n 5 sgbn ... --slurm runner, on the command line or in a script for sbatch."
         ) from None
     if count < 2:
