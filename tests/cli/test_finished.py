@@ -1,12 +1,15 @@
+import json
 import shutil
 import subprocess
 import sys
+from hashlib import sha256
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from sgbn import DataWarning
 from sgbn.cli import finished, main
 from sgbn.cli.finished import ATLAS, FINISHED, finished_key
 from sgbn.cli.main import parser
@@ -122,6 +125,18 @@ def test_a_note_that_cannot_be_read_is_none(text, tmp_path):
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / FINISHED).write_text(text)
     assert not finished.tell_finished(tmp_path, "")
+
+
+def test_warnings_are_told_again_and_files_that_are_gone_are_not_finished(tmp_path):
+    (tmp_path / "report.html").write_text("page")
+    (tmp_path / "work").mkdir()
+    note = {"key": "k", "said": "what it found", "warnings": ["odd. Look."], "steps": 1}
+    note["files"] = {"report.html": sha256(b"page").hexdigest()}
+    (tmp_path / "work" / FINISHED).write_text(json.dumps(note))
+    with pytest.warns(DataWarning, match="odd"):
+        assert finished.tell_finished(tmp_path, "k")
+    (tmp_path / "report.html").unlink()
+    assert not finished.tell_finished(tmp_path, "k")
 
 
 def test_the_key_tells_all_that_files_depend_on(tmp_path, monkeypatch):

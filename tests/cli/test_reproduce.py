@@ -46,22 +46,21 @@ def guessed(monkeypatch):
     monkeypatch.setattr(protocol, "evaluate", guess)
 
 
-def test_exp3_runs_prints_resumes_and_shuffles(tmp_path, capsys, monkeypatch, guessed):
+def test_exp3_shuffles_runs_and_prints_both(tmp_path, capsys, monkeypatch, guessed):
     monkeypatch.setenv("SGBN_DATA", str(tmp_path))
     out = tmp_path / "exp3"
     command = ["reproduce", "exp3", "--out", str(out), "--splits", "2"]
-    assert main(command) == 0
-    first = capsys.readouterr().out
-    assert "No real tables: set SGBN_DATA" in first
-    assert "| mixed | simulated groups that differ in both; 40 regions | 80 | 400 | 2 |" in first
-    for name in ("exp3_free.png", "exp3_penalised.png"):
-        assert (out / name).exists()
     assert main([*command, "--canary"]) == 0
     shuffled = capsys.readouterr().out
     assert "# Exp-III: the canary, 2 shuffles of the labels" in shuffled
     assert "2 shuffles are too few for verdicts" in shuffled
     assert main(command) == 0
-    assert "The control, which chooses its regions by all rows" in capsys.readouterr().out
+    first = capsys.readouterr().out
+    assert "No real tables: set SGBN_DATA" in first
+    assert "The control, which chooses its regions by all rows" in first
+    assert "| mixed | simulated groups that differ in both; 40 regions | 80 | 400 | 2 |" in first
+    for name in ("exp3_free.png", "exp3_penalised.png"):
+        assert (out / name).exists()
     assert main([*command, "--seed", "1"]) == 1
     assert "seed: 0 there, 1 now" in capsys.readouterr().err
 

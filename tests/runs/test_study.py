@@ -307,6 +307,7 @@ from sgbn.runs import Study
 TASKS = {f"t{k:02d}": {"k": k} for k in range(12)}
 
 def draw(hold, k):
+    open(f"{hold}-{os.getpid()}", "w").close()  # this process has begun to work
     while k >= 4 and os.path.exists(hold):  # the run cannot end before the test is ready
         time.sleep(0.02)
     return {"draw": np.random.default_rng(k).standard_normal(1000)}
@@ -347,6 +348,7 @@ def test_a_run_that_is_stopped_goes_on_where_it_was(tmp_path, started, sent):
     process = started(2)
     tasks = tmp_path / "study" / "tasks"
     _wait_until(lambda: len(list(tasks.glob("*.npz"))) >= 2)
+    _wait_until(lambda: len(list(tmp_path.glob("hold-*"))) == 2)  # both workers
     os.kill(process.pid, sent)
     process.wait(60)
     # the file that workers read may hold the data of persons: it goes soon, however the run ended
@@ -358,7 +360,7 @@ def test_a_run_that_is_stopped_goes_on_where_it_was(tmp_path, started, sent):
     (tasks / "t11.npz.1.unfinished").write_bytes(b"half a file")
     program = runpy.run_path(str(tmp_path / "study.py"))
     results = Study(tmp_path / "study").run(
-        program["draw"], program["TASKS"], {}, shared={"hold": "absent"}
+        program["draw"], program["TASKS"], {}, shared={"hold": str(tmp_path / "gone")}
     )
     files = {path.name: path.read_bytes() for path in tasks.iterdir()}
     assert sorted(files) == [f"t{k:02d}.npz" for k in range(12)]
