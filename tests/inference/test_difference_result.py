@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import DataWarning, InputError
+from sgbn import SGBN, DataWarning, InputError
 from sgbn.inference import edge_differences
 
 B = 39  # permutations of the fixture `differences`
@@ -37,12 +37,24 @@ def test_the_threshold_is_that_of_p_fwer(differences, level):
     assert len(differences.null["totals"]) == len(differences.null["lowest"]) == B
 
 
+@pytest.mark.parametrize("seed", [8, 11])
+def test_the_threshold_is_that_of_p_fwer_where_hardly_any_group_chooses_an_edge(two_groups, seed):
+    """Permutations have fewer than 20 such edges: all edges are then ranked among each other."""
+    X, y = two_groups(seed=seed, change=0.6)
+    tests = edge_differences(X, y, learner=SGBN(n_kicks=0), n_permutations=B)
+    assert 5 * B < len(tests.null["pool"]) < 5 * B + 20  # five of each pool, and a few others
+    pool = tests.edges[tests.edges["from_pool"]]
+    for level in np.arange(1, B) / (B + 1):
+        above = np.abs(pool["statistic"]) > tests.threshold(level)
+        np.testing.assert_array_equal(above, pool["p_fwer"] <= level + 1e-12)
+
+
 def test_many_changes_do_not_raise_the_threshold(two_groups):
     X, y = two_groups(change=0)
     columns = X.to_numpy().copy()
     second = np.asarray(y) == np.unique(y)[-1]
     columns[second] = np.random.default_rng(0).permuted(columns[second], axis=0)  # no edge is left
-    tests = edge_differences(pd.DataFrame(columns, columns=X.columns), y, n_permutations=99)
+    tests = edge_differences(pd.DataFrame(columns, columns=X.columns), y, n_permutations=B)
     pool = tests.edges[tests.edges["from_pool"]]
     above = np.abs(pool["statistic"]) > tests.threshold()
     np.testing.assert_array_equal(above, pool["p_fwer"] <= 0.05)

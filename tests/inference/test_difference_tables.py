@@ -2,19 +2,12 @@ import numpy as np
 
 from sgbn.inference.difference_tables import (
     global_p,
+    pool_statistics,
     rank_edges,
     rank_ways,
     shares_in,
-    signed_statistic,
 )
 from sgbn.inference.permutation_p import class_shares
-
-
-def test_the_statistic_speaks_for_the_alternative():
-    t = np.array([-2.0, 1.0])
-    assert signed_statistic(t, "two-sided").tolist() == [2, 1]
-    assert signed_statistic(t, "greater").tolist() == [-2, 1]
-    assert signed_statistic(t, "less").tolist() == [2, -1]
 
 
 def runs(seed=0, n_permutations=40):
@@ -36,6 +29,14 @@ def test_shares_compare_edges_that_were_chosen_alike():
     for k, (t, pool) in enumerate(zip(own["tests"], own["in_pool"], strict=True)):
         alike = np.sort(null["tests"][null["in_pool"] == pool])
         np.testing.assert_allclose(found.shares[k], class_shares(np.array([t]), alike)[0])
+
+
+def test_edges_of_the_pool_are_ranked_among_all_where_one_kind_is_rare():
+    for n_pool, n_ranked in ((19, 60), (20, 20), (40, 40), (41, 60), (60, 60)):
+        null = {"tests": np.arange(60.0)[::-1], "in_pool": np.arange(60) < n_pool}
+        found = pool_statistics(null)
+        assert len(found) == n_ranked
+        assert (np.diff(found) > 0).all()
 
 
 def test_each_way_is_ranked_among_its_own():

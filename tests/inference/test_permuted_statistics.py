@@ -2,10 +2,23 @@ import numpy as np
 import pytest
 
 from sgbn import SGBN
+from sgbn.inference import permuted_statistics as permuted
 from sgbn.inference.difference_fit import problem_of
 from sgbn.inference.difference_input import read_group_data
-from sgbn.inference.permuted_statistics import permute, permuted_statistics, statistics_of
+from sgbn.inference.permuted_statistics import (
+    permute,
+    permuted_statistics,
+    signed_statistic,
+    statistics_of,
+)
 from sgbn.runs import Study
+
+
+def test_the_statistic_speaks_for_the_alternative():
+    t = np.array([-2.0, 1.0])
+    assert signed_statistic(t, "two-sided").tolist() == [2, 1]
+    assert signed_statistic(t, "greater").tolist() == [-2, 1]
+    assert signed_statistic(t, "less").tolist() == [2, -1]
 
 
 @pytest.fixture(scope="module")
@@ -36,10 +49,11 @@ def test_a_permutation_is_that_of_its_rows(problem):
         np.testing.assert_array_equal(found[name].ravel(), own.ravel())
 
 
-def test_sets_of_groups_have_permutations_of_their_own(problem):
-    found = permuted_statistics(problem, 60, 0, {}, Study())
+def test_sets_of_groups_have_permutations_of_their_own(problem, monkeypatch):
+    monkeypatch.setattr(permuted, "PERMUTATIONS_PER_TASK", 3)
+    found = permuted_statistics(problem, 5, 0, {}, Study())
     assert list(found) == [(0, 1, 2), (0, 1), (0, 2), (1, 2)]
-    assert {len(own["counts"]) for own in found.values()} == {60}
+    assert {len(own["counts"]) for own in found.values()} == {5}
     assert "totals" in found[0, 1, 2]
     assert "totals" not in found[0, 1]
     assert not np.array_equal(found[0, 1]["tests"], found[0, 2]["tests"])

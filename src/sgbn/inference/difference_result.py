@@ -22,6 +22,7 @@ from sgbn.inference.difference_tables import (
     global_p,
     named_table,
     pairwise_tables,
+    pool_statistics,
     sum_tables,
 )
 from sgbn.inference.permutation_p import (
@@ -80,7 +81,7 @@ class Differences:
     null : dict of str to ndarray
         Over the permutations: `lowest`, the smallest share of an edge in its class (see
         `sgbn.inference.permutation_p`), and `totals`, the global statistic; `pool`, the statistics
-        of edges that the pooled rows chose, sorted.
+        that edges of the pooled rows are ranked among, sorted.
     named : structured ndarray or None
         Edges that were named beforehand: as `edges`, with p from the edge's own permutations and
         p_fwer over the named edges only; of two groups also p_greater and p_less, one-sided.
@@ -142,6 +143,7 @@ class Differences:
                 f"there are {self.n_permutations}. Test again with more (n_permutations=), or give "
                 "a higher level."
             )
+        # Without any permuted edge no statistic is known to be large.
         if not len(self.null["pool"]):
             return np.inf
         too_large = float(np.sort(self.null["lowest"])[place - 1])
@@ -213,7 +215,8 @@ def summarised(
         null={
             "lowest": lowest,
             "totals": null["totals"],
-            "pool": np.sort(null["tests"][null["in_pool"]]),
+            # By these `threshold` turns a share back into a statistic.
+            "pool": pool_statistics(null),
         },
         named=named_table(problem, fit, null),
         among=among_of(problem, fit, observed, null),

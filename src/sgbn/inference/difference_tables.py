@@ -22,7 +22,9 @@ from sgbn.inference.permutation_p import (
     ranked,
     reached,
     shares_reaching,
+    without_small_classes,
 )
+from sgbn.inference.permuted_statistics import signed_statistic, statistics_of
 from sgbn.inference.records import records
 from sgbn.runs import Arrays
 from sgbn.types import Array
@@ -47,13 +49,6 @@ class Among(NamedTuple):
     p: float
     error: float
     edges: NDArray[Any]
-
-
-def signed_statistic(statistic: Array, alternative: str) -> Array:
-    """Statistic that is the larger the more it speaks for the alternative."""
-    if alternative == "two-sided":
-        return np.abs(statistic)
-    return statistic if alternative == "greater" else -statistic
 
 
 def edge_table(
@@ -90,6 +85,15 @@ def rank_edges(observed: Arrays, null: Arrays) -> Ranked:
     """
     pools = observed["in_pool"].astype(np.intp), null["in_pool"].astype(np.intp)
     return ranked(Permuted(observed["tests"], pools[0], null["tests"], pools[1], null["counts"]))
+
+
+def pool_statistics(null: Arrays) -> Array:
+    """Permuted statistics, sorted, that `rank_edges` compares edges of the pooled rows with.
+
+    They are those of all edges where the two kinds are joined.
+    """
+    pool, classes = without_small_classes(np.array([1]), null["in_pool"].astype(np.intp))
+    return np.sort(null["tests"][classes == pool])
 
 
 class BothWays(NamedTuple):
@@ -235,20 +239,11 @@ def _p_of_sets(
             for p_of in by_set.values():
                 p_of[members] = np.ones(len(fit.edges))
             continue
-        observed = observed_of(problem, fit, members)
+        observed = statistics_of(problem, fit, members)
         for end, ranks in (("", rank_edges(observed, null)), ("_both", rank_ways(observed, null))):
             by_set[f"p{end}"][members] = ranks.p
             by_set[f"p_fwer{end}"][members] = ranks.family_wise
     return by_set
-
-
-def observed_of(problem: Problem, fit: Fit, members: Members) -> Arrays:
-    """Statistics of the data for some of the groups."""
-    statistics = {"tests": fit.weights.statistic(members), "ways": fit.ways.statistics(members)}
-    signed = {
-        name: signed_statistic(values, problem.alternative) for name, values in statistics.items()
-    }
-    return signed | {"in_pool": fit.in_pool}
 
 
 def _weights(

@@ -88,7 +88,7 @@ class Ranked(NamedTuple):
 def ranked(permuted: Permuted) -> Ranked:
     """P of all statistics, on one scale for all classes."""
     shares, null = np.ones(len(permuted.observed)), np.ones(len(permuted.null))
-    classes, null_classes = _without_small_classes(permuted)
+    classes, null_classes = without_small_classes(permuted.classes, permuted.null_classes)
     # Statistics of the data are ranked among permuted ones only; permuted ones among themselves,
     # where each is one of them already.
     for number in np.unique(np.concatenate([classes, null_classes])):
@@ -110,17 +110,17 @@ def ranked(permuted: Permuted) -> Ranked:
     )
 
 
-def _without_small_classes(permuted: Permuted) -> tuple[Indices, Indices]:
+def without_small_classes(classes: Indices, null_classes: Indices) -> tuple[Indices, Indices]:
     """Return the classes of all statistics, after small classes are joined with their partners.
 
     If hardly any permutation has a class, no statistic in it could be rare, however large it is.
     """
-    sizes = np.bincount(permuted.null_classes, minlength=permuted.classes.max(initial=-1) + 1)
+    sizes = np.bincount(null_classes, minlength=classes.max(initial=-1) + 1)
     number = np.arange(len(sizes))
     # Classes 0 and 1 are partners, so that the partner's number differs in the last bit.
     partner_sizes = np.append(sizes, 0)[np.minimum(number ^ 1, len(sizes))]
     joined = np.where(np.minimum(sizes, partner_sizes) < FEWEST_IN_CLASS, number & ~1, number)
-    return joined[permuted.classes], joined[permuted.null_classes]
+    return joined[classes], joined[null_classes]
 
 
 def class_shares(values: Array, ascending: Array, n_extra: int = 1) -> Array:

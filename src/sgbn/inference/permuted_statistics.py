@@ -14,7 +14,6 @@ from sgbn.inference.difference_input import GroupData
 from sgbn.inference.difference_problem import Fit, Problem
 from sgbn.inference.difference_request import MIN_EXCHANGES
 from sgbn.inference.difference_summaries import Component, components_of, strength_statistics
-from sgbn.inference.difference_tables import signed_statistic
 from sgbn.moments import one_blas_thread
 from sgbn.runs import Arrays, Study
 from sgbn.types import Array
@@ -108,7 +107,7 @@ def permute(problem: Problem, seed: tuple[int, ...], count: int, members: Member
 
 
 def statistics_of(problem: Problem, fit: Fit, members: Members) -> Arrays:
-    """Return all statistics that are kept of one permutation, as arrays."""
+    """Return all statistics that are kept of one permutation, or of the data, as arrays."""
     t, ways = fit.weights.statistic(members), fit.ways.statistics(members)
     kept: dict[str, Any] = {
         "counts": len(t),
@@ -133,6 +132,13 @@ def statistics_of(problem: Problem, fit: Fit, members: Members) -> Arrays:
     if fit.named is not None:
         kept["named"] = fit.named.statistics(members)[None]
     return {name: np.asarray(values) for name, values in kept.items()}
+
+
+def signed_statistic(statistic: Array, alternative: str) -> Array:
+    """Statistic that is the larger the more it speaks for the alternative."""
+    if alternative == "two-sided":
+        return np.abs(statistic)
+    return statistic if alternative == "greater" else -statistic
 
 
 def _sums(problem: Problem, fit: Fit) -> Array:
