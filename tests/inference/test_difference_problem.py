@@ -23,6 +23,15 @@ def make_problem(data):
     return problem_of(data, SGBN(n_kicks=0), separate=True, alternative="two-sided")
 
 
+@pytest.fixture(scope="module")
+def plain(group_data):
+    return fingerprint(make_problem(group_data), SGBN(n_kicks=0))
+
+
+def test_the_same_data_and_learner_have_one_fingerprint(group_data, plain):
+    assert fingerprint(make_problem(group_data), SGBN(n_kicks=0)) == plain
+
+
 def test_regions_without_a_lobe_are_in_none():
     lobes = ("b", "unknown", "a", "b")
     assert lobe_numbers(lobes).tolist() == [1, -1, 0, 1]
@@ -42,12 +51,9 @@ def test_regions_without_a_lobe_are_in_none():
         lambda d: {"groups": ("AD", "NC")},
     ],
 )
-def test_every_part_of_the_data_is_in_the_fingerprint(group_data, change):
-    learner = SGBN(n_kicks=0)
-    plain = fingerprint(make_problem(group_data), learner)
-    assert plain == fingerprint(make_problem(group_data), SGBN(n_kicks=0))
+def test_every_part_of_the_data_is_in_the_fingerprint(group_data, plain, change):
     changed = replace(group_data, **change(group_data))
-    assert fingerprint(make_problem(changed), learner) != plain
+    assert fingerprint(make_problem(changed), SGBN(n_kicks=0)) != plain
 
 
 def test_long_parameters_are_in_the_fingerprint(group_data):

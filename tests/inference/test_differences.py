@@ -63,8 +63,8 @@ def test_without_a_difference_little_is_found(two_groups, setting):
 
 @pytest.mark.parametrize("setting", ["two-sided", "three", "pairs", "sites", "greater"])
 def test_without_a_difference_not_most_is_found(two_groups, setting):
-    finds = share_of_finds(two_groups, setting, 4)
-    assert max(finds.values()) <= 0.25, finds  # 98.6 % of binomial draws; the seeds are fixed
+    finds = share_of_finds(two_groups, setting, 2)
+    assert max(finds.values()) <= 0.5, finds  # 99.75 % of binomial draws at 5 %
 
 
 def test_an_edge_that_hardly_any_permutation_has_is_found_by_q():
@@ -87,7 +87,8 @@ def test_no_region_has_more_parents_than_the_learner_allows():
     most = [
         np.bincount(np.unique(tests.edges["target"], return_inverse=True)[1]).max()
         for tests in (
-            edge_differences(X, y, learner=SGBN(max_parents=k), n_permutations=19) for k in (2, 5)
+            edge_differences(X, y, learner=SGBN(n_kicks=0, max_parents=k), n_permutations=19)
+            for k in (2, 5)
         )
     ]
     assert most[0] == 2 < most[1]
@@ -109,19 +110,19 @@ def test_results_do_not_depend_on_processes_units_or_columns(data, differences):
 
 
 def test_a_broken_run_goes_on(data, tmp_path, two_groups, monkeypatch):
-    monkeypatch.setattr(permuted_statistics, "PERMUTATIONS_PER_TASK", 20)
-    folder, found = tmp_path / "study", edge_differences(*data, n_permutations=B)
-    edge_differences(*data, n_permutations=B, folder=folder)
+    monkeypatch.setattr(permuted_statistics, "PERMUTATIONS_PER_TASK", 10)
+    folder, found = tmp_path / "study", edge_differences(*data, n_permutations=19)
+    edge_differences(*data, n_permutations=19, folder=folder)
     (folder / "tasks" / "permutations-00001.npz").unlink()
-    again = edge_differences(*data, n_permutations=B, folder=folder)
+    again = edge_differences(*data, n_permutations=19, folder=folder)
     np.testing.assert_array_equal(found.edges, again.edges)
     with pytest.raises(StudyError, match="other settings"):
-        edge_differences(*two_groups(seed=1), n_permutations=B, folder=folder)
+        edge_differences(*two_groups(seed=1), n_permutations=19, folder=folder)
 
 
 def test_one_sided_tests_see_one_side(data):
     less, greater = (
-        edge_differences(*data, n_permutations=B, alternative=side).edges
+        edge_differences(*data, n_permutations=19, alternative=side).edges
         for side in ("less", "greater")
     )
     changed = {"r2", "r3"}
@@ -129,7 +130,7 @@ def test_one_sided_tests_see_one_side(data):
     def p_of(edges):
         return next(e["p_fwer"] for e in edges if {e["source"], e["target"]} == changed)
 
-    assert p_of(greater) == 1 / (B + 1)  # of MCI less NC: it is larger in MCI
+    assert p_of(greater) == 1 / 20  # of MCI less NC: it is larger in MCI
     assert p_of(less) == 1
 
 
@@ -145,35 +146,23 @@ def test_without_parents_of_the_groups_an_edge_that_cancels_is_not_tested(two_gr
     assert joined == [True, False]
 
 
-def test_three_groups(data):
-    X, y = data
-    three = np.where(np.arange(len(y)) % 60 < 20, y, "third-" + y[0])
-    found = edge_differences(X, np.where(y == "MCI", "MCI", three), n_permutations=B)
-    assert len(found.groups) == 3
-    assert {found.edges[0]["source"], found.edges[0]["target"]} == {"r2", "r3"}
-    assert found.edges[0]["p_fwer"] <= 0.05
-    assert {component.sign for component, *_ in found.components} == {0}
-    assert (found.hubs["p_fwer"] <= 1).all()
-    assert found.hubs["p_fwer"].min() <= 0.05
-
-
 def test_pairs_are_swapped_within_subjects(data):
     X, y = data
     ids = np.tile(np.arange(60), 2)
-    found = edge_differences(X, y, pairs=ids, n_permutations=B)
+    found = edge_differences(X, y, pairs=ids, n_permutations=19)
     assert {found.edges[0]["source"], found.edges[0]["target"]} == {"r2", "r3"}
     assert found.edges[0]["p_fwer"] <= 0.05
 
 
 def test_a_cohort_brings_groups_sites_and_covariates():
     cohort = simulate_cohort(60, regions=8, differ="edges", n_sites=2, covariates=["age"])
-    found = edge_differences(cohort, n_permutations=B)
+    found = edge_differences(cohort, n_permutations=19)
     plain = edge_differences(
         pd.DataFrame(cohort.values, columns=cohort.regions),
         cohort.group,
         covariates=cohort.covariates,
         sites=cohort.site,
-        n_permutations=B,
+        n_permutations=19,
     )
     np.testing.assert_array_equal(found.edges, plain.edges)
     assert set(found.lobes["source"]) == set(cohort.lobes)
@@ -192,22 +181,22 @@ def noisier_groups(seed, n=80, m=12):
 
 
 def test_a_change_of_variance_alone_does_not_hold_both_ways():
-    tests = [edge_differences(*noisier_groups(k), n_permutations=19) for k in range(6)]
+    tests = [edge_differences(*noisier_groups(k), n_permutations=19) for k in range(4)]
     one_way = sum(own.edges["p_fwer"].min() <= 0.05 for own in tests)
     both = sum(own.edges["p_fwer_both"].min() <= 0.05 for own in tests)
-    assert both <= 2 < one_way  # 99.8 % of binomial draws at 5 % are at most 2
-    assert sum(own.global_p_both <= 0.05 for own in tests) <= 2
+    assert both <= 1 < one_way  # 98.6 % of binomial draws at 5 % are at most 1
+    assert sum(own.global_p_both <= 0.05 for own in tests) <= 1
 
 
 def test_a_change_of_scale_alone_does_not_hold_both_ways(two_groups):
     finds = []
-    for seed in range(6):
+    for seed in range(4):
         X, y = two_groups(change=0, seed=seed)
         X = X * np.where((np.arange(6) % 2) * (y == "MCI")[:, None], 2.0, 1.0)
         tests = edge_differences(X, y, n_permutations=19)
         finds.append((tests.edges["p_fwer"].min(), tests.edges["p_fwer_both"].min()))
     one_way, both = (np.array(finds) <= 0.05).sum(axis=0)
-    assert both <= 2 < one_way
+    assert both <= 1 < one_way
 
 
 def test_a_relation_that_turns_round_holds_both_ways(two_groups):
@@ -239,7 +228,7 @@ def test_edges_named_beforehand_have_p_of_their_own(data, differences):
 
 @pytest.mark.parametrize(
     ("n_samples", "most"),
-    [(10, 0.3), pytest.param(60, 0.17, marks=pytest.mark.long)],  # 99.9 % of binomial draws at 5 %
+    [(6, 0.34), pytest.param(60, 0.17, marks=pytest.mark.long)],  # 99.9 % of binomial draws at 5 %
 )
 def test_noise_in_proportion_to_the_parent_is_no_difference(n_samples, most):
     def drawn(seed):
@@ -259,13 +248,13 @@ def test_noise_in_proportion_to_the_parent_is_no_difference(n_samples, most):
 
 def test_regions_named_beforehand_are_tested_together(data):
     X, y = data
-    found = edge_differences(X, y, among=["r2", "r3", "r4"], n_permutations=B)
+    found = edge_differences(X, y, among=["r2", "r3", "r4"], n_permutations=19)
     assert found.among.regions == ("r2", "r3", "r4")
-    assert found.among.p == 1 / (B + 1)
+    assert found.among.p == 1 / 20
     ends = {frozenset(edge) for edge in found.among.edges[["source", "target"]].tolist()}
     assert frozenset(("r2", "r3")) in ends
     assert set().union(*ends) <= {"r2", "r3", "r4"}
-    elsewhere = edge_differences(X, y, among=["r0", "r1", "r5"], n_permutations=B)
+    elsewhere = edge_differences(X, y, among=["r0", "r1", "r5"], n_permutations=19)
     assert elsewhere.among.p > 0.05
     with pytest.raises(InputError, match="no region or lobe is called 'r9'"):
         edge_differences(X, y, among=["r9"])
@@ -273,12 +262,28 @@ def test_regions_named_beforehand_are_tested_together(data):
         edge_differences(X, y, among=["r1"])
 
 
-def test_pairs_of_groups_are_told_apart(two_groups):
+@pytest.fixture(scope="module")
+def three(two_groups):
+    """Tests of three groups, of which a and c are alike."""
     X, y = two_groups()
     other, _ = two_groups(seed=5)
     X3 = np.vstack([X, other[y == "NC"]])
     groups = np.r_[np.where(y == "NC", "a", "b"), np.full(60, "c")]
-    found = edge_differences(X3, groups, n_permutations=B)
+    return edge_differences(X3, groups, n_permutations=B)
+
+
+def test_three_groups(three):
+    assert len(three.groups) == 3
+    best = three.edges[0]
+    assert {best["source"], best["target"]} == {"x2", "x3"}
+    assert best["p_fwer"] <= 0.05
+    assert {component.sign for component, *_ in three.components} == {0}
+    assert (three.hubs["p_fwer"] <= 1).all()
+    assert three.hubs["p_fwer"].min() <= 0.05
+
+
+def test_pairs_of_groups_are_told_apart(three):
+    found = three
     assert set(found.pairwise) == {("a", "b"), ("a", "c"), ("b", "c")}
 
     def p_of(pair):

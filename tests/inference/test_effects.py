@@ -1,3 +1,5 @@
+from itertools import permutations
+
 import numpy as np
 import pytest
 
@@ -81,29 +83,31 @@ def test_no_path_is_an_effect_of_zero(two_groups):
     assert (found.estimate, found.low, found.high, found.identified) == (0, 0, 0, True)
 
 
-def effects_over_class(rows, graph, source, target):
+def effects_over_class(rows, graph):
     """Effects in every DAG with the skeleton and collisions of `graph`, by trying all orders."""
-    from itertools import permutations
+    joined, target = (graph != 0) | (graph != 0).T, cpdag(graph)
+    orders = (np.argsort(order) for order in permutations(range(len(graph))))
+    graphs = {(joined & (place[:, None] < place)).tobytes() for place in orders}
+    members = [np.frombuffer(graph_bytes, bool).reshape(graph.shape) for graph_bytes in graphs]
+    return np.array(
+        [
+            total_effects(fit_weights(rows, member))
+            for member in members
+            if np.array_equal(cpdag(member), target)
+        ]
+    )
 
-    joined = (graph != 0) | (graph != 0).T
-    values = []
-    for order in permutations(range(len(graph))):
-        place = np.argsort(order)
-        member = joined & (place[:, None] < place)
-        if np.array_equal(cpdag(member), cpdag(graph)):
-            values.append(total_effects(fit_weights(rows, member))[source, target])
-    return np.unique(np.round(values, 9))
 
-
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_possible_effects_are_those_of_all_equivalent_networks(simulate, seed):
     X, truth = simulate(5, 40, seed, degree=2.5)
     Y, _ = simulate(5, 40, seed + 100, degree=2.5)
+    effects = effects_over_class(X, truth.coef)
     for source, target in ((0, 1), (2, 4), (3, 0)):
         found = effect_difference(
             {"a": X, "b": Y}, truth, f"x{source}", f"x{target}", n_resamples=20
         ).effects["a"]
-        expected = effects_over_class(X, truth.coef, source, target)
+        expected = np.unique(np.round(effects[:, source, target], 9))
         np.testing.assert_allclose(found.possible, expected, atol=1e-6)
         assert found.identified == (len(expected) == 1)
         assert min(expected) - 1e-9 <= found.estimate <= max(expected) + 1e-9
@@ -124,15 +128,14 @@ def test_in_a_shared_graph_directions_are_the_same_in_both_groups():
     assert apart.high - apart.low > 0.8  # one group has x0 -> x1, the other x1 -> x0
 
 
-@pytest.mark.parametrize("unit", [1e-10, 1e10])
-@pytest.mark.parametrize("column", [0, 1])
+@pytest.mark.parametrize(("unit", "column"), [(1e-10, 0), (1e10, 1)])
 def test_whether_an_effect_is_identified_does_not_depend_on_units(unit, column):
     rng = np.random.default_rng(0)
     groups = {name: GaussianNetwork(CHAIN).sample(100, rng) for name in "ab"}
     units = np.where(np.arange(3) == column, unit, 1.0)
     scaled = {name: rows * units for name, rows in groups.items()}
     for graph, identified in ((CHAIN, False), (COLLIDER, True)):
-        for source, target in ((0, 2), (2, 0), (1, 2)):
+        for source, target in ((0, 2), (1, 2)):
             before, after = (
                 effect_difference(own, graph, f"x{source}", f"x{target}", n_resamples=20)
                 for own in (groups, scaled)
@@ -153,7 +156,7 @@ def test_prior_knowledge_of_a_learner_identifies_an_effect():
     chain = GaussianNetwork(CHAIN)
     groups = {"a": chain.sample(200, rng), "b": chain.sample(200, rng)}
     for tiers, identified in ((None, False), ([[0], [1, 2]], True)):
-        graphs = {name: SGBN(tiers=tiers).fit(rows) for name, rows in groups.items()}
+        graphs = {name: SGBN(n_kicks=0, tiers=tiers).fit(rows) for name, rows in groups.items()}
         found = effect_difference(groups, graphs, "x0", "x2", n_resamples=50)
         assert found.effects["a"].identified == identified
         assert found.differences["a", "b"].identified == identified
@@ -170,7 +173,7 @@ def test_intervals_of_a_difference_cover_at_their_level(n_samples, tolerance):
     inside = []
     for _ in range(n_samples):
         groups = {"a": a.sample(60, rng), "b": b.sample(25, rng)}
-        found = effect_difference(groups, graph, "x0", "x3", n_resamples=600, level=0.9)
+        found = effect_difference(groups, graph, "x0", "x3", n_resamples=300, level=0.9)
         difference = found.differences["a", "b"]
         inside.append(difference.low < 0.25 - 0.49 < difference.high)
     assert abs(np.mean(inside) - 0.9) < tolerance

@@ -3,7 +3,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sgbn.inference import edge_differences
@@ -36,6 +36,7 @@ def assert_rows_of(theirs, rows, sites):
         assert (np.diff(rows[sites[rows] == site]) > 0).all()
 
 
+@settings(max_examples=settings.default.max_examples // 2)
 @given(designs())
 def test_persons_move_whole_to_places_of_their_size_and_site(design):
     codes, persons, _, sites, rng = design
@@ -47,6 +48,7 @@ def test_persons_move_whole_to_places_of_their_size_and_site(design):
         assert_rows_of(persons == who, rows[own], sites)
 
 
+@settings(max_examples=settings.default.max_examples // 2)
 @given(designs())
 def test_families_in_one_group_move_whole_and_others_stay(design):
     codes, persons, families, sites, rng = design
@@ -75,9 +77,9 @@ def test_ways_are_those_of_a_brute_force(design):
     codes, persons, _, _, rng = design
     plan = exchange_of(codes, persons=persons)
     ways = plan.log_exchanges(codes)
-    if ways > np.log(60):
+    if ways > np.log(20):
         return
-    drawn = {tuple(codes[plan.draw(rng)]) for _ in range(1500)}
+    drawn = {tuple(codes[plan.draw(rng)]) for _ in range(500)}  # all but once in 10^10
     assert len(drawn) == round(np.exp(ways))
 
 
@@ -95,9 +97,9 @@ def test_all_allowed_exchanges_are_equally_likely(families, allowed):
     given_families = None if families is None else np.array(families)
     plan = exchange_of(codes, persons=persons, families=given_families)
     rng = np.random.default_rng(0)
-    drawn = Counter(tuple(persons[plan.draw(rng)][[0, 2, 4]].tolist()) for _ in range(6000))
+    drawn = Counter(tuple(persons[plan.draw(rng)][[0, 2, 4]].tolist()) for _ in range(2000))
     assert set(drawn) == allowed
-    expected = 6000 / len(allowed)
+    expected = 2000 / len(allowed)
     chi2 = sum((count - expected) ** 2 / expected for count in drawn.values())
     assert chi2 < 25  # p < 1e-4 with at most five degrees of freedom
 
@@ -165,7 +167,7 @@ def test_units_of_a_mixed_family_take_every_order():
 
 
 @pytest.mark.parametrize(
-    ("n_cohorts", "most"), [(8, 0.4), pytest.param(30, 0.25, marks=pytest.mark.long)]
+    ("n_cohorts", "most"), [(5, 0.5), pytest.param(30, 0.25, marks=pytest.mark.long)]
 )
 def test_tests_that_exchange_whole_persons_keep_their_level(n_cohorts, most):
     """Four rows of each of 40 persons, of which nothing differs between the groups."""

@@ -98,13 +98,13 @@ def test_the_number_of_factors_that_made_the_rows_is_chosen():
     rng = np.random.default_rng(0)
     for k in (1, 3):
         X = (
-            rng.standard_normal((300, k))
-            @ rng.uniform(0.5, 1, (k, 20))
-            * rng.choice([-1, 1], (1, 20))
+            rng.standard_normal((200, k))
+            @ rng.uniform(0.5, 1, (k, 12))
+            * rng.choice([-1, 1], (1, 12))
         )
-        X = X + rng.standard_normal((300, 20))
+        X = X + rng.standard_normal((200, 12))
         if k == 3:
-            X[:, ::2] += 0.7 * rng.standard_normal((300, 1))
+            X[:, ::2] += 0.7 * rng.standard_normal((200, 1))
         X = (X - X.mean(axis=0)) / X.std(axis=0)
         parts = held_out._inner_parts(X, deal(read_sample(X), 3, rng))
         assert (choose_n_factors(parts) > 1) == (k > 1)

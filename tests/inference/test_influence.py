@@ -52,9 +52,8 @@ def test_both_ways_are_two_regressions_beside_the_same_others(seed):
             assert np.square(influences[way, e]).sum() == pytest.approx(fitted.bse[0] ** 2)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_the_third_way_is_the_partial_correlation(seed):
-    X, columns, S = columns_of(seed, n=400)
+def test_the_third_way_is_the_partial_correlation():
+    X, columns, S = columns_of(0, n=400)
     given = np.zeros((1, 6), bool)
     given[0, [3, 5]] = True
 

@@ -13,7 +13,7 @@ def network(simulate):
 def test_changes_are_those_of_samples_with_the_region_fixed(network):
     rng = np.random.default_rng(0)
     region, value = 2, 1.5
-    noise = rng.standard_normal((200_000, 7)) * np.sqrt(network.noise_variance)
+    noise = rng.standard_normal((50_000, 7)) * np.sqrt(network.noise_variance)
     before, after = np.zeros_like(noise), np.zeros_like(noise)
     for j in network.topological_order:
         before[:, j] = noise[:, j] + before @ network.coef[:, j]

@@ -23,7 +23,7 @@ def made(network, factors, lasso=-1.3, independence=-1.42, n_factors=3, wobble=0
 
 @pytest.mark.parametrize("k", [1, 3])
 def test_hidden_factors_without_edges_bring_the_warning(k):
-    found = compare_models(hidden(150, 20, k), learner=SGBN(n_kicks=0))
+    found = compare_models(hidden(150, 12 + 4 * (k > 1), k), learner=SGBN(n_kicks=0), n_folds=3)
     assert found.edges_may_be_shadows
     assert found.n_factors == k
     assert "edges may be shadows of common causes" in found.verdict
@@ -31,7 +31,7 @@ def test_hidden_factors_without_edges_bring_the_warning(k):
 
 def test_a_sparse_network_does_not():
     X, _ = simulate_sem(load_network("alarm"), 150, random_state=0)
-    found = compare_models(X, learner=SGBN(n_kicks=0))
+    found = compare_models(X, learner=SGBN(n_kicks=0), n_folds=3)
     assert found.compare("factor analysis") == -1
     assert found.verdict.startswith("The network predicts unseen subjects better than")
     assert found.n_factors > found.leading_factors == 3
@@ -44,7 +44,8 @@ def test_leading_factors_are_all_that_predict_better_or_a_few():
 
 
 def test_independent_columns_have_no_network_to_rely_on():
-    found = compare_models(np.random.default_rng(0).standard_normal((100, 8)), learner=SGBN())
+    X = np.random.default_rng(0).standard_normal((60, 6))
+    found = compare_models(X, learner=SGBN(n_kicks=0), n_folds=3)
     assert found.compare("independence") >= 0
     assert "do not rely on its edges" in found.verdict
 
@@ -94,17 +95,17 @@ def test_a_lasso_that_could_not_be_fitted_is_not_spoken_of():
 def test_order_and_units_of_columns_do_not_matter_and_a_stopped_run_goes_on(tmp_path):
     X = hidden(60, 8)
     names = [f"r{k}" for k in range(8)]
-    learner = SGBN(n_kicks=0)
-    plain = compare_models(pd.DataFrame(X, columns=names), learner=learner)
+    options = {"learner": SGBN(n_kicks=0), "n_folds": 3}
+    plain = compare_models(pd.DataFrame(X, columns=names), **options)
     turned = pd.DataFrame(X[:, ::-1] * 7 + 3, columns=names[::-1])
     np.testing.assert_allclose(
-        compare_models(turned, learner=learner).log_likelihood,
+        compare_models(turned, **options).log_likelihood,
         plain.log_likelihood,
         atol=2e-3,
     )
-    kept = compare_models(X, learner=learner, folder=tmp_path)
+    kept = compare_models(X, folder=tmp_path, **options)
     (tmp_path / "tasks" / "fold002.npz").unlink()
-    again = compare_models(X, learner=learner, folder=tmp_path)
+    again = compare_models(X, folder=tmp_path, **options)
     np.testing.assert_array_equal(kept.log_likelihood, again.log_likelihood)
     np.testing.assert_array_equal(X, hidden(60, 8))
 

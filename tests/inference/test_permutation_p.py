@@ -3,7 +3,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr
 
@@ -61,6 +61,7 @@ def by_brute_force(permuted):
     return p, family_wise
 
 
+@settings(max_examples=settings.default.max_examples // 2)
 @given(st.integers(0, 10_000), st.sampled_from([4, 30]))
 def test_p_and_family_wise_p_are_those_of_brute_force(seed, n_permutations):
     permuted = permuted_of(seed, n_permutations)

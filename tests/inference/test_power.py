@@ -3,9 +3,10 @@ import pytest
 
 from sgbn import SGBN, GaussianNetwork, InputError
 from sgbn.inference import JointSGBN
-from sgbn.inference.power import effective_trials, power, wilson
+from sgbn.inference.power import _truth, effective_trials, power, wilson
 
-QUICK = {"n_simulations": 10, "n_permutations": 39}
+QUICK = {"n_simulations": 10, "n_permutations": 20}
+FEW = QUICK | {"n_simulations": 4}
 
 
 @pytest.fixture(scope="module")
@@ -14,8 +15,8 @@ def found(chain):
 
 
 def test_power_rises_with_the_subjects_and_the_effect(chain, found):
-    more = power(0.8, 100, chain, **QUICK)
-    less = power(0.2, 40, chain, **QUICK)
+    more = power(0.8, 100, chain, **FEW)
+    less = power(0.2, 40, chain, **FEW)
     assert less.power < found.power < more.power
     assert less.overall < found.overall < more.overall
     assert more.power > 0.9
@@ -73,26 +74,30 @@ def test_differences_that_hold_both_ways_are_rarer(chain, found, by):
 
 
 def test_results_do_not_depend_on_processes_and_go_on_in_a_folder(chain, found, tmp_path):
-    few = QUICK | {"n_simulations": 3}
-    power(0.8, 40, chain, folder=tmp_path, **few)
+    power(0.8, 40, chain, folder=tmp_path, **FEW)
     assert power(0.8, 40, chain, folder=tmp_path, n_jobs=2, **QUICK) == found
 
 
 def test_an_edge_can_be_named_and_its_units_do_not_matter(chain):
-    named = power(0.9, 60, chain, edges=[("r2", "r3")], **QUICK)
+    named = power(0.9, 60, chain, edges=[("r2", "r3")], **FEW)
     assert named.power > 0.8
     scale = np.array([1, 10, 0.1, 100, 5, 2])
     other = GaussianNetwork(
         chain.coef * scale / scale[:, None], noise_variance=scale**2, names=chain.names
     )
-    assert power(0.9, 60, other, edges=("r2", "r3"), **QUICK) == named  # one alone will do
+    assert power(0.9, 60, other, edges=("r2", "r3"), **FEW) == named  # one alone will do
 
 
 def test_a_number_of_regions_stands_for_random_networks():
-    found = power(0.8, 60, 6, n_changed=2, **QUICK)
+    found = power(0.8, 60, 6, n_changed=2, **FEW)
     assert 0.3 < found.power < 1
-    assert found == power(0.8, 60, 6, n_changed=2, **QUICK)
-    assert found != power(0.8, 60, 6, n_changed=2, random_state=1, **QUICK)
+    assert found == power(0.8, 60, 6, n_changed=2, **FEW)
+    assert found != power(0.8, 60, 6, n_changed=2, random_state=1, **FEW)
+
+
+def test_a_random_network_has_the_edges_that_must_change():
+    rng = np.random.default_rng(0)
+    assert min(_truth(5, 8, rng).n_edges for _ in range(20)) >= 8
 
 
 @pytest.mark.parametrize(

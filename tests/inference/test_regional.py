@@ -70,7 +70,7 @@ def test_covariates_are_held_fixed_as_in_a_regression():
 
 
 @pytest.mark.parametrize(
-    ("n_cohorts", "most"), [(30, 0.2), pytest.param(200, 0.09, marks=pytest.mark.long)]
+    ("n_cohorts", "most"), [(15, 0.21), pytest.param(200, 0.09, marks=pytest.mark.long)]
 )
 def test_an_imbalanced_covariate_makes_no_false_finding(n_cohorts, most):
     """A t of adjusted values would be too sure: the slope of age is estimated, too."""

@@ -57,15 +57,15 @@ def test_a_difference_of_the_other_sign_is_not_confirmed(two_groups, make_cohort
 
 def test_what_one_part_alone_shows_is_seldom_confirmed(two_groups, make_cohort):
     confirmed, discovered = 0, 0
-    for seed in range(4):
+    for seed in range(2):
         X, y = two_groups(seed=seed, n=80, change=-1.4)
         other = np.tile([False, True], 80)
         X.loc[other, "r3"] += 1.4 * (y == "MCI")[other] * (X.loc[other, "r2"] - 3)
         found = find(make_cohort(X, y), other, n_permutations=39)
         discovered += len(found.table)
         confirmed += len(found.confirmed)
-    assert discovered >= 4
-    assert confirmed <= 1  # 98.6 % of binomial draws at 5 % per cohort
+    assert discovered >= 2
+    assert confirmed <= 1  # 99.75 % of binomial draws at 5 % per cohort
 
 
 def test_without_a_discovery_nothing_is_tested_again(two_groups, tmp_path, make_cohort):
@@ -79,9 +79,9 @@ def test_without_a_discovery_nothing_is_tested_again(two_groups, tmp_path, make_
 def test_more_than_two_groups_are_confirmed_two_sided(two_groups, make_cohort):
     X, y = two_groups(n=150, change=-1.4)
     y[::3] = "other"
-    found = find(make_cohort(X, y))
+    found = find(make_cohort(X, y), n_permutations=20)
     edge = found.confirmed[0]
-    assert edge["p"] == 1 / (B + 1)
+    assert edge["p"] <= 1 / 39  # the confirmation has at least 38 permutations
     assert {edge["source"], edge["target"]} == {"r2", "r3"}
 
 
@@ -90,17 +90,23 @@ def test_rows_are_marked_one_by_one(changed):
         find(changed, [True, False, True])
 
 
-def test_each_part_is_prepared_by_itself(changed, found):
+def test_each_part_is_prepared_by_itself_and_tested_once(changed, found, tmp_path):
     seen = []
 
     def prepare(part):
         seen.append(part.ids)
         return part
 
-    again = find(changed, prepare=prepare)
+    first = find(changed, prepare=prepare, folder=tmp_path)
     assert len(seen) == 2
     assert not set(seen[0]) & set(seen[1])
-    assert np.array_equal(again.table, found.table)
+    assert np.array_equal(first.table, found.table)
+    done = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.npz")}
+    again = find(changed, folder=tmp_path)
+    assert np.array_equal(first.table, again.table)
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.npz")} == done
+    with pytest.raises(StudyError):
+        find(changed, folder=tmp_path, random_state=1)
 
 
 def test_errors_name_the_part(changed):
@@ -110,21 +116,10 @@ def test_errors_name_the_part(changed):
         find(replace(changed, values=values))
 
 
-def test_finished_parts_are_not_tested_again(changed, found, tmp_path):
-    first = find(changed, folder=tmp_path)
-    done = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.npz")}
-    again = find(changed, folder=tmp_path)
-    assert np.array_equal(first.table, again.table)
-    assert np.array_equal(first.table, found.table)
-    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.npz")} == done
-    with pytest.raises(StudyError):
-        find(changed, folder=tmp_path, random_state=1)
-
-
 def test_the_confirmation_has_permutations_for_all_discovered_edges(
     two_groups, monkeypatch, make_cohort
 ):
-    X, y = two_groups(n=240, change=0)
+    X, y = two_groups(n=120, change=0)
     second = y == y[-1]
     X[second] = np.random.default_rng(0).permuted(X[second].to_numpy(), axis=0)  # no edge is left
     asked = []
@@ -148,7 +143,7 @@ def with_one_far_out(changed):
 
 
 def test_subjects_left_out_are_named_and_not_counted(with_one_far_out):
-    found = find(with_one_far_out)
+    found = find(with_one_far_out, n_permutations=20)
     gone = [name for part in found.left_out.values() for names in part.values() for name in names]
     assert set(gone) == {"s0", "s1", "s2", "s3"}
     for part, sizes in found.sizes.items():
@@ -218,7 +213,7 @@ def test_a_curve_that_does_not_fit_a_part_is_linear_there(
 
     monkeypatch.setattr(replication, "edge_differences", tests)
     monkeypatch.setattr(replication, "warn", lambda text, _: warned.append(text))
-    find(cohort, "site=a")
+    find(cohort, "site=a", n_permutations=20)
     assert [smooth for smooth, _ in tested] == (
         [(), ("age",)] if poor == "discovery" else [("age",), ()]
     )

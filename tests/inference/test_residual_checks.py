@@ -23,7 +23,7 @@ def chain(n=200, seed=0, noise=None, bend=0.0):
 
 
 def test_gaussian_chains_pass_at_their_level():
-    checks = [residual_checks(chain(seed=seed), CHAIN) for seed in range(200)]
+    checks = [residual_checks(chain(seed=seed), CHAIN) for seed in range(80)]
     assert np.mean([one.p_gaussian.min() <= 0.05 for one in checks]) < 0.1
     assert np.mean([one.p_curved.min() <= 0.05 for one in checks]) < 0.1
     assert np.mean([one.n_far for one in checks]) < 5 * checks[0].expected_far

@@ -56,7 +56,7 @@ def test_a_region_without_spread_is_named_with_its_group(cohort):
     codes = np.array([0, 1] * 3)
     check_groups_vary(cohort.values, codes, cohort.groups, cohort.regions)
     values = cohort.values.copy()
-    values[codes == 1, 0] = 1e8 + np.array([0, 1e-9, 0])  # round-off is no spread
+    values[codes == 1, 0] = 1e8 + np.array([0, 1e-9, 0])  # round-off is not spread
     message = r"'insula' has the same value in all 3 subjects of the group 'NC'.* Leave it out"
     with pytest.raises(InputError, match=message):
         check_groups_vary(values, codes, cohort.groups, cohort.regions)
