@@ -43,17 +43,14 @@ def control_groups(groups: Sequence[str]) -> list[str]:
     """
     names = sorted(map(str, groups))
     controls = [name for name in names if looks_like_controls(name)]
-    numbers = [_number(name) for name in names]
-    if None not in numbers and numbers.count(0.0) == 1:
+    try:
+        numbers = [float(name) for name in names]
+    except ValueError:
+        return controls
+    # "0" and "0.0" would be two groups of which neither is the norm.
+    if numbers.count(0.0) == 1:
         controls.append(names[numbers.index(0.0)])
     return controls
-
-
-def _number(name: str) -> float | None:
-    try:
-        return float(name)
-    except ValueError:
-        return None
 
 
 def usual_reference(groups: Sequence[str]) -> str:

@@ -86,6 +86,7 @@ class SeriesCohort(Cohort):
         **about
             group, covariates, site, pair, person, block, atlas, provenance: as in `Cohort`.
         """
+        # Its rows would be taken for subjects. A stack of equally long series has three axes.
         if getattr(series, "ndim", 3) == 2:
             raise InputError(
                 "one table is given where a list of series is needed. Give one array (volumes x "
@@ -148,6 +149,7 @@ class SeriesCohort(Cohort):
             line += f" in up to {max(map(len, self.run_lengths))} runs"
         if self.tr is not None:
             line += f", one every {self.tr:g} s"
+        # Missing values are empty regions here, which have a line of their own.
         rest = [text for text in rest if not text.startswith("missing cells")]
         empty = np.isnan(self.values)
         if empty.any():
@@ -182,6 +184,7 @@ def _checked_series(series: ArrayLike, subject: str, regions: tuple[str, ...]) -
             f"{who} has {counted(len(array), 'volume')}, and {FEWEST_VOLUMES} or more are needed. "
             "Leave this subject out."
         )
+    # Written so that NaN is bad, too.
     bad = ~(np.abs(array) <= LARGEST)
     if bad.any():
         volume, column = np.argwhere(bad)[0]

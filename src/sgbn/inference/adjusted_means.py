@@ -116,7 +116,7 @@ class AdjustedMeans:
 
     def _reduced(self, members: Members) -> Nuisance:
         """Nuisance effects, and one mean for all of these groups."""
-        # Groups outside of `members` keep means of their own: they are no part of this null.
+        # Groups outside of `members` keep means of their own: they are not part of this null.
         codes = np.where(np.isin(self.data.codes, members), members[0], self.data.codes)
         numbered = np.unique(codes, return_inverse=True)[1]
         return _spanned(numbered, self.design)

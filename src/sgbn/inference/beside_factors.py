@@ -48,9 +48,9 @@ def edges_beside_factors(
 
     An edge that goes may be the shadow of a common cause. It may also be real and look like one:
     factors that are fitted to the rows take up part of what edges do. More factors take up more. An
-    edge that stays is no proof either, since a cause that only its two ends share is no factor. The
-    edges were chosen because they look strong in these rows. Their intervals therefore lie too far
-    from 0, as those of `weight_intervals` do.
+    edge that stays is not proven either, since a cause that only its two ends share is not a
+    factor. The edges were chosen because they look strong in these rows. Their intervals therefore
+    lie too far from 0, as those of `weight_intervals` do.
 
     Parameters
     ----------

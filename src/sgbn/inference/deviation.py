@@ -166,6 +166,7 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         check_parameters(self)
         names = column_names(self, X)
         learner = check_learner(SGBN() if self.learner is None else self.learner)
+        # Checked before the first network is learned, so that errors come early.
         folds = self._folds(values, names, persons)
         learned = clone(learner).fit(X)
         # Moments of the rows that the learner kept: an outlier would widen what counts as usual.
@@ -203,6 +204,7 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """Make the result; `n_own` is 1 if the rows are reference subjects themselves, else 0."""
         network, z = self.network_, raw / self.inflation_
         i, j = np.nonzero(network.coef)
+        # By the moments of the reference group, not of these rows: these may be patients.
         standard = (values - self._norm.mean) / np.sqrt(np.diag(self._norm.covariance))
         distance = np.square(z).sum(axis=1)
         n = len(self._distances) - n_own
@@ -234,23 +236,22 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             splitter = KFold(n_folds, shuffle=True, random_state=self.random_state)
             folds = list(splitter.split(values))
         else:
-            folds = self._whole_persons(np.asarray(persons), len(values), self.n_folds)
+            folds = self._whole_persons(np.asarray(persons), len(values))
         for train, _ in folds:
             # A region that only one subject moves has no weights in the fold without this one.
             check_varies(values[train], names, "reference rows of a fold")
         return folds
 
-    def _whole_persons(
-        self, persons: NDArray[Any], n: int, n_folds: int
-    ) -> list[tuple[Indices, Indices]]:
+    def _whole_persons(self, persons: NDArray[Any], n: int) -> list[tuple[Indices, Indices]]:
         """Rows to learn from and rows to score, that share no person."""
+        # As text: labels of mixed types, such as 7 and "7a", cannot be sorted.
         count = len(np.unique(persons.astype(str)))
         if count < 2:
             raise InputError(
                 f"all {n} reference rows belong to one person (persons=). Give rows of several "
                 "persons, or leave persons= out."
             )
-        n_folds = min(n_folds, count)
+        n_folds = min(self.n_folds, count)
         rng = np.random.default_rng(self.random_state)
         fold = deal_rows(rng, n, n_folds, persons=persons)
         return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)]
@@ -274,6 +275,7 @@ class _Norm:
         support = self.network.coef != 0
         spread = np.sqrt(self.network.noise_variance * (1 + self._leverage(values, support)))
         t = self.network.residuals(values) / spread
+        # With as many parents as rows, one degree of freedom keeps t defined.
         degrees = np.maximum(self.n - support.sum(axis=0) - 1, 1)
         # Of the smaller tail, so that far values do not round to probability 1 and an infinite z.
         tail = np.maximum(stdtr(degrees, -np.abs(t)), SMALLEST_TAIL)

@@ -56,11 +56,7 @@ class TableProblem(Problem):
 
     def refit(self, members: Members) -> Callable[[Indices], Fit]:  # noqa: ARG002
         """Return what fits the groups anew, given the row that comes to each place."""
-
-        def permuted(rows: Indices) -> Fit:
-            return self.fit(self.nuisance.residuals(self.residuals[rows]))
-
-        return permuted
+        return lambda rows: self.fit(self.nuisance.residuals(self.residuals[rows]))
 
     def fit(self, residuals: Array) -> Fit:
         """Choose parents, with the labels as they are, and estimate the groups' weights."""
@@ -132,6 +128,7 @@ def problem_of(
     if shared.max_parents is not None:
         most = min(most, shared.max_parents)
     return TableProblem(
+        # Workers need the residuals only.
         data=replace(data, values=data.values[:0], ids=()),
         sd=sd,
         lobes=lobe_numbers(data.lobes),

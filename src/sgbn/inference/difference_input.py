@@ -137,6 +137,7 @@ def _checked_labels(
     persons, families, sites = (
         _codes(labels[what], n, what) for what in ("persons", "blocks", "sites")
     )
+    # Paired persons are in every group by design; all others must be in one.
     if persons is not None and pairs is None:
         remedy = "Name visits of one person by pairs="
         _check_within(persons, codes, labels["persons"], "persons", "groups", remedy)
@@ -261,6 +262,7 @@ def _check_rows_agree(X: Any, labels: Any, what: str) -> None:
         or len(rows) != len(label_index)
     ):
         return
+    # Other names of the rows say nothing; the same names in another order are a mistake.
     if list(rows) != list(label_index) and set(rows) == set(label_index):
         raise InputError(
             f"the index of {what} has the rows of the table in another order. Sort it: "

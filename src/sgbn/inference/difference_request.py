@@ -66,6 +66,7 @@ def read_edges(edges: Sequence[tuple[str, str]], data: GroupData | Cohort) -> li
 
 def read_among(names: Sequence[str], data: GroupData | Cohort) -> Mask | None:
     """Mark the edges between regions that were named, by themselves or by their lobes."""
+    # A name alone is a sequence of letters.
     if isinstance(names, str):
         names = [names]
     if not names:
@@ -87,7 +88,7 @@ def read_among(names: Sequence[str], data: GroupData | Cohort) -> Mask | None:
 def _check_sizes(data: GroupData) -> None:
     noun = "subject" if data.persons is None else "person"
     persons = np.arange(len(data.codes)) if data.persons is None else data.persons
-    # Persons are counted, not their rows: ten sessions of one person are no group.
+    # Persons are counted, not their rows: ten sessions of one person are not a group.
     rows = np.unique(np.column_stack([data.codes, persons]), axis=0)
     sizes = np.bincount(rows[:, 0], minlength=len(data.groups))
     if len(sizes) < 2:
@@ -104,6 +105,7 @@ def _check_sizes(data: GroupData) -> None:
                 noun,
             )
         )
+    # Standard errors add up: that of the smaller group stays, however large the other is.
     if sizes.max() > MAX_SIZE_RATIO * sizes.min():
         warn(
             f"{smallest} has {counted(sizes.min(), noun)} and "

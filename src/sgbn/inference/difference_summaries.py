@@ -27,7 +27,7 @@ from sgbn.types import Array, Indices, Mask
 Edges = NDArray[np.int64]
 
 PRESENT_T = 2.0  # of a weight over its standard error, for an edge to count as present in a group
-ONE_EDGE = 1.0  # least spread of a number of edges: a rare single one is no large change
+ONE_EDGE = 1.0  # least spread of a number of edges: a rare single one is not a large change
 
 
 class Component(NamedTuple):

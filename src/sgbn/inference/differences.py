@@ -172,6 +172,7 @@ def edge_differences(
         problem = problem_of(data, learner, separate_parents, alternative, *chosen, penalty)
         fit = problem.fit(problem.residuals)
         networks = _networks(problem, fit)  # refuses what has none before the long work begins
+    # A folder goes on only where all of these are the same as when it was begun.
     settings = {
         "learner": repr(learner),
         "separate_parents": separate_parents,
@@ -186,6 +187,7 @@ def edge_differences(
 def _networks(problem: TableProblem, fit: Fit) -> dict[str, GaussianNetwork]:
     """Return the networks of the groups, in the units of the data."""
     data, sd = problem.data, problem.sd
+    # Problems hold residuals per standard deviation; networks are in the units of the data.
     groups = covariances(problem.residuals, data.codes)
     fitted = weights_on(groups, fit.parents, problem.nuisance.rank / len(data.codes))
     networks = {}

@@ -116,6 +116,6 @@ def _best_loadings(root: Array, own_variance: Array, n_factors: int) -> tuple[Ar
 
 def _violation(log_own: Array, gradient: Array, bounds: tuple[float, float]) -> float:
     """Largest gradient along which an own variance could still move."""
-    # At a bound a gradient that points outwards is no violation.
+    # At a bound a gradient that points outwards is not a violation.
     step = np.clip(log_own - gradient, *bounds) - log_own
     return float(np.abs(step).max())

@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import joblib
 import numpy as np
 
 from sgbn.exceptions import InputError, warn
-from sgbn.inference.learning import check_learner, clean_part, learn_part
+from sgbn.inference.learning import check_learner, clean_part, described, learn_part
 from sgbn.moments import constant_columns, moments_of, one_blas_thread
 from sgbn.runs import Arrays, Study
 from sgbn.structure.base import UNDECIDED, NetworkEstimator
@@ -41,12 +40,7 @@ def learn_halves(
     warn_about_moments(moments_of(sample.values, sample.names), sample.names)
     check_learner(learner)
     tasks = {f"pair{k:05d}": {"pair": k} for k in range(n_pairs)}
-    settings = {
-        "data": joblib.hash([*sample]),
-        "learner": repr(learner),
-        "learner_parameters": joblib.hash(learner.get_params()),  # long ones are cut in the repr
-        "random_state": random_state,
-    }
+    settings = described(sample, learner, random_state=random_state)
     shared = {"sample": sample, "learner": learner, "random_state": random_state}
     results = study.run(learn_pair, tasks, settings, shared=shared)
     return gather_pairs(list(results.values()), sample.names)

@@ -75,6 +75,7 @@ def _rows_with(cohort: Cohort, how: str) -> Mask:
 def _known_columns(name: str, columns: list[str]) -> str:
     """Sentence about the column that is likely meant, or about the option that names it."""
     near = did_you_mean(name, columns) if columns else "None is."
+    # A slip of the pen is more likely than a column that was not named.
     if near.startswith("Did you mean"):
         return near
     option = "--site" if name.lower() in (SITE, "scanner", "centre", "center") else "--covariates"
@@ -95,6 +96,7 @@ def _text(cell: object) -> str:
         # NaN alone differs from itself.
         if cell != cell:
             return ""
+        # Short where that loses nothing: 2.0 is written 2, but 1000001.0 as it is.
         return f"{cell:g}" if float(f"{cell:g}") == cell else repr(cell)
     return str(cell)
 

@@ -135,7 +135,7 @@ def _fill_pairs(columns, S, edges, given, members, L, W, rest, along, weights, i
     """
     slack, left = rest[2], rest[:2]
     for e in range(edges.shape[0]):
-        k = _list_given(given[e], members)
+        k = list_marked(given[e], members)
         first, second, product = 0.0, 0.0, 0.0
         known = _orthonormalise(columns, S, members[:k], L, W, slack)
         # Of both ends the same columns are taken out, so that one factor serves the two weights and
@@ -167,11 +167,11 @@ def _fill_pairs(columns, S, edges, given, members, L, W, rest, along, weights, i
 
 
 @jit_inside
-def _list_given(is_given, members):  # type: ignore[no-untyped-def]
-    """Fill `members` with the variables that are given, and return their number."""
+def list_marked(is_marked, members):  # type: ignore[no-untyped-def]
+    """Fill `members` with the variables that are marked, and return their number."""
     k = 0
-    for v in range(is_given.size):
-        if is_given[v]:
+    for v in range(is_marked.size):
+        if is_marked[v]:
             members[k] = v
             k += 1
     return k

@@ -43,7 +43,7 @@ def kinds_of_change(before: ArrayLike, after: ArrayLike) -> NDArray[np.str_]:
     first, second = np.asarray(before, float), np.asarray(after, float)
     was, is_now = np.abs(first) >= ABSENT, np.abs(second) >= ABSENT
     growth = np.abs(second) - np.abs(first)
-    # Two weights just beside ABSENT, such as 0.09 and 0.11, are no gain.
+    # Two weights just beside ABSENT, such as 0.09 and 0.11, are not a gain.
     much, turned = np.abs(growth) >= ABSENT, was & is_now & (first * second < 0)
     words: NDArray[np.str_] = np.select(
         [~was & is_now & much, was & ~is_now & much, turned, growth > 0],

@@ -13,7 +13,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import joblib
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -28,7 +27,7 @@ from sgbn.inference.held_out import (
     deal,
     score_fold,
 )
-from sgbn.inference.learning import check_learner
+from sgbn.inference.learning import check_learner, described
 from sgbn.inference.records import records
 from sgbn.inference.rows import read_sample
 from sgbn.parameters import SEED, OneOf, Whole
@@ -154,6 +153,7 @@ class ModelComparison:
         first_score, second_score = (
             self.table[MODELS.index(name)].log_likelihood for name in (first, second)
         )
+        # The network's own row has no error: differences are from the network.
         error = self.table[MODELS.index(FACTORS)].standard_error
         return (
             f"{_signed(first_score)} against {_signed(second_score)} per variable, standard error "
@@ -241,17 +241,11 @@ def compare_models(
     n_folds = Whole(2, n // 2).check("n_folds", n_folds)
     # Dealt here, not in the tasks: all models of a fold see the same rows.
     folds = deal(sample, n_folds, np.random.default_rng([random_state, 0]))
-    described = {
-        "data": joblib.hash([*sample]),
-        "learner": repr(learner),
-        "learner_parameters": joblib.hash(learner.get_params()),  # long ones are cut in the repr
-        "n_folds": n_folds,
-        "random_state": random_state,
-    }
+    settings = described(sample, learner, n_folds=n_folds, random_state=random_state)
     shared = {"sample": sample, "learner": learner, "folds": folds, "random_state": random_state}
     tasks = {f"fold{fold:03d}": {"fold": fold} for fold in range(n_folds)}
     study = Study(folder, n_jobs, progress)
-    results = study.run(score_fold, tasks, described, shared=shared).values()
+    results = study.run(score_fold, tasks, settings, shared=shared).values()
     return ModelComparison(
         n,
         m,

@@ -129,9 +129,7 @@ class Design:
         if isinstance(network, GaussianNetwork):
             # Lists, since a study keeps its settings as JSON.
             network = [network.coef.tolist(), network.noise_variance.tolist()]
-        names = ("effect", "n_changed", "level", "by", "n_permutations", "random_state")
-        settings = {name: getattr(self, name) for name in names}
-        return settings | {"network": network, "edges": [list(edge) for edge in self.edges]}
+        return vars(self) | {"network": network, "edges": [list(edge) for edge in self.edges]}
 
 
 def power(
@@ -222,6 +220,7 @@ def power(
 def edge_pairs(edges: Any) -> tuple[Edge, ...]:
     """Edges as tuples; one alone will do."""
     chosen = tuple(edges)
+    # Two names are one edge, not two.
     if len(chosen) == 2 and all(isinstance(end, str) for end in chosen):
         chosen = (chosen,)
     for edge in chosen:

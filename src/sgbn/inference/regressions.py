@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from sgbn.inference.influence import list_marked
 from sgbn.jit import jit_inside, jit_loops
 from sgbn.types import Array, Mask
 
@@ -40,7 +41,7 @@ def _fill(S, n, freedom, parents, parent_list, L, column, B, V, noise):  # type:
     for j in range(noise.size):
         # The child is the last row of the factor: its own pivot is then what the parents leave of
         # it, the residual variance, without another pass.
-        k = _list_parents(parents, j, parent_list)
+        k = list_marked(parents[:, j], parent_list)
         for a in range(k):
             for h in range(k):
                 L[a, h] = S[parent_list[a], parent_list[h]]
@@ -63,17 +64,6 @@ def _fill(S, n, freedom, parents, parent_list, L, column, B, V, noise):  # type:
 
 
 @jit_inside
-def _list_parents(parents, j, parent_list):  # type: ignore[no-untyped-def]
-    """Fill `parent_list` with the parents of j, and return their number."""
-    k = 0
-    for i in range(parents.shape[0]):
-        if parents[i, j]:
-            parent_list[k] = i
-            k += 1
-    return k
-
-
-@jit_inside
 def _factor(L, k):  # type: ignore[no-untyped-def]
     """Cholesky factor of the parents, in place; the last row becomes that of the child.
 
@@ -89,7 +79,7 @@ def _factor(L, k):  # type: ignore[no-untyped-def]
                 L[i, j] = rest / L[j, j]
             elif i == k:
                 L[k, k] = rest
-            # The pivot of the child (i == k) may be 0: it is no divisor.
+            # The pivot of the child (i == k) may be 0: nothing is divided by it.
             elif rest > SINGULAR * spread:
                 L[i, i] = np.sqrt(rest)
             else:

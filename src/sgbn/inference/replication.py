@@ -220,6 +220,7 @@ def replicate_differences(
         name: _sizes(parts[name], result.groups, result.left_out)
         for name, result in results.items()
     }
+    # Nobody was tested then, so that nobody was left out.
     if not edges:
         sizes[CONFIRMATION] = _sizes(cohort.subset(marked), discovery.groups, {})
     named = results[CONFIRMATION].named if edges else None
@@ -285,6 +286,7 @@ def _table(
         p = np.where(discovered["difference_std"] > 0, named["p_greater"], named["p_less"])
     table["same_sign"], table["p"], table["p_holm"] = same, p, holm(p)
     table["confirmed"] = table["p_holm"] <= level
+    # What was discovered in one direction must come back in the same one.
     if n_groups == 2:
         table["confirmed"] &= same
     return table

@@ -77,7 +77,7 @@ def read_rows(X: ArrayLike | Cohort, group: str | None = None) -> Sample:
             f"nothing is left of {listed([names[k] for k in np.flatnonzero(gone)])} once "
             "sites and covariates are taken out. Exclude these regions, or name fewer covariates."
         )
-    # The first column of the basis is the mean, which is no nuisance.
+    # The first column of the basis is the mean, which is not a nuisance effect.
     return Sample(left + values.mean(axis=0), names, nuisance.basis[:, 1:], blocks=chosen.units)
 
 
@@ -99,6 +99,7 @@ def read_groups(groups: Cohort | Mapping[Any, ArrayLike]) -> dict[str, Sample]:
         )
     if len(samples) < 2:
         raise InputError(f"{len(samples)} groups are given: a difference needs two or more.")
+    # Weights are compared by the places of columns: the same names in another order would mislead.
     first, *more = samples
     for other in more:
         if samples[other].names != samples[first].names:
@@ -111,6 +112,7 @@ def read_groups(groups: Cohort | Mapping[Any, ArrayLike]) -> dict[str, Sample]:
 
 def network_of(network: Any, what: str = "network") -> GaussianNetwork:
     """Return the network itself, or that of a fitted learner; messages call it `what`."""
+    # Only a fitted estimator of one network has this attribute.
     candidate = getattr(network, "network_", network)
     if isinstance(candidate, GaussianNetwork):
         return candidate

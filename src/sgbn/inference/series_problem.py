@@ -58,12 +58,8 @@ class SeriesProblem(Problem):
 
     def refit(self, members: Members) -> Callable[[Indices], Fit]:
         """Return what fits the groups anew, given the row that comes to each place."""
-        estimates = self.means.permuted(self.weights, members)
-
-        def permuted(rows: Indices) -> Fit:
-            return self._fit_of(estimates(rows))
-
-        return permuted
+        permuted = self.means.permuted(self.weights, members)
+        return lambda rows: self._fit_of(permuted(rows))
 
     def _fit_of(self, estimates: Estimates) -> Fit:
         k = len(self.edges)
