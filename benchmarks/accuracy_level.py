@@ -9,7 +9,7 @@ depends on the labels of the others. "refitted" fits anew for each of 99 permuta
 """
 
 import numpy as np
-from output import options, table, write
+from output import main, number
 
 from sgbn.comparison.accuracy import OURS, Accuracy
 
@@ -111,13 +111,14 @@ def p_values(design, classify, seed, refitted):
     return p
 
 
-def run(cohorts, refitted):
+def measure(given):
     """Yield one row per design and classifier: the share of cohorts below each level."""
     for name, design in DESIGNS.items():
         for kind, classify in CLASSIFIERS.items():
             # Refits cost a hundred times as much: only some cohorts have them.
             of_cohorts = [
-                p_values(design, classify, (SEED, k), k < refitted) for k in range(cohorts)
+                p_values(design, classify, (SEED, k), k < given.refitted)
+                for k in range(given.cohorts)
             ]
             for method in ("corrected t", "fixed predictions", "refitted"):
                 p = np.array([by_method[method] for by_method in of_cohorts if method in by_method])
@@ -127,19 +128,9 @@ def run(cohorts, refitted):
                     yield row | shares
 
 
-def main():
-    parser = options(__doc__)
-    parser.add_argument("--cohorts", type=int, default=400)
-    parser.add_argument("--refitted", type=int, default=0, help="of these, with refits")
-    given = parser.parse_args()
-    runs = list(run(given.cohorts, given.refitted))
-    write(given.out, "accuracy_level", {"seed": SEED, "runs": runs}, slots(runs))
-
-
 def slots(runs):
-    cells = [[f"{x:.3f}" if isinstance(x, float) else x for x in run.values()] for run in runs]
-    return {"levels": table(list(runs[0]), cells)}
+    return {"levels": [list(run.values()) for run in runs]}
 
 
 if __name__ == "__main__":
-    main()
+    main(measure, slots, cohorts=number(400), refitted=number(0, "of these, with refits"))

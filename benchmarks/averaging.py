@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from calibration_parts.cohorts import Setting, draw
 from calibration_parts.score import LEVEL, N_PERMUTATIONS, quiet, same_weights
-from output import options, table, write
+from output import main, number
 
 from sgbn.inference.difference_fit import problem_of
 from sgbn.inference.difference_input import read_group_data
@@ -99,37 +99,20 @@ def score(task):
     return quiet(lambda: {str(k): figures(pair, k, [SEED, cohort]) for k in ORDERS})
 
 
-def main():
-    parser = options(__doc__)
-    parser.add_argument("--cohorts", type=int, default=40)
-    parser.add_argument("--workers", type=int, default=1)
-    given = parser.parse_args()
-    runs = []
+def measure(given):
+    """Yield the figures of all cohorts, by setting and number of orders."""
     for name, setting in SETTINGS.items():
-        tasks = [(setting, k) for k in range(given.cohorts)]
-        scores = parallel(score, tasks, given.workers)
+        scores = parallel(score, [(setting, k) for k in range(given.cohorts)], given.workers)
         for k, orders in enumerate(ORDERS):
-            values = {
+            yield {"setting": name, "orders": orders} | {
                 figure: [float(of_cohort[figure][k]) for of_cohort in scores]
                 for figure in ("tested", "recall", "false", "beside")
             }
-            runs.append({"setting": name, "orders": orders, **values})
-    write(given.out, "averaging", {"seed": SEED, "runs": runs}, slots(runs))
 
 
 def slots(runs):
-    rows = [
-        [run["setting"], run["orders"], *(shown(run[name]) for name in list(run)[2:])]
-        for run in runs
-    ]
-    head = ["groups", "orders", "pairs tested", "recall", "false", "beside the changed edges"]
-    return {
-        "cohorts": len(runs[0]["recall"]),
-        "permutations": N_PERMUTATIONS,
-        "level": LEVEL,
-        "part": PART,
-        "figures": table(head, rows),
-    }
+    figures = [[shown(x) if isinstance(x, list) else x for x in run.values()] for run in runs]
+    return {"cohorts": len(runs[0]["recall"]), "figures": figures}
 
 
 def shown(values):
@@ -138,4 +121,4 @@ def shown(values):
 
 
 if __name__ == "__main__":
-    main()
+    main(measure, slots, cohorts=number(40), workers=number(1))

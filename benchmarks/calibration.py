@@ -13,7 +13,7 @@ import json
 import numpy as np
 from calibration_parts.designs import STUDIES
 from calibration_parts.report import slots
-from output import command, options, real_data, write
+from output import command, number, options, real_data, write
 
 from sgbn.runs import Study, versions
 
@@ -76,12 +76,14 @@ def merged(path, study, seed, rows):
 
 
 def main():
-    parser = options(__doc__, SEED)
-    parser.add_argument("--study", choices=STUDIES, default="nulls")
-    parser.add_argument("--cohorts", type=int, help="cohorts per setting without a difference")
-    parser.add_argument("--powers", type=int, help="cohorts per setting with changed edges")
-    parser.add_argument("--workers", type=int, default=1)
-    given = parser.parse_args()
+    given = options(
+        __doc__,
+        seed=number(SEED),
+        study={"choices": STUDIES, "default": "nulls"},
+        cohorts=number(None, "cohorts per setting without a difference"),
+        powers=number(None, "cohorts per setting with changed edges"),
+        workers=number(1),
+    ).parse_args()
     if given.study in NEED_TABLES:
         real_data()
     study = STUDIES[given.study]

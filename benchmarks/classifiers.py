@@ -16,7 +16,7 @@ from functools import partial
 
 import numpy as np
 from graphical_lasso import graphical_lasso
-from output import cpu_times, options, stored_runs, table, values_of, write, write_parts
+from output import cpu_times, options, stored_runs, table, values_of, write_parts
 from sklearn.base import BaseEstimator
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.discriminant_analysis import (
@@ -178,12 +178,7 @@ def measure_times():
 
 
 def time_slots(runs):
-    names = OURS, "LogisticRegressionCV"
-    rows = [
-        [run["size"], *(f"{run[name]:.2f}" for name in names), f"**{run['ratio']:.1f}**"]
-        for run in runs
-    ]
-    return {"times": table(["whole fits, CPU seconds", *names, "ratio"], rows)}
+    return {"times": runs}
 
 
 def shown(gap):
@@ -241,30 +236,26 @@ def slots(runs):
     against = [comparison(cells, block) for block in blocks]
     against.append(["all data sets", "", "", *log_losses(cells, names)])
     return {
-        "splits": SPLITS,
-        "train": TRAIN,
-        "regions": REGIONS,
-        "cohorts": COHORTS,
         "last": COHORTS - 1,
-        "test": TEST,
-        "seed": SEED,
         "scores": table(head, [row(name) for name in methods()]),
         "against": table(["", "best peer", "difference", OURS, *CALIBRATED], against),
     }
 
 
 def main():
-    parser = options(__doc__)
-    add_worker_options(parser, default=1)
-    parser.add_argument(
-        "--ours", action="store_true", help=f"run {OURS} anew, and keep what the file has of peers"
+    parser = options(
+        __doc__,
+        ours={
+            "action": "store_true",
+            "help": f"run {OURS} anew, and keep what the file has of peers",
+        },
+        time={"action": "store_true", "help": "measure the CPU time of fits alone"},
     )
-    parser.add_argument("--time", action="store_true", help="measure the CPU time of fits alone")
+    add_worker_options(parser, default=1)
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     if given.time:
-        runs = measure_times()
-        write(given.out, "classifiers_time", {"seed": SEED, "runs": runs}, time_slots(runs))
+        write_parts(given.out, "classifiers_time", SEED, [measure_times()], time_slots)
         return
     names = [OURS] if given.ours else list(methods())
     stored = stored_runs(given.out, "classifiers") if given.ours else []

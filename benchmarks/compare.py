@@ -10,14 +10,11 @@ which is what a user waits, and of all processes together; the largest memory of
 """
 
 import os
-import resource
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
-from output import THREADS, options, table, write
+from output import THREADS, main, timed_process
 
 from sgbn.experiments.data import COVARIATES, data_folder
 
@@ -29,27 +26,6 @@ TABLES = {  # of each: covariates that are left out, the reference
 }
 COLD = "sgbn demo, nothing compiled"
 DONE, DELETED = "the same again, everything done", "the same again, report deleted"
-MEGABYTE = 1024  # of the kilobytes that the system counts in
-
-
-def timed(words, cache, source):
-    """Clock, CPU seconds and memory of a command; its output must end well."""
-    # A cache of its own: that of the user may hold machine code of another version.
-    environment = os.environ | THREADS | {"NUMBA_CACHE_DIR": str(cache)}
-    if source is not None:
-        environment["PYTHONPATH"] = str(source)
-    # Of all children so far: what this command took is the difference.
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    begin = time.perf_counter()
-    command = [sys.executable, "-m", "sgbn", *words]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    clock = time.perf_counter() - begin
-    if done.returncode:
-        raise SystemExit(f"sgbn {' '.join(words)}\n{done.stderr}")
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    # The system keeps only the highest memory of all children, hence "so far" in the table.
-    return {"clock": clock, "cpu": cpu, "megabytes": after.ru_maxrss / MEGABYTE}
 
 
 def commands(scratch, full, tables):
@@ -88,32 +64,31 @@ def first_commands(scratch, full, tables):
                 yield f"sgbn compare {name}.csv {label}".strip(), [*words, *more, *out]
 
 
-def slots(runs):
-    keys = {"clock": 1, "cpu": 1, "megabytes": 0, "report_megabytes": 1}  # digits of each
-    rows = [
-        [run["command"], *(f"{run[key]:.{digits}f}" for key, digits in keys.items())]
-        for run in runs
-    ]
-    heads = ["command", "seconds", "CPU seconds", "MB of the largest process so far", "report MB"]
-    return {"processors": os.cpu_count(), "figures": table(heads, rows)}
-
-
-def main():
-    parser = options(__doc__)
-    parser.add_argument("--quick", action="store_true", help="leave out the full comparisons")
-    parser.add_argument("--tables", nargs="*", choices=TABLES, default=list(TABLES))
-    parser.add_argument("--source", type=Path, help="folder of another version of sgbn's source")
-    given = parser.parse_args()
-    runs = []
+def measure(given):
+    """Yield what each command took, and how large its report is."""
     with tempfile.TemporaryDirectory() as scratch:
-        cache = Path(scratch, "cache")
+        # A cache of its own: that of the user may hold machine code of another version.
+        environment = THREADS | {"NUMBA_CACHE_DIR": str(Path(scratch, "cache"))}
+        if given.source is not None:
+            environment["PYTHONPATH"] = str(given.source)
         for name, words in commands(Path(scratch), not given.quick, given.tables):
-            runs.append({"command": name, **timed(words, cache, given.source)})
-            runs[-1]["report_megabytes"] = report_of(words).stat().st_size / 1e6
+            _, took = timed_process([sys.executable, "-m", "sgbn", *words], **environment)
+            size = report_of(words).stat().st_size / 1e6
+            record = {"command": name, **took, "report_megabytes": size}
             # At once: the whole takes long, and may be interrupted.
-            print(runs[-1], flush=True)
-    write(given.out, "compare", {"seed": 0, "runs": runs}, slots(runs))
+            print(record, flush=True)
+            yield record
+
+
+def slots(runs):
+    return {"processors": os.cpu_count(), "figures": runs}
 
 
 if __name__ == "__main__":
-    main()
+    main(
+        measure,
+        slots,
+        quick={"action": "store_true", "help": "leave out the full comparisons"},
+        tables={"nargs": "*", "choices": TABLES, "default": list(TABLES)},
+        source={"type": Path, "help": "folder of another version of sgbn's source"},
+    )

@@ -8,12 +8,10 @@ turns. Seconds are CPU seconds of the process and, of the demo, of its two worke
 """
 
 import json
-import os
-import resource
-import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 from numba.core import event
@@ -33,25 +31,11 @@ def table_of_groups():
     return X, np.arange(200) % 2
 
 
-def fit():
-    from sgbn import SGBN
-
-    X, _ = table_of_groups()
-    return lambda: SGBN().fit(X)
-
-
-def classifier():
-    from sgbn import SGBNClassifierCV
+def fit(learner, **settings):
+    import sgbn
 
     X, groups = table_of_groups()
-    return lambda: SGBNClassifierCV().fit(X, groups)
-
-
-def ensemble():
-    from sgbn import SGBNEnsemble
-
-    X, _ = table_of_groups()
-    return lambda: SGBNEnsemble(n_pairs=2).fit(X)
+    return partial(getattr(sgbn, learner)(**settings).fit, X, groups)
 
 
 def differences():
@@ -59,13 +43,6 @@ def differences():
 
     X, groups = table_of_groups()
     return lambda: edge_differences(X, groups, n_permutations=20)
-
-
-def refinement():
-    from sgbn import CLSGBNClassifier
-
-    X, groups = table_of_groups()
-    return lambda: CLSGBNClassifier().fit(X, groups)
 
 
 def demo():
@@ -76,11 +53,11 @@ def demo():
 
 
 JOBS = {
-    "fit": ("`SGBN().fit`", fit),
-    "classifier": ("`SGBNClassifierCV().fit`", classifier),
-    "ensemble": ("`SGBNEnsemble(n_pairs=2).fit`", ensemble),
+    "fit": ("`SGBN().fit`", partial(fit, "SGBN")),
+    "classifier": ("`SGBNClassifierCV().fit`", partial(fit, "SGBNClassifierCV")),
+    "ensemble": ("`SGBNEnsemble(n_pairs=2).fit`", partial(fit, "SGBNEnsemble", n_pairs=2)),
     "differences": ("`edge_differences`", differences),
-    "refinement": ("`CLSGBNClassifier().fit`", refinement),
+    "refinement": ("`CLSGBNClassifier().fit`", partial(fit, "CLSGBNClassifier")),
     "demo": ("`sgbn demo`", demo),
 }
 
@@ -125,54 +102,40 @@ def run_job(name):
     )
 
 
-def measure(name, source, cache):
+def took(name, source, cache):
     """Seconds of one job of the `sgbn` in `source`, with the machine code in `cache`."""
-    environment = os.environ | {"PYTHONPATH": str(source), "NUMBA_CACHE_DIR": str(cache)}
-    # Children of this process: a job may have workers of its own.
-    used, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    done = subprocess.run(
-        [sys.executable, __file__, "--job", name],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=environment,
-        check=True,
-    )
-    wall, now = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime
-    return {"cpu": cpu, "wall": wall} | json.loads(done.stdout)
+    from output import timed_process
+
+    words = [sys.executable, __file__, "--job", name]
+    printed, seconds = timed_process(words, PYTHONPATH=str(source), NUMBA_CACHE_DIR=str(cache))
+    return {"cpu": seconds["cpu"], "wall": seconds["clock"]} | json.loads(printed)
 
 
-def measured(names, sources):
-    """Cold and warm measures of all jobs, the versions in turns."""
-    runs = []
-    for name in names:
-        for version, source in sources.items():
+def measure(given):
+    """Yield cold and warm measures of all jobs, the versions in turns."""
+    sources = {"before": given.before} if given.before else {}
+    for name in given.jobs:
+        for version, source in (sources | {"after": SOURCE}).items():
             # A cache for each version, empty at first: "cold", and what that leaves is "warm".
             with tempfile.TemporaryDirectory() as cache:
                 for state in ("cold", "warm"):
-                    record = measure(name, source, cache)
-                    runs.append({"job": name, "version": version, "state": state} | record)
+                    record = took(name, source, cache)
                     print(name, version, state, f"{record['cpu']:.1f} s", file=sys.stderr)
-    return runs
+                    yield {"job": name, "version": version, "state": state} | record
 
 
 def rows_of_jobs(runs):
+    """Yield what each job of a version took cold, and warm."""
     by_state = {(run["job"], run["version"], run["state"]): run for run in runs}
     for (name, version, state), cold in by_state.items():
         if state == "cold":
-            warm = by_state[name, version, "warm"]
             kernels = cold["kernels"].values()
-            yield (
-                JOBS[name][0],
-                version,
-                f"{cold['cpu']:.1f}",
-                f"{cold['wall']:.1f}",
-                f"{sum(kernel['own'] for kernel in kernels):.1f}",
-                str(sum(kernel["signatures"] for kernel in kernels)),
-                f"{warm['cpu']:.1f}",
-                f"{warm['wall']:.1f}",
-                f"{warm['imports']:.1f}",
-            )
+            yield cold | {
+                "job": JOBS[name][0],
+                "compiling": sum(kernel["own"] for kernel in kernels),
+                "signatures": sum(kernel["signatures"] for kernel in kernels),
+                "warm": by_state[name, version, "warm"],
+            }
 
 
 def rows_of_kernels(runs, version):
@@ -186,37 +149,31 @@ def rows_of_kernels(runs, version):
                     worst[name] = kernel
     ranked = sorted(worst.items(), key=lambda item: -item[1]["own"])
     for name, kernel in ranked[:WORST]:
-        yield f"`{name}`", f"{kernel['own']:.2f}", f"{kernel['all']:.2f}", str(kernel["signatures"])
+        yield f"`{name}`", f"{kernel['own']:.2f}", f"{kernel['all']:.2f}", kernel["signatures"]
 
 
 def slots(runs):
     from output import table, values_of
 
-    heads = ("job", "sgbn", "cold", "wall", "compiling", "signatures", "warm", "wall", "imports")
     versions = values_of(runs, "version")
     dearest = []
     for version in versions:
         dearest += ["", f"## The {WORST} dearest kernels, {version}", ""]
         columns = ("kernel", "by itself", "with what it calls", "signatures")
         dearest += table(columns, rows_of_kernels(runs, version))
-    jobs = table(heads, rows_of_jobs(runs))
+    jobs = list(rows_of_jobs(runs))
     return {"versions": ", ".join(versions), "jobs": jobs, "dearest": dearest[1:]}
 
 
-def main():
+if __name__ == "__main__":
     if sys.argv[1:2] == ["--job"]:  # before anything is imported that might compile
         run_job(sys.argv[2])
-        return
-    from output import options, write
+    else:
+        from output import main
 
-    parser = options(__doc__)
-    parser.add_argument("--before", type=Path, help="folder with another version of sgbn")
-    parser.add_argument("--jobs", nargs="+", choices=JOBS, default=list(JOBS))
-    given = parser.parse_args()
-    sources = {"before": given.before} if given.before else {}
-    runs = measured(given.jobs, sources | {"after": SOURCE})
-    write(given.out, "compile", {"seed": SEED, "runs": runs}, slots(runs))
-
-
-if __name__ == "__main__":
-    main()
+        main(
+            measure,
+            slots,
+            before={"type": Path, "help": "folder with another version of sgbn"},
+            jobs={"nargs": "+", "choices": JOBS, "default": list(JOBS)},
+        )

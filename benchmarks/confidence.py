@@ -6,7 +6,7 @@ python benchmarks/confidence.py     # writes benchmarks/results/confidence.json 
 from functools import partial
 
 import numpy as np
-from output import cpu_times, options, table, write
+from output import cpu_times, main, table
 
 from sgbn import SGBN, compare_graphs, random_dag, simulate_sem
 from sgbn.cli.arguments import add_worker_options, workers
@@ -97,7 +97,8 @@ def curve_table(runs, key):
     return table(head, rows)
 
 
-def measure(n, n_jobs):
+def measure_size(n, n_jobs):
+    """Curves, consensus and searches with samples of n rows."""
     records, consensus = quality(n, LEARNERS["fast"], N_NETWORKS, n_jobs)
     # Of pairs that are joined often and in truth: of others no direction is right.
     frequent = records[(records[:, 0] >= 0.5) & (records[:, 2] == 1)]
@@ -115,36 +116,23 @@ def measure(n, n_jobs):
     }
 
 
-def slots(runs, costs):
-    def by_size(cells):
-        return [[f"n = {run['n']}", *cells(run)] for run in runs]
-
-    errors = ["", "errors, one fit", "consensus", "CPDAG SHD, one fit", "consensus"]
-    searches = ["", "true, fast", "full", "false, fast", "full"]
-    both = [("fast", 0), ("full", 0), ("fast", 1), ("full", 1)]
-    return {
-        "adjacent": curve_table(runs, "adjacent"),
-        "directed": curve_table(runs, "adjacent, true direction"),
-        "direction": curve_table(runs, "direction"),
-        "consensus": table(errors, by_size(lambda r: [r["found"][k] for k in (3, 5, 4, 6)])),
-        "n_full": N_FULL,
-        "searches": table(searches, by_size(lambda r: [r[name][k] for name, k in both])),
-        "fast": costs["fast"],
-        "full": costs["full"],
-    }
-
-
-def main():
-    parser = options(__doc__)
-    add_worker_options(parser, default=1)
-    given = parser.parse_args()
+def measure(given):
     SGBN().fit(make_data(60, 0)[0])  # compiles
     costs = cost()
     with workers(given) as n_jobs:
-        runs = [measure(n, n_jobs) for n in SIZES]
-    results = {"seed": SEED, "cost": costs, "runs": runs}
-    write(given.out, "confidence", results, slots(runs, costs))
+        return {"cost": costs, "runs": [measure_size(n, n_jobs) for n in SIZES]}
+
+
+def slots(results):
+    runs = results["runs"]
+    curves = {
+        "adjacent": "adjacent",
+        "directed": "adjacent, true direction",
+        "direction": "direction",
+    }
+    tables = {slot: curve_table(runs, key) for slot, key in curves.items()}
+    return tables | {"sizes": runs, "cost": results["cost"]}
 
 
 if __name__ == "__main__":
-    main()
+    main(measure, slots, partial(add_worker_options, default=1))

@@ -9,7 +9,7 @@ import warnings
 
 import matplotlib.pyplot as plt
 import numpy as np
-from output import cpu_times, options, select, table, timed, write
+from output import cpu_times, main, select, timed
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
@@ -214,48 +214,35 @@ def draw(rows, path):
 def slsqp_row(runs):
     """Row of one method in the race with SLSQP."""
     ours, peer = (np.array([run[key] for run in runs]) for key in ("ours", "peer"))
-    gap = max(
-        (run["objective_ours"] - run["objective_slsqp"]) / abs(run["objective_slsqp"])
-        for run in runs
-    )
-    times = f"{1e3 * ours.mean():.2f}", f"{1e3 * peer.mean():.0f}"
-    ratios = f"**{peer.sum() / ours.sum():.1f}**", f"{(peer / ours).min():.1f}"
-    return [runs[0]["method"], *times, *ratios, f"{100 * gap:.3f} %"]
-
-
-def ratio_of(run):
-    return f"**{run['ours'] / run['peer']:.2f}**"
-
-
-def slots(runs):
-    slsqp = ["", "ours, ms", "SLSQP, ms", "ratio", "lowest ratio of a cohort", "largest gap"]
-    methods = ("KL-SGBN", "MM-SGBN")
-    rows = [
-        [r["method"], f"{r['ours']:.2f}", r["peer_name"], f"{r['peer']:.2f}", ratio_of(r)]
-        for r in select(runs, study="rows")
-    ]
-    growing = [[f"{r['n']:,}", f"{r['ours']:.3f}"] for r in select(runs, study="growth")]
+    gaps = [run["objective_ours"] - run["objective_slsqp"] for run in runs]
+    sizes = [abs(run["objective_slsqp"]) for run in runs]
     return {
-        "edges": EDGES,
-        "subjects": 2 * N,
-        "cohorts": COHORTS,
-        "repeats": REPEATS,
-        "slsqp": table(slsqp, [slsqp_row(select(runs, study="SLSQP", method=m)) for m in methods]),
-        "many": MANY_SUBJECTS,
-        "peers": table(["", "ours, s", "peer", "peer, s", "ours / peer"], rows),
-        "growth": table(["subjects", "CPU s"], growing),
+        "method": runs[0]["method"],
+        **{"ours": 1e3 * ours.mean(), "peer": 1e3 * peer.mean()},
+        **{"ratio": peer.sum() / ours.sum(), "lowest": (peer / ours).min()},
+        "gap": 100 * max(np.divide(gaps, sizes)),
     }
 
 
-def main():
-    given = options(__doc__).parse_args()
+def slots(runs):
+    slsqp = (select(runs, study="SLSQP", method=name) for name in ("KL-SGBN", "MM-SGBN"))
+    peers = select(runs, study="rows")
+    return {
+        "subjects": 2 * N,
+        "slsqp": list(map(slsqp_row, slsqp)),
+        "peers": [run | {"ratio": run["ours"] / run["peer"]} for run in peers],
+        "growth": select(runs, study="growth"),
+    }
+
+
+def measure(_):
     warnings.simplefilter("ignore")
-    runs = [row for seed in range(COHORTS) for row in against_slsqp(seed)]
-    runs += against_scikit_learn(MANY_SUBJECTS)
-    runs += [growth(n) for n in ROWS]
-    write(given.out, "discriminative", {"seed": SEED, "runs": runs}, slots(runs))
-    draw(select(runs, study="growth"), given.out / "discriminative_growth.png")
+    for seed in range(COHORTS):
+        yield from against_slsqp(seed)
+    yield from against_scikit_learn(MANY_SUBJECTS)
+    yield from map(growth, ROWS)
 
 
 if __name__ == "__main__":
-    main()
+    given, results = main(measure, slots)
+    draw(select(results["runs"], study="growth"), given.out / "discriminative_growth.png")

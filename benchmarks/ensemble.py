@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from output import options, select, table, timed, values_of, write_parts
+from output import number, options, select, table, timed, values_of, write_parts
 from sklearn.metrics import average_precision_score
 
 sys.path.insert(0, str(Path(__file__).parent / "peers"))
@@ -152,10 +152,8 @@ def method_row(runs):
     # Only the ensemble supports arrows.
     counts = np.sum([run.get("supported", [0, 0]) for run in runs], axis=0)
     return [
-        runs[0]["method"],
-        *(f"{total:.1f}" for total in sums),
-        f"{np.mean(precision):.3f}" if precision else "-",
-        f"{counts[1]} of {counts[0]}" if counts[0] else "-",
+        *(runs[0]["method"], *sums, np.mean(precision) if precision else None),
+        f"{counts[1]} of {counts[0]}" if counts[0] else None,
     ]
 
 
@@ -176,21 +174,18 @@ def share_table(runs, key):
 
 def slots(runs):
     costs = [run for run in runs if "shape" in run]
-    names = ["wrong arrows", "SHD of the class", "CPU s", "average precision of pairs"]
-    sums = {}
-    for n in SIZES:
-        of_methods = [select(runs, method=method, n=n) for method in METHODS]
-        rows = [method_row(chosen) for chosen in of_methods if chosen]
-        sums[f"sums_{n}"] = table(["", *names, "supported arrows that are true"], rows)
+    of_sizes = {n: [select(runs, method=method, n=n) for method in METHODS] for n in SIZES}
+    sums = {f"sums_{n}": [method_row(part) for part in of if part] for n, of in of_sizes.items()}
     shares = {key: share_table(runs, key) for key in ("pairs", "arrows")}
     return sums | shares | {"costs": cost_lines(costs) if costs else ""}
 
 
 def main():
-    parser = options(__doc__)
-    parser.add_argument("--sims", type=int, default=5)
-    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
-    given = parser.parse_args()
+    given = options(
+        __doc__,
+        sims=number(5),
+        methods={"nargs": "+", "choices": METHODS, "default": list(METHODS)},
+    ).parse_args()
     parts = [*(runs_of_size(n, given.sims, given.methods) for n in SIZES), costs()]
     write_parts(given.out, "ensemble", SEED, parts, slots)
 

@@ -8,7 +8,6 @@ thread. Peaks of memory are those of processes of their own (Linux).
 """
 
 import argparse
-import re
 import shutil
 import subprocess
 import sys
@@ -19,7 +18,7 @@ from pathlib import Path
 
 import nibabel as nib
 import numpy as np
-from output import options, select, table, timed, values_of, write
+from output import main, number, peak_memory, select, table, timed, values_of
 from scipy.ndimage import gaussian_filter
 
 from sgbn.io.images.extraction import extract_regions
@@ -90,7 +89,7 @@ def nilearn_mean(images, atlas):
     return np.array([masker.transform(path).ravel() for path in images])
 
 
-def measure(folder, images):
+def times(folder, images):
     """Yield a record for each method and repetition; all methods in turn, in the same process."""
     atlases = {"same grid": folder / "atlas.nii.gz", "resampled": folder / "atlas15.nii.gz"}
     nilearn_mean(images[:1], atlases["same grid"])  # imports
@@ -125,51 +124,44 @@ def print_peak(folder, n):
     images = sorted(folder.glob("sub-*.nii.gz"))[:n]
     if images:
         extract_regions(images, folder / "atlas.nii.gz", progress=False)
-    # getrusage would give the parent's peak where that is larger
-    status = Path("/proc/self/status").read_text()
-    print(int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) / 1024)
+    print(peak_memory() / 2**20)
 
 
-def slots(runs, peaks):
-    methods = values_of(runs, "method")
-    cpu = {m: np.median([run["cpu"] for run in select(runs, method=m)]) for m in methods}
-    rows = [
-        [method, f"{1000 * seconds:.0f}", f"{seconds / cpu['plain load']:.2f}"]
-        for method, seconds in cpu.items()
-    ]
+def slots(results):
+    runs, peaks = results["runs"], results["peak_mb"]
+    cpu = {
+        method: np.median([run["cpu"] for run in select(runs, method=method)])
+        for method in values_of(runs, "method")
+    }
     beside = {}
     for slot, grid in (("same", "same grid"), ("resampled", "resampled")):
         beside[f"{slot}_ratio"] = cpu[f"nilearn, {grid}"] / cpu[f"sgbn, {grid}"]
         theirs = select(runs, method=f"nilearn, {grid}")
         beside[f"{slot}_gap"] = max(run["gap"] for run in theirs)
     return beside | {
-        "n_images": N_IMAGES,
-        "n_distinct": N_DISTINCT,
-        "n_regions": N_REGIONS,
-        "repeats": REPEATS,
-        "cpu": table(["method", "CPU ms an image", "of a plain load"], rows),
+        "cpu": [(name, 1000 * cpu[name], cpu[name] / cpu["plain load"]) for name in cpu],
         "peaks": table(["images", *peaks], [["MB", *(f"{mb:.0f}" for mb in peaks.values())]]),
         "nibabel": version("nibabel"),
         "nilearn": version("nilearn"),
     }
 
 
-def main():
-    parser = options(__doc__, 0)
-    parser.add_argument("--peak", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--images", type=Path, help=argparse.SUPPRESS)
-    given = parser.parse_args()
+def measure(given):
     warnings.simplefilter("ignore")
-    if given.peak is not None:
+    if given.peak is not None:  # a process of its own
         print_peak(given.images, given.peak)
-        return
+        raise SystemExit
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        runs = list(measure(folder, make_study(folder, given.seed)))
-        peaks = {n: round(peak(folder, n), 1) for n in PEAKS}
-    results = {"seed": given.seed, "runs": runs, "peak_mb": peaks}
-    write(given.out, "extract", results, slots(runs, peaks))
+        runs = list(times(folder, make_study(folder, given.seed)))
+        return {"runs": runs, "peak_mb": {n: round(peak(folder, n), 1) for n in PEAKS}}
 
 
 if __name__ == "__main__":
-    main()
+    main(
+        measure,
+        slots,
+        seed=number(0),
+        peak=number(None, argparse.SUPPRESS),
+        images={"type": Path, "help": argparse.SUPPRESS},
+    )

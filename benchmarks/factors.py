@@ -8,7 +8,7 @@ python benchmarks/factors.py     # writes benchmarks/results/factors.json and .m
 import warnings
 
 import numpy as np
-from output import options, stored_runs, table, timed, write
+from output import number, options, stored_runs, timed, write_parts
 
 import sgbn
 from sgbn import SGBN, SGBNEnsemble, compare_models, load_network, simulate_sem
@@ -109,13 +109,9 @@ def arrows(k, n, m):
     return {"data": "arrows", "factors": k, "n": n, "m": m, "counts": counts}
 
 
-def arrows_table(runs):
-    rows = []
-    for run in runs:
-        supported, edges = np.transpose(run["counts"])
-        spread = f"{min(supported)} to {max(supported)}"
-        rows.append([run["factors"], f"{run['n']} x {run['m']}", spread, f"{edges.mean():.0f}"])
-    return table(["factors", "n x m", "supported arrows", "edges"], rows)
+def arrows_row(run):
+    supported, edges = np.transpose(run["counts"])
+    return run | {"least": min(supported), "most": max(supported), "edges": edges.mean()}
 
 
 def real(folder, name):
@@ -152,50 +148,6 @@ def real(folder, name):
     }
 
 
-def number(value, places=3):
-    return "-" if value is None or np.isnan(value) else f"{value:.{places}f}"
-
-
-def simulated_table(runs):
-    head = ["data", "n x m", "data sets", "warned", "network", "factors", "graphical lasso"]
-    head += ["factors chosen", "true edges stay", "false edges stay"]
-    return table(
-        head,
-        [
-            [
-                run["data"],
-                f"{run['n']} x {run['m']}",
-                run["data_sets"],
-                f"{run['warned']:.0%}",
-                *(number(run[key]) for key in KEYS[:3]),
-                f"{run['n_factors']:.1f}",
-                *(number(run[key], 2) for key in SHARES),
-            ]
-            for run in runs
-        ],
-    )
-
-
-def real_table(runs):
-    head = ["table", "n x m", "network", "factors", "graphical lasso", "independence"]
-    head += ["factors - network (standard error)", "factors chosen", "edges stay", "CPU s"]
-    return table(
-        head,
-        [
-            [
-                run["data"],
-                f"{run['n']} x {run['m']}",
-                *(number(run[key]) for key in KEYS),
-                f"{run['difference']:+.3f} ({run['standard_error']:.3f})",
-                run["n_factors"],
-                f"{run['stay']:.2f}",
-                run["cpu"],
-            ]
-            for run in runs
-        ],
-    )
-
-
 def rates(runs):
     """Share of data sets with a warning: of hidden factors, and of sparse networks."""
     sparse = [run for run in runs if run["data"] in NETWORKS]
@@ -205,30 +157,30 @@ def rates(runs):
         yield f"{slot}_sets", sum(run["data_sets"] for run in chosen)
 
 
-def slots(runs, tables, supported):
-    verdicts = ["", *(f"- {run['data']}: {run['verdict']}" for run in tables)]
-    return dict(rates(runs)) | {
-        "n": N,
-        "m": M,
-        "n_arrows": N_ARROWS,
-        "simulated": simulated_table(runs),
-        "arrows": arrows_table(supported),
-        "real": real_table(tables) + verdicts if tables else "Not run: the tables are not here.",
+def slots(runs):
+    simulated_runs, tables, supported = parts_of(runs)
+    verdicts = [f"- {run['data']}: {run['verdict']}" for run in tables]
+    return dict(rates(simulated_runs)) | {
+        "simulated": simulated_runs,
+        "arrows": list(map(arrows_row, supported)),
+        "tables": tables,
+        "verdicts": verdicts or "Not run: the tables are not here.",
     }
 
 
 def parts_of(runs):
     """Sort runs: simulated rows, real tables, and supported arrows."""
     kinds = {"arrows": 2} | dict.fromkeys(TABLES, 1)
-    return tuple([run for run in runs if kinds.get(run["data"], 0) == kind] for kind in range(3))
+    return [[run for run in runs if kinds.get(run["data"], 0) == kind] for kind in range(3)]
 
 
 def main():
-    parser = options(__doc__)
-    parser.add_argument("--factor-sets", type=int, default=50, help="of each number of factors")
-    parser.add_argument("--dag-sets", type=int, default=20, help="of each of the nine networks")
-    parser.add_argument("--only", choices=("simulated", "tables", "arrows"))
-    given = parser.parse_args()
+    given = options(
+        __doc__,
+        factor_sets=number(50, "of each number of factors"),
+        dag_sets=number(20, "of each of the nine networks"),
+        only={"choices": ("simulated", "tables", "arrows")},
+    ).parse_args()
     SGBN().fit(factor_rows(1, 50, 5, 0))  # compiles
     runs, tables, supported = parts_of(stored_runs(given.out, "factors"))
     if given.only in (None, "simulated"):
@@ -239,8 +191,7 @@ def main():
         tables = [real(folder, name) for name in TABLES]
     if given.only in (None, "arrows"):
         supported = [arrows(*size) for size in ARROWS]
-    results = {"seed": SEED, "runs": [*runs, *tables, *supported]}
-    write(given.out, "factors", results, slots(runs, tables, supported))
+    write_parts(given.out, "factors", SEED, [[*runs, *tables, *supported]], slots)
 
 
 if __name__ == "__main__":

@@ -7,10 +7,11 @@ the degree changes, the others stay at m = 200, n = 1000, degree 4.
 """
 
 import warnings
+from itertools import product
 
 import matplotlib as mpl
 import numpy as np
-from output import options, select, table, timed, values_of, write
+from output import main, number, select, table, timed, values_of
 from peers.studies import warm_up_data
 
 from sgbn import SGBN, random_dag, simulate_sem
@@ -50,7 +51,7 @@ def simulate(m, n, degree, sim, seed):
     return X
 
 
-def measure(axis, value, sim, seed):
+def measure_point(axis, value, sim, seed):
     """Yield one record per setting, and one of FLOP."""
     point = CENTRE | {axis: value}
     X = simulate(**point, sim=sim, seed=seed)
@@ -126,23 +127,17 @@ def slots(runs):
     return {"sims": 1 + max(run["sim"] for run in runs), "tables": tables[1:]}
 
 
-def main():
-    parser = options(__doc__, 0)
-    parser.add_argument("--sims", type=int, default=SIMS, help="simulations of each point")
-    given = parser.parse_args()
+def measure(given):
     warnings.simplefilter("ignore")
     # Compiles.
     SGBN().fit(warm_up_data())
-    runs = [
-        run
-        for axis, grid in GRID.items()
-        for value in grid
-        for sim in range(given.sims)
-        for run in measure(axis, value, sim, given.seed)
-    ]
-    write(given.out, "growth", {"seed": given.seed, "runs": runs}, slots(runs))
-    draw(runs, given.out / "growth.png")
+    for axis, grid in GRID.items():
+        for value, sim in product(grid, range(given.sims)):
+            yield from measure_point(axis, value, sim, given.seed)
 
 
 if __name__ == "__main__":
-    main()
+    given, results = main(
+        measure, slots, seed=number(0), sims=number(SIMS, "simulations of each point")
+    )
+    draw(results["runs"], given.out / "growth.png")

@@ -10,7 +10,7 @@ import warnings
 
 import numpy as np
 import pandas as pd
-from output import options, select, table, values_of, write
+from output import main, select, values_of
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import StratifiedKFold
 
@@ -171,40 +171,28 @@ def real_rows(runs):
         chosen = select(runs, table=name)
         for way in chosen[0]["accuracy"]:
             accuracy = [run["accuracy"][way] for run in chosen]
-            left = np.mean([run["left"][way] for run in chosen])
-            yield [
-                f"{name} ({chosen[0]['n']} subjects, {chosen[0]['sites']} sites)",
-                way,
-                f"{np.mean(accuracy):.3f} ({np.std(accuracy, ddof=1):.3f})",
-                f"{left:.4f}",
-            ]
+            yield chosen[0] | {
+                **{"way": way, "mean": np.mean(accuracy), "sd": np.std(accuracy, ddof=1)},
+                "left": np.mean([run["left"][way] for run in chosen]),
+            }
 
 
 def slots(runs):
     curves, visits, real = (select(runs, part=part) for part in ("curve", "visits", "real"))
     visits = [run | {"crossed": "crossed" if run["crossed"] else "nested"} for run in visits]
-    by_visit = ["sites", "variance of persons", "plain", "longitudinal"]
-    by_table = ["table", "sites", "accuracy of the site", "left of variance"]
     return {
-        "regions": N_REGIONS,
         "ages": ", ".join(f"{low} to {high}" for low, high in AGES),
-        "sets": N_SETS,
-        "curves": table(["effect of age", "subjects", *WAYS], rows_of(curves, ("curve", "n"))),
-        "persons": N_PERSONS,
-        "visits": table(by_visit, rows_of(visits, ("crossed", "ratio"))),
-        "repeats": N_REPEATS,
-        "folds": N_FOLDS,
-        "real": table(by_table, real_rows(real)),
+        "curves": list(rows_of(curves, ("curve", "n"))),
+        "visits": list(rows_of(visits, ("crossed", "ratio"))),
+        "real": list(real_rows(real)),
     }
 
 
-def main():
-    given = options(__doc__).parse_args()
+def measure(_):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
-        runs = [*curve_runs(), *visit_runs(), *real_runs()]
-    write(given.out, "harmonisation", {"seed": SEED, "runs": runs}, slots(runs))
+        return [*curve_runs(), *visit_runs(), *real_runs()]
 
 
 if __name__ == "__main__":
-    main()
+    main(measure, slots)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import networkx as nx
-from output import ROOT, options, table, write
+from output import ROOT, main
 
 DUPLICATE_LINES = 10
 GROWTH = 1.05  # code lines now, as a share of those at the beginning
@@ -124,7 +124,7 @@ def share_of_comments(files):
     return sum(file.comments for file in files) / sum(len(file.code) for file in files)
 
 
-def measure(root):
+def figures_of(root):
     """Figures of one tree."""
     source, benchmarks = (
         [read(path) for path in sorted((root / part).rglob("*.py"))]
@@ -175,22 +175,22 @@ def shown(figure):
     return f"{figure:.1%}" if isinstance(figure, float) else f"{figure:,}"
 
 
-def main():
-    parser = options(__doc__)
-    parser.add_argument("--before", metavar="REVISION", required=True, help="of git")
-    given = parser.parse_args()
+def measure(given):
     with tempfile.TemporaryDirectory() as folder:
         # A clone: the working tree stays as it is.
         subprocess.run(["git", "clone", "-q", str(ROOT), folder], check=True)
         subprocess.run(["git", "-C", folder, "checkout", "-q", given.before], check=True)
-        before = measure(Path(folder))
-    now = measure(ROOT)
+        before = figures_of(Path(folder))
+    return [{"tree": given.before} | before, {"tree": "now"} | figures_of(ROOT)]
+
+
+def slots(runs):
+    before, now = runs
     goals = goals_of(before)
-    rows = [[name, shown(before[name]), shown(now[name]), goals.get(name, "")] for name in now]
-    figures = table(["", f"at {given.before}", "now", "goal"], rows)
-    runs = [{"tree": given.before} | before, {"tree": "now"} | now]
-    write(given.out, "house", {"seed": 0, "runs": runs}, {"figures": figures})
+    names = [name for name in now if name != "tree"]
+    rows = [(name, shown(before[name]), shown(now[name]), goals.get(name, "")) for name in names]
+    return {"before": before["tree"], "figures": rows}
 
 
 if __name__ == "__main__":
-    main()
+    main(measure, slots, before={"metavar": "REVISION", "required": True, "help": "of git"})

@@ -10,7 +10,7 @@ the criterion that a learner minimises.
 import warnings
 
 import numpy as np
-from output import options, select, table, write
+from output import main, number, select
 from peers.studies import cases, make_data, raw_data
 
 from sgbn import ORSGBN, SGBN
@@ -77,33 +77,19 @@ def slots(runs):
     for name in LEARNERS:
         for change in ("permuted", "rescaled"):
             if chosen := select(runs, learner=name, columns=change):
-                counts = [
-                    f"{sum(run[key] for run in chosen)} of {len(chosen)}"
-                    for key in ("same_edges", "same_score", "same_weights")
-                ]
+                kept = ("same_edges", "same_score", "same_weights")
+                counts = {key: sum(run[key] for run in chosen) for key in kept}
                 largest = max(run["difference"] for run in chosen)
-                rows.append([f"`{name}`", change, *counts, f"{largest:.0e}"])
-    header = ["learner", "columns", "same edges", "same score", "same weights"]
-    return {
-        "sims": SIMS,
-        "in_units": IN_UNITS,
-        "units": LOG10_UNITS,
-        "tol": TOL,
-        "counts": table([*header, "largest difference of scores, relative"], rows),
-    }
+                rows.append(chosen[0] | counts | {"of": len(chosen), "largest": largest})
+    return {"counts": rows}
 
 
-def main():
-    given = options(__doc__, 0).parse_args()
+def measure(given):
     warnings.simplefilter("ignore")  # tied pairs
-    runs = [
-        run
-        for case in cases("networks", SIMS)
-        for name in LEARNERS
-        for run in compare(name, case, given.seed)
-    ]
-    write(given.out, "invariance", {"seed": given.seed, "runs": runs}, slots(runs))
+    for case in cases("networks", SIMS):
+        for name in LEARNERS:
+            yield from compare(name, case, given.seed)
 
 
 if __name__ == "__main__":
-    main()
+    main(measure, slots, seed=number(0))

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from output import options, stored_runs, table, write
+from output import main, stored_runs
 
 from sgbn import random_dag, simulate_sem
 
@@ -64,7 +64,8 @@ def memory_of(process):
     return tuple(int(sizes.get(name, 0)) * 1024 / 1e6 for name in ("VmRSS", "VmHWM"))
 
 
-def measure(options, path, folder, minutes):
+def watched(options, path, folder, minutes):
+    """Run the command with these options; return its peaks and how it ended."""
     command = [sys.executable, "-m", "sgbn", "compare", str(path), "--group", "group"]
     command += ["--regions", "all", "--out", str(folder), *options.split()]
     peaks, at_once, begin, stopped = {}, 0.0, time.monotonic(), False
@@ -98,45 +99,34 @@ def measure(options, path, folder, minutes):
     }
 
 
-def slots(runs):
-    heads = ("options", "command", "largest worker", "all at once", "minutes", "ended")
-    rows = [
-        (
-            f"`{run['options']}`",
-            run["command_mb"],
-            run["worker_mb"] or "-",
-            run["at_once_mb"],
-            f"{run['minutes']:g}",
-            "yes" if run["ended"] else f"stopped in step {run['last_step']}",
-        )
-        for run in runs
-    ]
-    sizes = {"subjects": SUBJECTS, "regions": REGIONS, "goal": GOAL_MB}
-    return sizes | {"figures": table(heads, rows)}
+def slots(results):
+    def row(run):
+        ended = "yes" if run["ended"] else f"stopped in step {run['last_step']}"
+        return run | {"ended": ended, "worker_mb": run["worker_mb"] or None}
+
+    return {"figures": list(map(row, results["runs"]))}
 
 
-def main():
-    parser = options(__doc__)
-    parser.add_argument("--minutes", type=float, default=30, help="longest run")
-    parser.add_argument(
-        "--only", nargs="+", type=int, help="these runs, counted from 0; keep the rest"
-    )
-    given = parser.parse_args()
+def measure(given):
     chosen = range(len(WAYS)) if given.only is None else given.only
     kept = stored_runs(given.out, "memory") if given.only else []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "table.csv"
         write_table_to(path)
         new = [
-            measure(WAYS[number], path, Path(folder) / f"out{number}", given.minutes)
+            watched(WAYS[number], path, Path(folder) / f"out{number}", given.minutes)
             for number in chosen
         ]
     # New runs after kept ones of the same options, which they replace.
     by_options = {run["options"]: run for run in (*kept, *new)}
     runs = [by_options[way] for way in WAYS if way in by_options]
-    results = {"seed": SEED, "subjects": SUBJECTS, "regions": REGIONS, "runs": runs}
-    write(given.out, "memory", results, slots(runs))
+    return {"subjects": SUBJECTS, "regions": REGIONS, "runs": runs}
 
 
 if __name__ == "__main__":
-    main()
+    main(
+        measure,
+        slots,
+        minutes={"type": float, "default": 30, "help": "longest run"},
+        only={"nargs": "+", "type": int, "help": "these runs, counted from 0; keep the rest"},
+    )

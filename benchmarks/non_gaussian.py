@@ -4,8 +4,7 @@ python benchmarks/non_gaussian.py     # writes benchmarks/results/non_gaussian.j
 """
 
 import numpy as np
-from output import options, table, write
-from scipy.stats import t
+from output import half_width, main
 
 from sgbn import SGBN, compare_graphs
 from sgbn.datasets import load_network
@@ -42,7 +41,7 @@ def make_data(name, n, noise, sim):
     return X[:, order], graph[np.ix_(order, order)]
 
 
-def measure(name, n, noise, sim):
+def counts(name, n, noise, sim):
     """Count in one data set: open, wrong (both), decided right and wrong, errors (both)."""
     X, true = make_data(name, n, noise, sim)
     ignored, oriented = SGBN().fit(X), SGBN(non_gaussian="orient").fit(X)
@@ -65,39 +64,27 @@ def measure(name, n, noise, sim):
 
 def summary(n, noise):
     """Means over simulations of the sums over networks, and the change of errors."""
-    runs = [[measure(name, n, noise, sim) for name in NETWORKS] for sim in range(SIMS)]
+    runs = [[counts(name, n, noise, sim) for name in NETWORKS] for sim in range(SIMS)]
     sums = {key: [int(sum(r[key] for r in run)) for run in runs] for key in runs[0][0]}
     change = np.subtract(sums["errors_oriented"], sums["errors"])
     # Simulations are independent: the plain t interval.
-    half = float(t.ppf(0.975, SIMS - 1) * change.std(ddof=1) / SIMS**0.5)
+    half = float(half_width(change))
     means = {key: round(float(np.mean(values)), 2) for key, values in sums.items()}
     change = float(change.mean())
     return {"n": n, "noise": noise, **means, "change": [change, change - half, change + half]}
 
 
-def line(r):
-    fewer = 1 - r["wrong_oriented"] / r["wrong"]
-    wrongly = r["decided_wrong"] / r["open"]
-    return [
-        *(r["n"], r["noise"], f"{r['open']:.1f}", f"{r['wrong']:.1f}"),
-        *(f"{r['wrong_oriented']:.1f}", f"{-100 * fewer:+.0f} %"),
-        *(f"{r['decided_right']:.1f}", f"{r['decided_wrong']:.2f} ({100 * wrongly:.1f} %)"),
-        *(f"{r['errors']:.1f}", f"{r['errors_oriented']:.1f}"),
-        "{:+.1f} ({:+.1f} to {:+.1f})".format(*r["change"]),
-    ]
+def slots(runs):
+    def shares(run):
+        fewer = 1 - run["wrong_oriented"] / run["wrong"]
+        return run | {"more": -100 * fewer, "wrongly": 100 * run["decided_wrong"] / run["open"]}
+
+    return {"counts": list(map(shares, runs))}
 
 
-def slots(records):
-    head = ["n", "noise", "open", "wrong, ignore", "wrong, orient", "", "decided right"]
-    head += ["decided wrong (of open)", "errors, ignore", "errors, orient", "change"]
-    return {"sims": SIMS, "counts": table(head, map(line, records))}
-
-
-def main():
-    given = options(__doc__).parse_args()
-    records = [summary(n, noise) for n in SAMPLES for noise in NOISES]
-    write(given.out, "non_gaussian", {"seed": SEED, "runs": records}, slots(records))
+def measure(_):
+    return (summary(n, noise) for n in SAMPLES for noise in NOISES)
 
 
 if __name__ == "__main__":
-    main()
+    main(measure, slots)

@@ -1,18 +1,25 @@
-"""What the benchmarks share: one thread, options, CPU time, tables, and results with their command.
+"""What the benchmarks share: one shape, one thread, CPU time, tables, results with their command.
 
-The words of a benchmark's report are in `texts/NAME.md` beside this file, with slots in braces for
-what was measured. Import this module anywhere among the imports: it limits BLAS to one thread in
-libraries that are loaded already, and by the environment in those that come later and in children.
+A benchmark measures runs, and `main` does the rest: options, results, report. The words of a report
+are in `texts/NAME.md` beside this file, with slots in braces for what was measured and for the
+constants of the benchmark. A line "@SLOT ROW" is a row of a table for each run in that slot.
+
+Import this module anywhere among the imports: it limits BLAS to one thread in libraries that are
+loaded already, and by the environment in those that come later and in children.
 """
 
 import argparse
 import json
 import os
+import resource
+import string
+import subprocess
 import sys
 import time
 from pathlib import Path
 
 import numpy as np
+from scipy import stats
 from threadpoolctl import threadpool_limits
 
 from sgbn.experiments.data import data_folder
@@ -30,13 +37,44 @@ ROOT = Path(__file__).parents[1]
 RESULTS, TEXTS = (Path(__file__).parent / name for name in ("results", "texts"))
 
 
-def options(doc, seed=None):
-    """Parser of a benchmark: `--out`, and `--seed` where its default is given."""
+def number(default, text=None):
+    """Keywords of an option that is a whole number."""
+    return {"type": int, "default": default, "help": text}
+
+
+def options(doc, **arguments):
+    """Parser of a benchmark: `--out`, and options with the keywords of `add_argument`."""
     parser = argparse.ArgumentParser(description=doc.strip().partition("\n")[0])
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the results")
-    if seed is not None:
-        parser.add_argument("--seed", type=int, default=seed)
+    for name, keywords in arguments.items():
+        parser.add_argument(f"--{name.replace('_', '-')}", **keywords)
     return parser
+
+
+def main(measure, slots, add_options=None, **arguments):
+    """Run a benchmark from the command line; return its options and results.
+
+    `measure` takes the options and gives the runs, or a mapping with them and more. `slots` takes
+    the same and gives what fills the text. The module of `measure` gives description, NAME, SEED
+    (unless there is an option of that name) and the constants that the text names.
+    """
+    module = measure.__globals__
+    parser = options(module["__doc__"], **arguments)
+    if add_options is not None:
+        add_options(parser)
+    given = parser.parse_args()
+    measured = measure(given)
+    measured = measured if isinstance(measured, dict) else list(measured)
+    results = measured if isinstance(measured, dict) else {"runs": measured}
+    results = {"seed": getattr(given, "seed", module.get("SEED", 0))} | results
+    name = Path(module["__file__"]).stem
+    write(given.out, name, results, constants_of(measure) | slots(measured))
+    return given, results
+
+
+def constants_of(function):
+    """Give the constants of the module that a function is in, by their names."""
+    return {name: value for name, value in function.__globals__.items() if name.isupper()}
 
 
 def real_data():
@@ -57,6 +95,33 @@ def timed(function, *arguments, **named):
 def cpu_times(function, repeats):
     """CPU seconds of each of some calls."""
     return [timed(function)[1] for _ in range(repeats)]
+
+
+def timed_process(words, **environment):
+    """Run a command; return its output, and seconds and memory: clock, CPU of all processes, MB."""
+    # Of all children so far: what this command took is the difference.
+    before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    done = subprocess.run(
+        words, env=os.environ | environment, capture_output=True, text=True, check=False
+    )
+    clock, after = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(map(str, words))}\n{done.stderr}")
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    # The system counts in kilobytes, and keeps only the highest memory of all children so far.
+    return done.stdout, {"clock": clock, "cpu": cpu, "megabytes": after.ru_maxrss / 1024}
+
+
+def peak_memory(process="self"):
+    """Highest resident memory of a process, in bytes (Linux)."""
+    # getrusage would give the parent's peak where that is larger.
+    status = Path(f"/proc/{process}/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) * 1024
+
+
+def half_width(values):
+    """Give half the width of the 95 % interval of a mean (Student's t)."""
+    return stats.t.ppf(0.975, len(values) - 1) * stats.sem(values)
 
 
 def select(runs, **wanted):
@@ -109,13 +174,34 @@ def write_json(path, results):
     path.write_text(head.replace('"runs": null', f'"runs": [\n{runs}\n ]') + "\n")
 
 
+class Cells(string.Formatter):
+    """Formats the row of a run; what it does not have is shown as "-"."""
+
+    def get_value(self, key, args, kwargs):
+        """Take a field by its place or name."""
+        return args[key] if isinstance(key, int) else kwargs.get(key)
+
+    def format_field(self, value, format_spec):
+        """Format a field, or its absence."""
+        return "-" if value is None else format(value, format_spec)
+
+
 def filled(name, slots):
-    """Text of `texts/NAME.md` with its slots filled: by text, numbers, or lines of text."""
+    """Text of `texts/NAME.md` with its slots filled: by text, numbers, lines of text, or runs."""
     joined = {
-        slot: "\n".join(content) if isinstance(content, list) else content
+        slot: "\n".join(map(str, content)) if isinstance(content, list) else content
         for slot, content in slots.items()
     }
-    return (TEXTS / f"{name}.md").read_text().rstrip("\n").format(**joined)
+    lines = []
+    for line in (TEXTS / f"{name}.md").read_text().rstrip("\n").splitlines():
+        if not line.startswith("@"):
+            lines.append(line.format(**joined))
+            continue
+        slot, _, cells = line[1:].partition(" ")
+        for item in slots[slot]:
+            fields = ((), item) if isinstance(item, dict) else (item, {})
+            lines.append(Cells().vformat(cells, *fields))
+    return "\n".join(lines)
 
 
 def write(folder, name, results, slots):
@@ -139,4 +225,5 @@ def write_parts(folder, name, seed, parts, slots_of, kept=()):
     # Some of these benchmarks take hours: when one is interrupted, only the current part is lost.
     for part in parts:
         runs += part
-        write(folder, name, {"seed": seed, "runs": runs}, slots_of(runs))
+        results = {"seed": seed, "runs": runs}
+        write(folder, name, results, constants_of(slots_of) | slots_of(runs))

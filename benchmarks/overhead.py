@@ -13,7 +13,7 @@ from statistics import median
 
 import numpy as np
 from distributed import Client
-from output import options, table, write
+from output import main, number
 
 from sgbn import random_dag, simulate_sem
 from sgbn.inference import edge_differences
@@ -42,7 +42,7 @@ def nothing(task):
     return task
 
 
-def measure(ways, permutations):
+def seconds_of_ways(ways, permutations):
     """Seconds of both kinds of work by each way, `REPEATS` times in turns."""
     X, groups = make_data()
     seconds_of = {name: {"permutations": [], "small": []} for name in ways}
@@ -77,21 +77,7 @@ def summarise(seconds_of):
     ]
 
 
-def slots(runs, permutations):
-    digits = {"permutations": 1, "speed-up": 2, "milliseconds": 3}
-    rows = [[r["workers"], *(f"{r[key]:.{n}f}" for key, n in digits.items())] for r in runs]
-    return {
-        **{"permutations": permutations, "m": M, "n": N, "small": SMALL, "repeats": REPEATS},
-        "workers": table(("workers", "seconds", "speed-up", "ms a small task"), rows),
-        "speed_up": GOALS["speed-up"],
-        "milliseconds": GOALS["milliseconds"],
-    }
-
-
-def main():
-    parser = options(__doc__)
-    parser.add_argument("--permutations", type=int, default=PERMUTATIONS)
-    given = parser.parse_args()
+def measure(given):
     # One thread each: a task uses one, and two in a process would share the interpreter.
     with Client(n_workers=2, threads_per_worker=1, dashboard_address=None) as client:
         ways = {
@@ -99,10 +85,13 @@ def main():
             "2 processes": (nullcontext, 2),
             "2 Dask workers": (lambda: on_dask(client), None),
         }
-        runs = summarise(measure(ways, given.permutations))
-    results = {"seed": SEED, "permutations": given.permutations, "goals": GOALS, "runs": runs}
-    write(given.out, "overhead", results, slots(runs, given.permutations))
+        runs = summarise(seconds_of_ways(ways, given.permutations))
+    return {"permutations": given.permutations, "goals": GOALS, "runs": runs}
+
+
+def slots(results):
+    return {"permutations": results["permutations"], "workers": results["runs"]}
 
 
 if __name__ == "__main__":
-    main()
+    main(measure, slots, permutations=number(PERMUTATIONS))

@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from output import options, table, write
+from output import main
 
 import sgbn
 from sgbn.runs import study
@@ -64,24 +64,16 @@ def traced(cohort, settings, workers, folder):
     return [*trace.rows()]
 
 
-def line(row):
-    # Of the last half second a percentage says nothing.
-    error = f"{100 * (row['said'] / row['true'] - 1):+.0f} %" if row["true"] > 0.5 else "-"
-    seconds, predicted, true = (f"{row[name]:.1f}" for name in ("seconds", "said", "true"))
-    at = f"{100 * row['at']:.0f} %"
-    return [row["step"], row["workers"], row["tasks"], seconds, at, predicted, true, error]
+def slots(results):
+    def row(run):
+        # Of the last half second a percentage says nothing.
+        error = f"{100 * (run['said'] / run['true'] - 1):+.0f} %" if run["true"] > 0.5 else None
+        return run | {"percent": 100 * run["at"], "error": error}
+
+    return {"what": results["what"], "estimates": list(map(row, results["runs"]))}
 
 
-def slots(rows, what):
-    heads = ["step", "workers", "tasks", "seconds", "at", "said, s", "true, s", "error"]
-    return {"what": what, "estimates": table(heads, [line(row) for row in rows])}
-
-
-def main():
-    parser = options(__doc__)
-    parser.add_argument("--table", type=Path, help="with columns group, site, age, sex and eTIV")
-    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
-    given = parser.parse_args()
+def measure(given):
     if given.table is None:
         cohort, what = sgbn.simulate_cohort(100, 0), "200 simulated subjects, 40 regions"
     else:
@@ -94,8 +86,14 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             traces = traced(cohort, settings, workers, Path(folder, "work"))
             rows += [row | {"workers": workers} for row in traces]
-    write(given.out, "progress", {"seed": 0, "runs": rows}, slots(rows, what))
+    return {"what": what, "runs": rows}
 
 
 if __name__ == "__main__":
-    main()
+    columns = "with columns group, site, age, sex and eTIV"
+    main(
+        measure,
+        slots,
+        table={"type": Path, "help": columns},
+        workers={"type": int, "nargs": "+", "default": [1, 2]},
+    )

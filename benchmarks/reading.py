@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from output import cpu_times, options, table, write
+from output import cpu_times, main, number
 
 from sgbn.io.tables.cohorts import read_table
 
@@ -37,7 +37,7 @@ def simulate(seed, share_missing):
     return frame
 
 
-def measure(name, folder, seed):
+def times(name, folder, seed):
     path = folder / "table.csv"
     options = FILES[name]
     simulate(seed, MISSING if "empty" in name else 0).to_csv(path, index=False, **options)
@@ -59,22 +59,14 @@ def measure(name, folder, seed):
 
 
 def slots(runs):
-    rows = [
-        [r["file"], r["mb"], r["pandas"], r["sgbn"], f"**{r['sgbn'] / r['pandas']:.2f}**"]
-        for r in runs
-    ]
-    return {
-        **{"subjects": SUBJECTS, "regions": REGIONS, "repeats": REPEATS, "pandas": pd.__version__},
-        "files": table(["file", "MB", "pandas.read_csv", "read_table", "ratio"], rows),
-    }
+    files = [run | {"ratio": run["sgbn"] / run["pandas"]} for run in runs]
+    return {"pandas": pd.__version__, "files": files}
 
 
-def main():
-    given = options(__doc__, 0).parse_args()
+def measure(given):
     with tempfile.TemporaryDirectory() as folder:
-        runs = [measure(name, Path(folder), given.seed) for name in FILES]
-    write(given.out, "reading", {"seed": given.seed, "runs": runs}, slots(runs))
+        return [times(name, Path(folder), given.seed) for name in FILES]
 
 
 if __name__ == "__main__":
-    main()
+    main(measure, slots, seed=number(0))

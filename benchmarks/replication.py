@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 import replication_report as report
 import tables
-from output import options, real_data, stored_runs, write
+from output import options, real_data, stored_runs, write_parts
 from replication_report import ADJACENCY_BINS, DIRECTION_BINS, SURE, THRESHOLDS
 from sklearn.covariance import graphical_lasso
 
@@ -181,14 +181,9 @@ def split_rows(name, group, split):
 
 def halves(name, group, split):
     counts = compare_halves(*map(learn, split_rows(name, group, split)))
-    facts = {key: np.asarray(counts[key]).tolist() for key in counts if key != "agreement"}
-    return {
-        "table": name,
-        "group": group,
-        "split": split,
-        **facts,
-        "agreement": counts["agreement"],
-    }
+    agreed = counts.pop("agreement")
+    facts = {key: np.asarray(count).tolist() for key, count in counts.items()}
+    return {"table": name, "group": group, "split": split, **facts, "agreement": agreed}
 
 
 def posterior(name, group, split):
@@ -241,10 +236,11 @@ STUDIES = {
 
 
 def main():
-    parser = options(__doc__)
-    parser.add_argument("--study", choices=STUDIES, default="halves")
-    parser.add_argument("--tables", nargs="+", help="names of tables; by default all")
-    given = parser.parse_args()
+    given = options(
+        __doc__,
+        study={"choices": STUDIES, "default": "halves"},
+        tables={"nargs": "+", "help": "names of tables; by default all"},
+    ).parse_args()
     real_data()
     function, numbers, slots, file = STUDIES[given.study]
     runs = stored_runs(given.out, file)
@@ -262,8 +258,9 @@ def main():
             continue
         for k in numbers:
             if (name, group, k) not in done:
-                runs.append(function(name, group, k) | {"commit": commit})
-                write(given.out, file, {"seed": SEED, "runs": runs}, slots(runs))
+                new = function(name, group, k) | {"commit": commit}
+                write_parts(given.out, file, SEED, [[new]], slots, runs)
+                runs.append(new)
 
 
 if __name__ == "__main__":

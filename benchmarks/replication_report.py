@@ -20,12 +20,11 @@ def by_table(runs):
 
 def halves(runs):
     of = by_table(runs)
-    return {
+    supported = {f"supported_{k}": supported_rows(of, k) for k in range(len(THRESHOLDS))}
+    return supported | {
         "adjacency": share_table(of, "adjacency", ADJACENCY_BINS),
         "direction": share_table(of, "direction", DIRECTION_BINS),
-        **{f"supported_{k}": supported_table(of, k) for k in range(len(THRESHOLDS))},
-        "thresholds": THRESHOLDS,
-        "compelled": compelled_table(of),
+        "compelled": compelled_rows(of),
         "agreement": agreement_table(of),
     }
 
@@ -49,33 +48,28 @@ def share_table(of, key, bins):
     return table([key, *of], rows)
 
 
-def supported_table(of, k):
+def supported_rows(of, k):
     rows = []
     for head, runs in of.items():
         each = [run["supported"][k] for run in runs]
         n, joined, same, reversed_ = np.sum(each, axis=0)
-        cells = ["-"] * 4
+        cells = [None] * 4
         if n:
             spread = [same_way / arrows for arrows, _, same_way, _ in each if arrows]
-            cells = [
-                f"{joined / n:.2f}",
-                f"{same / joined:.2f}" if joined else "-",
-                f"{same / n:.2f} ({min(spread):.2f} to {max(spread):.2f})",
-                f"{reversed_ / n:.3f}",
-            ]
+            among = same / joined if joined else None
+            all_same = f"{same / n:.2f} ({min(spread):.2f} to {max(spread):.2f})"
+            cells = [joined / n, among, all_same, reversed_ / n]
         # Each half was taken as the first once.
-        rows.append([head, f"{n / (2 * len(runs)):.1f}", *cells])
-    names = ["", "per half", "joined there", "same way, of those joined"]
-    return table([*names, "same way, of all (splits)", "supported the other way"], rows)
+        rows.append([head, n / (2 * len(runs)), *cells])
+    return rows
 
 
-def compelled_table(of):
+def compelled_rows(of):
     rows = []
     for head, runs in of.items():
         n, same, reversed_ = np.sum([run["compelled"] for run in runs], axis=0)
-        shares = f"{same / n:.2f}", f"{reversed_ / n:.2f}"
-        rows.append([head, f"{n / (2 * len(runs)):.0f}", *shares])
-    return table(["", "per half", "compelled the same way", "compelled the other way"], rows)
+        rows.append([head, n / (2 * len(runs)), same / n, reversed_ / n])
+    return rows
 
 
 def agreement_table(of):
@@ -97,10 +91,8 @@ def posterior(runs):
     rows = []
     for head, of_table in by_table(runs).items():
         n, *parts = np.sum([run["arrows"] for run in of_table], axis=0)
-        shares = (f"{part / n:.2f}" for part in parts)
-        rows.append([head, len(of_table), f"{n / (2 * len(of_table)):.0f}", *shares])
-    head = ["", "splits", "arrows per half", "same way", "turned", "not joined"]
-    return {"sure": SURE, "shares": table(head, rows)}
+        rows.append([head, len(of_table), n / (2 * len(of_table)), *(part / n for part in parts)])
+    return {"shares": rows}
 
 
 def same_rows(runs):

@@ -12,7 +12,7 @@ import warnings
 import numpy as np
 from graphical_lasso import ConvergedGraphicalLassoCV
 from order_lassos import VARIANTS, searched_order
-from output import options, real_data, stored_runs, table, write_parts
+from output import number, options, real_data, stored_runs, table, write_parts
 from scipy.stats import multivariate_normal
 from sklearn.covariance import OAS, GraphicalLassoCV, LedoitWolf
 from sklearn.exceptions import ConvergenceWarning
@@ -149,9 +149,8 @@ def slots(runs):
 
 def main():
     tables = TABLES | OTHER_TABLES
-    parser = options(__doc__, 0)
-    parser.add_argument("--tables", nargs="*", metavar="TABLE", default=list(tables))
-    given = parser.parse_args()
+    chosen = {"nargs": "*", "metavar": "TABLE", "default": list(tables)}
+    given = options(__doc__, seed=number(0), tables=chosen).parse_args()
     kept = stored_runs(given.out, "representation", given.seed)
     kept = [run for run in kept if run["table"] not in given.tables]
     # Generators, so that a table is measured after the one before it was written. An empty

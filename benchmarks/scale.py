@@ -11,7 +11,6 @@ time on a Dask cluster of threads (the extra `scale`), through the code that a r
 
 import argparse
 import json
-import subprocess
 import sys
 import tempfile
 import time
@@ -21,8 +20,7 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
-from output import cpu_times, options, timed, write
-from scale_report import slots
+from output import cpu_times, main, peak_memory, timed, timed_process
 from scipy.optimize import least_squares
 
 from sgbn import SGBN, random_dag, simulate_sem
@@ -45,7 +43,7 @@ SIZES += [(1000, 2000, 2), (1000, 8000, 2)]
 PRODUCTS = {"fit": 1.0, "permutation": 2.0, "half sample": 0.5}  # X'X that each holds
 LARGE = {"n": 40_000, "m": 1000, "degree": 3, "permutations": 100_000, "workers": 64}
 FASTER = (1000, 100)  # times as fast as the real schedule
-MEGA = 1e6
+MEGA, GIGA = 1e6, 1e9
 
 
 def simulate(m, n, degree, sim=0):
@@ -65,7 +63,7 @@ def make_problem(X):
     return problem_of(data, SGBN(n_kicks=0), True, "two-sided")
 
 
-def measure(m, n, degree):
+def measure_size(m, n, degree):
     """CPU seconds of each kind of work at one size, and bytes of a permutation task."""
     X = simulate(m, n, degree)
     learner = SGBN(n_kicks=0)
@@ -86,11 +84,11 @@ def measure(m, n, degree):
 def measure_all(kept):
     """Measure all sizes that a file does not hold yet, and keep each in it, a line of JSON each."""
     runs = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
-    measure(30, 200, 2)  # compiles
+    measure_size(30, 200, 2)  # compiles
     done = {(run["m"], run["n"], run["degree"]) for run in runs}
     for size in SIZES:
         if size not in done:
-            runs.append(measure(*size))
+            runs.append(measure_size(*size))
             with kept.open("a") as stream:
                 stream.write(json.dumps(runs[-1]) + "\n")
     return runs
@@ -163,20 +161,6 @@ def forty_thousand(sims=10):
             }
         )
     return runs
-
-
-def in_process(*arguments):
-    """Read what another process of this script prints, as JSON."""
-    command = [sys.executable, __file__, *arguments]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    # Libraries may print before it.
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-def peak_memory():
-    """Highest resident memory of this process, in bytes."""
-    status = Path("/proc/self/status").read_text()
-    return int(status.split("VmHWM:")[1].split()[0]) * 1024
 
 
 def large_run(path):
@@ -286,29 +270,79 @@ def measure_large():
         np.save(path, X)
         del X
         # Another process: the peak of this one is of other work.
-        return in_process("--large", str(path))
+        printed, _ = timed_process([sys.executable, __file__, "--large", str(path)])
+    # Libraries may print before it.
+    large = json.loads(printed.splitlines()[-1])
+    # Each edge has two ends.
+    return large | {"edges_fit": round(LARGE["m"] * LARGE["degree"] / 2)}
 
 
-def main():
-    parser = options(__doc__)
-    parser.add_argument("--large", help=argparse.SUPPRESS)
-    parser.add_argument("--points", type=Path, default=Path("scale-points.jsonl"))
-    given = parser.parse_args()
+def measure(given):
     warnings.simplefilter("ignore")
-    if given.large:
+    if given.large:  # a process of its own
         print(json.dumps(large_run(given.large)))
-        return
+        raise SystemExit
     runs = measure_all(given.points)
     model = make_model(runs)
     goal = forty_thousand()
     large = measure_large()
-    # Each edge has two ends.
-    large["edges_fit"] = round(LARGE["m"] * LARGE["degree"] / 2)
     planned = plan(model, large)
-    results = {"seed": SEED, "model": model, "goal": goal, "large": large, "plan": planned}
-    results |= {"schedule": simulate_plan(planned), "settings": LARGE, "runs": runs}
-    write(given.out, "scale", results, slots(results))
+    results = {"model": model, "goal": goal, "large": large, "plan": planned}
+    return results | {"schedule": simulate_plan(planned), "settings": LARGE, "runs": runs}
+
+
+def slots(results):
+    runs, schedule, planned = results["runs"], results["schedule"], results["plan"]
+    # 1 is just what was asked for.
+    shares = np.array([run["share of the goal"] for run in results["goal"]])
+    sizes = {key: [run[key] for run in runs] for key in ("m", "n")}
+    return {
+        **{"n_sizes": len(runs), "n_goal": len(shares), "within": (shares <= 1).sum()},
+        **{f"least_{key}": min(values) for key, values in sizes.items()},
+        **{f"most_{key}": max(values) for key, values in sizes.items()},
+        "median": np.median(shares),
+        "settings": results["settings"],
+        "model": [model_row(work, fitted) for work, fitted in results["model"].items()],
+        "goal": [run | {"number": k} for k, run in enumerate(results["goal"], start=1)],
+        "large": in_units(results["large"]) | {"dask": in_units(results["large"]["dask"])},
+        "plan": in_units(planned),
+        "schedule": [schedule_row(run, planned) for run in schedule["runs"]],
+        "a_second": schedule["tasks a second"],
+        "needed": planned["tasks"] / (planned["hours"] * 3600),
+    }
+
+
+def in_units(figures):
+    """Add megabytes and gigabytes of what is in bytes."""
+    sizes = {name.removesuffix(" bytes"): n for name, n in figures.items() if "bytes" in name}
+    mega = {f"{name} MB": n_bytes / MEGA for name, n_bytes in sizes.items()}
+    return figures | mega | {f"{name} GB": n_bytes / GIGA for name, n_bytes in sizes.items()}
+
+
+def model_row(work, fitted):
+    product, rest, *powers = fitted["coefficients"]
+    seen, unseen = np.abs(fitted["seen"]), np.abs(fitted["unseen"])
+    errors = [100 * error for error in (np.median(seen), np.median(unseen), unseen.max())]
+    # X'X is the first term alone.
+    beside = [None] * 4 if work == "X'X" else [np.exp(rest), *powers]
+    return [work, np.exp(product), *beside, *errors]
+
+
+def schedule_row(run, planned):
+    # Costs of the scheduler do not shrink with the tasks: at full speed the same seconds are a
+    # smaller share.
+    more = run["makespan"] - run["predicted"]
+    return run | {
+        "more": 100 * more / run["predicted"],
+        "a task": 1000 * more / planned["tasks"],
+        "of the real run": 100 * more / (3600 * planned["hours"]),
+    }
 
 
 if __name__ == "__main__":
-    main()
+    main(
+        measure,
+        slots,
+        large={"help": argparse.SUPPRESS},
+        points={"type": Path, "default": Path("scale-points.jsonl")},
+    )

@@ -1,51 +1,39 @@
-"""Networks from time series: known truth, halves of real subjects, and CPU beside IMaGES.
+"""Networks from time series: known truth, what breaks them, and what a comparison costs.
 
 python benchmarks/series.py --study netsim     # needs truth/netsim (SGBN_DATA)
 python benchmarks/series.py --study harder     # simulated: what breaks
-python benchmarks/series.py --study halves     # needs timeseries/abide_nyu_cc200.npz
-python benchmarks/series.py --study speed      # needs pip install ".[peers]" as well
 python benchmarks/series.py --study effective  # simulated: what filtered volumes are worth
-python benchmarks/series.py --study cost       # a whole comparison of ABIDE NYU, two processes
+python benchmarks/series.py --study cost       # ABIDE NYU (timeseries of SGBN_DATA), two processes
 
 All settings are the defaults. The length of the search was chosen by its scores on ABIDE, which see
 no truth and no group; nothing else was tuned on these data.
-Regions of ABIDE are every third (60) or all (200) of the CC200 atlas; subjects with an empty region
-are left out.
+Regions of ABIDE are every third (60) or all (200) of the CC200 atlas.
 """
 
 import resource
-import sys
 import time
 import warnings
 from functools import partial
-from pathlib import Path
 
 import numpy as np
-import pandas as pd
-from output import means_of, options, real_data, select, table, timed, write
-from series_effective import COEFFICIENT, REGIONS, TR, effective_runs
+from output import constants_of, means_of, options, real_data, table, write
+from series_effective import effective_runs
 
 from sgbn import (
     SGBN,
     SeriesCohort,
     SeriesSGBN,
     compare,
-    consistent_extension,
     read_series,
     simulate_series,
-    subject_moments,
 )
 from sgbn.exceptions import DataWarning
-from sgbn.search.subjects import SubjectsProblem
-from sgbn.structure.ensemble.splits import deal_rows
 from sgbn.structure.series.subject_moments import filtered_series
 
 SEED = 23
 DRAWS, DRAWN_SUBJECTS = 20, 5  # small samples of NetSim
-SPLITS = {60: 5, 200: 2}  # of the controls; one of 200 regions takes ten minutes
 SIMULATED = 200  # subjects of each filter
 SIMS = ("sim1", "sim2")
-MAX_IMAGES_REGIONS = 60  # IMaGES takes more than ten minutes for 200
 
 
 def pairs_and_arrows(P, truth):
@@ -169,100 +157,6 @@ def harder(_):
     return runs
 
 
-def effective(_):
-    """Compare the effective number of volumes with the spread of correlations."""
-    return effective_runs(SEED, SIMULATED)
-
-
-def read_abide(m):
-    """Series of subjects without an empty region, and who is a control."""
-    folder = real_data() / "timeseries"
-    about = pd.read_csv(folder / "abide_nyu_participants.csv", dtype={"subject_id": str})
-    group = about.set_index("subject_id")["group"]
-    with np.load(folder / "abide_nyu_cc200.npz") as arrays:
-        whole = {name: arrays[name].astype(float) for name in arrays}
-    series = {name: x[:, :: 200 // m][:, :m] for name, x in whole.items()}
-    # An empty region has no correlation with any other.
-    used = [name for name, x in series.items() if (x.std(axis=0) > 0).all()]
-    return [series[name] for name in used], np.array([group[name] == "CTR" for name in used])
-
-
-def halves(regions):
-    """Two halves of the controls, each with a learner of its own."""
-    runs = []
-    for m in regions:
-        series, is_control = read_abide(m)
-        moments = subject_moments(series).take(is_control)
-        for split in range(SPLITS[m]):
-            rng = np.random.default_rng([SEED, split])
-            part = deal_rows(rng, len(moments), 2)
-            learners = [
-                SeriesSGBN(n_pairs=25, random_state=SEED).fit_moments(moments.take(part == which))
-                for which in range(2)
-            ]
-            runs.append({"regions": m, "split": split} | agreement(*learners))
-            print(runs[-1], flush=True)
-    return runs
-
-
-def agreement(learner, other):
-    """Return what comes back, each half taken as the first."""
-    figures = []
-    for first, second in ((learner, other), (other, learner)):
-        joined = [(net.coef_ != 0) | (net.coef_ != 0).T for net in (first, second)]
-        upper = np.triu(joined[0])
-        # Joined in nearly all half samples.
-        sure = upper & (first.adjacency_ >= 0.98)
-        arrows = first.supported_ & joined[1]
-        P = second.cpdag_
-        # Arrows that both halves are sure of: the second may turn them.
-        both = first.supported_ & (second.supported_ | second.supported_.T)
-        again = second.supported_[both]
-        figures.append(
-            {
-                "edges": int(upper.sum()),
-                "pairs": float((joined[0] & joined[1]).sum() / np.mean([j.sum() for j in joined])),
-                "sure": int(sure.sum()),
-                "sure came back": float(joined[1][sure].mean()) if sure.any() else np.nan,
-                "supported": int(first.supported_.sum()),
-                "joined": int(arrows.sum()),
-                "same": float((P & ~P.T)[arrows].mean()) if arrows.any() else np.nan,
-                "reversed": float((P & ~P.T).T[arrows].mean()) if arrows.any() else np.nan,
-                "both supported": int(both.sum()),
-                "of these the same": float(again.mean()) if both.any() else np.nan,
-            }
-        )
-    return means_of(figures)
-
-
-def speed(regions):
-    """Measure CPU of the common graph, beside IMaGES on the same filtered series of 60 regions."""
-    sys.path.insert(0, str(Path(__file__).parent / "peers"))
-    from adapters.tetrad import images
-
-    images([np.random.default_rng(0).standard_normal((50, 4))] * 2)  # starts the virtual machine
-    runs = []
-    for m in regions:
-        series, _ = read_abide(m)
-        filtered = [subject.rows for subject in filtered_series(SeriesCohort.of(series))]
-        moments = subject_moments(series)
-        SeriesSGBN(n_pairs=0).fit_moments(moments.take(np.arange(2)))  # compiles
-        # All, a half and a quarter of the subjects.
-        for S in (43, 86, 172):
-            part = moments.take(np.arange(S))
-            learner, seconds = timed(partial(SeriesSGBN(n_pairs=0).fit_moments, part))
-            run = {"regions": m, "subjects": S, "SeriesSGBN CPU s": seconds}
-            run |= {"edges": learner.network_.n_edges, "score": learner.score_}
-            if m <= MAX_IMAGES_REGIONS:
-                P, peer_seconds = timed(partial(images, filtered[:S]))
-                run |= {"IMaGES CPU s": peer_seconds, "ratio": peer_seconds / seconds}
-                run |= {"edges of IMaGES": int((P | P.T).sum() // 2)}
-                run |= {"score of IMaGES": score_of(part, P)}
-            runs.append(run)
-            print(run, flush=True)
-    return runs
-
-
 def cost(regions):
     """Time whole comparisons of ABIDE NYU at default settings, with two processes."""
     runs = []
@@ -292,24 +186,10 @@ def abide_cohort(m):
     return cohort.subset(regions=cohort.regions[:: 200 // m][:m])
 
 
-def score_of(moments, P):
-    """Score of a member of a class, by the criterion of SeriesSGBN."""
-    graph = consistent_extension(P)
-    # Edges that IMaGES left undirected may have no DAG without a new collider.
-    if graph is None:
-        return float("nan")
-    m = moments.m
-    edges = ~np.eye(m, dtype=bool), np.zeros((m, m), bool)
-    problem = SubjectsProblem.of_subjects(moments.R, moments.n, edges, 1.0, m - 1, moments.names)
-    return problem.score(graph[np.ix_(problem.columns, problem.columns)].T)
-
-
 STUDIES = {
     "netsim": netsim,
     "harder": harder,
-    "effective": effective,
-    "halves": halves,
-    "speed": speed,
+    "effective": lambda _: effective_runs(SEED, SIMULATED),
     "cost": cost,
 }
 COLUMNS = {  # of the tables; all that runs have, where none are named
@@ -322,24 +202,21 @@ COLUMNS = {  # of the tables; all that runs have, where none are named
 
 
 def slots(study, runs):
-    if study == "halves":  # means over the splits
-        regions = dict.fromkeys(run["regions"] for run in runs)
-        runs = [{"regions": m} | means_of(select(runs, regions=m)) for m in regions]
-        runs = [{key: run[key] for key in run if key != "split"} for run in runs]
-    figures = rows_of(runs, COLUMNS.get(study, runs[0]))
-    sizes = {"coefficient": COEFFICIENT, "regions": REGIONS, "tr": TR, "simulated": SIMULATED}
-    return sizes | {"seeds": SEEDS, "figures": figures}
+    # The text on filters names sizes of that module.
+    sizes = constants_of(effective_runs)
+    return sizes | {"figures": rows_of(runs, COLUMNS.get(study, runs[0]))}
 
 
 def main():
-    parser = options(__doc__)
-    parser.add_argument("--study", choices=STUDIES, required=True)
-    parser.add_argument("--regions", type=int, nargs="+", choices=(60, 200), default=(60, 200))
-    given = parser.parse_args()
+    given = options(
+        __doc__,
+        study={"choices": STUDIES, "required": True},
+        regions={"type": int, "nargs": "+", "choices": (60, 200), "default": (60, 200)},
+    ).parse_args()
     warnings.simplefilter("ignore", DataWarning)
     runs = STUDIES[given.study](given.regions)
-    results = {"seed": SEED, "runs": runs}
-    write(given.out, f"series-{given.study}", results, slots(given.study, runs))
+    filling = constants_of(main) | slots(given.study, runs)
+    write(given.out, f"series-{given.study}", {"seed": SEED, "runs": runs}, filling)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from pathlib import Path
 import nilearn
 import numpy as np
 import pandas as pd
-from output import options, table, write
+from output import main, number
 
 from sgbn.comparison import Settings
 from sgbn.comparison.accuracy import METRICS, OURS
@@ -48,7 +48,7 @@ def read(folder):
     return cohort.subset(regions=np.array(cohort.regions)[full])
 
 
-def run(cohort, name, folder, jobs):
+def scores_of(cohort, name, folder, jobs):
     """Yield one row per method: its scores and what it gains over ours on the same folds."""
     every, most = REGIONS[name]
     part = cohort.subset(regions=cohort.regions[::every][:most])
@@ -70,41 +70,36 @@ def run(cohort, name, folder, jobs):
         yield row
 
 
-def main():
-    parser = options(__doc__)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--regions", nargs="+", choices=list(REGIONS), default=list(REGIONS))
-    parser.add_argument("--folder", type=Path, help="keeps finished work")
-    parser.add_argument("--jobs", type=int, default=2)
-    given = parser.parse_args()
+def measure(given):
     cohort = read(given.data)
-    runs = [row for name in given.regions for row in run(cohort, name, given.folder, given.jobs)]
-    results = {"seed": SEED, "nilearn": nilearn.__version__, "runs": runs}
-    write(given.out, "series_accuracy", results, slots(results))
+    runs = [
+        row for name in given.regions for row in scores_of(cohort, name, given.folder, given.jobs)
+    ]
+    return {"nilearn": nilearn.__version__, "runs": runs}
 
 
 def slots(results):
-    heads = ["regions", "method", *METRICS[:2], "p", "ours more by (balanced accuracy)"]
-    return {
-        **{"folds": FOLDS, "repeats": REPEATS, "nilearn": results["nilearn"]},
-        "scores": table(heads, [_cells(row) for row in results["runs"]]),
-    }
+    def row(run):
+        gain = run["ours more by"]
+        return [
+            *(run["regions"], run["method"]),
+            *(_interval(run[metric]) for metric in METRICS[:2]),
+            *(run["p"], "" if gain is None else _interval(gain)),
+        ]
 
-
-def _cells(row):
-    gain = row["ours more by"]
-    return [
-        *(str(row["regions"]), row["method"]),
-        *(_interval(row[metric]) for metric in METRICS[:2]),
-        f"{row['p']:.3f}",
-        "" if gain is None else _interval(gain),
-    ]
+    return {"nilearn": results["nilearn"], "scores": list(map(row, results["runs"]))}
 
 
 def _interval(ends):
-    mean, low, high = ends
-    return f"{mean:.2f} ({low:.2f} to {high:.2f})"
+    return "{:.2f} ({:.2f} to {:.2f})".format(*ends)
 
 
 if __name__ == "__main__":
-    main()
+    main(
+        measure,
+        slots,
+        data={"type": Path, "required": True},
+        regions={"nargs": "+", "choices": list(REGIONS), "default": list(REGIONS)},
+        folder={"type": Path, "help": "keeps finished work"},
+        jobs=number(2),
+    )

@@ -12,7 +12,7 @@ import warnings
 from dataclasses import asdict, dataclass
 
 import numpy as np
-from output import options, select, table, write
+from output import main, number, select, table
 from series_peers import (
     LEVEL,
     correlations,
@@ -249,16 +249,16 @@ def figures(pairs, truth):
     return [upper.any(), upper.sum(), (upper & truth).sum(), np.triu(truth, 1).sum()]
 
 
-def run(folder, parts, cohorts, n_jobs):
+def measure(given):
     """Run what the folder does not hold yet; yield one row per setting and method."""
-    for part in parts:
+    for part in given.parts:
         settings, most = PARTS[part]
         for name, setting in settings.items():
-            tasks = {
-                f"{k:04d}": {"setting": setting, "cohort": k} for k in range(min(most, cohorts))
-            }
-            kept = Study(folder / re.sub(r"[^a-z0-9]+", "-", name.lower()), n_jobs)
-            results = list(kept.run(score, tasks, asdict(setting)).values())
+            cohorts = range(min(most, given.cohorts))
+            tasks = {f"{k:04d}": {"setting": setting, "cohort": k} for k in cohorts}
+            folder = given.out / f"{NAME}_runs" / re.sub(r"[^a-z0-9]+", "-", name.lower())
+            stored = Study(folder, given.workers).run(score, tasks, asdict(setting))
+            results = list(stored.values())
             for k, method in enumerate(results[0]["methods"].tolist()):
                 figures_of = np.array([result["figures"][k] for result in results])
                 yield {"part": part, "setting": name, "method": method} | summary(figures_of)
@@ -297,20 +297,7 @@ def sections(rows):
 
 
 def slots(rows):
-    """Give the figures, and the settings that the text names."""
-    text = {
-        "sections": list(sections(rows)),
-        "volumes": VOLUMES,
-        "heterogeneity": HETEROGENEITY,
-        "permutations": N_PERMUTATIONS,
-        "level": LEVEL,
-        "changed": CHANGED,
-        "new_weights": NEW_WEIGHTS,
-        "motion_gap": MOTION_GAP,
-        "motion_effect": MOTION_EFFECT,
-    }
-    regions = {"null_regions": NULL_REGIONS, "power_regions": POWER_REGIONS}
-    return text | regions | {"short": SHORT_VOLUMES, "long": LONG_VOLUMES}
+    return {"sections": list(sections(rows))}
 
 
 def power_cells(row):
@@ -328,15 +315,11 @@ def level_cells(row):
     return row["setting"], row["method"], n, hits, share
 
 
-def main():
-    parser = options(__doc__)
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
-    parser.add_argument("--cohorts", type=int, default=500, help="most of each setting")
-    parser.add_argument("--workers", type=int, default=1)
-    given = parser.parse_args()
-    rows = list(run(given.out / f"{NAME}_runs", given.parts, given.cohorts, given.workers))
-    write(given.out, NAME, {"seed": SEED, "runs": rows}, slots(rows))
-
-
 if __name__ == "__main__":
-    main()
+    main(
+        measure,
+        slots,
+        parts={"nargs": "+", "choices": PARTS, "default": list(PARTS)},
+        cohorts=number(500, "most of each setting"),
+        workers=number(1),
+    )

@@ -6,14 +6,12 @@ n = 1000, random DAGs of degree 4, alpha = 0.1, one thread, warm. "Base" is X'X 
 pass: all m columns solved from zero, without an order, to the same tolerance.
 """
 
-import os
-import subprocess
 import sys
 import tempfile
 import warnings
 
 import numpy as np
-from output import options, table, timed, write
+from output import main, number, timed, timed_process
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
@@ -94,63 +92,42 @@ def measure_first_call():
     )
     with tempfile.TemporaryDirectory() as cache:
         # First empty, then full: the second process finds what the first compiled.
-        environment = os.environ | {"NUMBA_CACHE_DIR": cache}
-        return [
-            float(
-                subprocess.run(
-                    [sys.executable, "-c", program],
-                    env=environment,
-                    capture_output=True,
-                    text=True,
-                    check=True,
-                ).stdout
-            )
-            for _ in range(2)
-        ]
+        words = [sys.executable, "-c", program]
+        return [float(timed_process(words, NUMBA_CACHE_DIR=cache)[0]) for _ in range(2)]
 
 
 def learner_row(row):
+    """Milliseconds of one size, and ratios."""
     # What no learner of this kind can do without.
     base = row["gram"] + row["lasso_pass"]
-    cells = [f"{1e3 * row[key]:.2f}" for key in ("gram", "lasso_pass", "literal")]
-    cells += [f"**{row['literal'] / base:.1f}**", f"{1e3 * row['homotopy']:.2f}"]
-    cells += [f"**{row['homotopy'] / base:.1f}**"]
-    if "hsgbn" not in row:
-        return [row["m"], *cells, "-", "-"]
-    ratio = f"**{row['hsgbn'] / row['homotopy']:.1f}**"
-    return [row["m"], *cells, f"{1e3 * row['hsgbn']:.1f}", ratio]
+    ratios = {f"{name}_ratio": row[name] / base for name in ("literal", "homotopy")}
+    if "hsgbn" in row:
+        ratios["hsgbn_ratio"] = f"**{row['hsgbn'] / row['homotopy']:.1f}**"
+    return {name: 1e3 * value for name, value in row.items()} | {"m": row["m"]} | ratios
 
 
 def order_row(row):
-    times = f"{1e3 * row['ours']:.2f}", f"{1e3 * row['highs']:.0f}"
-    ratio = f"**{row['highs'] / row['ours']:.0f}**"
-    return [row["m"], row["edges"], *times, ratio, f"{row['difference']:.0e}"]
+    times = {name: 1e3 * row[name] for name in ("ours", "highs")}
+    return row | times | {"ratio": row["highs"] / row["ours"]}
 
 
 def slots(results):
-    heads = ["m", "X'X", "lasso pass", "ORSGBN literal", "/ base", "ORSGBN homotopy", "/ base"]
-    order = ["m", "edges", "ours", "HiGHS", "HiGHS / ours", "relative difference of the optima"]
-    cold, warm = results["first_call_seconds"]
     return {
-        **{"n": N, "degree": DEGREE, "alpha": ALPHA, "cold": cold, "warm": warm},
-        "learners": table([*heads, "HSGBN", "/ homotopy"], map(learner_row, results["runs"])),
-        "order": table(order, map(order_row, results["order"])),
+        "learners": list(map(learner_row, results["runs"])),
+        "order": list(map(order_row, results["order"])),
+        "seconds": tuple(results["first_call_seconds"]),
     }
 
 
-def main():
-    parser = options(__doc__, 0)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[40, 100, 200, 400, 1000])
-    given = parser.parse_args()
+def measure(given):
     warnings.simplefilter("ignore")  # random DAGs have tied pairs
-    results = {
-        "seed": given.seed,
+    return {
         "runs": [measure_learners(m, given.seed) for m in given.sizes],
         "order": [measure_order(m, given.seed) for m in given.sizes],
         "first_call_seconds": measure_first_call(),
     }
-    write(given.out, "speed", results, slots(results))
 
 
 if __name__ == "__main__":
-    main()
+    sizes = {"type": int, "nargs": "+", "default": [40, 100, 200, 400, 1000]}
+    main(measure, slots, seed=number(0), sizes=sizes)

