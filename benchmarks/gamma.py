@@ -64,7 +64,7 @@ def slots(records):
 
 def measure(_):
     records = [row(f"gamma {gamma}", gamma) for gamma in GAMMAS]
-    # The form of the price is no parameter of SGBN, so that the function is replaced for one row.
+    # The form of the price is not a parameter of SGBN: the function is replaced for one row.
     binomial, module.ebic_prices = module.ebic_prices, constant_price
     records.append(row(CONSTANT, 1.0))
     module.ebic_prices = binomial

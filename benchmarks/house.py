@@ -10,8 +10,6 @@ with kernels has a function that numba compiles. A vague name is a local or para
 import ast
 import io
 import re
-import subprocess
-import tempfile
 import tokenize
 from collections import defaultdict
 from itertools import combinations
@@ -19,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import networkx as nx
-from output import ROOT, main
+from output import ROOT, main, tree_at
 
 DUPLICATE_LINES = 10
 GROWTH = 1.05  # code lines now, as a share of those at the beginning
@@ -176,11 +174,8 @@ def shown(figure):
 
 
 def measure(given):
-    with tempfile.TemporaryDirectory() as folder:
-        # A clone: the working tree stays as it is.
-        subprocess.run(["git", "clone", "-q", str(ROOT), folder], check=True)
-        subprocess.run(["git", "-C", folder, "checkout", "-q", given.before], check=True)
-        before = figures_of(Path(folder))
+    with tree_at(given.before) as tree:
+        before = figures_of(tree)
     return [{"tree": given.before} | before, {"tree": "now"} | figures_of(ROOT)]
 
 

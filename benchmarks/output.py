@@ -15,7 +15,9 @@ import resource
 import string
 import subprocess
 import sys
+import tempfile
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -75,6 +77,16 @@ def main(measure, slots, add_options=None, **arguments):
 def constants_of(function):
     """Give the constants of the module that a function is in, by their names."""
     return {name: value for name, value in function.__globals__.items() if name.isupper()}
+
+
+@contextmanager
+def tree_at(revision):
+    """Folder with this repository at another revision, while the context lasts."""
+    with tempfile.TemporaryDirectory() as folder:
+        # A clone: the working tree stays as it is.
+        subprocess.run(["git", "clone", "-q", str(ROOT), folder], check=True)
+        subprocess.run(["git", "-C", folder, "checkout", "-q", revision], check=True)
+        yield Path(folder)
 
 
 def real_data():

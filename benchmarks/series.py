@@ -53,7 +53,7 @@ def pairs_and_arrows(P, truth):
 def read_netsim(name):
     """Series of 50 subjects, and the graph that they share."""
     with np.load(real_data() / "truth" / "netsim" / f"{name}.npz") as arrays:
-        # An edge of all subjects; what NetSim has on the diagonal is no edge.
+        # An edge of all subjects; what NetSim has on the diagonal is not an edge.
         truth = (arrays["net"] != 0).all(axis=0)
         np.fill_diagonal(truth, False)
         return list(arrays["ts"]), truth

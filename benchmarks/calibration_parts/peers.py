@@ -74,7 +74,7 @@ def partial_correlation(pair):
 def network_based_statistic(pair):
     """Pairs of connected components whose number of pairs is rare among permutations."""
     rng = np.random.default_rng(pair.seed)
-    # Means are no differences of networks: both groups are centred before they are exchanged.
+    # Means are not differences of networks: groups are centred before rows are exchanged.
     first, second = (rows - rows.mean(axis=0) for rows in pair.rows)
     pooled = np.vstack([first, second])
     n = len(first)

@@ -81,7 +81,7 @@ def interval_table(rows):
 
 
 def cell(row, name):
-    """Share with its interval, or mean with its standard error; what is no figure as it is."""
+    """Share with its interval, or mean with its standard error; what is not a figure as it is."""
     if not isinstance(row[name], list):
         return row[name]
     mean, error, n = row[name]
