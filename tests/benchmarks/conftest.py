@@ -1,4 +1,4 @@
-"""The benchmarks are no package: their folder is put on the path."""
+"""The benchmarks are not a package: their folder is put on the path."""
 
 import sys
 from pathlib import Path

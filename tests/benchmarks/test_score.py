@@ -85,10 +85,10 @@ def test_changes_are_hits_and_others_are_beside():
 
 
 def test_equal_groups_are_told_from_those_with_the_last():
-    equal = score_pairwise(Setting((25,) * 3, regions=6), 0, 0)
+    equal = score_pairwise(Setting((20,) * 3, regions=5), 0, 0)
     ways = ["equal groups, one way", "equal groups, both ways"]
     assert list(equal["methods"]) == ["global", *ways]
-    differs = score_pairwise(Setting((25,) * 3, regions=6, changed=2), 0, 0)
+    differs = score_pairwise(Setting((20,) * 3, regions=5, changed=2), 0, 0)
     assert {f"with the group that differs, {way}" for way in ("one way", "both ways")} <= {
         *differs["methods"]
     }
