@@ -7,7 +7,7 @@ import pytest
 SITES = ["BERN", "LYON", "OSLO", "ROMA"]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_table():
     """Function (n, m, seed, shift) -> DataFrame of m regions, age, sex and site, and groups."""
 

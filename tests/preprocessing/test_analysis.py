@@ -14,10 +14,10 @@ from sgbn.exceptions import InputError
 from sgbn.preprocessing import make_analysis, make_preparation
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def data(make_table):
     """A table with gaps, in which two regions tell the groups."""
-    X, y = make_table(n=120, m=30, seed=1)
+    X, y = make_table(n=90, m=24, seed=1)
     X.loc[y == "SCZ", ["region3", "region7"]] += 4.0
     rng = np.random.default_rng(2)
     regions = [c for c in X.columns if c.startswith("region")]
@@ -29,6 +29,12 @@ def data(make_table):
 
 def analysis(**options):
     return make_analysis(covariates=["age", "sex"], site="site", **{"k": 10, **options})
+
+
+@pytest.fixture(scope="module")
+def fitted(data):
+    """The default analysis of that table."""
+    return analysis().fit(*data)
 
 
 def test_steps_that_are_not_needed_are_left_out():
@@ -56,40 +62,41 @@ def test_k_is_a_number_or_a_list_of_regions():
     assert analysis(k=["region3"])["select"].regions == ("region3",)
 
 
-def test_each_step_can_be_inspected_as_a_table(data):
-    X, y = data
-    fitted = analysis().fit(X, y)
+def test_each_step_can_be_inspected_as_a_table(data, fitted):
+    X, _ = data
     seen = fitted[:-1].transform(X)
     assert isinstance(seen, pd.DataFrame)
-    assert seen.shape == (120, 10)
+    assert seen.shape == (90, 10)
     assert {"region3", "region7"} <= set(seen.columns)
     assert seen.index.equals(X.index)
     harmonised = fitted[:2].transform(X)
+    # Covariates stay until they are regressed out.
     assert list(harmonised.columns) == [c for c in X.columns if c != "site"]
+    assert tuple(fitted["harmonise"].get_params()["preserve"]) == ("age", "sex")
 
 
 def test_cross_validation_and_search_run_unconfigured(data):
     X, y = data
-    scores = cross_validate(analysis(), X, y, cv=3, error_score="raise")["test_score"]
+    scores = cross_validate(analysis(), X, y, cv=2, error_score="raise")["test_score"]
     assert scores.mean() > 0.85
-    search = GridSearchCV(analysis(), {"select__k": [1, 5]}, cv=2, error_score="raise")
+    quick = analysis(classifier=LogisticRegression())
+    search = GridSearchCV(quick, {"select__k": [1, 5]}, cv=2, error_score="raise")
     search.fit(X, y)
     assert search.best_score_ > 0.85
-    assert len(cross_val_predict(analysis(classifier=LogisticRegression()), X, y, cv=2)) == 120
+    assert len(cross_val_predict(quick, X, y, cv=2)) == 90
 
 
-def test_clones_and_pickles_predict_the_same(data):
+def test_clones_and_pickles_predict_the_same(data, fitted):
     X, y = data
-    fitted = analysis().fit(X, y)
     expected = fitted.predict_proba(X)
     np.testing.assert_array_equal(clone(fitted).fit(X, y).predict_proba(X), expected)
     again = pickle.loads(pickle.dumps(fitted))  # noqa: S301
     np.testing.assert_array_equal(again.predict_proba(X), expected)
 
 
-def test_the_order_of_columns_does_not_matter(data):
+def test_the_order_of_columns_does_not_matter(data, fitted):
     X, y = data
-    expected = analysis().fit(X, y).predict_proba(X)
+    expected = fitted.predict_proba(X)
     mixed = X[np.random.default_rng(0).permutation(X.columns)]
     np.testing.assert_allclose(
         analysis().fit(mixed, y).predict_proba(mixed), expected, rtol=1e-7, atol=1e-9
@@ -113,11 +120,3 @@ def test_preparation_gives_regions_alone_and_asks_for_the_groups(data):
     assert list(prepared.columns) == [c for c in X.columns if c.startswith("region")]
     with pytest.raises(InputError, match="needs the groups"):
         preparation.fit_transform(X)
-
-
-def test_harmonising_keeps_covariates_until_they_are_regressed_out(data):
-    X, y = data
-    harmonised = analysis().fit(X, y)[:2].transform(X)
-    assert {"age", "sex"} <= set(harmonised.columns)
-    named = analysis().named_steps["harmonise"].get_params()
-    assert tuple(named["preserve"]) == ("age", "sex")

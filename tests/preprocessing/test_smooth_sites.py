@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import t
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 
 from sgbn.exceptions import DataWarning, InputError
@@ -151,7 +152,13 @@ def test_labels_of_noise_are_not_predicted(make_table, n_draws, m):
     accuracies = []
     for seed in range(n_draws):
         X, y = make_table(n=80, m=m, seed=seed)
-        analysis = make_analysis(covariates=["age", "sex"], smooth=["age"], site="site", k=m // 4)
+        analysis = make_analysis(
+            covariates=["age", "sex"],
+            smooth=["age"],
+            site="site",
+            k=m // 4,
+            classifier=LogisticRegression(),
+        )
         folds = StratifiedKFold(3, shuffle=True, random_state=seed)
         accuracies.append(cross_val_score(analysis, X, y, cv=folds, error_score="raise").mean())
     error = np.std(accuracies, ddof=1) / np.sqrt(n_draws)

@@ -11,7 +11,7 @@ from sgbn.types import Array
 PEAK, UNDERSHOOT = 6.0, 16.0  # shapes of the two gammas: the canonical response, seconds
 RATIO = 6.0  # the undershoot is a sixth of the response
 DURATION = 32.0  # seconds after which nothing is left of the response
-LEAST_PEAK = 2.0  # seconds; an earlier peak is no response of the blood
+LEAST_PEAK = 2.0  # seconds; an earlier peak is not a response of the blood
 MOST_TR = 5.0  # seconds; slower volumes would miss the response
 MEMORY = 64  # volumes after which an autoregression of at most MOST_AUTOREGRESSION has faded
 MOST_AUTOREGRESSION = 0.9

@@ -163,7 +163,7 @@ def _pipeline(steps: Mapping[str, Any]) -> Pipeline:
 
 @dataclass(frozen=True)
 class _Columns:
-    """Columns that are no regions, by their parts."""
+    """Columns that are not regions, by their parts."""
 
     covariates: tuple[Hashable, ...]
     site: Name | None

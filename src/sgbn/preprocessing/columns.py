@@ -128,7 +128,7 @@ class NamedColumnTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
         return pd.DataFrame(array, columns=getattr(self, "feature_names_in_", None))
 
     def _check_order(self, columns: pd.Index[Any], reset: bool) -> None:
-        """Raise InputError if columns whose names are no text stand elsewhere than in `fit`."""
+        """Raise InputError if columns whose names are not text stand elsewhere than in `fit`."""
         named_by_text = hasattr(self, "feature_names_in_")
         # scikit-learn checks text names itself, in `validate_data`
         if not (reset or named_by_text or self._columns.equals(columns)):
@@ -175,7 +175,7 @@ class NamedColumnTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
         if not is_frame:
             return frame.to_numpy()
         frame.columns = X.columns[places[order]]
-        frame.attrs = dict(X.attrs)  # a covariate that is kept is still no region
+        frame.attrs = dict(X.attrs)  # a covariate that is kept is still not a region
         return frame
 
 

@@ -202,7 +202,7 @@ def shrink(gamma: Array, variance: Array, counts: Indices) -> tuple[Array, Array
     for _ in range(MAX_ITER):
         new = (tau2 * n * gamma + delta * centre) / (tau2 * n + delta)
         squares = (n - 1) * variance + n * (gamma - new) ** 2
-        # divided by s2 this is the textbook form; multiplied through, s2 = 0 is no special case
+        # divided by s2 this is the textbook form; multiplied through, s2 = 0 is not special
         new_delta = (0.5 * squares * s2 + m * s2 + m**3) / ((n / 2 + 1) * s2 + m**2)
         change = max(np.abs(new - location).max(), np.abs(new_delta / delta - 1).max())
         location, delta = new, new_delta

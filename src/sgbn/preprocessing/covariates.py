@@ -181,7 +181,7 @@ def _warn_about_rank(slopes: Slopes, design: Design, which: str) -> None:
             f"does not vary among the {which}, so that nothing is removed for it. Drop it, or "
             "merge rare levels."
         )
-    # their joint effect is well defined, so that this is no error
+    # their joint effect is well defined, so that this is not an error
     if len(slopes.collinear):
         warn(
             f"covariates {listed(design.covariates_of(slopes.collinear))} determine each other "

@@ -60,7 +60,7 @@ class RegionImputer(NamedColumnTransformer):
         Cells are filled in at the level of their site. A missing site is refused: no guess of it
         is sound.
     passthrough : sequence of column names
-        Columns that are no regions and play no part here. They stay in X.
+        Columns that are not regions and play no part here. They stay in X.
 
     Attributes
     ----------

@@ -102,7 +102,7 @@ def cohort_table(cohort: Cohort) -> pd.DataFrame:
     """Return covariates, site (if any) and regions as columns, with the ids as index.
 
     The table is the X of the transformers in `sgbn.preprocessing` and of `make_analysis`; y is
-    ``cohort.group``. Group and pair are no columns of it, because these take every column that is
+    ``cohort.group``. Group and pair are not columns of it, because these take every column that is
     not named as a covariate or site for a region. Learners of networks refuse a table with
     covariates or a site: use `sgbn.group_network` for the network of one group.
     Cross-validation keeps the rows of a person or family together with ``groups=cohort.units`` and

@@ -90,7 +90,7 @@ class SiteHarmonizer(NamedColumnTransformer):
         Column of the person behind each row, where some have several; taken out of X. A fitted
         harmonizer, and a file of it, holds the labels of persons.
     passthrough : sequence of column names
-        Columns that are no regions and play no part here. They stay in X.
+        Columns that are not regions and play no part here. They stay in X.
     unseen : {"average", "error"}
         What to do about sites that training did not have.
     empirical_bayes : bool
