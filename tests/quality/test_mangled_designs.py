@@ -11,7 +11,7 @@ from sgbn.experiments.data import data_folder
 from sgbn.quality import review
 
 PERSONS, REGIONS = 40, 30
-SUBJECTS, VOLUMES = 40, 200
+SUBJECTS, VOLUMES = 40, 60
 
 
 def persons(n=PERSONS, seed=0):
@@ -166,7 +166,7 @@ MANGLED = {
     ),
     "volumes by name": (
         lambda: shuffled(series("sub-{s:02}_vol{t:03}", memory=0.0, own=1.0)),
-        "8000 rows seem to be sessions of 40 persons",
+        "2400 rows seem to be sessions of 40 persons",
     ),
 }
 

@@ -67,7 +67,7 @@ def test_empty_regions_are_counted_and_change_nothing_else():
 
 
 def test_a_region_that_only_changes_between_runs_is_left_out():
-    """Its mean within a run is rounded: what is left is no series."""
+    """Its mean within a run is rounded: what is left is not a series."""
     series = autoregressive(np.random.default_rng(0))
     levels = np.repeat([0.1, 0.7], len(series) // 2)
     runs = [(len(series) // 2,) * 2]
@@ -119,7 +119,7 @@ def test_filters_are_seen_in_most_subjects_or_in_none(name, tr, phi):
 
 def test_filters_are_seen_with_other_trs_and_runs():
     rng = np.random.default_rng(0)
-    series = [autoregressive(rng, 0.8, 1200, 20) for _ in range(10)]
+    series = [autoregressive(rng, 0.8, 1200, 10) for _ in range(4)]
     hertz = np.fft.rfftfreq(1200, 0.72)
     filtered = []
     for one in series:

@@ -1,4 +1,4 @@
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -7,6 +7,12 @@ from sgbn import SeriesCohort
 from sgbn.quality import review
 
 from .series import autoregressive, butterworth, cohort_of, cosines_out, cut_out
+
+
+@cache
+def plain():
+    """The cohort without any oddity: read-only, and the same for all tests."""
+    return made()
 
 
 def made(change=lambda series: series, n=40, **given):
@@ -29,14 +35,15 @@ def emptied(cohort, cells):
 
 
 def test_series_without_any_oddity_have_a_note_about_the_atlas_alone():
-    cohort = made()
+    cohort = plain()
     reviewed = review(cohort)
-    assert found(cohort) == ["note: no atlas knows the regions. Pictures come without lobes."]
+    (note,) = reviewed.findings
+    assert str(note) == "note: no atlas knows the regions. Pictures come without lobes."
     assert reviewed.cohort is cohort
 
 
 def test_a_region_that_is_empty_in_many_subjects_is_left_out():
-    reviewed = review(emptied(made(), [(0, 3), (1, 3), (2, 3)]))
+    reviewed = review(emptied(plain(), [(0, 3), (1, 3), (2, 3)]))
     assert "'x3'" in reviewed.findings[0].what
     assert "1 region is empty in more than 5% of the subjects, up to 3 of 40" in str(
         reviewed.findings[0]
@@ -46,7 +53,7 @@ def test_a_region_that_is_empty_in_many_subjects_is_left_out():
 
 
 def test_subjects_with_an_empty_region_are_left_out_by_name():
-    reviewed = review(emptied(made(), [(4, 3), (7, 2)]))
+    reviewed = review(emptied(plain(), [(4, 3), (7, 2)]))
     assert reviewed.findings[0].left_out == ("s4", "s7")
     assert "2 subjects have an empty region ('x2', 'x3'): 's4', 's7'" in reviewed.findings[0].what
     assert len(reviewed.cohort) == 38
@@ -55,13 +62,13 @@ def test_subjects_with_an_empty_region_are_left_out_by_name():
 
 def test_a_scan_that_failed_does_not_cost_a_region():
     cells = [(0, column) for column in range(8)] + [(1, 3), (2, 3)]
-    reviewed = review(emptied(made(), cells))
+    reviewed = review(emptied(plain(), cells))
     assert "more than 50% of the regions: 's0'" in reviewed.findings[0].what
     assert len(reviewed.cohort) < 40
 
 
 def test_subjects_with_few_volumes_are_left_out_by_name():
-    cohort = made()
+    cohort = plain()
     short = autoregressive(np.random.default_rng(9), volumes=20)
     series = [short, *cohort.series[1:]]
     about = {"group": cohort.group, "covariates": cohort.covariates, "tr": 2.0}
@@ -73,7 +80,7 @@ def test_subjects_with_few_volumes_are_left_out_by_name():
 
 def test_pairs_that_lose_a_partner_go_too():
     pair = np.repeat(np.arange(20), 2).astype(str)
-    cohort = emptied(made(), [(0, 1)])
+    cohort = emptied(plain(), [(0, 1)])
     paired = cohort_with(cohort, pair=pair)
     assert len(review(paired).cohort) == 38
 
@@ -101,10 +108,10 @@ def test_filters_are_a_warning_that_says_what_they_mean(change, said):
 
 
 def test_some_filtered_subjects_are_pointed_out():
-    plain, filtered = made(), made(partial(cut_out, low=0.01, high=0.1))
-    series = [*plain.series[:20], *filtered.series[20:]]
-    about = {"group": plain.group, "covariates": plain.covariates, "tr": None}
-    said = "".join(found(SeriesCohort.of(series, plain.regions, plain.ids, **about)))
+    before, filtered = plain(), made(partial(cut_out, low=0.01, high=0.1))
+    series = [*before.series[:20], *filtered.series[20:]]
+    about = {"group": before.group, "covariates": before.covariates, "tr": None}
+    said = "".join(found(SeriesCohort.of(series, before.regions, before.ids, **about)))
     assert "is seen in 20 of 40 subjects" in said
     assert "Not all subjects seem to be filtered" in said
     assert "of the highest frequency" in said
@@ -112,19 +119,21 @@ def test_some_filtered_subjects_are_pointed_out():
 
 
 def test_a_filter_of_one_group_stops():
-    plain, filtered = made(), made(partial(cut_out, low=0.01, high=0.1))
-    first = plain.groups[0]
+    before, filtered = plain(), made(partial(cut_out, low=0.01, high=0.1))
+    first = before.groups[0]
     series = [
-        before if label == first else after
-        for label, before, after in zip(plain.group, plain.series, filtered.series, strict=True)
+        unfiltered if label == first else after
+        for label, unfiltered, after in zip(
+            before.group, before.series, filtered.series, strict=True
+        )
     ]
-    about = {"group": plain.group, "covariates": plain.covariates, "tr": 2.0}
-    (stop,) = review(SeriesCohort.of(series, plain.regions, plain.ids, **about)).stops
+    about = {"group": before.group, "covariates": before.covariates, "tr": 2.0}
+    (stop,) = review(SeriesCohort.of(series, before.regions, before.ids, **about)).stops
     assert "filtered differently: a filter is seen in 0 of" in stop.what
 
 
 def test_copies_stop_even_if_they_are_scaled_and_rounded():
-    cohort = made()
+    cohort = plain()
     series = list(cohort.series)
     series[5] = np.round(3.0 * series[2] + 10.0, 2)
     about = {"group": cohort.group, "covariates": cohort.covariates, "tr": 2.0}
@@ -135,7 +144,7 @@ def test_copies_stop_even_if_they_are_scaled_and_rounded():
 
 
 def test_sessions_of_unknown_persons_stop():
-    cohort = made()
+    cohort = plain()
     ids = [f"sub-{k // 2}_ses-{k % 2}" for k in range(40)]
     about = {"group": cohort.group, "covariates": cohort.covariates, "tr": 2.0}
     (stop,) = review(SeriesCohort.of(cohort.series, cohort.regions, ids, **about)).stops

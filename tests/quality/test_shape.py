@@ -30,7 +30,7 @@ def test_clean_regions_have_nothing_to_tell():
 )
 def test_subjects_far_from_their_group_are_named_with_what_is_done(outliers, action):
     values = related(200)
-    values[100:] += 30  # the other group is no outlier
+    values[100:] += 30  # the other group is not an outlier
     values[[3, 150]] += 12 * np.resize([1, -1], 10)
     found = review_prepared(cohort_of(values, GROUP), outliers)
     assert [one.level for one in found] == ["warning", "warning"]
@@ -45,7 +45,7 @@ def test_many_far_subjects_are_another_group():
     values[:22] += 40 * np.resize([1, -1], 10)
     (found,) = review_prepared(cohort_of(values))
     assert "22 of 100 subjects lie far" in found.what
-    assert "no outliers, and are kept" in found.action
+    assert "outliers, and are kept" in found.action
 
 
 def test_normal_scores_are_recommended_where_relations_are_curved():

@@ -51,7 +51,7 @@ def unnamed_sites(cohort: Cohort) -> Iterator[Finding]:
                 "stop",
                 f"{what}, was not named, and nearly determines the groups: what differs between "
                 "the groups may be the sites alone",
-                f"Name it: {name}. If it is no site, or you want to go on without it and say so "
+                f"Name it: {name}. If it is not a site, or you want to go on without it and say so "
                 f"when you report: {leave}",
             )
         else:
@@ -104,8 +104,8 @@ def check_covariates(cohort: Cohort) -> Iterator[Finding]:
             yield Finding(
                 "warning",
                 f"the covariate {name!r} is a region by its name",
-                "It is taken out of all other regions and is no node of the networks: name it as a "
-                "covariate only if you want that",
+                "It is taken out of all other regions and is not a node of the networks: name it "
+                "as a covariate only if you want that",
             )
         known = known_cells(column)
         lacking = [part for part in parts(cohort) if not known[part].any()]

@@ -14,7 +14,7 @@ from sgbn.quality.findings import Finding, first_true
 from sgbn.reference import control_groups, usual_reference, why_reference
 
 FEW_SUBJECTS = 20  # a network of a smaller group is hardly more than noise
-MAX_SMALL_GROUPS = 5  # more small ones are no groups, but dates, ages or scores
+MAX_SMALL_GROUPS = 5  # more small ones are not groups, but dates, ages or scores
 MIN_MEDIAN_SIZE = 10  # subjects of a group: the least that tests of differences take
 MIN_PAIRS = 2  # with one, no group varies
 REGIONS_PER_SUBJECT = 0.5  # of the smallest group: a rule of thumb
@@ -57,7 +57,7 @@ def check_sizes(cohort: Cohort, few: int, action: str) -> Iterator[Finding]:
         remedy = "Name a column with two or more groups (--group, group=)"
         yield Finding("stop", f"there is {what}", remedy)
         return
-    # The median: a few large groups among many small ones are still no groups.
+    # The median: a few large groups among many small ones are still not groups.
     if len(sizes) > MAX_SMALL_GROUPS and np.median([*sizes.values()]) < MIN_MEDIAN_SIZE:
         yield Finding(
             "stop",

@@ -116,7 +116,7 @@ def _volumes_of_persons(cohort: Cohort) -> Iterator[Finding]:
     """Check whether persons have so many rows that these must be volumes, not sessions."""
     if cohort.persons is None:
         return
-    # The median: one person with many sessions is no time series.
+    # The median: one person with many sessions is not a time series.
     middle = float(np.median(np.unique(cohort.persons, return_counts=True)[1]))
     if middle > MOST_SESSIONS:
         yield Finding(
@@ -155,7 +155,7 @@ def find_sessions(cohort: Cohort) -> Iterator[Finding]:
             yield Finding(
                 "warning" if unsure else "stop",
                 f"{n_rows} rows seem to be sessions of {persons}, such as "
-                f"{listed(examples, 3)}: they are no independent subjects",
+                f"{listed(examples, 3)}: they are not independent subjects",
                 REMEDY,
             )
             return

@@ -11,7 +11,7 @@ from sgbn.quality.balance import IMBALANCE
 from sgbn.quality.findings import Finding
 
 MEAN_FD = "mean_fd"
-UNNAMED = "unnamed_motion"  # fact of the provenance: motion that is known and no covariate
+UNNAMED = "unnamed_motion"  # fact of the provenance: motion that is known and not a covariate
 TAKEN = "taken_motion"  # the same: motion that is a covariate, though nobody named it
 # Names of columns in lower case, letters and digits only.
 NAMES = re.compile(

@@ -19,7 +19,7 @@ ALONE = (
     "baseline|bl|follow[-_ ]?up|fu|screening|retest|test|pre|post|pretest|posttest|before|after"
     "|first|second"
 )
-AFTER = r"(?:[-_. ]+|(?<=\d))"  # a word of its own: patient1 is no t1
+AFTER = r"(?:[-_. ]+|(?<=\d))"  # a word of its own: patient1 is not t1
 SESSION = re.compile(
     rf"(?:{AFTER}(?:{SURE})|[-_. ]+(?:{MAYBE}))[-_. ]*\d{{1,4}}$|{AFTER}(?:{ALONE})$", re.IGNORECASE
 )

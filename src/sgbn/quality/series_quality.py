@@ -56,7 +56,7 @@ def series_quality(cohort: SeriesCohort) -> NDArray[Any]:
         ``slow_power`` and ``fast_power`` (shares of the variance below 0.01 Hz and above 0.1 Hz; of
         4 % and above 40 % of the highest frequency where the TR is not known),
         ``high_pass_filter`` and ``low_pass_filter`` (whether one is seen), and ``mean_fd`` (mean
-        framewise displacement, NaN where it is no covariate). NaN where all regions are empty.
+        framewise displacement, NaN where it is not a covariate). NaN where all regions are empty.
     """
     table = np.zeros(len(cohort), [("subject_id", f"U{max(map(len, cohort.ids))}"), *FIELDS])
     empty = np.isnan(cohort.values)

@@ -28,7 +28,7 @@ KEPT = (
     "and tests of differences)"
 )
 ACTIONS = {"trim": TRIMMED, "tests": TESTED, "keep": KEPT}
-KEPT_AS_GROUP = "So many are no outliers, and are kept: compare them as a group of their own"
+KEPT_AS_GROUP = "So many are not outliers, and are kept: compare them as a group of their own"
 HELPFUL = (
     "Learn the graphs from normal scores (transform='normal-scores', --transform normal-scores)"
 )
