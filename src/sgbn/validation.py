@@ -91,8 +91,8 @@ def _check_table(X: Any) -> None:
     """Raise InputError, with the name of the column, for a table that is not all numbers."""
     if isinstance(X, str | PathLike):
         raise InputError(
-            f"X is {str(X)!r}, a text: give a table of numbers, one row per subject. A file is "
-            "read by sgbn.read_table; sgbn.compare reads and compares it."
+            f"X is {str(X)!r}, a text: give a table of numbers, one row per subject. "
+            "sgbn.read_table reads a file; sgbn.compare reads a file and compares its groups."
         )
     if not (hasattr(X, "columns") and hasattr(X, "dtypes")):
         return

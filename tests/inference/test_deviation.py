@@ -179,7 +179,7 @@ def test_what_cannot_be_a_norm_is_refused(simulate):
     with pytest.raises(InputError, match="learner is 'SGBN'; give None or an estimator"):
         NormativeDeviation("SGBN").fit(X)
     X[1:, 3] = 0.0
-    with pytest.raises(InputError, match="'x3' has the same value in all 32 reference rows of a f"):
+    with pytest.raises(InputError, match=r"all 32 reference rows of a fold.*: 'x3'"):
         NormativeDeviation().fit(X)
 
 

@@ -147,7 +147,7 @@ def test_a_region_without_spread_in_a_group_is_named(cohort):
     values = cohort.values.copy()
     values[cohort.group == "patient", 4] = 3.0
     table = pd.DataFrame(values, columns=cohort.regions)
-    message = f"{cohort.regions[4]!r} has the same value in all 80 subjects of the group 'patient'"
+    message = f"all 80 subjects of the group 'patient' .*{cohort.regions[4]!r}"
     with pytest.raises(InputError, match=message):
         JointSGBN().fit(table, cohort.group)
 

@@ -142,5 +142,5 @@ def _check_columns(arguments: argparse.Namespace) -> None:
     for name in ("pair", "subject", "block"):
         if getattr(arguments, name) is not None:
             raise InputError(
-                f"--{name}: the experiments take rows for different persons. Leave it out."
+                f"--{name}: the experiments treat each row as another person. Leave it out."
             )

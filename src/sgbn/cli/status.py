@@ -1,4 +1,4 @@
-"""`sgbn status`: what is done and left."""
+"""`sgbn status`: what is done, and what is left to do."""
 
 from __future__ import annotations
 

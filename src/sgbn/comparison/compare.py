@@ -227,9 +227,9 @@ def _robust(learner: LearnedNetwork, settings: Settings) -> LearnedNetwork:
 
 
 def _as_learned(settings: Settings, learner: LearnedNetwork) -> Settings:
-    """Return the settings with the outliers and transform that the learner really has.
+    """Return the settings with the values of `outliers` and `transform` that the learner uses.
 
-    A setting of None means "as the learner has it"; the report needs the answer.
+    A setting of None means the learner's own value; the report must name that value.
     """
     used = {
         setting: getattr(learner, parameter, getattr(settings, setting))

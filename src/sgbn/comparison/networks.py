@@ -73,7 +73,7 @@ def steps_of(settings: Settings, learner: LearnedNetwork | None = None) -> tuple
 def learn_network(
     learner: LearnedNetwork, cohort: Cohort, group: str, study: Study
 ) -> LearnedNetwork:
-    """Learn the network of one group of a prepared cohort, by any learner of tables."""
+    """Learn the network of one group of a prepared cohort, with any learner that fits a table."""
     if isinstance(learner, SGBNEnsemble):
         return learn_ensemble(learner, cohort, group, study)
     fitted: LearnedNetwork = clone(learner).fit(regions_table(cohort)[cohort.group == group])

@@ -43,7 +43,7 @@ REFUSED = {
     "replicate": NOT_FOR_SERIES["replication"],
     "select": "classifiers of time series have all regions",
     "transform": "networks are learned from the filtered series as they are",
-    "outliers": "no subject is left out of networks by its values; leave it out beforehand",
+    "outliers": "networks keep all subjects; remove a subject from the data beforehand",
 }
 TOO_FEW = (
     f"halves of a group of fewer than {MIN_SUBJECTS_TO_HALVE} subjects say nothing about edges."

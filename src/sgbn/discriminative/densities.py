@@ -174,8 +174,8 @@ class ScoreKernelObjective:
         scatter = float(np.square(first - first.mean(axis=0)).sum())
         if scatter <= ROUND_OFF * float(np.square(first).sum()):
             raise InputError(
-                "the scores are the same for all rows, so that no kernel can part them. Check X, "
-                "or give other densities."
+                "the scores are the same for all rows, so that no kernel can separate them. Check "
+                "X, or give other densities."
             )
         self.signs, self.C = signs, C * len(first) / scatter
 

@@ -245,7 +245,7 @@ def _same(first: Any, second: Any) -> bool:
 def _relative(C: float, n: int, scatter: float) -> float:
     if scatter <= 0.0:
         raise InputError(
-            "the Fisher vectors are the same for all rows, so that no plane can part them. Give "
-            "other densities, or more components."
+            "the Fisher vectors are the same for all rows, so that no plane can separate them. "
+            "Give other densities, or more components."
         )
     return C * n / scatter

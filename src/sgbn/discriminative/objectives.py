@@ -73,7 +73,7 @@ class MovingLikelihoods:
 
     @classmethod
     def of(cls, sample: Sample, moves: Moves) -> MovingLikelihoods:
-        """Split what moves from what does not."""
+        """Make the object from a sample: children whose weights move, apart from all others."""
         columns = np.ascontiguousarray(with_bias(sample.values).T)
         n = len(sample.codes)
         # One array for all classes, filled part by part: the kernels take no lists.

@@ -157,9 +157,10 @@ class SeriesLikelihoods(_OnCommonGraph):
         return self
 
     def transform(self, X: Series) -> Array:
-        """Return how much likelier each class is than the first, shape (subjects, classes - 1).
+        """Return log-likelihood ratios of each class to the first, shape (subjects, classes - 1).
 
-        Logarithms per effective volume, so that long series do not count more than short ones.
+        They are divided by the effective number of volumes, so that long series do not count more
+        than short ones.
         """
         check_is_fitted(self)
         moments = as_moments(X, self.learner)

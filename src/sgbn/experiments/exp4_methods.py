@@ -233,7 +233,7 @@ def orders(sample: Sample, settings: Settings, method: str) -> dict[str, Any]:
 
 
 def chance(sample: Sample, settings: Settings, block: str) -> dict[str, Any]:
-    """Return changes of OR-SGBN's counts after rows were exchanged between the groups."""
+    """Return differences of OR-SGBN's counts between two groups whose rows were exchanged."""
     # One stream per block: results do not depend on the number of workers.
     rng = np.random.default_rng([settings.seed, int(block)])
     nuisance, codes, residuals = sample.nuisance, sample.codes, sample.residuals

@@ -21,7 +21,7 @@ from scipy.linalg import cho_factor, cho_solve
 from sklearn.covariance import graphical_lasso
 from sklearn.exceptions import ConvergenceWarning
 
-from sgbn.exceptions import InputError, listed
+from sgbn.exceptions import InputError, counted, listed
 from sgbn.inference.factor_analysis import factor_analysis, most_factors
 from sgbn.inference.learning import learn_part
 from sgbn.inference.rows import NOTHING_LEFT, too_few
@@ -63,14 +63,15 @@ def check_sample(sample: Sample) -> None:
     if copies:
         first, second = copies[0]
         raise InputError(
-            f"columns {first!r} and {second!r} are copies of each other ({len(copies)} such "
-            "pairs): such rows have no density to compare. Drop one."
+            f"columns {first!r} and {second!r} are copies of each other "
+            f"({counted(len(copies), 'such pair')}), so that the rows have no density to compare. "
+            "Drop one column of each pair."
         )
     extra = sorted(sample.names[k] for k in combined_columns(moments))
     if extra:
         raise InputError(
-            f"collinear columns: {listed(extra)} is a linear combination of the others, and such "
-            "rows have no density to compare. Drop it."
+            "columns are linear combinations of the others, so that the rows have no density to "
+            f"compare: {listed(extra)}. Drop them."
         )
     if n < 2 * FEW_SAMPLES:
         remedy = "Give more subjects, or join groups."

@@ -78,9 +78,9 @@ class ModelComparison:
     def leading_factors(self) -> int:
         """Number of factors that `edges_beside_factors` should take out.
 
-        All `n_factors` where these predict better than the network. Else at most three, and one for
-        every ten columns: of a sparse network the number that predicts best is often ten or more.
-        So many factors imitate its edges, and nearly all of them would go.
+        All `n_factors` if they predict better than the network. Else at most three, and at most one
+        for every ten columns. For a sparse network, the number of factors that predicts best is
+        often ten or more. So many factors imitate the edges, and nearly all edges would be lost.
         """
         if self.edges_may_be_shadows:
             return self.n_factors

@@ -86,7 +86,7 @@ class Ranked(NamedTuple):
 
 
 def ranked(permuted: Permuted) -> Ranked:
-    """P of all statistics, on one scale for all classes."""
+    """P-values of all statistics, on one scale for all classes of statistics."""
     shares, null = np.ones(len(permuted.observed)), np.ones(len(permuted.null))
     classes, null_classes = without_small_classes(permuted.classes, permuted.null_classes)
     # Statistics of the data are ranked among permuted ones only; permuted ones among themselves,

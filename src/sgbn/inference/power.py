@@ -103,7 +103,10 @@ class Design:
 
     def _check_regions(self, m: int) -> None:
         if self.edges:
-            raise InputError("edges name regions of a network: give that network.")
+            raise InputError(
+                "edges is given, but network is only a number of regions. Give the network that "
+                "has these edges (network=), or leave edges out."
+            )
         if self.n_changed >= m:
             raise InputError(
                 f"n_changed is {self.n_changed}, but in a random network of {m} regions at most "

@@ -131,7 +131,7 @@ def _check_rows(rows: Sample, support: Graph) -> None:
         beside = f", and sites and covariates take {lost} of them" if lost else ""
         raise InputError(
             f"{rows.names[j]!r} has {n_parents[j]} parents, but there are {n} rows{beside}: its "
-            "weights have no interval. Take a graph with fewer edges, or more rows."
+            "weights have no interval. Give more rows, or a graph with fewer edges."
         )
 
 

@@ -161,8 +161,8 @@ def check_varies(values: Array, names: Sequence[str], whose: str) -> None:
     constant = [names[k] for k in np.flatnonzero(constant_columns(values)).tolist()]
     if constant:
         raise InputError(
-            f"{listed(constant)} has the same value in all {len(values)} {whose}, so that it has "
-            "no weights there. Leave it out."
+            f"regions that have one value in all {len(values)} {whose} have no weights: "
+            f"{listed(constant)}. Leave them out."
         )
 
 

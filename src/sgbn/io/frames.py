@@ -35,7 +35,10 @@ def to_frame(records: NDArray[Any] | Mapping[Any, NDArray[Any]], *names: str) ->
     if isinstance(records, Mapping):
         return _stacked(records, *names)
     if names:
-        raise InputError(f"names {list(names)} are for keys: give a mapping of key to records.")
+        raise InputError(
+            f"names {list(names)} name the keys of a mapping, but one array has no keys. Leave "
+            "them out, or give a mapping of key to records."
+        )
     if getattr(getattr(records, "dtype", None), "names", None) is None:
         raise InputError(
             f"records is a {type(records).__name__}: give a structured array, such as .edges of "

@@ -1,8 +1,8 @@
 """Named columns of X: what is a region and what is not, and the table put together again.
 
 A transformer declares which of its parameters name columns (`COLUMNS`) and which of those it takes
-out of X (`_consumes`). All that is left is a region. A DataFrame gives a DataFrame, an array an
-array; the columns of an array are named by their position, from 0.
+out of X (`_consumes`). Every column that no parameter names is a region. A DataFrame gives a
+DataFrame, an array an array; the columns of an array are named by their position, from 0.
 """
 
 from __future__ import annotations

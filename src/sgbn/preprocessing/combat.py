@@ -40,7 +40,7 @@ FLAT_EPS = 1e-12  # spread within sites relative to the largest value: less is r
 
 
 class PersonEffects(NamedTuple):
-    """Intercepts of the persons of training, and what those of others are predicted with.
+    """Intercepts of the persons in the training rows, and what predicts those of new persons.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class PersonEffects(NamedTuple):
     ratio : array of shape (regions,)
         Variance of intercepts over that of the rest.
     site_means : array of shape (sites, regions)
-        Fixed effects of the sites, from which a person is told.
+        Fixed effect of each site. The intercept of a new person is predicted from what is left.
     """
 
     intercepts: Array

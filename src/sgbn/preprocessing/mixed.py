@@ -208,9 +208,10 @@ class _Problem:
         Products of the columns with each other and with the regions, and squares of the regions.
     person : array of shape (rows,), or None
     visits, n_persons : arrays of shape (k,)
-        Numbers of visits that occur, and how many persons have each.
+        Different numbers of visits per person, and how many persons have each number.
     CC_by, Cy_by, yy_by
-        Products as above, of sums over the rows of each person, added up by number of visits.
+        The same products, but of each person's sums over rows. They are added up over all persons
+        with the same number of visits.
     """
 
     C: Array

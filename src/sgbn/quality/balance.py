@@ -31,8 +31,10 @@ def check_sites(cohort: Cohort) -> Iterator[Finding]:
     if single:
         yield Finding(
             "warning",
-            f"{counted(len(single), 'site has', 'sites have')} one subject: {listed(single)}",
-            "The overall level of that subject is taken for the site's, and removed",
+            f"{counted(len(single), 'site has one subject', 'sites have one subject each')}: "
+            f"{listed(single)}",
+            "The overall level of such a subject is taken for the level of the site, and removed. "
+            "To keep it, join small sites",
         )
     if cohort.group is not None and len(cohort.groups) > 1:
         yield from _sites_of_groups(cohort)
@@ -82,7 +84,8 @@ def _sites_of_groups(cohort: Cohort) -> Iterator[Finding]:
             "warning",
             f"{counted(len(pure), 'site has', 'sites have')} subjects of one group only: "
             f"{listed(pure)}",
-            "Only the other sites can separate effects of sites and groups",
+            "Only the other sites can separate effects of sites and groups: say so when you "
+            "report, or add subjects of other groups at these sites",
         )
     # Sessions of one person would count that person's site several times.
     used = first_rows(cohort)

@@ -22,12 +22,12 @@ def check_censored(cohort: SeriesCohort) -> Iterator[Finding]:
     )
     if censored["short"]:
         what += (
-            f", and {censored['short']} more are left out, in pieces between them of fewer than "
-            f"{FEWEST_VOLUMES} volumes"
+            f", and {counted(censored['short'], 'more volume is', 'more volumes are')} left out, "
+            f"in pieces shorter than {FEWEST_VOLUMES} volumes"
         )
     yield Finding(
         "note",
         what,
         "Runs are cut there, since volumes before and after are not neighbours in time. Check that "
-        "the groups keep about as many volumes: sgbn.quality.series_quality counts them",
+        "all groups keep about the same number of volumes: sgbn.quality.series_quality counts them",
     )

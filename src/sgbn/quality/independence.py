@@ -58,8 +58,8 @@ REMEDY = (
 )
 VOLUMES = (
     "If rows are volumes of time series, do not give them as subjects: give a folder with one file "
-    "per subject, or add columns that say whose volume a row is and which ('subject', 'volume'), "
-    f"and they are read as series. {REMEDY}"
+    "per subject, or add the columns 'subject' (whose volume the row is) and 'volume' (its "
+    f"number): then the rows are read as series. {REMEDY}"
 )
 OVERRULED = "You said that each row is another subject: nothing is done about it"
 
@@ -318,7 +318,7 @@ def _lookalikes(cohort: Cohort) -> Iterator[Finding]:
         yield Finding(
             "stop",
             f"{share:.0%} of the rows resemble one other row far more than the rest, such as "
-            f"{listed(examples)}, as sessions or shuffled points in time of one person do",
+            f"{listed(examples)}. Sessions or shuffled points in time of one person look like this",
             VOLUMES,
         )
 

@@ -17,18 +17,18 @@ from sgbn.types import Array
 
 TRIMMED = (
     "Such subjects are left out of networks, half samples and tests of differences, and kept in "
-    "all other steps (outliers='keep', --outliers keep: in these too)"
+    "all other steps. To keep them everywhere, give outliers='keep' (--outliers keep)"
 )
 TESTED = (
-    "Such subjects are left out of tests of differences, and kept in all other steps "
-    "(outliers='keep', --outliers keep: in these too)"
+    "Such subjects are left out of tests of differences, and kept in all other steps. To keep them "
+    "everywhere, give outliers='keep' (--outliers keep)"
 )
 KEPT = (
-    "Such subjects are kept (outliers='trim', --outliers trim: left out of networks, half samples "
-    "and tests of differences)"
+    "Such subjects are kept. To leave them out of networks, half samples and tests of differences, "
+    "give outliers='trim' (--outliers trim)"
 )
 ACTIONS = {"trim": TRIMMED, "tests": TESTED, "keep": KEPT}
-KEPT_AS_GROUP = "So many are not outliers, and are kept: compare them as a group of their own"
+KEPT_AS_GROUP = "These are too many to be outliers, and are kept: compare them as a group"
 HELPFUL = (
     "Learn the graphs from normal scores (transform='normal-scores', --transform normal-scores)"
 )

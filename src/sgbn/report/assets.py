@@ -72,8 +72,8 @@ def own_templates(*, autoescape: bool) -> Environment:
 def as_classic_script(module: str) -> str:
     """Turn the ES module of DataTables into a script that needs no import.
 
-    A module can be imported from an address only, and the report has none. The one statement that
-    exports becomes an assignment to ``window.DataTable``, and the rest a function of its own.
+    A browser can import a module only from an address, and here the module has none. The only
+    export statement becomes an assignment to ``window.DataTable``, and a function encloses it all.
     """
     exports = EXPORT.findall(module)
     if len(exports) != 1:
@@ -84,7 +84,9 @@ def as_classic_script(module: str) -> str:
     # A function as the replacement: a minified name may hold a backslash or a group reference.
     body = EXPORT.sub(lambda _: f";window.DataTable={names['default']};", module)
     if re.search(r"(?:^|[;}\n])\s*(?:import\s*[\w{*\"']|export\s)|import\.meta", body):
-        raise InputError(_changed("itables", "dt_bundle.js imports other files"))
+        raise InputError(
+            _changed("itables", "dt_bundle.js imports other files, which no report can")
+        )
     # Modules are always strict. The line break: a comment at the end would swallow the brackets.
     return f'(function(){{"use strict";{body}\n}})();'
 
@@ -112,6 +114,7 @@ def _changed(package: str, what: str) -> str:
     installed = [f"{package} {library.version}" for library in distributions(name=package)]
     source = next(iter(installed), package)
     return (
-        f"the report takes JavaScript from {source}, but {what}. Install another version of "
-        f"{package}: pip install --force-reinstall '{package}'."
+        f"the report takes JavaScript from {source}, but {what}. Install {package} again: "
+        f"pip install --force-reinstall '{package}'. If that does not help, install "
+        "another version."
     )

@@ -1,4 +1,4 @@
-"""Tables of what was named beforehand, and of which groups differ."""
+"""Tables of edges and regions named beforehand, and of tests of each pair of groups."""
 
 from __future__ import annotations
 

@@ -152,7 +152,8 @@ def _by_file(pictures: Mapping[str, Mapping[str, bytes]]) -> dict[str, bytes]:
 def _clear(folder: Path, part: str = "") -> list[str]:
     """Take away what an earlier comparison wrote to the same folder, or to a part of it.
 
-    Returns the names of all files that it wrote, as far as they can be its own.
+    Returns the names of all files that the earlier comparison lists, without paths that lead out
+    of the folder.
     """
     about = folder / ABOUT
     try:

@@ -250,8 +250,9 @@ def _check_settings(folder: Path, settings: Mapping[str, Any], paths: Mapping[st
     if study["versions"] != versions():
         lines = differences(study["versions"], versions())
         warn(
-            f"{folder} was begun with other versions, and goes on with these (each result says "
-            "which made it):\n" + "\n".join(lines)
+            f"{folder} was begun with other versions of Python or of libraries, and goes on with "
+            "those of now. Each result stores the versions that made it. To start anew, give "
+            "another folder. What differs:\n" + "\n".join(lines)
         )
     # `require` names no tasks and must not change their number, nor need a finished study be
     # written.

@@ -1,8 +1,8 @@
 """Tucks: moves of several variables at once, for orders that no single move improves.
 
-For an edge x -> y, y and those of its ancestors that stand after x are moved before x, in their
-order. Where the edge is covered (x and y have the same other parents), this only turns it round:
-the score stays, but another tuck may help afterwards.
+A tuck for an edge x -> y moves y, and those ancestors of y that stand after x, to just before x.
+They keep their order. If the edge is covered (x and y have the same other parents), the tuck only
+reverses it: the score stays the same, but another tuck may help afterwards.
 
 In all kernels `T` is a `sgbn.search.tree_arrays.Trees` and `S` a
 `sgbn.search.order_search.SearchState`.

@@ -4,7 +4,8 @@ r"""H-SGBN: a sparse network by block coordinate descent (Huang et al. 2013; Sec
           + \lambda_2 \sum_j P_{ij} |\Theta_{ji}|
 
 where P_ij = 1 if a directed path leads from i to j (Eq. 2.1 with its constraint as a penalty).
-One column at a time is solved by a lasso, P being searched anew from its node before.
+The columns are solved one at a time, each by a lasso. Before column i is solved, the paths from
+node i (row i of P) are searched anew.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.exceptions import InputError, did_you_mean, warn
+from sgbn.exceptions import InputError, counted, did_you_mean, listed, warn
 from sgbn.graph.acyclicity import find_cycle
 from sgbn.moments import Moments
 from sgbn.parameters import is_number, is_whole
@@ -83,9 +83,9 @@ def read_knowledge(
     if tiers is not None and not placed.all():
         free = [name for name, has_tier in zip(names, placed, strict=True) if not has_tier]
         warn(
-            f"{len(free)} columns are in no tier and may be before or after all others: "
-            f"{', '.join(map(repr, free[:3]))}{', ...' if len(free) > 3 else ''}. Put them into a "
-            "tier if they have one."
+            f"{counted(len(free), 'column is', 'columns are')} in no tier and may come before or "
+            f"after all others: {listed(free, 3)}. If you know where a column belongs, add it to a "
+            "tier."
         )
     # [i, j]: i is in a later tier than j, and both have one
     backwards = (tier[:, None] > tier) & placed[:, None] & placed

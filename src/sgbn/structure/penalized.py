@@ -35,11 +35,11 @@ OBJECTIVE_STEP = np.dtype([("penalty", float), ("objective", float)])
 
 
 class Learned(NamedTuple):
-    """What a learning function returns, in canonical order.
+    """What a learning function returns, with the variables in canonical order.
 
-    Row ``B[j]`` holds the weights of j's parents, per unit of scale. `objective_path` has one
-    record (penalty for breaking the order, objective) per step. `violation` is the worst violation
-    of the lasso's optimality conditions.
+    Row ``B[j]`` holds the weights of j's parents, for variables in units of their scale.
+    `objective_path` has one record (penalty for breaking the order, objective) per step.
+    `violation` is the worst violation of the lasso's optimality conditions.
     """
 
     B: Array

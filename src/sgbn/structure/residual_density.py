@@ -157,7 +157,7 @@ def curvature(residual: Array, parents: Array) -> Array:
 
 
 def bent_residual(y: Array, parents: Array) -> Array:
-    """Residual of y on the parents, and on those of their `bends` that y shows clearly."""
+    """Residual of y on the parents, and on those of their `bends` that clearly affect y."""
     if not parents.shape[1]:
         return y - y.mean()
     residual = _without(parents, y[:, None])

@@ -253,7 +253,7 @@ def rows_to_trim(values: Array, names: Sequence[str], labels: Sequence[Any] | No
 
 
 def row_labels(X: Any) -> list[Any] | None:
-    """Labels of the rows of a table that has some, else None."""
+    """Row labels of X if it is a table with an index, else None."""
     if hasattr(X, "columns") and hasattr(X, "index"):
         return list(X.index)
     return None

@@ -42,7 +42,7 @@ def class_named(name: str) -> type[Any]:
 
 
 def name_of(value: object) -> str | None:
-    """Return the name of the class of `value` in the table; None if it is not there."""
+    """Return the name of the class of `value`; None if ``classes.toml`` does not list it."""
     name = type(value).__name__
     # A subclass may keep other things in its attributes, and is not saved as its parent.
     return name if name in CLASSES and class_named(name) is type(value) else None

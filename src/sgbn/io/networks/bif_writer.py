@@ -41,8 +41,9 @@ def write_bif(content: NamedGraph) -> str:
         parents = [content.names[i] for i in np.flatnonzero(content.graph[:, j])]
         if len(parents) > MAX_PARENTS:
             raise InputError(
-                f"{name!r} has {len(parents)} parents; BIF lists all combinations of their states, "
-                f"and sgbn writes it up to {MAX_PARENTS}. Choose another format."
+                f"{name!r} has {len(parents)} parents, but sgbn writes BIF for at most "
+                f"{MAX_PARENTS}: the file lists all combinations of their states. Choose another "
+                "format."
             )
         lines += _probability(names[name], [names[parent] for parent in parents])
     return "\n".join(lines) + "\n"

@@ -151,7 +151,10 @@ class _Reader:
 
     def _unexpected(self, expected: str) -> InputError:
         if self.at_end:
-            return InputError(f"the file ends where {expected} is expected. It is not whole.")
+            return InputError(
+                f"the file ends where {expected} is expected: a part is missing. Fetch or write "
+                "the file again."
+            )
         token = self._tokens[self._next]
         return InputError(
             f"line {token.line}: expected {expected}, not {token.text[:40]!r}. Correct the line; "

@@ -97,8 +97,8 @@ def true_names(text: str) -> dict[str, str]:
             name = json.loads(comment[2])
         except ValueError:
             raise InputError(
-                f"line {line}: the comment of the name {comment[1]!r} is damaged. Correct it, or "
-                "remove the line."
+                f"line {line}: the comment with the true name of {comment[1]!r} is damaged. Write "
+                "that name in double quotes, as JSON does, or remove the line."
             ) from None
         names[comment[1]] = name
     return names

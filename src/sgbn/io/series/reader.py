@@ -146,7 +146,7 @@ def read_series(
 
 
 def _place(source: TableSource) -> Path | None:
-    """Return the folder that the source is or lies in; None for a DataFrame."""
+    """Return the source if it is a folder, else the folder that holds it; None for a DataFrame."""
     if isinstance(source, pd.DataFrame):
         return None
     if not isinstance(source, str | PathLike):

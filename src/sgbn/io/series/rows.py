@@ -40,7 +40,7 @@ class Joined(NamedTuple):
     Attributes
     ----------
     series : ndarray of shape (volumes, m)
-        0 where a region is empty in one of the runs.
+        A region that is empty in one of the runs is 0 in all volumes.
     lengths : tuple of int
         Volumes of each run, or of each piece of a run between censored volumes.
     run_volumes : tuple of int

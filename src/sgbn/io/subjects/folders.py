@@ -185,9 +185,11 @@ def _of_stream(folders: Folders, stream: str | None) -> Folders:
     long = stream == LONG or (stream is None and bool(runs))
     taken, rest = (runs, cross) if long else (cross, runs)
     if not taken and rest:
+        other = CROSS if long else LONG
         raise InputError(
-            f"no folder is of the stream {stream!r}: there are {len(rest)} of the other. Choose "
-            "that (stream=, --stream), or leave it out."
+            f"no folder is of the stream {stream!r}, but "
+            f"{counted(len(rest), 'folder is', 'folders are')} of the stream {other!r}. Give "
+            f"stream={other!r} (--stream {other}), or give no stream."
         )
     _check_ids(taken)
     return replace(

@@ -130,7 +130,7 @@ def _other_regions(row: SubjectRow, regions: Sequence[str]) -> Failure:
 
 
 def _without_value(row: SubjectRow, positive: Collection[str]) -> list[str]:
-    """Return the regions whose value is not a number, or are 0 where a value must be positive."""
+    """Return the regions whose value is not finite, or not positive where it must be positive."""
     return [
         name
         for name, value in row.regions.items()

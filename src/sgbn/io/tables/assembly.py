@@ -275,7 +275,7 @@ def _columns(table: RawTable, options: Options) -> dict[str, str]:
 def _groups(
     table: RawTable, columns: dict[str, str], options: Options
 ) -> tuple[RawTable, list[str] | None, dict[str, int]]:
-    """Return the rows of the groups wanted, their labels, and the counts of the other groups."""
+    """Return the rows of the groups wanted, the group of each, and the sizes of other groups."""
     if options.group is None:
         return table, None, {}
     column = columns[options.group]

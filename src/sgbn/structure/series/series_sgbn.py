@@ -249,8 +249,8 @@ class SeriesSGBN(ConfidentNetwork):
         check_parameters(self)
         if self.non_gaussian == "orient":
             raise InputError(
-                "non_gaussian='orient' needs the series, and moments have none. Call fit, or leave "
-                "it out."
+                "non_gaussian='orient' needs the series, which moments do not hold. Call fit with "
+                "the series, or leave non_gaussian out."
             )
         return self._learn(moments, strata, units, study or Study(n_jobs=self.n_jobs))
 
