@@ -181,7 +181,7 @@ MISTAKES = {
         ("80 rows seem to be sessions of 40 persons", "--subject"),
     ),
     "rows are points in time of two persons": Mistake(
-        lambda _: stacked(), DX, 1, ("each row resembles the next one", "points in time")
+        lambda _: stacked(), DX, 1, ("each row resembles the next one", "rows are read as series")
     ),
     "an id is there twice": Mistake(
         lambda _: with_cell("subject_id", "sub-000"),

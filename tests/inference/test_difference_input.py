@@ -21,7 +21,7 @@ from sgbn.inference.differences import edge_differences
             "n_permutations is 5: .* fewer than 19, and .* fewer than 20",
         ),
         (lambda X, y: (X, y), {"alternative": "more"}, "alternative is 'more'; give 'two-sided'"),
-        (lambda X, y: (X.assign(r1=X["r1"].where(y == "NC", 1.0)), y), {}, "r1.*group 'MCI'"),
+        (lambda X, y: (X.assign(r1=X["r1"].where(y == "NC", 1.0)), y), {}, "group 'MCI'.*r1"),
         (lambda X, y: (X, np.arange(120) % 3), {"alternative": "less"}, "two groups at a time"),
         (lambda X, y: (X, np.arange(120) % 3), {"pairs": np.arange(120)}, "in every group"),
         (lambda X, y: (X, y), {"pairs": np.arange(60)}, r"pairs has shape \(60,\)"),

@@ -123,7 +123,7 @@ def test_a_random_network_has_the_edges_that_must_change():
         ({"effect": "a"}, "effect is 'a'; give a number from 0 upwards"),
         ({"edges": ["r0", "r1", "r2"]}, "edges holds 'r0': give pairs"),
         ({"edges": [("r0", "r1", "r2")]}, "edges holds .'r0', 'r1', 'r2'.: give pairs"),
-        ({"network": 8, "edges": [("x0", "x1")]}, "give that network"),
+        ({"network": 8, "edges": [("x0", "x1")]}, "Give the network"),
     ],
 )
 def test_what_makes_no_sense_is_refused(chain, options, message):

@@ -11,7 +11,7 @@ def test_censored_volumes_are_said_with_what_was_left_out_beside_them():
     cohort = replace(cohort_of(), provenance={"censored": facts})
     (found,) = [one for one in review(cohort).findings if "censored" in one.what]
     assert "12 volumes of 3 subjects are censored" in found.what
-    assert "17 more are left out" in found.what
+    assert "17 more volumes are left out" in found.what
     (found,) = check_censored(replace(cohort, provenance={"censored": facts | {"short": 0}}))
     assert "left out" not in found.what
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from sgbn.inference.influence import list_marked
 from sgbn.jit import jit_inside, jit_loops
 from sgbn.types import Array, Mask
 
@@ -41,7 +40,7 @@ def _fill(S, n, freedom, parents, parent_list, L, column, B, V, noise):  # type:
     for j in range(noise.size):
         # The child is the last row of the factor: its own pivot is then what the parents leave of
         # it, the residual variance, without another pass.
-        k = list_marked(parents[:, j], parent_list)
+        k = _list_parents(parents, j, parent_list)
         for a in range(k):
             for h in range(k):
                 L[a, h] = S[parent_list[a], parent_list[h]]
@@ -61,6 +60,17 @@ def _fill(S, n, freedom, parents, parent_list, L, column, B, V, noise):  # type:
         _solve(L, k, parent_list, j, column, B, V)
         for a in range(k):
             V[parent_list[a], j] *= noise[j] / n
+
+
+@jit_inside
+def _list_parents(parents, j, parent_list):  # type: ignore[no-untyped-def]
+    """Fill `parent_list` with the parents of j, and return their number."""
+    k = 0
+    for i in range(parents.shape[0]):
+        if parents[i, j]:
+            parent_list[k] = i
+            k += 1
+    return k
 
 
 @jit_inside

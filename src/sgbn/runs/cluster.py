@@ -45,6 +45,10 @@ LOST = (
     "the connection to the Dask scheduler was lost. What was finished and kept in a folder is not "
     "lost: start the scheduler, then the same command, to go on."
 )
+CANCELLED = (
+    "tasks were cancelled on the Dask cluster: somebody cancelled them, or restarted it. What was "
+    "finished and kept in a folder is not lost: start again to go on."
+)
 
 
 class Supply(Protocol):
@@ -220,7 +224,7 @@ class _Batches:
         future, numbers = self.running.pop(finished.key)
         if future.status == "cancelled":
             lost = self._client.status != "running"
-            raise StudyError(LOST if lost else _cancelled(outcome))
+            raise StudyError(LOST if lost else CANCELLED)
         if future.status == "error":
             error = future.exception()
             if isinstance(error, self._distributed.scheduler.KilledWorker):
@@ -330,13 +334,6 @@ def _silent(client: Any) -> str:
         f"{ANSWER_SECONDS:g} seconds. Look whether it was suspended or is overloaded; when it "
         "answers, the run goes on. Or stop with Ctrl-C: what was finished and kept in a folder is "
         "not lost."
-    )
-
-
-def _cancelled(reason: object) -> str:
-    return (
-        f"tasks were cancelled on the Dask cluster ({reason}): somebody cancelled them, or "
-        "restarted it. What was finished and kept in a folder is not lost: start again to go on."
     )
 
 

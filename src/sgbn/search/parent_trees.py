@@ -149,10 +149,13 @@ def _add_node(T, node, slot):  # type: ignore[no-untyped-def]
     for word in range(sets.shape[2]):
         sets[new, INSIDE, word] = sets[node, INSIDE, word]
         sets[new, BETTER, word] = sets[node, BETTER, word]
-    sets[new, INSIDE, child[slot, 0] >> 6] |= bit_of(child[slot, 0])
+    # as int64, the type of variables elsewhere: another one would compile `bit_of` again
+    entered = np.int64(child[slot, 0])
+    sets[new, INSIDE, entered >> 6] |= bit_of(entered)
     # Children before this one were not available: were one of them, it would be taken instead.
     for t in range(table[node, FIRST], slot):
-        sets[new, BETTER, child[t, 0] >> 6] |= bit_of(child[t, 0])
+        passed = np.int64(child[t, 0])
+        sets[new, BETTER, passed >> 6] |= bit_of(passed)
     child[slot, 1] = new
     return new
 
