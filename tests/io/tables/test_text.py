@@ -51,6 +51,11 @@ def test_encodings_are_said():
     assert (table.facts["encoding"], table.columns) == ("utf-16", ["id", "ä"])
 
 
+def test_utf_16_that_is_cut_off_is_refused():
+    with pytest.raises(InputError, match=r"^'t\.csv' is not whole UTF-16 text\. Save it as UTF-8"):
+        parse("id,ä\n1,2\n".encode("utf-16")[:-1])
+
+
 def test_text_columns_stay_as_written():
     assert parse("id,a\n007,1\n1e5,2\n").frame["id"].tolist() == ["007", "1e5"]
 

@@ -101,7 +101,8 @@ def _as_utf8(content: bytes, source: str) -> tuple[bytes, str]:
     encoding, body = "utf-8", content.removeprefix(codecs.BOM_UTF8)
     try:
         if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            encoding, body = "utf-16", content.decode("utf-16").encode()
+            encoding = "utf-16"  # before decoding, which fails if half a character is left
+            body = content.decode(encoding).encode()
         body.decode()
     except UnicodeError as error:
         if encoding == "utf-16":
