@@ -68,6 +68,11 @@ def test_repeats_end_where_the_interval_needs_no_more():
     assert repeats_for([5, 5], 2) >= repeats_for([5, 5], 5)
 
 
+@pytest.mark.parametrize(("n_folds", "most"), [(2, 5), (3, 4), (5, 4), (10, 3), (100, 3)])
+def test_no_group_is_so_small_that_repeats_go_on(n_folds, most):
+    assert repeats_for([2, 2], n_folds) == repeats_for([2, 2, 2], n_folds) == most
+
+
 def test_folds_of_a_balanced_accuracy_vary_as_expected():
     rng, sizes, n_folds = np.random.default_rng(0), np.array([40, 400]), 5
     in_a_fold = sizes // n_folds

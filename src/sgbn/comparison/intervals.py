@@ -8,6 +8,7 @@ splits to be ``var * (1 / J + n_test / n_train)``. Independent cohorts need no s
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +19,6 @@ from sgbn.types import Array
 LEVEL = 0.95  # probability that an interval covers the true mean
 NARROW_HALF_WIDTH = 0.03  # of a balanced accuracy: an interval that needs no more repeats
 MIN_GAIN_PER_REPEAT = 0.05  # share of the interval's width that one more repeat must take off
-MAX_REPEATS = 10  # of the cross-validation
 
 
 class Estimate(NamedTuple):
@@ -77,11 +77,13 @@ def repeats_for(sizes: Sequence[int], n_folds: int) -> int:
     # Standard deviation of a fold's balanced accuracy, a mean of binomial shares. That of a group
     # varies the most where half of it is recognised, which is assumed here: sqrt(1/2 * 1/2 / n).
     between_folds = 0.5 * np.sqrt(np.sum(n_folds / np.array(sizes))) / len(sizes)
-    for n_repeats in range(1, MAX_REPEATS):
-        is_narrow = between_folds * relative_width(n_folds, n_repeats) <= NARROW_HALF_WIDTH
-        if is_narrow or gain_of_repeat(n_folds, n_repeats) < MIN_GAIN_PER_REPEAT:
-            return n_repeats
-    return MAX_REPEATS
+    # What is gained falls towards 0, so that this ends: after five repeats of two folds.
+    return next(
+        n_repeats
+        for n_repeats in count(1)
+        if between_folds * relative_width(n_folds, n_repeats) <= NARROW_HALF_WIDTH
+        or gain_of_repeat(n_folds, n_repeats) < MIN_GAIN_PER_REPEAT
+    )
 
 
 def average(estimates: Sequence[Estimate]) -> Estimate:
