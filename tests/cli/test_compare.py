@@ -1,6 +1,8 @@
 import json
 import re
 import shutil
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -9,7 +11,13 @@ import pytest
 from sgbn import simulate_cohort
 from sgbn.cli import main
 from sgbn.cli.arguments import OptionError
-from sgbn.cli.compare import read_learner, read_settings, settings_for
+from sgbn.cli.compare import (
+    _other_run,
+    ask_about_sites,
+    read_learner,
+    read_settings,
+    settings_for,
+)
 from sgbn.cli.config import with_config
 from sgbn.cli.main import parser
 from sgbn.comparison import Settings, steps
@@ -125,6 +133,40 @@ def test_other_settings_in_the_same_folder_are_refused_and_change_nothing(whole_
     assert "already holds a first look (--quick)" in capsys.readouterr().err
     assert {path: path.read_bytes() for path in out.glob("*.*")} == before
     assert main(words) == 0
+
+
+@pytest.mark.parametrize("kept", [None, "{", "{}", '{"command": []}'])
+def test_a_run_whose_command_is_not_known_is_another_run(kept, tmp_path):
+    (tmp_path / "work").mkdir()
+    if kept is not None:
+        (tmp_path / "work" / "study.json").write_text(kept)
+    message = "it was begun with other settings:\n  seed: 1 there, 2 here\nUse another folder."
+    said = _other_run(message, SimpleNamespace(out=tmp_path))
+    assert said.startswith(f"{tmp_path} already holds another run, with other options or data:\n")
+    assert "\n  --seed: 1 there, 2 here\n" in said
+    assert said.endswith("To go on with that run: give its options.")
+
+
+def test_other_errors_of_a_study_are_said_as_they_are(tmp_path):
+    assert _other_run("the disk is full", SimpleNamespace(out=tmp_path)) == "the disk is full"
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        (
+            0.1,
+            "warning: the column 'scanner' looks like sites or scanners (2 labels), and was not "
+            "named: its effects are not taken out. Name it: --site scanner. Or say that it plays "
+            "no part: --exclude scanner.\n\n",
+        ),
+        (1.0, ""),  # it nearly determines the groups, which is an error in a moment
+    ],
+)
+def test_a_column_that_looks_like_sites_is_asked_about(told, said, six_regions, capsys):
+    facts = {"unnamed_sites": {"scanner": {"sites": 2, "told": told}}}
+    ask_about_sites(replace(six_regions, provenance=facts))
+    assert capsys.readouterr().out == said
 
 
 @pytest.mark.long

@@ -27,6 +27,25 @@ def one_kernel(monkeypatch):
     monkeypatch.setattr(warmup, "_use_every_kernel", lambda: levels([[0, 1], [0, 0]]))
 
 
+def test_both_searches_and_every_step_are_used(monkeypatch, capsys):
+    fitted, compared = [], []
+
+    def note(cohort, settings, n_jobs, on_step):
+        compared.append((cohort.values.shape, settings, n_jobs))
+        on_step("Networks")
+
+    monkeypatch.setattr("sgbn.structure.SGBN.fit", lambda _, values: fitted.append(values.shape))
+    monkeypatch.setattr("sgbn.comparison.compare", note)
+    warmup._use_every_kernel()
+    assert fitted == [(80, warmup.FEW_REGIONS)]
+    ((shape, settings, n_jobs),) = compared
+    assert shape == (80, 40)
+    assert n_jobs == 1  # kernels of other processes are not counted
+    steps = ("n_permutations", "n_pairs", "n_folds", "n_repeats")
+    assert [getattr(settings, name) for name in steps] == [20, 2, 2, 1]
+    assert capsys.readouterr().out == "Networks ...\n"
+
+
 def test_where_nothing_can_be_kept_it_says_what_to_do(one_kernel, monkeypatch, capsys):
     monkeypatch.setattr(jit, "cache_use", lambda: jit.CacheUse(3, 0, None))
     assert main(["warmup"]) == 1

@@ -184,6 +184,21 @@ def test_pairs_of_groups_with_finds_have_a_line_each(three_groups, two):
     assert "No two groups differ both ways" in edge_lines(alike)[-1]
 
 
+def test_that_pairs_of_many_groups_are_not_tested_is_said(three_groups):
+    untested = replace(three_groups, tests=replace(three_groups.tests, pairwise={}))
+    said = "Which of the 3 groups differ is tested for up to 5 groups only."
+    assert edge_lines(untested)[-1] == said
+
+
+def test_a_named_edge_of_three_groups_has_no_single_change(three_groups, two):
+    named = two.tests.named
+    found = replace(three_groups, tests=replace(three_groups.tests, named=named))
+    lines = [line for line in edge_lines(found) if line.startswith("Named beforehand")]
+    assert len(lines) == len(named) == 2
+    for row, line in zip(named, lines, strict=True):
+        assert line.endswith(f", both ways {p_text(row['p_both'])}).")
+
+
 def test_nothing_tested_is_nothing_said(two):
     bare = replace(two, tests=None)
     assert edge_lines(bare) == []

@@ -5,6 +5,7 @@ import pytest
 
 from sgbn import SGBN, InputError
 from sgbn.comparison import Settings, compare, steps
+from sgbn.comparison.accuracy import Accuracy
 from sgbn.comparison.pending_words import replication_words
 from sgbn.comparison.steps import SLOW, STEPS, Job
 from sgbn.preprocessing import prepare
@@ -43,6 +44,23 @@ def test_what_was_not_asked_for_is_not_done(job):
     assert steps.confidence_of(job, {}) == {}
     assert steps.refinements_of(job) == {}
     assert not job.seconds
+
+
+@pytest.mark.parametrize("n_permutations", [0, 39])
+def test_labels_are_exchanged_as_the_design_allows_where_that_was_asked_for(
+    small_cohort, n_permutations
+):
+    job = job_of(small_cohort, Settings(n_repeats=1, accuracy_permutations=n_permutations))
+    none, asked = np.empty(0), []
+    measured = Accuracy(("control", "patient"), none, none, {}, none, none, none, none, none)
+
+    def permute(exchange, study):
+        asked.append(exchange)
+        return np.full(n_permutations, 0.5)
+
+    found = steps.accuracy_by(job, lambda _: measured, permute)
+    assert found.permuted.tolist() == [0.5] * n_permutations
+    assert len(asked) == (n_permutations > 0)
 
 
 def refuse():

@@ -196,6 +196,17 @@ def test_an_edge_is_named_with_the_weight_of_each_group_per_sd(different):
     )
 
 
+@pytest.mark.parametrize(("right", "said"), [(True, "Yes. "), (False, "Not reliably. ")])
+def test_folds_that_all_score_the_same_are_judged_by_the_interval(different, right, said):
+    found = different.accuracy
+    truth = (found.labels[:, None] == np.array(found.groups)).astype(float)
+    sure = truth if right else np.full(truth.shape, 0.5)  # all are then called the first group
+    same = replace(found, probabilities={**found.probabilities, OURS: sure[None]})
+    assert np.isnan(same.p_value(OURS))  # no spread over the folds
+    answer = answers(replace(different, accuracy=same))["Can the groups be told apart?"]
+    assert answer.startswith(f"{said}Balanced accuracy in unseen subjects {1.0 if right else 0.5}")
+
+
 def test_one_other_classifier_is_not_the_best_of_them(different):
     said = answers(different)["Can the groups be told apart?"]
     assert "The best other classifier" not in said

@@ -118,6 +118,15 @@ def test_too_few_rows_for_folds_leave_the_temperature_at_one(simulate):
     assert SGBNClassifier().fit(X, [0] * 5 + [1] * 3).temperature_ == 1.0
 
 
+def test_a_region_that_is_constant_in_a_fold_is_named(simulate):
+    X, _ = simulate(4, 40, 0)
+    X[:, 3] = np.arange(40) % 20 == 5  # one row of each class
+    message = r"^in a fold for the temperature: .*constant column: 'x3'.* Or set temperature=1\.$"
+    with pytest.raises(InputError, match=message):
+        SGBNClassifier(SGBN(outliers="keep")).fit(X, np.repeat([0, 1], 20))
+    assert SGBNClassifier(SGBN(outliers="keep"), temperature=1.0).fit(X, np.repeat([0, 1], 20))
+
+
 @pytest.mark.parametrize("smallest", range(2, 12))
 def test_every_fold_leaves_a_class_enough_rows_to_train_on(smallest):
     codes = np.repeat([0, 1], [60, smallest])

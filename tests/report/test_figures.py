@@ -12,6 +12,7 @@ from sgbn import viz
 from sgbn.comparison.changes import differences_of
 from sgbn.exceptions import InputError
 from sgbn.report.figures import (
+    _accuracy,
     _circle,
     _matrix,
     _supported_names,
@@ -38,6 +39,23 @@ def test_everything_that_was_found_is_drawn(compared):
 def test_what_was_not_found_is_not_drawn(compared):
     bare = replace(compared, tests=None, accuracy=None, refinements={})
     assert {name.split("_")[0] for name in plans(bare)} == {"network"}
+
+
+def test_sparsities_that_were_tried_are_drawn_over_their_edges(compared):
+    found = compared.accuracy
+    assert not len(found.gammas)
+    first = found.probabilities[found.ours][0]
+    tried = replace(
+        found,
+        gammas=np.array([1.0, 3.0]),
+        edges=np.array([20.0, 10.0]),
+        by_gamma=np.stack([first, first[:, ::-1]]),  # the second calls each by the other name
+    )
+    figure = dict(_accuracy(replace(compared, accuracy=tried)))["sparsity"].draw()
+    edges, accuracies = figure.axes[0].lines[0].get_data()
+    assert edges.tolist() == [10, 20]
+    assert sum(accuracies) == pytest.approx(1)
+    assert accuracies[1] == pytest.approx(tried.sparsity()["mean"][0])
 
 
 def test_without_places_there_is_no_brain(three_groups):

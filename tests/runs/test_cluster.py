@@ -1,8 +1,11 @@
+import logging
 import os
 import signal
 import subprocess
 import sys
 import time
+import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -184,6 +187,77 @@ def test_a_question_that_fails_while_the_scheduler_is_there_stops_nothing(dask_c
     monkeypatch.setattr(type(dask_client), "nthreads", fail)
     with on_dask(dask_client):
         assert parallel(abs, range(-5, 0)) == [5, 4, 3, 2, 1]
+
+
+@pytest.fixture
+def answering(monkeypatch):
+    """Batches of a scheduler that answers as it is told, on a clock that sleeping moves on."""
+    clock = SimpleNamespace(now=0.0)
+    state = SimpleNamespace(threads={}, asked=[], ready_at=0.0, clock=clock)
+
+    def nthreads(callback_timeout):
+        state.asked.append(clock.now)
+        if state.threads is None:
+            raise TimeoutError
+        return state.threads
+
+    def sleep(_):
+        clock.now += 0.5
+
+    state.client = SimpleNamespace(
+        status="running",
+        loop=None,
+        nthreads=nthreads,
+        submit=lambda *_, **__: None,
+        scheduler=SimpleNamespace(address="tcp://host:1"),
+    )
+    completed = SimpleNamespace(has_ready=lambda: clock.now >= state.ready_at)
+    distributed = SimpleNamespace(as_completed=lambda **_: completed)
+    monkeypatch.setattr(cluster, "load_distributed", lambda: distributed)
+    monkeypatch.setattr(cluster, "time", SimpleNamespace(monotonic=lambda: clock.now, sleep=sleep))
+    state.batches = cluster._Batches(state.client, draw, [1])
+    return state
+
+
+def test_that_tasks_wait_without_any_worker_is_said_once(answering):
+    answering.ready_at = 10 * cluster.ALONE_SECONDS
+    with pytest.warns(ClusterWarning) as said:
+        answering.batches._wait()
+    assert len(said) == 1
+    message = (
+        "has had no worker for 15 seconds, and tasks wait. Start one (dask worker tcp://host:1)"
+    )
+    assert message in str(said[0].message)
+    assert len(answering.asked) <= 50  # an answer is a round trip: not at every look
+
+
+@pytest.mark.parametrize("threads", [{"tcp://worker:1": 1}, {}])
+def test_workers_that_are_there_or_away_for_a_moment_are_no_reason_to_warn(answering, threads):
+    answering.threads = threads
+    answering.ready_at = cluster.ALONE_SECONDS * (10 if threads else 0.9)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        answering.batches._wait()
+
+
+def test_a_scheduler_that_does_not_answer_is_said_once_and_is_not_taken_for_one_without_workers(
+    answering,
+):
+    answering.threads, answering.ready_at = None, 10 * cluster.ALONE_SECONDS
+    with pytest.warns(ClusterWarning) as said:
+        answering.batches._wait()
+    assert len(said) == 1
+    assert "scheduler at tcp://host:1 has not answered for 15 seconds" in str(said[0].message)
+
+
+@pytest.mark.parametrize("status", ["running", "closed"])
+def test_what_dask_logs_of_a_lost_scheduler_is_not_shown(status, caplog):
+    log = logging.getLogger("distributed.client")
+    before = log.level
+    client = SimpleNamespace(status=status, close=lambda: log.error("a traceback"))
+    cluster.close_client(client)
+    assert ("a traceback" in caplog.messages) == (status == "running")
+    assert log.level == before
 
 
 @pytest.mark.long

@@ -340,6 +340,13 @@ def test_a_job_that_is_refused_later_is_tried_again(fake):
     assert len(jobs.live) == 2
 
 
+def test_an_answer_without_the_number_of_a_job_is_quoted(fake, monkeypatch):
+    monkeypatch.setattr(slurm, "_run", lambda words, given=None: "queued\n")
+    message = r"^sbatch did not answer with the number of a job, but with 'queued\\n'\. Change what"
+    with pytest.raises(InputError, match=message):
+        fake.make("jobs=2").start()
+
+
 def test_a_queue_that_does_not_answer_is_said_once_and_changes_nothing(fake):
     jobs = fake.make("jobs=2")
     jobs.start()
@@ -407,6 +414,45 @@ def test_without_slurm_or_its_package_that_is_said(monkeypatch, tmp_path):
     monkeypatch.setattr(slurm.shutil, "which", lambda name: name)
     monkeypatch.setitem(sys.modules, "dask_jobqueue", None)
     with pytest.raises(InputError, match=r"pip install 'sgbn\[slurm\]'"), on_slurm("", tmp_path):
+        pass
+
+
+@pytest.fixture
+def starts(monkeypatch):
+    """Function that takes what starts a scheduler, in place of dask-jobqueue."""
+    monkeypatch.setattr(slurm.shutil, "which", lambda name: name)
+    monkeypatch.setattr(slurm, "load_distributed", lambda: None)
+
+    def arrange(start):
+        package = SimpleNamespace(SLURMCluster=start)
+        monkeypatch.setattr(slurm, "_load_jobqueue", lambda: package)
+
+    return arrange
+
+
+def test_a_scheduler_allows_for_jobs_that_die_with_all_their_workers_and_is_closed(starts):
+    given, closed = {}, []
+
+    def start(**keywords):
+        given.update(keywords)
+        return SimpleNamespace(close=lambda: closed.append(True))
+
+    starts(start)
+    with slurm._scheduler(SlurmOptions.of("processes=3,memory=6GB")):
+        assert not closed
+    assert closed
+    assert (given["n_workers"], given["processes"]) == (0, 3)
+    expected = {"allowed_failures": slurm.DEATHS + 3, "dashboard": False, "dashboard_address": ":0"}
+    assert expected.items() <= given["scheduler_options"].items()
+
+
+def test_a_scheduler_that_cannot_start_is_said(starts):
+    def start(**_):
+        raise ValueError("no interface ib7")
+
+    starts(start)
+    message = r"no Dask scheduler can start here \(no interface ib7\)\. Look at interface="
+    with pytest.raises(InputError, match=message), slurm._scheduler(SlurmOptions.of("memory=1GB")):
         pass
 
 

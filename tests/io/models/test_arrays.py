@@ -45,6 +45,12 @@ def test_what_is_no_plain_number_is_not_written(dtype):
         to_npy(np.zeros(2, dtype))
 
 
+def test_an_array_of_more_axes_than_are_read_is_not_written():
+    assert from_npy(to_npy(np.zeros((1, 1, 1, 2)))).shape == (1, 1, 1, 2)
+    with pytest.raises(InputError, match=r"^an array of 5 axes cannot be saved, only up to 4\.$"):
+        to_npy(np.zeros((1, 1, 1, 1, 2)))
+
+
 def headed(header, version=(1, 0), length=None):
     text = header.encode("latin1")
     size = len(text) if length is None else length

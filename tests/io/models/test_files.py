@@ -324,6 +324,21 @@ def test_what_is_no_model_inside_is_refused(saved, forge_model):
             load(forge_model(saved, lambda _, content=content: content))
 
 
+@pytest.mark.parametrize(
+    ("part", "value", "said"),
+    [("coef", "x", "could not convert string"), ("names", 3, "'int' object is not iterable")],
+)
+def test_parts_that_no_network_is_made_of_are_refused(part, value, said, tmp_path, forge_model):
+    path = save(sgbn.GaussianNetwork(np.zeros((2, 2))), tmp_path / "network.sgbn")
+
+    def change(model):
+        model["state"][part] = value
+
+    message = rf"forged\.sgbn' cannot be read as a model: its parts do not fit together \({said}.*"
+    with pytest.raises(InputError, match=rf"{message}Fetch the file again"):
+        load(forge_model(path, change))
+
+
 def loaded(path):
     """Model of a file; None if it is refused by its name."""
     message = path.name

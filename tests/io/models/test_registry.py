@@ -52,3 +52,5 @@ def test_what_has_no_default_must_be_there():
 def test_fields_must_be_those_of_the_class():
     with pytest.raises(InputError, match="a Scale has no"):
         build("Scale", {"mean": 1, "size": 2})
+    with pytest.raises(InputError, match=r"a Scale has 'mean', 'sd', 'size', and not 'mean', 'sd'"):
+        build("Scale", {"mean": 1, "sd": 1, "size": 2})

@@ -56,6 +56,7 @@ def test_a_script_says_what_custom_fit_needs(small):
         ('"a" = 0.5, ', "", "not those of the parents"),
         ('"a" = 0.5', '"a" = exp(1)', "expected coefficients"),
         ('"a" = 0.5', '"a" = 1e999', "finite number"),
+        ('"a" = 0.5', r'"\a" = 0.5', r"line \d+: .* is not text\. Correct the line"),
         ("sd = 1.0", "sd = -1.0", "negative"),
         ("sd = 1.0", "sd = 1e200", "infinity"),
     ],

@@ -18,6 +18,17 @@ def test_all_is_read_back_to_the_last_bit(tmp_path, nasty):
     np.testing.assert_array_equal(found.supported, supported)
 
 
+@pytest.mark.parametrize("said", [True, False])
+def test_one_edge_that_does_not_say_leaves_unknown_which_are_supported(said):
+    edges = [{"source": "a", "target": end, "supported": True} for end in "bc"]
+    if not said:
+        del edges[1]["supported"]
+    nodes = [{"id": name} for name in "abc"]
+    found = read_node_link(json.dumps({"directed": True, "nodes": nodes, "edges": edges}))
+    assert np.argwhere(found.graph).tolist() == [[0, 1], [0, 2]]
+    assert (found.supported is not None) == said
+
+
 @pytest.mark.parametrize(
     ("change", "match"),
     [

@@ -145,3 +145,13 @@ def test_an_index_that_does_not_count_from_zero_is_kept():
 def test_marks_are_text():
     with pytest.raises(InputError, match="delimiter is 5"):
         load(pd.DataFrame({"a": [1], "b": [2]}), delimiter=5)
+
+
+def test_empty_rows_of_a_frame_are_left_out_and_the_others_keep_their_numbers():
+    frame = pd.DataFrame({"id": ["a", None, "b"], "x": [1.5, np.nan, 2.5]})
+    made = from_frame(frame, "t")
+    assert made.frame["id"].tolist() == ["a", "b"]
+    assert made.frame["x"].tolist() == [1.5, 2.5]
+    assert made.frame.index.tolist() == [0, 1]
+    assert made.origin.numbers.tolist() == [0, 2]
+    assert made.facts["rows"] == 2

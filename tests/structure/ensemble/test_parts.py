@@ -4,7 +4,7 @@ import pytest
 from sgbn import DataWarning
 from sgbn.runs import Study
 from sgbn.structure import SGBN
-from sgbn.structure.ensemble.parts import deal, learn_parts, learn_task
+from sgbn.structure.ensemble.parts import deal, graph_moments, learn_parts, learn_task
 from sgbn.structure.knowledge import read_knowledge
 from sgbn.structure.samples import Sample
 
@@ -35,6 +35,15 @@ def test_a_column_that_is_constant_in_a_half_is_named():
     with pytest.warns(DataWarning, match="'x3' is constant in 3 of 6 halves"):
         _, confidence = learn_parts(sample, learner, knowledge, 1, 3, 0, Study())
     assert np.isfinite(confidence.arrow_).all()
+
+
+def test_normal_scores_take_a_graph_from_the_ranks_alone():
+    sample = _sample()
+    bent = np.exp(3 * sample.values)  # the ranks stay
+    scores = SGBN(column_transform="normal-scores")
+    plain, of_bent = (graph_moments(scores, X, sample.names) for X in (sample.values, bent))
+    np.testing.assert_array_equal(of_bent.R, plain.R)
+    assert not np.allclose(graph_moments(SGBN(), bent, sample.names).R, plain.R)
 
 
 def test_families_are_dealt_whole():
