@@ -360,6 +360,7 @@ def test_without_the_surface_pictures_stand_in(opened, data):
     assert page.problems == []
 
 
+@pytest.mark.long
 def test_without_coordinates_the_matrix_is_alone(opened, data):
     nowhere = [None] * len(data["nodes"]["x"])
     nodes = data["nodes"] | dict.fromkeys("xyz", nowhere)
