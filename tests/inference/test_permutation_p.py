@@ -99,6 +99,15 @@ def test_a_class_that_hardly_any_permutation_has_is_ranked_with_the_other():
     assert ranked(rare).p[0] == 1 / (1 + len(kinds))
 
 
+def test_what_equals_the_statistic_at_a_share_but_for_round_off_does_not_exceed_it():
+    ascending = np.arange(1.0, 10.0)  # too few for a fitted tail
+    equal = np.nextafter(ascending, np.inf)
+    for reaching in range(1, 9):
+        share = (reaching + 1) / 10
+        at = statistic_at(share, ascending)
+        np.testing.assert_array_equal(equal > at, class_shares(equal, ascending) < share - 1e-9)
+
+
 def test_the_statistic_at_a_share_is_where_shares_become_smaller():
     ascending = np.sort(np.abs(np.random.default_rng(0).normal(size=1000)))
     for share in (0.5, 0.2, 0.01, 1e-6):

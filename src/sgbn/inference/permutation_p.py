@@ -143,9 +143,13 @@ def statistic_at(share: float, ascending: Array) -> float:
     n = len(ascending)
     start, at_start, excess = _tail(ascending)
     if share < at_start:
-        return float(start - excess * np.log(share / at_start))
+        return float(start - excess * np.log(share / (1 + ROUND_OFF) / at_start))
     reaching = int(np.ceil(share * (n + 1) * (1 - ROUND_OFF))) - 1  # and the value itself
-    return float(ascending[n - reaching]) if reaching > 0 else np.inf
+    if reaching <= 0:
+        return np.inf
+    # Counting takes a value that is equal but for round-off for equal, which does not exceed it.
+    equal = float(ascending[n - reaching])
+    return equal + ROUND_OFF * abs(equal)
 
 
 def _tail(ascending: Array) -> tuple[float, float, float]:
