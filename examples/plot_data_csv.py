@@ -29,7 +29,7 @@ print(pd.read_csv(folder / "table.csv").iloc[:3, :7].to_string(index=False))
 # %%
 # Read it
 # -------
-# Name the columns that are no regions. The regions are found by their names: the atlas AAL knows
+# Name the columns that are not regions. The regions are found by their names: the atlas AAL knows
 # them. ``summary`` says what was read; look at it before anything else.
 
 cohort = sgbn.read_table(folder / "table.csv", group="group", covariates=["age", "sex"])

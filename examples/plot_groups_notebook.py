@@ -25,7 +25,7 @@ df.iloc[:3, :5]
 # %%
 # Compare
 # -------
-# Name the columns that are no regions. ``networks_only`` with permutations learns one network per
+# Name the columns that are not regions. ``networks_only`` with permutations learns one network per
 # group and tests their differences; ``Settings.quick()`` does a little of everything, and without
 # settings all is done.
 
