@@ -11,6 +11,7 @@ loaded already, and by the environment in those that come later and in children.
 import argparse
 import json
 import os
+import re
 import resource
 import string
 import subprocess
@@ -198,22 +199,42 @@ class Cells(string.Formatter):
         return "-" if value is None else format(value, format_spec)
 
 
+def template(name):
+    """Lines of `texts/NAME.md`."""
+    return (TEXTS / f"{name}.md").read_text().rstrip("\n").splitlines()
+
+
 def filled(name, slots):
-    """Text of `texts/NAME.md` with its slots filled: by text, numbers, lines of text, or runs."""
-    joined = {
-        slot: "\n".join(map(str, content)) if isinstance(content, list) else content
-        for slot, content in slots.items()
-    }
+    """Text of `texts/NAME.md` with its slots filled: by text, numbers, lines of text, or runs.
+
+    A list fills a line of its own, `{SLOT}`, by lines, and rows after "@SLOT".
+    """
     lines = []
-    for line in (TEXTS / f"{name}.md").read_text().rstrip("\n").splitlines():
-        if not line.startswith("@"):
-            lines.append(line.format(**joined))
-            continue
-        slot, _, cells = line[1:].partition(" ")
-        for item in slots[slot]:
-            fields = ((), item) if isinstance(item, dict) else (item, {})
-            lines.append(Cells().vformat(cells, *fields))
+    for line in template(name):
+        if line.startswith("@"):
+            slot, _, cells = line[1:].partition(" ")
+            for item in slots[slot]:
+                fields = ((), item) if isinstance(item, dict) else (item, {})
+                lines.append(Cells().vformat(cells, *fields))
+        # Only here, so that an item of a list, {SLOT[0]}, is not a letter of the joined lines.
+        elif line == f"{{{line[1:-1]}}}" and isinstance(slots.get(line[1:-1]), list):
+            lines.append("\n".join(map(str, slots[line[1:-1]])))
+        else:
+            lines.append(line.format(**slots))
     return "\n".join(lines)
+
+
+def check_fields(name, slots):
+    """Raise KeyError for a field of a row that no run in its slot has: its name is misspelt."""
+    for line in template(name):
+        slot, _, cells = line[1:].partition(" ")
+        runs = slots[slot] if line.startswith("@") else []
+        if not runs or not all(isinstance(run, dict) for run in runs):
+            continue
+        known = set().union(*runs)
+        for _, field, _, _ in string.Formatter().parse(cells):
+            if field and re.split(r"[.\[]", field)[0] not in known:
+                raise KeyError(f"no run in the slot {slot!r} has the field {field!r}")
 
 
 def write(folder, name, results, slots):
@@ -223,6 +244,9 @@ def write(folder, name, results, slots):
         folder / f"{name}.json",
         results | made | {"command": " ".join(command()), "runs": results["runs"]},
     )
+    # After the JSON, so that no measurement is lost. Not in `filled`: the sections of a small
+    # calibration may have columns without any figure.
+    check_fields(name, slots)
     text = f"{filled(name, slots)}\n\nSeed {results['seed']}. {provenance(made)}\n"
     (folder / f"{name}.md").write_text(text)
     print(text, end="")

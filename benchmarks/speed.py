@@ -103,7 +103,9 @@ def learner_row(row):
     ratios = {f"{name}_ratio": row[name] / base for name in ("literal", "homotopy")}
     if "hsgbn" in row:
         ratios["hsgbn_ratio"] = f"**{row['hsgbn'] / row['homotopy']:.1f}**"
-    return {name: 1e3 * value for name, value in row.items()} | {"m": row["m"]} | ratios
+    # Named also where no size has them, for `check_fields`.
+    gaps = {"hsgbn": None, "hsgbn_ratio": None}
+    return gaps | {name: 1e3 * value for name, value in row.items()} | {"m": row["m"]} | ratios
 
 
 def order_row(row):
