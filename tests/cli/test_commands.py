@@ -1,14 +1,17 @@
 import argparse
+import re
 
 import pytest
 
-from sgbn.cli import demo
+from sgbn.cli import demo, simulate
 from sgbn.cli.check import SHEET
 from sgbn.cli.commands import _WORDS, add_command, options_of
 from sgbn.cli.help import Parser
 from sgbn.cli.main import parser
 from sgbn.cli.options import add_options
 from sgbn.cli.read_subjects import FAILED, QUALITY, REGIONS
+from sgbn.datasets import nuisance
+from sgbn.experiments import canary, exp2_methods, exp3, exp3_methods
 
 
 def test_a_command_has_the_words_and_options_of_the_file():
@@ -44,3 +47,23 @@ def test_the_words_name_the_files_and_numbers_of_the_commands():
     assert SHEET in options_of("check")[0].help
     for name in (REGIONS, QUALITY, FAILED):
         assert name in _WORDS["read-subjects"]["description"]
+
+
+def test_the_covariates_to_choose_from_are_those_that_are_simulated():
+    (option,) = (each for each in options_of("simulate", "effects") if each.name == "covariates")
+    assert option.kind["choices"] == simulate.COVARIATES == nuisance.COVARIATES
+    assert option.help.startswith("some of {}, {} and {};".format(*simulate.COVARIATES))
+
+
+def numbers_in_help(command, name):
+    (option,) = (each for each in options_of(command) if each.name == name)
+    return [float(number) for number in re.findall(r"\d+(?:\.\d+)?", option.help)]
+
+
+def test_the_help_of_experiments_names_their_defaults_and_limits():
+    sparsity = exp2_methods.Settings()
+    assert numbers_in_help("exp2", "alpha") == [sparsity.alpha]
+    assert numbers_in_help("exp2", "alpha-raw") == [sparsity.alpha_raw]
+    usual = [exp3_methods.Settings().splits, canary.SHUFFLES]
+    fewest = [exp3.MIN_SPLITS, canary.MIN_SHUFFLES]
+    assert numbers_in_help("exp3", "splits") == [*usual, *fewest]
