@@ -6,6 +6,7 @@ import pytest
 from sgbn import SGBN, InputError
 from sgbn.comparison import Settings, compare, steps
 from sgbn.comparison.accuracy import Accuracy
+from sgbn.comparison.networks import learn_network
 from sgbn.comparison.pending_words import replication_words
 from sgbn.comparison.steps import SLOW, STEPS, Job
 from sgbn.preprocessing import prepare
@@ -36,6 +37,24 @@ def test_a_step_says_that_it_begins_and_how_long_it_took(job):
     assert list(networks) == job.groups
     assert job.announced == [STEPS["networks"]]
     assert job.seconds["networks"] > 0
+
+
+def test_a_process_gets_the_rows_of_its_group_alone(job, monkeypatch):
+    sent = {}
+
+    def learn_here(task, parts, n_jobs):
+        assert task.args == (job.learner,)
+        sent.update(parts)
+        return [task(part) for part in parts]
+
+    monkeypatch.setattr(steps, "in_parallel", learn_here)
+    networks = steps.networks_of(job)
+    for group in job.groups:
+        part = job.prepared.subset(groups=[group])
+        assert tuple(sent[group].index) == part.ids
+        assert np.array_equal(sent[group], part.values)
+        of_cohort = learn_network(job.learner, job.prepared, group, Study())
+        assert np.array_equal(networks[group].coef_, of_cohort.coef_)
 
 
 def test_what_was_not_asked_for_is_not_done(job):

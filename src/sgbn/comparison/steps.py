@@ -141,8 +141,8 @@ def networks_of(job: Job) -> dict[str, LearnedNetwork]:
         return networks_by(job, partial(learn_network, job.learner, job.prepared))
 
     def learn() -> dict[str, LearnedNetwork]:
-        task = partial(_learned, job.learner, job.prepared)
-        fitted = in_parallel(task, job.groups, job.study.n_jobs)
+        parts = [(group, job.table[job.prepared.group == group]) for group in job.groups]
+        fitted = in_parallel(partial(_learned, job.learner), parts, job.study.n_jobs)
         return dict(zip(job.groups, fitted, strict=True))
 
     return _learn_networks(job, learn, is_kept=False)
@@ -176,9 +176,10 @@ def _learn_networks(
     return networks
 
 
-def _learned(learner: LearnedNetwork, prepared: Cohort, group: str) -> LearnedNetwork:
+def _learned(learner: LearnedNetwork, part: tuple[str, pd.DataFrame]) -> LearnedNetwork:
+    group, rows = part  # of this group alone: all of it is sent to the process
     with warnings_about(f"group {group!r}"):
-        return learn_network(learner, prepared, group, Study())  # no folder: nothing is kept
+        return clone(learner).fit(rows)
 
 
 def models_of(job: Job, comparison: Comparison) -> dict[str, Any]:
