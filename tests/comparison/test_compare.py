@@ -75,6 +75,11 @@ def test_each_network_is_that_of_the_rows_of_its_group_over_all_regions(cohort):
     assert found.pending == ()
 
 
+def test_one_gamma_serves_all_groups_that_of_the_largest():
+    found = compare(unequal((150, 400)), learner=SGBNEnsemble(7.0, n_chains=1, n_pairs=0, n_jobs=1))
+    assert found.searcher.gamma == np.log10(400) / 2  # up to 100 subjects it would be 1
+
+
 def test_a_group_difference_is_not_taken_for_an_effect_of_age():
     """Patients are older and smaller; age itself does nothing, so nothing may be taken out."""
     cohort = unequal()
