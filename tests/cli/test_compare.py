@@ -475,14 +475,15 @@ def test_a_config_repeats_a_run_of_time_series(series_run, no_figures):
 
 
 def test_a_run_of_time_series_goes_on_where_it_was_stopped(series_run, no_figures, monkeypatch):
-    (series_run.out / "about.json").unlink()
+    out = shutil.copytree(series_run.out, series_run.out.with_name("stopped"))
+    (out / "about.json").unlink()
 
     def learned_again(*_, **more):
         raise AssertionError("a network of a half was learned again")
 
     monkeypatch.setattr("sgbn.structure.series.subject_halves.learn_pair", learned_again)
-    assert main(series_run.words) == 0
-    assert (series_run.out / "about.json").exists()
+    assert main([*series_run.words, "--out", str(out)]) == 0
+    assert (out / "about.json").exists()
 
 
 def test_options_of_tables_are_refused_for_time_series_in_one_line(series_run, capsys):

@@ -228,7 +228,7 @@ def test_edges_named_beforehand_have_p_of_their_own(data, differences):
 
 @pytest.mark.parametrize(
     ("n_samples", "most"),
-    [(6, 0.34), pytest.param(60, 0.17, marks=pytest.mark.long)],  # 99.9 % of binomial draws at 5 %
+    [(6, 0.34), pytest.param(60, 0.17, marks=pytest.mark.long)],  # 99.8 % and more of draws at 5 %
 )
 def test_noise_in_proportion_to_the_parent_is_no_difference(n_samples, most):
     def drawn(seed):

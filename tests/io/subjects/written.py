@@ -35,7 +35,9 @@ STAMP = "freesurfer-linux-centos7_x86_64-7.4.1-20230614-7eb8460"
 @cache  # most tests write the same subjects
 def numbers(name, n=3):
     """Numbers between 1 and 2 that only the name decides."""
-    return 1 + np.random.default_rng(list(name.encode())).random(n)
+    drawn = 1 + np.random.default_rng(list(name.encode())).random(n)
+    drawn.setflags(write=False)  # each caller has the same array
+    return drawn
 
 
 def aparc(subject, side, regions=REGIONS, version=VERSION):
