@@ -56,7 +56,8 @@ def test_the_report_says_so(folder):
     assert "20 shuffles, 4 of 4 pipelines: a half is within the joint interval." in text
     assert f"| {CONTROL} | 0." in text
     assert text.count("| yes |") == 4
-    assert "| **no** |" in text
+    assert text.count("| no: caught |") == 1
+    assert "**" not in text
 
 
 @pytest.fixture
@@ -79,6 +80,21 @@ def test_few_shuffles_give_no_verdict(folder, reported):
     assert "19 shuffles are too few for verdicts: give 20 or more (--splits)." in text
     assert text.count("| too few shuffles |") == 5
     assert "| yes |" not in text
+    assert "caught |" not in text
+    assert "not caught**" not in text
+
+
+def test_a_control_that_is_not_caught_stands_out(folder, reported):
+    text = reported(CANARY.results(folder) | {CONTROL: np.tile([0.4, 0.6], 10)})
+    [row] = [line for line in text.splitlines() if line.startswith(f"| {CONTROL} |")]
+    assert row.endswith("| **yes: not caught** |")
+    assert text.count("| yes |") == 4
+
+
+def test_a_pipeline_that_leaks_stands_out(folder, reported):
+    text = reported(CANARY.results(folder) | {"ridge": np.tile([0.7, 0.8], 10)})
+    assert "3 of 4 pipelines: a half is within the joint interval; **no**: ridge." in text
+    assert text.count("| **no** |") == 1
 
 
 @pytest.mark.filterwarnings("error")
@@ -99,11 +115,14 @@ def test_gaps_are_filled_in_before_the_control_chooses():
 
 def test_without_regions_to_choose_there_is_no_control(reported):
     sample = Sample((40, 20), simulate_cohort(30, 0, regions=10))
-    outcomes = shuffle_outcomes(sample, 0, SETTINGS, {"ridge": RidgeClassifier()})
-    assert set(outcomes) == {"ridge"}
-    text = reported({"ridge": np.tile([0.4, 0.6], 10)})
+    for regions in (10, 40):
+        kept = replace(SETTINGS, regions=regions)
+        outcomes = shuffle_outcomes(sample, 0, kept, {"ridge": RidgeClassifier()})
+        assert set(outcomes) == {"ridge"}
+    text = reported({"ridge": np.tile([0.4, 0.6], 10)}, regions=40)
     assert f"| {CONTROL} |" not in text
-    assert "a smaller `--k` than 10 gives one" in text
+    # Not "below 40": of 10 regions, 39 would still be all of them.
+    assert "a `--k` below the number of regions of the table gives one." in text
 
 
 def test_more_pipelines_have_wider_intervals():
