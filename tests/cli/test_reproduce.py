@@ -1,7 +1,9 @@
+from contextlib import contextmanager
+
 import pytest
 
 from sgbn import simulate_cohort, write_table
-from sgbn.cli import main
+from sgbn.cli import main, reproduce
 from sgbn.experiments import protocol
 from sgbn.experiments.experiment import Experiment
 
@@ -63,6 +65,25 @@ def test_exp3_shuffles_runs_and_prints_both(tmp_path, capsys, monkeypatch, guess
         assert (out / name).exists()
     assert main([*command, "--seed", "1"]) == 1
     assert "seed: 0 there, 1 now" in capsys.readouterr().err
+
+
+def test_workers_of_the_canary_log_in_the_folder_that_was_named(tmp_path, monkeypatch):
+    seen = []
+
+    @contextmanager
+    def workers(arguments):
+        seen.append(arguments.out)
+        yield 1
+
+    def run(experiment, study, settings, data):
+        seen.append(study.folder)
+
+    monkeypatch.setenv("SGBN_DATA", str(tmp_path))
+    monkeypatch.setattr(reproduce, "workers", workers)
+    monkeypatch.setattr(Experiment, "run", run)
+    monkeypatch.setattr(Experiment, "finish", lambda experiment, folder: (str(folder), []))
+    assert main(["reproduce", "exp3", "--canary", "--out", str(tmp_path)]) == 0
+    assert seen == [tmp_path, tmp_path / "canary"]
 
 
 @pytest.mark.parametrize(

@@ -77,10 +77,9 @@ def run_exp3(arguments: argparse.Namespace) -> None:
         samples = exp3_methods.samples(settings)
         _note_no_tables(len(samples) == len(exp3_methods.SIMULATED))
     if arguments.canary:
+        shuffled = {canary.SHUFFLED: canary.choose_sample(settings, samples)}
         # A folder within that of the experiment, whose report shows it.
-        arguments.out /= canary.CANARY.name
-        sample = canary.choose_sample(settings, samples)
-        _run(arguments, canary.CANARY, settings, {canary.SHUFFLED: sample})
+        _run(arguments, canary.CANARY, settings, shuffled, folder=canary.CANARY.name)
     else:
         _run(arguments, exp3.EXPERIMENT, settings, samples)
 
@@ -107,14 +106,22 @@ def _note_no_tables(none_found: bool) -> None:
 
 
 def _run(
-    arguments: argparse.Namespace, experiment: Experiment, settings: Any, data: Any = None
+    arguments: argparse.Namespace,
+    experiment: Experiment,
+    settings: Any,
+    data: Any = None,
+    folder: str = "",
 ) -> None:
-    """Run an experiment where the options say, print its report, and name what else is written."""
+    """Run an experiment where the options say, print its report, and name what else is written.
+
+    It is written to `--out`, or to the folder of this name inside it.
+    """
     from sgbn.runs import Study
 
+    out = arguments.out / folder
     with workers(arguments) as n_jobs:
-        experiment.run(Study(arguments.out, n_jobs, progress=True), settings, data)
-    text, paths = experiment.finish(arguments.out)
+        experiment.run(Study(out, n_jobs, progress=True), settings, data)
+    text, paths = experiment.finish(out)
     print(text)
     for path in paths:
         print(f"Wrote {path}.")
