@@ -81,6 +81,11 @@ def test_the_goal_is_shown_beside_the_empty_graph(text):
     assert len(by_name) == 8 + 2
 
 
+def test_the_report_says_where_the_default_alphas_come_from(text):
+    assert "The defaults, 0.32 on standardised and 0.36 on raw data, are those" in text
+    assert "`sgbn reproduce exp2 --calibrate` of version 0.1, which 0.2 no longer has" in text
+
+
 def test_command_and_settings_are_part_of_the_report(text):
     assert "2 simulations of each network, 1000 samples, alpha = 0." in text
     assert "Versions: " in text

@@ -56,6 +56,8 @@ def report(results: Results, _: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **{measure: _beside_paper(results, measure) for measure in MEASURES},
         "goal": _goal(results),
+        "default_alpha": str(methods.Settings.alpha),
+        "default_alpha_raw": str(methods.Settings.alpha_raw),
         "variants": _variants(results),
         "claims": claims_table(results),
         "remarks": messages(results, ("failure", "warning")),
