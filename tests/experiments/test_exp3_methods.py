@@ -192,3 +192,9 @@ def test_the_defaults_are_those_of_the_package():
     for name, classifier in defaults().items():
         assert type(classifier).__name__ == name
         assert classifier.get_params() == type(classifier)().get_params()
+
+
+def test_results_of_another_grid_are_not_mixed_in(exp3_folder, monkeypatch):
+    monkeypatch.setitem(exp3_methods.VARIED, "slack", [{"slack": 0.01}])
+    with pytest.raises(StudyError, match=r"varied: .*'slack': \[{'slack': 0\.01}\].* now"):
+        exp3.EXPERIMENT.run(Study(exp3_folder), exp3_methods.Settings(), {})

@@ -67,6 +67,22 @@ def test_a_task_alone_gives_what_it_gave_among_others(exp4_folder, exp4_settings
         assert np.array_equal(values, stored[name], equal_nan=stored[name].dtype.kind == "f")
 
 
+def test_moves_of_different_edges_are_not_compared(exp4_settings, exp4_data, monkeypatch):
+    class FewerMoved(exp4_methods.MMSGBNClassifier):
+        def edge_changes(self):
+            return super().edge_changes()[:-1]
+
+    monkeypatch.setitem(exp4_methods.MOVED, "MM-SGBN", FewerMoved)
+    with pytest.raises(ValueError, match="KL-SGBN and MM-SGBN moved different edges"):
+        exp4_methods.moves(exp4_data["table"], exp4_settings)
+
+
+def test_another_grid_of_alphas_is_refused(exp4_folder, exp4_settings, exp4_data, monkeypatch):
+    monkeypatch.setattr(exp4_methods, "ALPHAS", (0.05, 0.1))
+    with pytest.raises(StudyError, match=r"alphas: \[0\.05, 0\.07, .* there, \[0\.05, 0\.1\] now"):
+        exp4.EXPERIMENT.run(Study(exp4_folder), replace(exp4_settings), exp4_data)
+
+
 def test_other_settings_and_other_data_are_refused(exp4_folder, exp4_settings, exp4_data):
     with pytest.raises(StudyError, match=r"alpha: 0\.1 there, 0\.2 now"):
         exp4.EXPERIMENT.run(Study(exp4_folder), replace(exp4_settings, alpha=0.2), exp4_data)

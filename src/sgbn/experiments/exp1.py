@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -207,14 +208,11 @@ def _invariances(invariances: Mapping[tuple[str, str], Invariance]) -> list[list
 def _periods(variants: Mapping[str, Arrays]) -> list[list[Any]]:
     rows = []
     for name, result in variants.items():
-        for penalty in PENALTIES:
-            for variant in ("whole", "frozen"):
-                edges, dag, period = (
-                    result[f"{variant}_{penalty}_{field}"] for field in History._fields
-                )
-                last_edges = ", ".join(map(str, edges[-3:]))
-                last_dag = ", ".join(np.where(dag[-3:], "yes", "no"))
-                rows.append([name, variant, penalty, last_edges, last_dag, int(period)])
+        for penalty, variant in product(PENALTIES, ("whole", "frozen")):
+            edges, dag, period = (result[f"{variant}_{penalty}_{f}"] for f in History._fields)
+            last_edges = ", ".join(map(str, edges[-3:]))
+            last_dag = ", ".join(np.where(dag[-3:], "yes", "no"))
+            rows.append([name, variant, penalty, last_edges, last_dag, int(period)])
     return rows
 
 

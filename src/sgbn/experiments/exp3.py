@@ -252,6 +252,4 @@ def _panel(
     ax.tick_params(axis="y", labelsize=6)
 
 
-EXPERIMENT = Experiment(
-    "exp3", methods.tasks, methods.work, methods.read, report, files, check=CANARY
-)
+EXPERIMENT = Experiment("exp3", methods.tasks, methods.work, methods.read, report, files, CANARY)

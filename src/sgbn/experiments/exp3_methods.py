@@ -7,7 +7,7 @@ moved; and, for the paper's last claim, the fitting error that may be added.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -136,6 +136,8 @@ class Settings:
     regions: int = 40
     sizes: tuple[int, int] = (80, 40)
     smaller: tuple[int, int] = (60, 43)
+    # Never given, but noted of a study: results of two grids must not be mixed in one folder.
+    varied: Mapping[str, Any] = field(default_factory=lambda: VARIED, init=False)
 
 
 @dataclass(frozen=True)

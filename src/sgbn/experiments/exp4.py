@@ -92,12 +92,11 @@ def change(parts: Parts, method: str, count: str) -> Change:
 
 def claims(parts: Parts) -> dict[tuple[str, str], str]:
     """(Claim, the paper's figure) -> our figure, and whether it holds."""
-    return {
-        (claim["claim"], claim["paper"]): DECIDED_BY[claim["decided_by"]](
-            parts, claim["of"], claim["expected"]
-        )
-        for claim in CLAIMS
-    }
+    decided = {}
+    for claim in CLAIMS:
+        decide = DECIDED_BY[claim["decided_by"]]
+        decided[claim["claim"], claim["paper"]] = decide(parts, claim["of"], claim["expected"])
+    return decided
 
 
 def _by_chance(parts: Parts, count: str, sign: str) -> str:

@@ -42,6 +42,7 @@ NO_BRAIN = "ventricle/CSF"
 PAPERS_LOBES = {"medial temporal": "temporal", "subcortical": "temporal"}  # its fourth box
 BLOCK = 50  # permutations per task
 MOVED = {"KL-SGBN": KLSGBNClassifier, "MM-SGBN": MMSGBNClassifier}
+ENDS = ["class", "source", "target"]  # tell one moved edge from another
 CUT = 0.01  # the paper draws no weight below it
 
 
@@ -57,6 +58,8 @@ class Settings:
     orders: int = 10
     regions: int = 40
     seed: int = 0
+    # Never given, but noted of a study: results of two grids must not be mixed in one folder.
+    alphas: tuple[float, ...] = field(default_factory=lambda: ALPHAS, init=False)
 
 
 @dataclass(frozen=True)
@@ -259,13 +262,14 @@ def moves(sample: Sample, settings: Settings) -> dict[str, Any]:
         # Both move edges of the same OR-SGBN: sorted by their ends they stand side by side.
         name: np.sort(
             classifier(_biased(settings), temperature=1.0).fit(table, sample.codes).edge_changes(),
-            order=["class", "source", "target"],
+            order=ENDS,
         )
         for name, classifier in MOVED.items()
     }
-    moved = changes["KL-SGBN"]
     # As lists: a file does not take objects.
-    ends = {field: moved[field].tolist() for field in ("class", "source", "target")}
+    ends, other_ends = ({end: by[end].tolist() for end in ENDS} for by in changes.values())
+    if ends != other_ends:
+        raise ValueError(f"{' and '.join(MOVED)} moved different edges: they cannot be compared.")
     return ends | {name: by["difference"] for name, by in changes.items()}
 
 
