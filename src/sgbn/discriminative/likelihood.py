@@ -269,9 +269,8 @@ class SGBNClassifier(ClassifierMixin, BaseEstimator):
                 warnings.simplefilter("ignore", DataWarning)
                 return self._learn(values, labels, names).networks
         except InputError as error:  # such as a region that is constant in a fold
-            raise InputError(
-                f"in a fold for the temperature: {error} Or set temperature=1."
-            ) from error
+            where = "in a fold for the temperature"
+            raise InputError(f"{where}: {error} Or set temperature=1.") from error
 
     def _warn_about_temperature(self, labels: NDArray[Any]) -> None:
         lowest = TEMPERATURES[0]
@@ -325,7 +324,7 @@ def _units(groups: ArrayLike | None, n: int) -> Indices | None:
     labels = np.asarray(groups)
     if labels.shape != (n,):
         raise InputError(
-            f"groups has shape {labels.shape}: give one label, such as the person, for each of "
+            f"groups has shape {labels.shape}: give one label per row, such as the person, for "
             f"{n} rows."
         )
     # As text: labels may be of several types, which numpy cannot sort.
