@@ -36,7 +36,7 @@ it true. Exit code 0: it would run, and the line says what to mind. 1: the data 
 def good_table() -> pd.DataFrame:
     """Return a table without a mistake: id, group, age and eight regions."""
     cohort = simulate_cohort(N)
-    frame = pd.DataFrame(cohort.values[:, :8], columns=cohort.regions[:8])
+    frame = pd.DataFrame(cohort.values[:, :8].round(2), columns=cohort.regions[:8])
     frame.insert(0, "age", np.random.default_rng(0).uniform(20, 70, 2 * N).round(1))
     frame.insert(0, "dx", np.where(cohort.group == "control", "CTR", "AD"))
     frame.insert(0, "subject_id", [f"sub-{k:03}" for k in range(2 * N)])

@@ -34,7 +34,7 @@ def test_an_atlas_that_knows_no_region_is_refused():
 @pytest.mark.long  # nilearn.plotting imports for seconds
 def test_nilearn_draws_it(network):
     plotting = pytest.importorskip("nilearn.plotting", reason="nilearn comes with the brain extra")
-    with pytest.warns(UserWarning, match="left out of the connectome"):
+    with pytest.warns(UserWarning, match="Left out of the connectome"):
         drawn = connectome(network, "dk")
     display = plotting.plot_connectome(drawn.adjacency, drawn.coordinates)
     lines = [line for axis in display.axes.values() for line in axis.ax.get_lines()]
