@@ -44,6 +44,12 @@ def test_quick_searches_give_tables_their_starts(problem):
     assert network.score == pytest.approx(best_network(problem).score)
 
 
+def test_equal_variances_of_units_whose_ratio_overflows_are_searched(problem):
+    far = np.where(np.arange(M) < M // 2, 1e-300, 1e280)  # no float holds their ratio
+    network = search(replace(problem, variance=far), SearchPlan(2, 30))
+    assert np.isfinite(network.score)
+
+
 def test_equal_variances_have_a_criterion_of_their_own(problem):
     equal = replace(problem, variance=np.ones(M))
     network = search(equal, SearchPlan.for_size(N, M, "thorough", equal_noise=True))

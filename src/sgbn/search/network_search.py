@@ -18,6 +18,8 @@ from sgbn.types import Array, Mask, Order
 MAX_CANDIDATE_ROUNDS = 5  # in which candidates that were missed are added; 1 or 2 are usual
 MAX_VARIANCE_ROUNDS = 5  # in which the common noise variance is estimated
 SAME_VARIANCE = 0.01  # relative change below which the estimate has settled
+MAX_VARIANCE_RATIO = 1e100  # of a variable and the common noise, so that sums of scores stay finite
+SMALLEST = float(np.finfo(float).tiny)
 # How tables are searched where all starts ended at the same score. Four rounds take four times as
 # long, and lower the score by 0.1 on average over problems like those of benchmarks/search.py.
 WHERE_ALL_AGREE: dict[str, Any] = {"lists": ("mixed",), "patience": 1}
@@ -129,10 +131,14 @@ def _search_with_common_variance(
     # The start is the smallest variance of a variable: that of one without parents.
     common = float(variance.min())
     for _ in range(MAX_VARIANCE_ROUNDS):
-        network = search_on_trees(problem, plan, starts, rng, problem.n * variance / common)
+        with np.errstate(over="ignore"):
+            # Bounded: scores add these ratios up, and prices are divided by them.
+            ratio = np.clip(variance / common, 1 / MAX_VARIANCE_RATIO, MAX_VARIANCE_RATIO)
+        network = search_on_trees(problem, plan, starts, rng, problem.n * ratio)
         n_parents = network.parents.sum(axis=1)
         rss = network.score - problem.price[n_parents].sum()  # in units of the common variance
-        before, common = common, common * rss / (problem.n * len(variance))
+        # A copy of another variable has no noise at all: the smallest number stands for 0.
+        before, common = common, max(common * rss / (problem.n * len(variance)), SMALLEST)
         if abs(common / before - 1) < SAME_VARIANCE:
             break
     return network
