@@ -18,7 +18,7 @@ from sgbn.exceptions import InputError
 def table():
     """Six regions with a gap, age and scanner, group and id."""
     cohort = sgbn.simulate_cohort(30, regions=6)
-    frame = pd.DataFrame(cohort.values, columns=list(cohort.regions))
+    frame = pd.DataFrame(cohort.values.copy(), columns=list(cohort.regions))
     frame.iloc[3, 2] = np.nan
     frame.insert(0, "scanner", list("AABB") * 15)
     frame.insert(0, "age", np.linspace(20, 60, 60).round(1))

@@ -114,7 +114,7 @@ def fixed_weights(rows: Sample, graph: Any) -> tuple[Array, Graph]:
         graph = network_of(graph, "the graph")
     _check_names(graph, rows.names)
     support = adjacency(graph)
-    if support.ndim != 2:
+    if np.ndim(support) != 2:
         raise InputError(
             f"the graph is a {type(graph).__name__}: give a matrix, a GaussianNetwork or a fitted "
             "learner."

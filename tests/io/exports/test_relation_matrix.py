@@ -31,7 +31,9 @@ def network():
 
 
 def read(path):
-    return pd.read_csv(path, sep="\t", na_values="n/a", keep_default_na=False)
+    return pd.read_csv(
+        path, sep="\t", na_values="n/a", keep_default_na=False, float_precision="round_trip"
+    )
 
 
 def test_the_matrix_is_read_back_directed(tmp_path, network):

@@ -13,7 +13,7 @@ import sgbn
 def table():
     """Regions with a gap, age, sex and site; and the groups."""
     cohort = sgbn.simulate_cohort(30, regions=6)
-    frame = pd.DataFrame(cohort.values, columns=list(cohort.regions))
+    frame = pd.DataFrame(cohort.values.copy(), columns=list(cohort.regions))
     frame.iloc[3, 2] = np.nan
     frame["age"] = np.linspace(20, 60, 60)
     frame["sex"] = ["M", "F", "F"] * 20

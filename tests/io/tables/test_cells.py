@@ -55,7 +55,9 @@ def test_covariates_are_numbers_or_labels():
     assert np.isnan(covariate(made, "none", Missing())).all()
 
 
-@pytest.mark.parametrize("column", [[1e400, 1.0], ["-inf", "2"], [10**400, 1]])
+@pytest.mark.parametrize(
+    "column", [[1e400, 1.0], ["-inf", "2"], pd.Series([10**400, 1], dtype=object)]
+)
 def test_infinity_is_refused_everywhere(column):
     made = table(a=column, b=[1.0, 2.0])
     with pytest.raises(InputError, match=r"row 0 .*'a'.*infinite"):
