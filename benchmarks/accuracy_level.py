@@ -29,14 +29,14 @@ REFITS = 99
 
 
 def linear(X, y, new):
-    """Score of group 1 by a shrunken linear discriminant."""
+    """Return the scores of group 1 by a shrunken linear discriminant."""
     means = np.array([X[y == k].mean(axis=0) for k in (0, 1)])
     C = _shrunken(X - means[y])
     return (new - means.mean(axis=0)) @ np.linalg.solve(C, means[1] - means[0])
 
 
 def quadratic(X, y, new):
-    """Score of group 1 by Gaussian likelihoods with a covariance of each group, as networks are."""
+    """Return the scores of group 1 by Gaussian likelihoods, with one covariance per group."""
     scores = []
     for k in (0, 1):
         mean = X[y == k].mean(axis=0)
@@ -55,7 +55,7 @@ CLASSIFIERS = {"linear": linear, "quadratic": quadratic}
 
 
 def cross_validated(X, y, classify, n_folds, n_repeats, rng):
-    """Accuracy of stratified folds, as `compare` has it."""
+    """Return the accuracy of stratified folds, as `compare` computes it."""
     folds = np.empty((n_repeats, len(y)), np.intp)
     scores = np.empty((n_repeats, len(y)))
     for fold_of, score_of in zip(folds, scores, strict=True):
@@ -78,7 +78,7 @@ def cross_validated(X, y, classify, n_folds, n_repeats, rng):
 
 
 def balanced(predicted, labels):
-    """Balanced accuracy of each row of labels, over all repeats."""
+    """Return the balanced accuracy of each row of labels, over all repeats."""
     shares = [
         (predicted == k).astype(float) @ ((labels == k) / (labels == k).sum(axis=1)[:, None]).T
         for k in (0, 1)
@@ -87,7 +87,7 @@ def balanced(predicted, labels):
 
 
 def p_values(design, classify, seed, refitted):
-    """P of one cohort of noise, by each method."""
+    """Return the p of one cohort of noise, by each method."""
     first, second, m, n_folds, n_repeats = design
     rng = np.random.default_rng(seed)
     y = np.repeat([0, 1], [first, second])

@@ -32,7 +32,7 @@ SETTINGS = {
 
 
 def problems_of(pair, n_orders, rng):
-    """One problem per order, over the same rows."""
+    """Return one problem per order, over the same rows."""
     data = read_group_data(pair.values, pair.codes, None, None, None)
     whole = problem_of(data, SGBN(n_kicks=0), True, "two-sided")
     if n_orders == 1:
@@ -46,7 +46,7 @@ def problems_of(pair, n_orders, rng):
 
 
 def averaged(problems, residuals):
-    """Pairs, their statistic and class, and the parents of each order."""
+    """Return the pairs, their statistics and classes, and the parents of each order."""
     m = residuals.shape[1]
     total, count, pooled = np.zeros((m, m)), np.zeros((m, m)), np.zeros((m, m), bool)
     fits = [problem.fit(residuals) for problem in problems]
@@ -64,7 +64,7 @@ def averaged(problems, residuals):
 
 
 def figures(pair, n_orders, seed):
-    """Recall and share of false finds by q."""
+    """Return the recall and the share of false finds, by q."""
     rng = np.random.default_rng(seed)
     problems = problems_of(pair, n_orders, rng)
     first = problems[0]
@@ -92,7 +92,7 @@ def figures(pair, n_orders, seed):
 
 
 def score(task):
-    """Figures of one cohort with one order and with several."""
+    """Return the figures of one cohort, with one order and with several."""
     setting, cohort = task
     pair = draw(setting, cohort, SEED)
     # The same cohort and seed for both, so that they differ in the number of orders alone.
@@ -116,7 +116,7 @@ def slots(runs):
 
 
 def shown(values):
-    """Mean and its standard error."""
+    """Return the mean and its standard error as text."""
     return f"{np.mean(values):.3g} +- {np.std(values, ddof=1) / np.sqrt(len(values)):.2g}"
 
 

@@ -39,7 +39,7 @@ def run(study, folder, cohorts, seed, n_jobs):
 
 
 def rows_of(setting, results):
-    """Mean, standard error and number of cohorts of each figure, one row per method."""
+    """Yield one row per method: mean, standard error and number of cohorts of each figure."""
     columns = {}
     for result in results:
         for k, method in enumerate(result["methods"].tolist()):
@@ -55,7 +55,7 @@ def rows_of(setting, results):
 
 
 def summary(values):
-    """Mean, standard error and number of what is not NaN."""
+    """Return the mean, standard error and number of the values that are not NaN."""
     known = np.array(values)[~np.isnan(values)]
     n = len(known)
     # One cohort has no spread.

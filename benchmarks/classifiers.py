@@ -72,7 +72,7 @@ def by_log_loss():
 
 
 def methods():
-    """Name -> classifier of standardised rows."""
+    """Return the classifiers of standardised rows, by name."""
     C = np.logspace(-4, 1, 6)
     return {
         OURS: SGBNClassifierCV(),
@@ -137,7 +137,7 @@ def measure(data_set, problems, n_jobs, names):
 
 
 def score(names, problem):
-    """Balanced accuracy of each method, and log-loss, which is NaN without probabilities."""
+    """Return balanced accuracy and log-loss of each method (NaN without probabilities)."""
     scores = {}
     for name in names:
         outcome = evaluate(methods()[name], problem)
@@ -148,7 +148,7 @@ def score(names, problem):
 
 
 def time_tables():
-    """Size -> standardised rows and their groups."""
+    """Return standardised rows and their groups, by size."""
     cohort = simulate_cohort(40, SEED)
     tables = {"40 regions, 80 subjects": (cohort.values, cohort.group)}
     rng = np.random.default_rng(SEED)
@@ -188,7 +188,7 @@ def shown(gap):
 
 
 def peers(cells, names):
-    """Peers, the one of the largest mean balanced accuracy over these data sets first."""
+    """Return the peers; first is the one of the largest mean balanced accuracy on these data."""
     # The best by accuracy on these very data: a choice in the peer's favour.
     names_of_peers = [name for name in methods() if name != OURS]
     return sorted(names_of_peers, key=lambda m: -np.mean([cells[n, m]["accuracy"] for n in names]))
@@ -209,7 +209,7 @@ def comparison(cells, names):
 
 
 def log_losses(cells, names):
-    """Mean log-losses of ours and of the calibrated peers over these data sets."""
+    """Return the mean log-losses of ours and of the calibrated peers over these data sets."""
     means = [
         np.mean([np.mean(cells[n, method]["log_loss"]) for n in names])
         for method in (OURS, *CALIBRATED)

@@ -29,7 +29,7 @@ DONE, DELETED = "the same again, everything done", "the same again, report delet
 
 
 def commands(scratch, full, tables):
-    """Name and words of each command, in the order in which they run."""
+    """Yield the name and words of each command, in the order in which they run."""
     for name, words in first_commands(scratch, full, tables):
         yield name, words
         if name != COLD:
@@ -40,12 +40,12 @@ def commands(scratch, full, tables):
 
 
 def report_of(words):
-    """Path of the report that a command writes."""
+    """Return the path of the report that a command writes."""
     return Path(words[words.index("--out") + 1], "report.html")
 
 
 def first_commands(scratch, full, tables):
-    """Name and words of each command that has everything to do."""
+    """Yield the name and words of each command that has everything to do."""
     yield COLD, ["demo", "--out", str(scratch / "cold")]
     yield "sgbn demo", ["demo", "--out", str(scratch / "warm")]
     folder = data_folder()

@@ -103,7 +103,7 @@ def run_job(name):
 
 
 def took(name, source, cache):
-    """Seconds of one job of the `sgbn` in `source`, with the machine code in `cache`."""
+    """Return the seconds of one job of the `sgbn` in `source`, with the code in `cache`."""
     from output import timed_process
 
     words = [sys.executable, __file__, "--job", name]

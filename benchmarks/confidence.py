@@ -75,7 +75,7 @@ def quality(n, learner, n_networks, n_jobs):
 
 
 def cost():
-    """Cost of 200 halves at n = 100 in single fits, for both settings; median of five networks."""
+    """Return the cost of 200 halves at n = 100, in single fits: the median of five networks."""
     ratios = {name: [] for name in LEARNERS}
     for which in range(5):
         X, _ = make_data(100, which)
@@ -98,7 +98,7 @@ def curve_table(runs, key):
 
 
 def measure_size(n, n_jobs):
-    """Curves, consensus and searches with samples of n rows."""
+    """Return curves, consensus and searches with samples of n rows."""
     records, consensus = quality(n, LEARNERS["fast"], N_NETWORKS, n_jobs)
     # Of pairs that are joined often and in truth: of others no direction is right.
     frequent = records[(records[:, 0] >= 0.5) & (records[:, 2] == 1)]

@@ -132,7 +132,7 @@ def slsqp_mm(likelihoods):
 
 
 def seconds(function, repeats=REPEATS):
-    """CPU seconds of the fastest call, and its result."""
+    """Return the CPU seconds of the fastest call, and its result."""
     result, first = timed(function)
     # a call of seconds needs no warming up: the first counts where it is the only one
     return (min(cpu_times(function, repeats)) if repeats > 1 else first), result
@@ -212,7 +212,7 @@ def draw(rows, path):
 
 
 def slsqp_row(runs):
-    """Row of one method in the race with SLSQP."""
+    """Return the row of one method in the race with SLSQP."""
     ours, peer = (np.array([run[key] for run in runs]) for key in ("ours", "peer"))
     gaps = [run["objective_ours"] - run["objective_slsqp"] for run in runs]
     sizes = [abs(run["objective_slsqp"]) for run in runs]

@@ -144,7 +144,7 @@ def cost_lines(costs):
 
 
 def method_row(runs):
-    """Row of one method at one size: sums over the networks of the means over simulations."""
+    """Return the row of a method at one size: sums over networks of means over simulations."""
     # A slow method has one simulation of each network, and the others more.
     sims = len(values_of(runs, "sim"))
     sums = [sum(run[key] for run in runs) / sims for key in ("errors", "shd", "cpu")]
@@ -158,7 +158,7 @@ def method_row(runs):
 
 
 def share_table(runs, key):
-    """How many pairs or arrows of each share or probability are true."""
+    """Return how many pairs or arrows of each share or probability are true."""
     cells = {}
     for method in ("SGBNEnsemble", "NetworkPosterior", "Gadget (sumu)"):
         for n in SIZES:

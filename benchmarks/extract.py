@@ -36,13 +36,13 @@ PEAKS = (0, 1, 10, 100)  # 0: imports only
 
 
 def brain(shape, affine):
-    """Voxels of an ellipsoid of the size of a brain, and their places in mm."""
+    """Return the voxels of an ellipsoid of the size of a brain, and their places in mm."""
     places = np.stack(np.indices(shape), axis=-1) @ affine[:3, :3].T + affine[:3, 3]
     return ((places - [0, -18, 10]) ** 2 / np.square([70, 90, 65])).sum(axis=-1) < 1, places
 
 
 def make_atlas(path, shape, affine, rng):
-    """Regions of the points that are nearest to random centres."""
+    """Write an atlas: each region has the points that are nearest to a random centre."""
     from scipy.spatial import cKDTree
 
     inside, places = brain(shape, affine)
@@ -109,7 +109,7 @@ def times(folder, images):
 
 
 def peak(folder, n):
-    """Peak of memory in MB of a process that extracts from `n` images."""
+    """Return the peak of memory in MB of a process that extracts from `n` images."""
     # A process of its own for each number: a peak does not go down again.
     done = subprocess.run(
         [sys.executable, __file__, "--peak", str(n), "--images", str(folder)],

@@ -37,7 +37,7 @@ SHARES = ("true_stay", "false_stay")
 
 
 def factor_rows(k, n, m, which):
-    """Rows that k hidden factors make; no column acts on another."""
+    """Draw rows from k hidden factors; no column acts on another."""
     # The first number of the seed tells the kinds of data apart.
     rng = np.random.default_rng([SEED, 0, k, n, m, which])
     loadings = rng.uniform(0.5, 1, (k, m)) * rng.choice([-1.0, 1.0], (k, m))
@@ -45,7 +45,7 @@ def factor_rows(k, n, m, which):
 
 
 def dag_rows(network, which):
-    """Standardised, shuffled columns of one of the nine networks, and the true pairs."""
+    """Return standardised, shuffled columns of one of the nine networks, and the true pairs."""
     rng = np.random.default_rng([SEED, 1, NETWORKS.index(network), which])
     X, truth = simulate_sem(load_network(network), N, random_state=rng)
     order = rng.permutation(X.shape[1])
@@ -149,7 +149,7 @@ def real(folder, name):
 
 
 def rates(runs):
-    """Share of data sets with a warning: of hidden factors, and of sparse networks."""
+    """Yield how many data sets got a warning, and of how many: hidden factors, sparse networks."""
     sparse = [run for run in runs if run["data"] in NETWORKS]
     hidden = [run for run in runs if run not in sparse and (run["n"], run["m"]) == (N, M)]
     for slot, chosen in (("hidden", hidden), ("sparse", sparse)):

@@ -30,7 +30,7 @@ def data_sets(study, gamma, seed):
 
 
 def row(label, gamma):
-    """Record of one setting."""
+    """Return the record of one setting."""
     runs = [
         (seed, *run)
         for seed in SEED

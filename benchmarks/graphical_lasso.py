@@ -47,7 +47,7 @@ def graphical_lasso(S, alpha, start=None):
 
 
 def kkt_violation(S, alpha, P):
-    """Largest violation of the optimality conditions, in the units of alpha."""
+    """Return the largest violation of the optimality conditions, in the units of alpha."""
     gradient = S - np.linalg.inv(P)
     off = ~np.eye(len(S), dtype=bool)
     used = np.abs(gradient + alpha * np.sign(P))[off & (P != 0)].max(initial=0.0)

@@ -75,7 +75,7 @@ def run_flop(X):
 
 
 def curve(runs, axis, setting):
-    """Values along an axis and median CPU seconds."""
+    """Return the values along an axis and the median CPU seconds."""
     chosen = select(runs, axis=axis, setting=setting)
     values = sorted(values_of(chosen, axis))
     # Median: a simulation may have a search that is much longer than others.
@@ -86,7 +86,7 @@ def curve(runs, axis, setting):
 
 
 def exponent(values, seconds):
-    """Slope of a line on log-log axes, by least squares."""
+    """Return the slope of a line on log-log axes, by least squares."""
     # Powers are straight on logarithmic axes, whose slope is the exponent.
     return float(np.polyfit(np.log(values), np.log(seconds), 1)[0])
 

@@ -134,7 +134,7 @@ def read(folder, name):
 
 
 def judge(X, ways, repeat):
-    """Balanced accuracy of the site, and variance that is left in test subjects."""
+    """Return the balanced accuracy of the site, and the variance left in test subjects."""
     y = X["site"].to_numpy().astype(str)
     folds = StratifiedKFold(N_FOLDS, shuffle=True, random_state=repeat)
     predicted = {way: np.empty(len(y), y.dtype) for way in ways}

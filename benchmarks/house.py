@@ -77,7 +77,7 @@ def read(path):
 
 
 def names_of(function):
-    """Parameters and locals of a function, and of those inside it."""
+    """Return the parameters and locals of a function, and of functions inside it."""
     names = {arg.arg for arg in ast.walk(function.args) if isinstance(arg, ast.arg)}
     stored = (node for node in ast.walk(function) if isinstance(node, ast.Name))
     return names | {node.id for node in stored if isinstance(node.ctx, ast.Store)}
@@ -123,7 +123,7 @@ def share_of_comments(files):
 
 
 def figures_of(root):
-    """Figures of one tree."""
+    """Return the figures of one tree."""
     source, benchmarks = (
         [read(path) for path in sorted((root / part).rglob("*.py"))]
         for part in ("src/sgbn", "benchmarks")
@@ -154,7 +154,7 @@ def figures_of(root):
 
 
 def goals_of(before):
-    """Goals by the name of their figure."""
+    """Return the goals by the name of their figure."""
     at_most = {
         name: round(GROWTH * before[name])
         for name in ("code lines of src", "code lines of benchmarks")

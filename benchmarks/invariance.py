@@ -29,7 +29,7 @@ IN_UNITS = 'SGBN(noise="equal")'  # says something about units: raw data, and pe
 
 
 def learn(name, X):
-    """Edges, weights and score."""
+    """Return edges, weights and score."""
     learner = LEARNERS[name]().fit(X)
     # A penalised learner has the path of its objective; the last one is what it minimised.
     score = learner.score_ if hasattr(learner, "score_") else learner.objective_path_[-1][1]

@@ -36,7 +36,7 @@ def write_table_to(path):
 
 
 def descendants(root):
-    """Process ids of a process and all below it."""
+    """Return the ids of a process and all processes below it."""
     children = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -54,7 +54,7 @@ def descendants(root):
 
 
 def memory_of(process):
-    """Resident memory of a process now and at its highest, in MB."""
+    """Return the resident memory of a process, now and at its highest, in MB."""
     try:
         lines = Path(f"/proc/{process}/status").read_text().splitlines()
     except OSError:

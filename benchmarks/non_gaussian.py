@@ -27,7 +27,7 @@ NOISES = {
 
 
 def make_data(name, n, noise, sim):
-    """Rows, columns shuffled, and the true graph."""
+    """Return rows with shuffled columns, and the true graph."""
     # Own numbers per network and noise.
     rng = np.random.default_rng([SEED, sim, n, *f"{name} {noise}".encode()])
     graph = load_network(name).graph != 0

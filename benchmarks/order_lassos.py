@@ -19,7 +19,7 @@ FORBIDDING = 2.0  # as in sgbn.structure.lasso_along_order
 
 
 def shrunken(Z):
-    """Correlations, shrunken towards their mean."""
+    """Return correlations that are shrunken towards their mean."""
     n, m = Z.shape
     R = Z.T @ Z / n
     # The mean of what is off the diagonal, which holds m ones.
@@ -35,13 +35,13 @@ def plain(Z):
 
 
 def searched_order(Z):
-    """Order of the variables that agrees with the network that SGBN learns."""
+    """Return an order of the variables that agrees with the network that SGBN learns."""
     # `order_` gives each variable its place: argsort lists the variables by place.
     return np.argsort(SGBN(weights="lasso").fit(Z).order_, kind="stable")
 
 
 def rows(R, order, alpha, start=None):
-    """Weights, one row per variable."""
+    """Return the weights, one row per variable."""
     place = np.argsort(order)
     # A lasso of a variable on those before it: all others cost so much that they stay out.
     price = np.where(place[None, :] < place[:, None], alpha, FORBIDDING)
@@ -49,7 +49,7 @@ def rows(R, order, alpha, start=None):
 
 
 def held_out_errors(Z, order, alphas, correlations):
-    """Mean squared error in held-out rows, (alphas, variables)."""
+    """Return the mean squared errors in held-out rows, of shape (alphas, variables)."""
     errors = np.zeros((len(alphas), Z.shape[1]))
     for train, test in KFold(FOLDS, shuffle=True, random_state=0).split(Z):
         # Again within the fold, or its test rows would have been seen.
@@ -65,7 +65,7 @@ def held_out_errors(Z, order, alphas, correlations):
 
 
 def along(Z, order, correlations=plain, held_out=True):
-    """Covariance of the lasso along an order with a common alpha."""
+    """Return the covariance of the lasso along an order with a common alpha."""
     alphas = alpha_grid(Z)
     errors = held_out_errors(Z, order, alphas, correlations)
     # Sum of logarithms: the likelihood of independent residuals, up to constants.

@@ -41,12 +41,12 @@ RESULTS, TEXTS = (Path(__file__).parent / name for name in ("results", "texts"))
 
 
 def number(default, text=None):
-    """Keywords of an option that is a whole number."""
+    """Return the keywords of an option that is a whole number."""
     return {"type": int, "default": default, "help": text}
 
 
 def options(doc, **arguments):
-    """Parser of a benchmark: `--out`, and options with the keywords of `add_argument`."""
+    """Return the parser of a benchmark: `--out`, and options with keywords of `add_argument`."""
     parser = argparse.ArgumentParser(description=doc.strip().partition("\n")[0])
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the results")
     for name, keywords in arguments.items():
@@ -91,7 +91,7 @@ def tree_at(revision):
 
 
 def real_data():
-    """Folder of the real tables; the benchmark ends where there is none."""
+    """Return the folder of the real tables; end the benchmark if there is none."""
     folder = data_folder()
     if folder is None:
         raise SystemExit("the real tables are not here: set SGBN_DATA to their folder.")
@@ -106,7 +106,7 @@ def timed(function, *arguments, **named):
 
 
 def cpu_times(function, repeats):
-    """CPU seconds of each of some calls."""
+    """Return the CPU seconds of each of some calls."""
     return [timed(function)[1] for _ in range(repeats)]
 
 
@@ -126,7 +126,7 @@ def timed_process(words, **environment):
 
 
 def peak_memory(process="self"):
-    """Highest resident memory of a process, in bytes (Linux)."""
+    """Return the highest resident memory of a process, in bytes (Linux)."""
     # getrusage would give the parent's peak where that is larger.
     status = Path(f"/proc/{process}/status").read_text()
     return int(status.split("VmHWM:")[1].split()[0]) * 1024
@@ -138,17 +138,17 @@ def half_width(values):
 
 
 def select(runs, **wanted):
-    """Those of the runs that have all these values."""
+    """Return the runs that have all these values."""
     return [run for run in runs if all(run.get(key) == value for key, value in wanted.items())]
 
 
 def values_of(runs, key):
-    """List the values of one field that runs have, each once, in their order."""
+    """Return the distinct values of one field of the runs, in their order."""
     return list(dict.fromkeys(run[key] for run in runs))
 
 
 def means_of(runs):
-    """Mean of each field of some runs."""
+    """Return the mean of each field of some runs."""
     return {name: float(np.mean([run[name] for run in runs])) for name in runs[0]}
 
 
@@ -168,7 +168,7 @@ def stored_runs(folder, name, seed=None):
 
 
 def command():
-    """Words that repeat this run from the root of the repository, without paths."""
+    """Return the words that repeat this run from the root of the repository, without paths."""
     words, script = sys.argv[1:], Path(sys.argv[0])
     if "--out" in words:
         del words[words.index("--out") : words.index("--out") + 2]
@@ -200,7 +200,7 @@ class Cells(string.Formatter):
 
 
 def template(name):
-    """Lines of `texts/NAME.md`."""
+    """Return the lines of `texts/NAME.md`."""
     return (TEXTS / f"{name}.md").read_text().rstrip("\n").splitlines()
 
 

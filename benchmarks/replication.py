@@ -137,7 +137,7 @@ def agreement(name, first, second, k):
 
 
 def strongest(share, k):
-    """Mask of the k pairs with the largest entries."""
+    """Return a mask of the k pairs with the largest entries."""
     i, j = np.triu_indices(len(share), 1)
     best = np.argsort(-share[i, j], kind="stable")[:k]
     chosen = np.zeros(share.shape, bool)
@@ -172,7 +172,7 @@ RANKINGS = {
 
 
 def split_rows(name, group, split):
-    """Halves of the rows of a table, balanced over sites."""
+    """Return halves of the rows of a table, balanced over sites."""
     rows = read(name, group)
     # Within sites, so that halves do not differ by scanner.
     part = deal_rows(np.random.default_rng([SEED, split]), len(rows.regions), 2, rows.site)

@@ -52,7 +52,7 @@ OTHER_TABLES = {  # groups that were not looked at while variants were made
 
 
 def read(name):
-    """Rows of one group."""
+    """Return the rows of one group."""
     name, group = name.split()
     file = {"cobre": "cobre_scz", "ixi": "ixi_age"}.get(name.split("-")[0], "abide1_asd")
     cohort = read_neuro(real_data(), file)
@@ -64,7 +64,7 @@ def read(name):
 
 
 def log_density(learner, rows):
-    """Log-likelihood of every row."""
+    """Return the log-likelihood of every row."""
     if hasattr(learner, "score_samples"):
         return learner.score_samples(rows)
     # Not by `score`, which is a mean: differences are paired by subject.
@@ -120,7 +120,7 @@ def measure(name, splits, seed):
 
 
 def scores_table(runs, tables, methods, text):
-    """Lines of a table: one row per method, one column per group."""
+    """Return the lines of a table: one row per method, one column per group."""
     cells = {(run["table"], run["method"]): run for run in runs if run["table"] in tables}
     names = [name for name in tables if (name, methods[0]) in cells]
     sizes = [cells[name, methods[0]] for name in names]

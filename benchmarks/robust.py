@@ -50,7 +50,7 @@ def gaussian(rng, shape):
 
 
 def simulate(rng, n, draw=gaussian):
-    """Rows of a random network with any noise, and its weights."""
+    """Return rows of a random network with any noise, and its weights."""
     graph = random_dag(M, DEGREE, rng)
     weights = random_weights(graph, rng)
     sd = rng.uniform(*UNEQUAL_SD, M)
@@ -59,7 +59,7 @@ def simulate(rng, n, draw=gaussian):
 
 
 def with_bad_rows(rng, X, regions, sd, same):
-    """Shift some regions of some rows; also give these rows."""
+    """Shift some regions of some rows; return all rows, and which were shifted."""
     rows = rng.choice(len(X), round(BAD_SHARE * len(X)), replace=False)
     chosen = rng.choice(M, regions, replace=False)
     # In units of the clean column: outliers would widen their own scale.
@@ -108,13 +108,13 @@ def measure_size(n):
 
 
 def interval(values):
-    """Mean and 95 % interval as text."""
+    """Return the mean and its 95 % interval as text."""
     mean, half = np.mean(values), half_width(values)
     return f"{mean:.1f} ({mean - half:.1f} to {mean + half:.1f})"
 
 
 def lines_of(runs, n):
-    """Rows of the table of one sample size."""
+    """Yield the rows of the table of one sample size."""
     clean = np.array([r["keep"] for r in select(runs, n=n, condition=CLEAN)])
     for condition in values_of(runs, "condition"):
         chosen = select(runs, n=n, condition=condition)

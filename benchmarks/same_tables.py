@@ -35,7 +35,7 @@ def run(tree, words, out):
 
 
 def differing(before, now):
-    """Names of the tables that differ between two folders, or are in one only."""
+    """Return the names of tables that differ between two folders, or are in only one."""
     names = {
         path.relative_to(folder)
         for folder in (before, now)

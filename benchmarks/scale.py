@@ -53,7 +53,7 @@ def simulate(m, n, degree, sim=0):
 
 
 def cpu(work):
-    """Median CPU seconds of work, and what it gave."""
+    """Return the median CPU seconds of some work, and its result."""
     result, first = timed(work)
     return median([first, *(cpu_times(work, REPEATS - 1) if first < SHORT else ())]), result
 
@@ -205,7 +205,7 @@ def _one_permutation(problem, k):
 
 
 def schedule(task_seconds, n_tasks, workers, batch_seconds):
-    """Seconds that sleeping tasks take on a Dask cluster of threads, through `parallel`."""
+    """Return the seconds that sleeping tasks take on a Dask cluster of threads."""
     from distributed import Client
 
     usual = cluster.BATCH_SECONDS
@@ -230,7 +230,7 @@ def schedule(task_seconds, n_tasks, workers, batch_seconds):
 
 
 def plan(model, large):
-    """Cores, hours and bytes of the plan, from the model and the measured task."""
+    """Return cores, hours and bytes of the plan, from the model and the measured task."""
     n, m, edges = LARGE["n"], LARGE["m"], large["edges_fit"]
     second = float(predicted(model["permutation"]["coefficients"], n, m, edges))
     tasks = -(-LARGE["permutations"] // A_TASK)

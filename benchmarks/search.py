@@ -94,7 +94,7 @@ def compile_kernels():
 
 
 def real_table(name, group):
-    """Regions of a group, with age, sex and site regressed out."""
+    """Return the regions of a group, with age, sex and site regressed out."""
     rows = tables.read(name, group)
     X, nuisance = (
         rows.regions.to_numpy(float),

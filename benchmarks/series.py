@@ -37,7 +37,7 @@ SIMS = ("sim1", "sim2")
 
 
 def pairs_and_arrows(P, truth):
-    """Precision and recall of pairs, and how many arrows there are and are right."""
+    """Return precision and recall of pairs, and how many arrows there are and are right."""
     joined, true_pairs = P | P.T, truth | truth.T
     arrows = P & ~P.T
     # Both counts hold each pair twice: shares are right.
@@ -51,7 +51,7 @@ def pairs_and_arrows(P, truth):
 
 
 def read_netsim(name):
-    """Series of 50 subjects, and the graph that they share."""
+    """Return the series of 50 subjects, and the graph that they share."""
     with np.load(real_data() / "truth" / "netsim" / f"{name}.npz") as arrays:
         # An edge of all subjects; what NetSim has on the diagonal is not an edge.
         truth = (arrays["net"] != 0).all(axis=0)
@@ -72,7 +72,7 @@ def stacked_filtered(series):
 
 
 def supported(series, **options):
-    """Supported arrows, other edges as lines."""
+    """Return the supported arrows, and all other edges as lines."""
     return SeriesSGBN(random_state=SEED, **options).fit(series).drawn_graph_
 
 
@@ -111,7 +111,7 @@ def netsim(_):
 
 
 def rows_of(runs, names):
-    """Lines of a table, numbers with three digits."""
+    """Return the lines of a table, with numbers of three digits."""
     return table(list(names), [[digits(run.get(name, "")) for name in names] for run in runs])
 
 
@@ -174,7 +174,7 @@ def cost(regions):
 
 
 def abide_cohort(m):
-    """Subjects with groups, age, sex and motion."""
+    """Return subjects with groups, age, sex and motion."""
     folder = real_data() / "timeseries"
     cohort = read_series(
         folder / "abide_nyu_cc200.npz",

@@ -31,7 +31,7 @@ FOLDS, REPEATS = 5, 5
 
 
 def read(folder):
-    """Series of all subjects, and regions that are empty in none."""
+    """Return the series of all subjects, with the regions that are empty in none."""
     about = pd.read_csv(folder / "abide_nyu_participants.csv")
     with np.load(folder / "abide_nyu_cc200.npz") as arrays:
         series = [np.asarray(arrays[name], float) for name in about["subject_id"]]

@@ -47,7 +47,7 @@ def excess(moments):
 
 
 def autoregression(rng, T):
-    """Independent series, each with the same autocorrelation."""
+    """Draw independent series, each with the same autocorrelation."""
     noise = rng.standard_normal((T + WARM_UP, REGIONS))
     # A recursive filter starts at rest: its first volumes vary too little.
     return lfilter([1.0], [1.0, -COEFFICIENT], noise, axis=0)[WARM_UP:]

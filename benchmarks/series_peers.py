@@ -19,12 +19,12 @@ LEVEL = 0.05
 
 
 def correlations(cohort):
-    """Fisher's z of the correlations of each subject, of shape (S, m, m)."""
+    """Return Fisher's z of the correlations of each subject, of shape (S, m, m)."""
     return np.arctanh(_off_diagonal([np.corrcoef(x.T) for x in cohort.series]))
 
 
 def partial_correlations(cohort):
-    """Fisher's z of the correlations of each subject given all other regions."""
+    """Return Fisher's z of each subject's correlations given all other regions."""
     precisions = np.array([np.linalg.inv(np.corrcoef(x.T)) for x in cohort.series])
     sd = np.sqrt(np.einsum("sii->si", precisions))
     return np.arctanh(_off_diagonal(-precisions / (sd[:, :, None] * sd[:, None])))
@@ -84,19 +84,19 @@ def stacked_rows(cohort, n_permutations):
 
 
 def ends_of(edges):
-    """Source and target of each edge of a table."""
+    """Return source and target of each edge of a table."""
     return edges[["source", "target"]].tolist()
 
 
 def pairs_of(edges, regions):
-    """Matrix of pairs that are given by the names of their regions."""
+    """Return a matrix of the pairs that are given by the names of their regions."""
     place = {name: k for k, name in enumerate(regions)}
     at = np.array([[place[name] for name in edge] for edge in edges], int).reshape(-1, 2)
     return _symmetric(at.T, np.full(len(at), True), len(regions))
 
 
 def _columns(matrices, cohort, covariates):
-    """One column per pair, its regions, and the design."""
+    """Return one column per pair, its regions, and the design."""
     pairs = np.array(np.triu_indices(matrices.shape[1], 1))
     data = read_group_data(cohort.values, cohort.group, covariates)
     return matrices[:, pairs[0], pairs[1]], pairs, AdjustedMeans.of(data)

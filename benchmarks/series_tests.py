@@ -180,14 +180,14 @@ def with_new_edges(drawn, count, rng):
 
 
 def held_fixed(setting, cohort):
-    """Covariates of the tests."""
+    """Return the covariates of the tests."""
     motion = cohort.covariates["mean_fd"]
     # Weights move with the logarithm: held fixed as it is, motion is only partly taken out.
     return {"": {}, "raw": {"motion": motion}, "log": {"motion": np.log(motion)}}[setting.held]
 
 
 def score(setting, cohort):
-    """Figures of each method on one cohort."""
+    """Return the figures of each method on one cohort."""
     drawn, truth = draw(setting, cohort)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -222,7 +222,7 @@ def finds_of(setting, drawn, cohort):
 
 
 def sgbn_finds(drawn, fixed, penalty):
-    """Pairs that `series_differences` finds, and whether its other tests find anything."""
+    """Return the pairs that `series_differences` finds, and whether its other tests find any."""
     tests = series_differences(
         drawn, covariates=fixed, penalty=penalty, n_permutations=N_PERMUTATIONS
     )
@@ -301,7 +301,7 @@ def slots(rows):
 
 
 def power_cells(row):
-    """Cells of a row of recall."""
+    """Return the cells of a row of recall."""
     reach = f"{row['recall']:.2f} ± {1.96 * row['recall_error']:.2f}"
     shown = f"{row['found']:.1f}", f"{row['right']:.2f}"
     return row["setting"], row["method"], row["cohorts"], reach, *shown

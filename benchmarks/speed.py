@@ -52,7 +52,7 @@ def measure_learners(m, seed):
 
 
 def measure_order(m, seed):
-    """First order step of a fit against scipy's HiGHS on the same edges."""
+    """Measure the first order step of a fit, and scipy's HiGHS on the same edges."""
     rng = np.random.default_rng([seed, m, 1])
     X, _ = simulate_sem(random_dag(m, DEGREE, rng), N, random_state=rng)
     R = moments_of(X, [f"x{k}" for k in range(m)]).R
@@ -97,7 +97,7 @@ def measure_first_call():
 
 
 def learner_row(row):
-    """Milliseconds of one size, and ratios."""
+    """Return the milliseconds of one size, and ratios."""
     # What no learner of this kind can do without.
     base = row["gram"] + row["lasso_pass"]
     ratios = {f"{name}_ratio": row[name] / base for name in ("literal", "homotopy")}

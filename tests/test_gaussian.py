@@ -220,7 +220,7 @@ def test_evidence_may_be_a_series_and_weights_a_labelled_table(network):
     np.testing.assert_array_equal(first.mean, second.mean)
     labelled = pd.DataFrame(network.coef, index=network.names, columns=network.names)
     assert GaussianNetwork(labelled).names == network.names
-    with pytest.raises(InputError, match=r"give .* in the same order"):
+    with pytest.raises(InputError, match=r"Give .* in the same order"):
         GaussianNetwork(labelled.iloc[::-1])
 
 

@@ -155,7 +155,7 @@ def test_warnings_point_at_the_line_that_called_sgbn():
 
 
 def test_values_too_large_to_square_are_named():
-    with pytest.raises(InputError, match="column 'insula' are too large"):
+    with pytest.raises(InputError, match="column 'insula' are so large"):
         ORSGBN().fit(table().assign(insula=lambda t: t["insula"] * 1e200))
 
 

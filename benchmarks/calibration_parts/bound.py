@@ -69,17 +69,17 @@ def score_bound(design, cohort, seed, n_pairs=N_PAIRS, draws=DRAWS):
 
 
 def method_name(theta, threshold):
-    """Name of the row of one theta and threshold."""
+    """Return the name of the row of one theta and threshold."""
     return f"theta = {theta}, threshold = {threshold}"
 
 
 def bound_methods():
-    """Names of all rows."""
+    """Return the names of all rows."""
     return [method_name(theta, threshold) for theta in THETAS for threshold in THRESHOLDS]
 
 
 def joined_share(network, n, draws, rng):
-    """Share of samples of n rows whose networks join each pair."""
+    """Return the share of samples of n rows whose networks join each pair."""
     learner = SGBN(n_kicks=0)
     joined = [skeleton(learner.fit(network.sample(n, rng)).coef_) for _ in range(draws)]
     return np.mean(joined, axis=0)

@@ -177,7 +177,7 @@ def hidden_loads(n_causes, m, rng):
 
 
 def _rows(setting, network, n, loads, edge, rng):
-    """Rows of one group, before what disturbs them."""
+    """Return the rows of one group, before they are disturbed."""
     m = network.m
     noise = NOISES[setting.noise](rng, (n, m)) * np.sqrt(network.noise_variance)
     noise += rng.standard_normal((n, len(loads))) @ loads
@@ -191,7 +191,7 @@ def _rows(setting, network, n, loads, edge, rng):
 
 
 def _disturbed(setting, rows, weights, rng):
-    """Squash the columns, shift means before that, and put in outlier rows."""
+    """Return the rows with shifted means, squashed columns and outlier rows."""
     m = len(weights)
     if setting.squash:
         # Standardised, or tanh would be flat for regions of large variance and straight for others.

@@ -36,7 +36,7 @@ def designs(function, settings):
 
 
 def folder_of(name):
-    """Name as a folder."""
+    """Return the name as the name of a folder."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
 
 

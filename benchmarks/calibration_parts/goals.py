@@ -51,7 +51,7 @@ def way_of(setting):
 
 
 def level_goals(study, settings, figures):
-    """Each of these shares of cohorts is at most MAX_ERROR_RATE."""
+    """Return goals: each of these shares of cohorts is at most MAX_ERROR_RATE."""
     return [
         Goal(study, (name,), way_of(name), figure, MAX_ERROR_RATE)
         for name in settings

@@ -44,7 +44,7 @@ class Found(NamedTuple):
 
 
 def naive(pair):
-    """Pairs that one of two networks joins only, or both with opposite sign."""
+    """Return the pairs in only one of two networks, or in both with opposite signs."""
     signs = []
     for rows in pair.rows:
         coef = SGBN(n_kicks=0).fit(rows).coef_
@@ -54,7 +54,7 @@ def naive(pair):
 
 
 def correlation(pair):
-    """Differences of correlations at a false discovery rate of 5 %."""
+    """Return the differences of correlations at a false discovery rate of 5 %."""
     return Found(_discoveries(_z_of(*pair.rows)), _equal_correlations(pair))
 
 
@@ -72,7 +72,7 @@ def partial_correlation(pair):
 
 
 def network_based_statistic(pair):
-    """Pairs of connected components whose number of pairs is rare among permutations."""
+    """Return the pairs of components whose number of pairs is rare among permutations."""
     rng = np.random.default_rng(pair.seed)
     # Means are not differences of networks: groups are centred before rows are exchanged.
     first, second = (rows - rows.mean(axis=0) for rows in pair.rows)
@@ -111,7 +111,7 @@ def nbs_of_bctpy(pair):
 
 
 def difference_causal_inference(pair):
-    """DCI at its defaults: edges of the difference of two networks."""
+    """Return the edges of the difference of two networks, by DCI at its defaults."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from causaldag import dci
@@ -120,7 +120,7 @@ def difference_causal_inference(pair):
 
 
 def debiased_precision(pair):
-    """Differences of debiased precision matrices at a false discovery rate of 5 %."""
+    """Return the differences of debiased precision matrices at a false discovery rate of 5 %."""
     sd = pair.values.std(axis=0)
     (first, v1), (second, v2) = (debiased(rows / sd) for rows in pair.rows)
     P = [np.linalg.inv(network.covariance) for network in pair.networks]
@@ -128,7 +128,7 @@ def debiased_precision(pair):
 
 
 def debiased(rows):
-    """Debiased precision matrix, and the variance of each entry."""
+    """Return the debiased precision matrix, and the variance of each entry."""
     n, m = rows.shape
     X, penalty = rows - rows.mean(axis=0), PENALTY * np.sqrt(np.log(m) / n)
     Theta = np.eye(m)
@@ -162,7 +162,7 @@ def score_peers(design, cohort, seed):
 
 
 def peer_figures(pair):
-    """Figures of each peer that is installed and has subjects enough."""
+    """Return the figures of each peer that is installed and has enough subjects."""
     scores = {}
     for name, peer in PEERS.items():
         try:
@@ -220,7 +220,7 @@ def _equal_correlations(pair):
 
 
 def discoveries(z, tested):
-    """Edges found among those tested by the rule of Benjamini and Hochberg."""
+    """Return the tested edges that the rule of Benjamini and Hochberg finds."""
     edges = np.zeros(z.shape, bool)
     if tested.any():
         edges[tested] = false_discovery_control(2 * ndtr(-np.abs(z[tested]))) <= LEVEL
@@ -228,12 +228,12 @@ def discoveries(z, tested):
 
 
 def _discoveries(z):
-    """Pairs found, each tested once."""
+    """Return the pairs that are found if each is tested once."""
     return discoveries(z, np.triu(np.ones(z.shape, bool), 1))
 
 
 def _components(z):
-    """Component of each region, and the number of pairs in each component."""
+    """Return the component of each region, and the number of pairs in each component."""
     i, j = np.nonzero(np.triu(np.abs(z) > NBS_Z, 1))
     graph = coo_array((np.ones(len(i)), (i, j)), shape=z.shape)
     n, labels = connected_components(graph, directed=False)

@@ -21,7 +21,7 @@ def score_power(design, cohort, seed):
 
 
 def power_figures(pair):
-    """Figures of the tests and of both oracles."""
+    """Return the figures of the tests and of both oracles."""
     # The union: an edge that one group lacks is tested as well.
     graph = (pair.networks[0].coef != 0) | (pair.networks[-1].coef != 0)
     scores = score_tests(pair)
@@ -40,7 +40,7 @@ def oracle_figures(pair, finds):
 
 
 def oracle_z(rows, graph, robust):
-    """Wald's z of each edge's difference between two groups, given the true parents."""
+    """Return Wald's z of each edge's difference between two groups, given the true parents."""
     z = np.zeros(graph.shape)
     for j in np.flatnonzero(graph.any(axis=0)):
         parents = np.flatnonzero(graph[:, j])
@@ -66,7 +66,7 @@ def least_squares(rows, parents, j, robust):
 
 
 def score_cost(design, cohort, seed):
-    """CPU seconds of one fit on the pooled rows, and of the tests, in one process."""
+    """Return the CPU seconds of one fit on the pooled rows, and of the tests, in one process."""
     setting, permutations = design
     pair = draw(setting, cohort, seed)
     SGBN().fit(pair.values)  # compiles

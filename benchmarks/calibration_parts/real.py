@@ -47,7 +47,7 @@ def table(name):
 
 
 def residuals(cohort):
-    """Regions without the linear effects of covariates and sites."""
+    """Return the regions without the linear effects of covariates and sites."""
     site = np.unique(cohort.site, return_inverse=True)[1]
     # Means of the groups stay: labels are shuffled or drawn.
     one_group = np.zeros(len(site), int)
@@ -55,7 +55,7 @@ def residuals(cohort):
 
 
 def shuffled(rng):
-    """ABIDE with its labels shuffled within sites."""
+    """Return ABIDE with its labels shuffled within sites."""
     cohort = table(ABIDE)
     group = np.array(cohort.group)
     for site in np.unique(cohort.site):
@@ -66,20 +66,20 @@ def shuffled(rng):
 
 
 def halves(rng):
-    """Halves of one group of IXI, chosen at random."""
+    """Return two random halves of one group of IXI."""
     cohort = table(IXI)
     cohort = cohort.subset(groups=[rng.choice(cohort.groups)])
     return cohort, deal_rows(rng, len(cohort.ids), 2)
 
 
 def halves_of_controls(rng):
-    """Halves of the controls of ABIDE, balanced over sites."""
+    """Return two halves of the controls of ABIDE, balanced over sites."""
     cohort = table(ABIDE).subset(groups=[CONTROLS])
     return cohort, deal_rows(rng, len(cohort.ids), 2, cohort.site)
 
 
 def noise(rng):
-    """Halves of controls; half of the regions of the second have more noise.
+    """Return halves of controls; in the second, half of the regions have more noise.
 
     Noise is what the network of all controls leaves of a region; all weights stay as they are.
     """
@@ -93,14 +93,14 @@ def noise(rng):
 
 
 def scale(rng):
-    """Halves of controls; half of the regions of the second vary more, whatever the cause."""
+    """Return halves of controls; in the second, half of the regions vary more for any cause."""
     cohort, codes = halves_of_controls(rng)
     more = residuals(cohort) * (half_of(len(cohort.regions), rng) * (SCALE - 1))
     return replace(cohort, values=cohort.values + (codes == 1)[:, None] * more), codes
 
 
 def half_of(m, rng):
-    """Mark half of the regions, chosen at random."""
+    """Mark a random half of the regions."""
     return rng.permutation(m) < m // 2
 
 
@@ -116,7 +116,7 @@ def motion(rng):
 
 
 def unequal(rng):
-    """30 against 150 of the controls."""
+    """Return 30 and 150 of the controls as two groups."""
     cohort = table(ABIDE).subset(groups=[CONTROLS])
     rows = rng.permutation(len(cohort.ids))[: sum(UNEQUAL)]
     return cohort.subset(rows), np.repeat([0, 1], UNEQUAL)
@@ -194,7 +194,7 @@ def score_planted(design, cohort, seed):
 
 
 def planted_figures(rows, codes, cohort):
-    """Figures of the tests, and of an oracle with the parents that all controls have."""
+    """Return the figures of the tests, and of an oracle with the parents of all controls."""
     coef, chosen = strong_edges()
     planted = plant(rows.values, residuals(rows), coef, chosen)
     rows = replace(rows, values=np.where((codes == 1)[:, None], planted, rows.values))

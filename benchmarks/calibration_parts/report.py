@@ -44,7 +44,7 @@ def slots(results):
 
 
 def study_tables(study, rows):
-    """Rows of one study; hubs, lobes and components apart."""
+    """Return the tables of one study, with hubs, lobes and components in their own table."""
     main = [row for row in rows if row["method"] not in SUMS]
     methods = {row["method"] for row in rows}
     missing = [name for name in PEERS if study == "peers" and name not in methods]
@@ -57,14 +57,14 @@ def study_tables(study, rows):
 
 
 def sum_rows(rows):
-    """Any finds of hubs, lobes and components, family-wise."""
+    """Return the rows of any finds of hubs, lobes and components, family-wise."""
     of = {(row["setting"], row["method"]): row for row in rows}
     settings = dict.fromkeys(row["setting"] for row in rows)
     return [[name, *(cell(of[name, test], "any_family") for test in SUMS)] for name in settings]
 
 
 def interval_table(rows):
-    """Shares of intervals and ranges that have the truth in them."""
+    """Return the table of the shares of intervals and ranges that contain the truth."""
     cells = []
     for row in rows:
         figures = {name: value for name, value in row.items() if isinstance(value, list)}

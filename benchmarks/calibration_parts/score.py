@@ -63,7 +63,7 @@ def run_tests(values, pair, **options):
 
 
 def score_tests(pair, values=None):
-    """Figures of the tests by method: one way, both ways, named edges, sums of edges."""
+    """Return the figures of each method: one way, both ways, named edges, sums of edges."""
     tests = run_tests(in_lobes(pair.values) if values is None else values, pair)
     scores = {}
     for way in SUFFIX:
@@ -126,13 +126,13 @@ def against_truth(pair, graph):
 
 
 def shown(part, n):
-    """Share, and Wilson's interval in brackets."""
+    """Return a share with Wilson's interval in brackets, as text."""
     low, high = wilson(part, n)
     return f"{part:.3f} [{low:.3f}, {high:.3f}]"
 
 
 def share(marked):
-    """Share of what is marked; NaN of nothing."""
+    """Return the share of marked entries, or NaN of an empty array."""
     return float(np.mean(marked)) if len(marked) else np.nan
 
 
@@ -148,7 +148,7 @@ def same_weights(pair, parents):
 
 
 def same_some_way(pair, parents):
-    """Whether a pair's weights in one direction, or its partial correlation, are equal.
+    """Return whether a pair's weights in one direction, or partial correlations, are equal.
 
     All given the parents of both.
     """

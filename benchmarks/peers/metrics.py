@@ -6,7 +6,7 @@ from sgbn.graph import compare_graphs, consistent_extension, cpdag, is_dag, shd
 
 
 def measure(P, truth, returns):
-    """Errors of a DAG and SHD of the equivalence classes.
+    """Return the errors of a DAG and the SHD of the equivalence classes.
 
     A DAG is compared as it is, and by its CPDAG; a PDAG by a consistent extension, and as it is.
     """

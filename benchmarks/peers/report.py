@@ -84,7 +84,7 @@ def _figure(value, form):
 
 
 def _remarks(runs, networks, covered):
-    """Say what is not in the sums."""
+    """Return remarks on what the sums do not contain."""
     remarks = [] if covered == networks else [f"{len(covered)} of {len(networks)} networks"]
     states = Counter(_state(run) for run in runs)
     remarks += [f"{count} {state}" for state, count in states.items() if state != "ok"]

@@ -28,7 +28,7 @@ class Case(NamedTuple):
 
 
 def cases(study, sims):
-    """All data sets of a study, small before large."""
+    """Return all data sets of a study, small before large."""
     if study == "networks":
         groups = [("nine networks, n = 1000", name, 1000) for name in NETWORKS]
     elif study == "gaussian":
@@ -64,14 +64,14 @@ def raw_data(case, seed):
 
 
 def warm_up_data():
-    """Twenty variables, for the runs that are not timed."""
+    """Return rows of twenty variables, for the runs that are not timed."""
     rng = np.random.default_rng(0)
     X, _ = simulate_sem(random_dag(20, 3, rng), 200, random_state=rng)
     return np.ascontiguousarray((X - X.mean(axis=0)) / X.std(axis=0))
 
 
 def read_gaussian(name):
-    """Gaussian network of the Bayesian Network Repository, with its own weights and noise."""
+    """Return a Gaussian network of the Bayesian Network Repository, with its weights and noise."""
     folder = data_folder()
     if folder is None:
         raise SystemExit("the study 'gaussian' needs truth/gaussian/ in the folder SGBN_DATA names")

@@ -104,7 +104,7 @@ def timed(learn, X):
 
 
 def _message(error):
-    """First line of an error, without folders."""
+    """Return the first line of an error, without folders."""
     text = f"{type(error).__name__}: {error}".strip().splitlines()[0]
     return re.sub(r"/[\w.+-]+(/[\w.+-]+)+", "<path>", text)[:300]
 
@@ -117,7 +117,7 @@ def _reset_peak():
 
 
 def _peak_of(pid):
-    """Peak resident memory in MB."""
+    """Return the peak resident memory in MB."""
     status = Path(f"/proc/{pid}/status")
     if status.exists():
         peak = re.search(r"VmHWM:\s+(\d+) kB", status.read_text())

@@ -1,7 +1,7 @@
 """sgbn: one directed network per group from continuous data.
 
 The public names are listed in ``__init__.pyi``. They load on first use, so that ``import sgbn``
-takes no time.
+is fast.
 """
 
 import lazy_loader
@@ -15,5 +15,6 @@ def __getattr__(name: str) -> object:
         return _load(name)
     from sgbn.exceptions import did_you_mean
 
+    # Python and notebooks ask for private names on their own: a suggestion would only confuse.
     near = "" if name.startswith("_") else f". {did_you_mean(name, __all__)}"
     raise AttributeError(f"module 'sgbn' has no attribute {name!r}{near}")

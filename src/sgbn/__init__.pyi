@@ -1,4 +1,4 @@
-"""The public names of sgbn, listed once: `__init__.py` loads each on first use from here."""
+"""The public names of sgbn. `__init__.py` reads this list and loads each name on first use."""
 
 from . import comparison as comparison
 from . import datasets as datasets

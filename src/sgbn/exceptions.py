@@ -1,4 +1,4 @@
-"""What sgbn raises and warns: each message says what is wrong, where, and what to do."""
+"""Errors and warnings of sgbn. Each message says what is wrong, where, and what to do."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from types import FrameType
 
-LISTED = 8  # names in a message; more are counted
-# Packages that call sgbn back, or lie between two of its functions: no warning is about them.
+LISTED = 8  # names that a message lists; further names are only counted
+# A warning points at the user's line. These packages call sgbn on behalf of the user.
 BETWEEN = ("sgbn", "contextlib", "joblib", "sklearn")
 
 
 class InputError(ValueError):
-    """The data or a parameter cannot be used; the message names it and the remedy."""
+    """The data or a parameter cannot be used. The message names the cause and the remedy."""
 
 
 class CycleError(InputError):
@@ -23,7 +23,7 @@ class CycleError(InputError):
     Attributes
     ----------
     cycle : list of str
-        Names of the nodes on the cycle, in order, the first one repeated at the end.
+        Names of the nodes along the cycle. The first name is repeated at the end.
     """
 
     def __init__(self, cycle: Sequence[str]) -> None:
@@ -34,21 +34,21 @@ class CycleError(InputError):
         )
 
     def __reduce__(self) -> tuple[type[CycleError], tuple[list[str]]]:
-        # By default an error is made again from its message, which is not a list of names.
+        # By default, unpickling passes the message to __init__, which needs the list of names.
         return type(self), (self.cycle,)
 
 
 class StudyError(RuntimeError):
-    """A study folder does not fit the study that is to be run in it."""
+    """A study folder belongs to another study than the one that is to be run in it."""
 
 
 class DataWarning(UserWarning):
-    """The data can be used, but something about them needs a look."""
+    """The data can be used, but the user should check something about them."""
 
 
 def warn(message: str, category: type[Warning] = DataWarning) -> None:
-    """Warn at the line outside sgbn that called into it."""
-    # A level counted by hand would be wrong in a Pipeline or a worker: walk up to the caller.
+    """Issue a warning that points at the user's line, the first caller outside `BETWEEN`."""
+    # The number of calls between differs, such as in a Pipeline or a worker: walk up to the caller.
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and _package(frame) in BETWEEN:
         frame, level = frame.f_back, level + 1
@@ -60,12 +60,12 @@ def _package(frame: FrameType) -> str:
 
 
 def shown(name: object) -> str:
-    """Return a name or cell as a message shows it; a numpy scalar looks like a Python number."""
+    """Return the repr of a name or cell for a message. A numpy scalar looks like a plain number."""
     return repr(name.item() if hasattr(name, "item") else name)
 
 
 def listed(names: Sequence[object], most: int = LISTED) -> str:
-    """Return names for a message: the first few, and how many more."""
+    """Return the first `most` names for a message, and how many more there are."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(shown(name) for name in names[:most]) + more
 
@@ -73,14 +73,14 @@ def listed(names: Sequence[object], most: int = LISTED) -> str:
 def counted(n: int, singular: str, plural: str = "") -> str:
     """Return a count with its noun: "1 subject", "2 subjects".
 
-    The plural is by default the singular with an s. Both may have more words:
+    The default plural is the singular with an s. Both may have several words, as in
     ``counted(n, "subject lacks", "subjects lack")``.
     """
     return f"{n} {singular if n == 1 else plural or singular + 's'}"
 
 
 def did_you_mean(name: object, known: Sequence[object]) -> str:
-    """Return a sentence with the known names that look like `name`, else with the first of all."""
+    """Return a sentence that suggests names like `name`, or lists the first known names."""
     by_lower = {str(other).lower(): other for other in known}
     near = [by_lower[lower] for lower in get_close_matches(str(name).lower(), list(by_lower))]
     if near:

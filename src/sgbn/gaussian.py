@@ -5,7 +5,7 @@ Every variable is a linear function of its parents plus noise,
 .. math:: x_j = \theta_{0j} + \sum_i \Theta_{ij} x_i + \varepsilon_j, \qquad
           \varepsilon_j \sim N(0, \sigma_j^2),
 
-over a directed acyclic graph. ``coef[i, j]`` is the weight of i -> j, here and everywhere.
+over a directed acyclic graph. ``coef[i, j]`` is the weight of i -> j, as everywhere in sgbn.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sgbn.graph.acyclicity import Matrix, find_cycle, topological_order
 from sgbn.html_repr import html_repr
 from sgbn.types import Array, Indices
 
-MAX_SHOWN_EDGES = 5  # of a network, in a notebook
+MAX_SHOWN_EDGES = 5  # edges of a network that a notebook shows
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -45,18 +45,19 @@ class GaussianNetwork:
     coef : array-like of shape (m, m)
         ``coef[i, j]`` is the weight of the edge i -> j; zero means no edge.
     intercept : array-like of shape (m,), optional
-        Zero by default.
+        Intercept of each variable; zero by default.
     noise_variance : array-like of shape (m,), optional
-        One by default. Zero is allowed (a variable fixed by `do`), but has no density.
+        Noise variance of each variable; one by default. With a zero there is no density.
     names : sequence of str, optional
-        By default the columns of `coef`, if it is a DataFrame, else ``x0, x1, ...``.
+        Names of the variables; by default the columns of `coef` if it is a DataFrame, else
+        ``x0, x1, ...``.
 
     Raises
     ------
     CycleError
-        If the graph has a directed cycle; the message names the variables on it.
+        If the graph has a directed cycle. The message names the variables on the cycle.
     InputError
-        If shapes do not fit, a number is not finite, a variance is negative, or a name is twice.
+        If shapes differ, a number is not finite, a variance is negative or a name is given twice.
 
     Examples
     --------
@@ -83,11 +84,11 @@ class GaussianNetwork:
         self.noise_variance = _frozen(
             np.ones(m) if noise_variance is None else noise_variance, "noise_variance"
         )
-        # Rows are sources, columns targets: one side in another order would rewire the edges.
-        table: Any = coef  # a DataFrame has names of rows and columns
+        # Rows are sources and columns are targets. Different orders would rewire the edges.
+        table: Any = coef  # for mypy: `coef` may be a DataFrame, with names of rows and columns
         if hasattr(table, "columns") and list(table.index) != list(table.columns):
             raise InputError(
-                "rows and columns of coef have different names: give both the same names, "
+                "rows and columns of coef have different names. Give both the same names, "
                 "in the same order."
             )
         if names is None:
@@ -100,7 +101,7 @@ class GaussianNetwork:
         ):
             if values.shape != (m,):
                 raise InputError(
-                    f"{label} has shape {values.shape}, but coef has {m} variables: give one value "
+                    f"{label} has shape {values.shape}, but coef has {m} variables. Give one value "
                     "per variable."
                 )
         self._check_names_variances_and_cycles()
@@ -108,7 +109,7 @@ class GaussianNetwork:
     def _check_names_variances_and_cycles(self) -> None:
         if len(set(self.names)) < self.m:
             twice = next(name for name in self.names if self.names.count(name) > 1)
-            raise InputError(f"the name {twice!r} is given twice: names must differ.")
+            raise InputError(f"the name {twice!r} is given twice. Rename one of the variables.")
         negative = np.flatnonzero(self.noise_variance < 0)
         if negative.size:
             raise InputError(
@@ -116,7 +117,9 @@ class GaussianNetwork:
             )
         cycle = find_cycle(self.coef)
         if cycle is not None:
-            raise CycleError([self.names[i] for i in [*cycle, cycle[0]]])  # a closed circle
+            raise CycleError(
+                [self.names[i] for i in [*cycle, cycle[0]]]
+            )  # the first name is repeated at the end
 
     def __repr__(self) -> str:
         return f"GaussianNetwork({self.m} variables, {self.n_edges} edges)"
@@ -124,16 +127,16 @@ class GaussianNetwork:
     def _repr_html_(self) -> str:
         sd = np.sqrt(np.diag(self.covariance))
         i, j = np.nonzero(self.coef)
-        # Weights in standard deviations, so that units do not decide; do() makes sd of zero.
+        # Weights in standard deviations do not depend on units. After do(), an sd may be zero.
         size = np.abs(self.coef[i, j]) * sd[i] / np.where(sd[j] > 0, sd[j], 1.0)
         strongest = np.argsort(-size, kind="stable")[:MAX_SHOWN_EDGES]
         rows = [
             (self.names[i[k]], self.names[j[k]], float(self.coef[i[k], j[k]])) for k in strongest
         ]
-        line = "sgbn.edge_table(...) has all of them."
+        line = "sgbn.edge_table(...) lists all edges."
         if len(i) > MAX_SHOWN_EDGES:
-            shown = f"The {MAX_SHOWN_EDGES} strongest per standard deviation of {len(i)} edges. "
-            line = shown + line
+            shown = f"The {MAX_SHOWN_EDGES} strongest of {len(i)} edges, in standard deviations."
+            line = f"{shown} {line}"
         return html_repr(repr(self), [line], ("source", "target", "weight"), rows)
 
     @property
@@ -164,7 +167,7 @@ class GaussianNetwork:
         .. math:: L(x) = -\tfrac12 \sum_i \left[ (x_i - Pa_i^T \theta_i)^2 / \sigma_i^2
                   + \log(2 \pi \sigma_i^2) \right]
 
-        Paper: Eq. 3.1, with the normaliser put right.
+        Paper: Eq. 3.1, with the normalising constant corrected.
         """
         self._check_has_density()
         squared = self.residuals(X) ** 2 / self.noise_variance
@@ -176,9 +179,9 @@ class GaussianNetwork:
         .. math:: \partial L / \partial \Theta_{ij} = \sum_n x_{ni} r_{nj} / \sigma_j^2, \qquad
                   \partial L / \partial \theta_{0j} = \sum_n r_{nj} / \sigma_j^2
 
-        with residuals r. A variable is not its own parent: the diagonal is zero.
+        with residuals r. The diagonal is zero, because a variable is not its own parent.
 
-        Paper: Eq. 3.2, with the sign put right.
+        Paper: Eq. 3.2, with the sign corrected.
 
         Returns
         -------
@@ -196,8 +199,8 @@ class GaussianNetwork:
 
     @cached_property
     def _total_effects(self) -> Array:
-        """(I - Theta)^-1: entry i, j is the change of x_j for a unit change of i's noise."""
-        # In a topological order the matrix is triangular: exact, and never singular.
+        """(I - Theta)^-1. Entry i, j is the change of x_j for a unit change of the noise of i."""
+        # In a topological order the matrix is triangular: the solution is exact, never singular.
         order = self.topological_order
         upper = np.eye(self.m) - self.coef[np.ix_(order, order)]
         inverse = solve_triangular(upper, np.eye(self.m), unit_diagonal=True)
@@ -208,7 +211,9 @@ class GaussianNetwork:
     @cached_property
     def mean(self) -> Array:
         """Mean of every variable: (I - Theta')^-1 theta_0."""
-        return _frozen(self.intercept @ self._total_effects, "mean")  # read-only: it is cached
+        return _frozen(
+            self.intercept @ self._total_effects, "mean"
+        )  # read-only, because it is cached
 
     @cached_property
     def covariance(self) -> Array:
@@ -222,20 +227,20 @@ class GaussianNetwork:
         Parameters
         ----------
         evidence : mapping of name to value
-            Values that were seen, not set: use `do` for interventions.
+            Observed values. For values that are set from outside, use `do`.
         """
         seen, values = self._indices_and_values(evidence)
         rest = np.setdiff1d(np.arange(self.m), seen)
         names = tuple(self.names[i] for i in rest)
         C = self.covariance
-        if not seen.size:  # nothing to factorise
+        if not seen.size:  # the empty matrix has no Cholesky factor
             return GaussianDistribution(names, self.mean, C)
         try:
             factor = cho_factor(C[np.ix_(seen, seen)])
         except np.linalg.LinAlgError:
             raise InputError(
                 f"the evidence on {', '.join(evidence)} has no density: one of these variables is "
-                "constant, or a linear function of the others. Leave it out."
+                "constant, or a linear function of the others. Leave that variable out."
             ) from None
         across = C[np.ix_(rest, seen)]
         mean = self.mean[rest] + across @ cho_solve(factor, values - self.mean[seen])
@@ -246,19 +251,19 @@ class GaussianNetwork:
     def do(self, interventions: Mapping[str, float]) -> GaussianNetwork:
         """Return the network after variables are set to values from outside.
 
-        The edges into a variable that is set are cut, its intercept becomes the value and its
-        noise vanishes. `mean` and `covariance` of the result are those under the intervention.
+        The edges into a variable that is set are cut. Its intercept becomes the value, and its
+        noise becomes zero. The result has the `mean` and `covariance` under the intervention.
 
         Parameters
         ----------
         interventions : mapping of name to value
-            Values that variables are set to.
+            The value that each variable is set to.
         """
         chosen, values = self._indices_and_values(interventions)
         coef, intercept, noise = (
             np.array(a) for a in (self.coef, self.intercept, self.noise_variance)
         )
-        # what is set from outside no longer follows its parents
+        # A variable that is set from outside no longer depends on its parents.
         coef[:, chosen] = 0.0
         intercept[chosen] = values
         noise[chosen] = 0.0
@@ -274,30 +279,32 @@ class GaussianNetwork:
         n_samples : int
             Number of rows.
         random_state : int, Generator or None
-            Seed. The same one gives the same rows.
+            Seed of the random numbers. The same seed gives the same rows.
         """
         rng = np.random.default_rng(random_state)
         noise = rng.standard_normal((n_samples, self.m)) * np.sqrt(self.noise_variance)
-        return (noise + self.intercept) @ self._total_effects  # no loop over the order
+        return (
+            noise + self.intercept
+        ) @ self._total_effects  # all rows at once, without a loop over the order
 
     # Conversion -------------------------------------------------------------------------------
 
     def edges(self) -> np.recarray[Any, Any]:
-        """Return the edges as a record array: source, target, weight, in column order.
+        """Return the edges as a record array: source, target and weight, in column order.
 
-        `sgbn.to_frame` makes a DataFrame of it, and `sgbn.edge_table` one with more columns.
+        `sgbn.to_frame` makes a DataFrame of them. `sgbn.edge_table` returns more columns.
         """
         i, j = np.nonzero(self.coef)
         names = np.asarray(self.names)
         fields = {"source": names[i], "target": names[j], "weight": self.coef[i, j]}
-        # No DataFrame: the numeric core imports no pandas (import contracts in pyproject.toml).
+        # Not a DataFrame: the numeric core must not import pandas (contracts in pyproject.toml).
         edges = np.recarray(len(i), [(field, values.dtype) for field, values in fields.items()])
         for field, values in fields.items():
             edges[field] = values
         return edges
 
     def to_networkx(self) -> nx.DiGraph:
-        """Return a graph with `weight` on edges, `intercept` and `noise_variance` on nodes."""
+        """Return a graph: edges have `weight`, nodes have `intercept` and `noise_variance`."""
         import networkx as nx
 
         graph = nx.DiGraph()
@@ -312,15 +319,15 @@ class GaussianNetwork:
     def from_networkx(cls, graph: nx.DiGraph) -> GaussianNetwork:
         """Return the network of a directed graph.
 
-        Edges need a `weight`; nodes may have `intercept` (else 0) and `noise_variance` (else 1).
+        Edges need a `weight`. Nodes may have `intercept` (default 0), `noise_variance` (default 1).
         """
         nodes = list(graph)
         position = {node: k for k, node in enumerate(nodes)}
         coef = np.zeros((len(nodes), len(nodes)))
         for source, target, weight in graph.edges(data="weight"):
-            if weight is None:  # no default is safe: a weight of 0 means no edge
+            if weight is None:  # a default would be wrong: 0 means no edge
                 raise InputError(
-                    f"the edge {source} -> {target} has no attribute 'weight': give it one."
+                    f"the edge {source} -> {target} has no attribute 'weight'. Add the attribute."
                 )
             coef[position[source], position[target]] = weight
         intercept = [graph.nodes[node].get("intercept", 0.0) for node in nodes]
@@ -328,26 +335,26 @@ class GaussianNetwork:
         return cls(coef, intercept, noise, [str(node) for node in nodes])
 
     def _check_rows(self, X: Any) -> Array:
-        """Return the rows as floats; the columns of a table are found by name."""
+        """Return the rows as floats. The columns of a table are found by name."""
         if hasattr(X, "columns"):
             missing = [name for name in self.names if name not in X.columns]
             if missing:
                 raise InputError(
-                    f"X has no column {missing[0]!r} ({len(missing)} missing). Rename its columns "
-                    "to the network's names, or pass a plain array in their order."
+                    f"X has no column {missing[0]!r} ({len(missing)} missing). Give the columns "
+                    "the names of the network's variables, or pass a plain array in their order."
                 )
-            X = X[list(self.names)]  # by name: in another order, densities would be wrong
+            X = X[list(self.names)]  # columns in another order would give wrong densities
         X = np.asarray(X, dtype=float)
         if X.ndim != 2 or X.shape[1] != self.m:
             raise InputError(
-                f"X has shape {X.shape}; the network needs rows of its {self.m} variables "
-                f"({self.names[0]}, ...)."
+                f"X has shape {X.shape}, but the network has {self.m} variables. Give a table "
+                f"with one column per variable ({self.names[0]}, ...)."
             )
         if not np.isfinite(X).all():
             row, column = np.argwhere(~np.isfinite(X))[0]
             raise InputError(
-                f"X contains NaN or infinity: {self.names[column]!r}, row {row}. Remove the row, "
-                "or impute the cell."
+                f"X contains NaN or infinity (column {self.names[column]!r}, row {row}). Remove "
+                "the row, or impute the cell."
             )
         return X
 
@@ -355,23 +362,23 @@ class GaussianNetwork:
         fixed = np.flatnonzero(self.noise_variance == 0)
         if fixed.size:
             raise InputError(
-                f"{self.names[fixed[0]]!r} has no noise (it was set by do()), so that the network "
-                "has no density. Use mean, covariance or sample instead."
+                f"{self.names[fixed[0]]!r} has no noise (do() set its value), so the network has "
+                "no density. Use mean, covariance or sample instead."
             )
 
     def _indices_and_values(self, values: Mapping[str, float]) -> tuple[Indices, Array]:
-        values = dict(values)  # a pandas Series is iterated by value, not by name
+        values = dict(values)  # iterating over a pandas Series would give values, not names
         unknown = [name for name in values if name not in self.names]
         if unknown:
             raise InputError(
-                f"no variable is called {unknown[0]!r}; the names are "
+                f"no variable is called {unknown[0]!r}. Use one of the names "
                 f"{', '.join(self.names[:5])}{', ...' if self.m > 5 else ''}."
             )
         indices = np.array([self.names.index(name) for name in values], dtype=np.intp)
         numbers = np.array(list(values.values()), dtype=float)
         if not np.isfinite(numbers).all():
             bad = list(values)[int(np.argmin(np.isfinite(numbers)))]
-            raise InputError(f"the value of {bad!r} is NaN or infinite. Leave it out, or set it.")
+            raise InputError(f"the value of {bad!r} is NaN or infinite. Give a finite number.")
         return indices, numbers
 
 
@@ -380,7 +387,7 @@ class HasNetwork(Protocol):
 
     @property
     def network_(self) -> GaussianNetwork:
-        """What it learned."""
+        """The network that was learned."""
 
 
 NetworkLike = GaussianNetwork | HasNetwork
@@ -390,6 +397,6 @@ def _frozen(values: Matrix, label: str) -> Array:
     """Return a read-only float copy of finite values."""
     array = np.array(values, dtype=float)  # a copy: the caller's own array stays writable
     if not np.all(np.isfinite(array)):
-        raise InputError(f"{label} contains NaN or infinity: give finite numbers.")
+        raise InputError(f"{label} contains NaN or infinity. Give finite numbers.")
     array.setflags(write=False)
     return array

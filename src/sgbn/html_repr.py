@@ -1,4 +1,4 @@
-"""What a notebook shows of an object: a few lines of HTML, with every name escaped."""
+"""The few lines of HTML that a notebook shows for an object. Every name is escaped."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ def html_repr(
     header: Sequence[str] = (),
     rows: Iterable[Sequence[object]] = (),
 ) -> str:
-    """Return a title, a table and lines of text as HTML; numbers have three digits.
+    """Return a title, a table and lines of text as HTML. Floats have three significant digits.
 
     Parameters
     ----------
     title : str
+        First line, in bold.
     lines : iterable of str
-        Below the table.
+        Paragraphs below the table.
     header : sequence of str
-        Names of the columns; without any there is no table.
+        Names of the columns. If it is empty, the table is left out.
     rows : iterable of sequences
-        Cells of the table.
+        Cells of the table, row by row.
     """
     parts = [f"<p><b>{escape(title)}</b></p>"]
     if header:
@@ -33,7 +34,7 @@ def html_repr(
 
 
 def _row(tag: str, cells: Iterable[object]) -> str:
-    # Names of groups and regions are the user's: a notebook would run what they hold.
+    # Names of groups and regions come from the user. Unescaped, a notebook would run their HTML.
     return f"<tr>{''.join(f'<{tag}>{escape(_text(cell))}</{tag}>' for cell in cells)}</tr>"
 
 

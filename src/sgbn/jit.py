@@ -1,13 +1,15 @@
-"""The decorators under which every numerical kernel is compiled, and the cache on disk.
+"""Decorators that compile the numerical kernels, and the cache of machine code on disk.
 
-Compilation is most of the first run of a new installation. So there are three decorators, and a
-kernel takes the cheapest that it can (`benchmarks/compile.py` has what each kernel costs):
+A kernel is a function that numba compiles. Compilation takes most of the time of the first run
+after an installation. So there are three decorators for kernels, and each kernel uses the cheapest
+that it can (`benchmarks/compile.py` measures the cost of each kernel):
 
-- `jit_inside`: only other kernels call it, and it makes no arrays. Most kernels.
-- `jit_loops`: Python calls it, and it makes no arrays.
-- `jit`: all others.
+- `jit_inside`: for kernels that only other kernels call, and that make no arrays (most kernels).
+- `jit_loops`: for kernels that Python calls, and that make no arrays.
+- `jit`: for all other kernels.
 
-Machine code is kept beside the source, or in the user's cache folder where that is read-only.
+The machine code is kept beside the source. If that folder is read-only, the machine code is kept in
+the user's cache folder.
 """
 
 from __future__ import annotations
@@ -35,11 +37,11 @@ try:
 except ImportError:  # not on Windows
     fcntl = None  # type: ignore[assignment]
 
-LOCK = "sgbn-compile.lock"  # in the folder of the cache; locked by the process that compiles
-WAIT_SECONDS = 120.0  # for a process that compiles; a whole demo compiles for less
-LOOK_SECONDS = 0.05  # between two looks whether it has ended
+LOCK = "sgbn-compile.lock"  # file in the cache folder; the process that compiles locks it
+WAIT_SECONDS = 120.0  # longest wait for another process; a whole demo compiles in less
+LOOK_SECONDS = 0.05  # pause between two attempts to lock the file
 
-_kernels: list[Any] = []  # all of this process
+_kernels: list[Any] = []  # all kernels of this process, for `cache_use`
 
 
 def jit(kernel: Callable[..., Any]) -> Any:
@@ -48,30 +50,28 @@ def jit(kernel: Callable[..., Any]) -> Any:
 
 
 def jit_loops(kernel: Callable[..., Any]) -> Any:
-    """Compile a kernel that makes no arrays: it loops over those that it is given.
+    """Compile a kernel that makes no arrays and only loops over its arguments.
 
-    It is compiled without numba's reference counts, which are a third of the code of a kernel that
-    has many arrays. So it may take parts of arrays, ``a[i]``. It may neither return an array nor
-    call what gives one; ``tests/test_jit.py`` holds all kernels to this.
+    The kernel is compiled without numba's reference counts. In a kernel with many arrays they are a
+    third of the code. The kernel may use parts of arrays, ``a[i]``. It must neither return an array
+    nor call a function that returns one. ``tests/test_jit.py`` checks this for all kernels.
     """
     return _dispatcher(Kernel, kernel, _nrt=False)
 
 
 def jit_inside(kernel: Callable[..., Any]) -> Any:
-    """Compile a kernel as `jit_loops` does, for other kernels; Python has to compile it again."""
+    """Compile a kernel as `jit_loops` does, for use in other kernels only."""
     return _dispatcher(InsideKernel, kernel, _nrt=False, no_cpython_wrapper=True)
 
 
 def jit_generator(generator: Callable[..., Any]) -> Any:
-    """Compile `generator` for use in other kernels, which keep it in their own cache.
-
-    numba cannot use a generator that comes from the cache in a kernel that does not.
-    """
+    """Compile `generator` for use in other kernels, which cache it as a part of their own code."""
+    # numba cannot use a generator from the cache in a kernel that is not from the cache.
     return numba.njit(generator)
 
 
 def _dispatcher(kind: type[Kernel], kernel: Callable[..., Any], **options: bool) -> Any:
-    if getattr(config, "DISABLE_JIT", False):  # for a debugger
+    if getattr(config, "DISABLE_JIT", False):  # a debugger needs the Python function
         return kernel
     shared = {"nopython": True, "boundscheck": None, "no_cfunc_wrapper": True}
     dispatcher = kind(kernel, targetoptions=shared | options)
@@ -80,9 +80,9 @@ def _dispatcher(kind: type[Kernel], kernel: Callable[..., Any], **options: bool)
 
 
 class CacheUse(NamedTuple):
-    """Kernels that this process compiled or loaded so far, and the folder of the machine code.
+    """Numbers of kernels that this process compiled and loaded so far, and the cache folder.
 
-    The folder is None without a cache.
+    The folder is None if there is no cache.
     """
 
     n_compiled: int
@@ -91,7 +91,7 @@ class CacheUse(NamedTuple):
 
 
 def cache_use() -> CacheUse:
-    """Return how many kernels this process compiled and loaded, and the folder of the cache."""
+    """Return how many kernels this process compiled and loaded, and the cache folder."""
     used = [kernel.stats for kernel in _kernels if kernel.signatures]
     folders = {stats.cache_path for stats in used} - {None}
     return CacheUse(
@@ -102,14 +102,14 @@ def cache_use() -> CacheUse:
 
 
 class Kernel(CPUDispatcher):
-    """A compiled function whose cache is looked for at its first call, not when it is defined."""
+    """A compiled function that looks for its cache at the first call, not when it is defined."""
 
     _cache: Any
 
     def compile(self, sig: Any) -> Any:
         """Return the machine code for a signature: from memory, from disk, or newly compiled."""
-        # Workers that start together need the same kernels: all but one wait, and then load what
-        # the one that compiled has kept.
+        # Workers that start together need the same kernels. One worker compiles. The others wait,
+        # and then load the machine code from the cache.
         with global_compiler_lock:
             if tuple(normalize_signature(sig)[0]) in self.overloads:
                 return super().compile(sig)
@@ -122,10 +122,10 @@ class Kernel(CPUDispatcher):
 
 
 class InsideKernel(Kernel):
-    """A kernel without the code that Python needs to call it, which may be most of its code."""
+    """A kernel without the wrapper for calls from Python, which may be most of the code."""
 
     def __call__(self, *arguments: Any) -> Any:
-        """Compile it again, in memory and with that code, for a test or a debugger."""
+        """Compile the kernel again with the wrapper, in memory, and call it (for tests)."""
         return self._for_python(*arguments)
 
     @cached_property
@@ -135,10 +135,10 @@ class InsideKernel(Kernel):
 
 
 class KernelCache(FunctionCache):
-    """numba's cache, which also notices when a kernel of another file has changed."""
+    """numba's cache, but also sensitive to changes of kernels and constants in other files."""
 
     def holds(self, sig: Any, target_context: Any) -> bool:
-        """Return whether the disk has the machine code for a signature."""
+        """Return whether the cache contains the machine code for a signature."""
         target_context.refresh()
         return self._index_key(sig, target_context.codegen()) in self._cache_file._load_index()
 
@@ -148,9 +148,9 @@ class KernelCache(FunctionCache):
 
 @cache
 def compiled_in(kernel: FunctionType) -> str:
-    """Return the hash of what a kernel is made of: sources of kernels it calls, and constants."""
-    # numba's own index knows the file of the kernel alone. Constants may come from other files,
-    # and are frozen in the machine code.
+    """Return a hash of the source files of a kernel and its callees, and of their constants."""
+    # numba's own index only knows the file of the kernel. Constants may come from other files,
+    # and numba writes their values into the machine code.
     files, constants, left, known = {__file__}, set(), [kernel], {kernel}
     while left:
         function = left.pop()
@@ -169,6 +169,7 @@ def compiled_in(kernel: FunctionType) -> str:
 
 def _names_in(code: CodeType) -> Iterator[str]:
     yield from code.co_names
+    # Functions and comprehensions inside a function are constants of its code.
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _names_in(constant)
@@ -180,9 +181,10 @@ def _hash_of_file(path: str) -> str:
 
 
 def _cache_of(kernel: Callable[..., Any]) -> Any:
-    """Return the cache of a kernel; none, after one warning, where no folder is writable.
+    """Return the cache of a kernel. Warn once and do not cache if no folder is writable.
 
-    The folder is NUMBA_CACHE_DIR, that of the source, or numba's in the user's cache folder.
+    The first writable folder is used: NUMBA_CACHE_DIR, then the folder of the source, then numba's
+    folder in the user's cache folder.
     """
     try:
         kernel_cache = KernelCache(kernel)
@@ -198,8 +200,8 @@ def _cache_of(kernel: Callable[..., Any]) -> Any:
 @cache
 def _warn_no_cache() -> None:
     warnings.warn(
-        "sgbn found no writable folder for numba's cache, so that kernels are compiled anew in "
-        "every process. Set NUMBA_CACHE_DIR to a writable folder to avoid this.",
+        "sgbn found no writable folder for numba's cache. Every process compiles the kernels "
+        "again, which takes time. Set NUMBA_CACHE_DIR to a writable folder.",
         stacklevel=4,
     )
 
@@ -207,28 +209,29 @@ def _warn_no_cache() -> None:
 @cache
 def _warn_not_writable(folder: str) -> None:
     warnings.warn(
-        f"NUMBA_CACHE_DIR is {folder!r}, where this process cannot write, so that numba does not "
-        "read it either and kernels are compiled again. Make the folder writable.",
+        f"NUMBA_CACHE_DIR is {folder!r}, but this process cannot write there. numba ignores the "
+        "folder and compiles the kernels again. Make the folder writable.",
         stacklevel=5,
     )
 
 
-_compiling: list[Path] = []  # folders whose lock this process holds; kernels compile kernels
+# Folders whose lock this process holds. A kernel compiles its callees: they need no second lock.
+_compiling: list[Path] = []
 
 
 @contextmanager
 def _only_compiler(folder: Path) -> Iterator[None]:
-    """Context in which no other process that waits for the same folder compiles.
+    """Let only one process at a time compile for this cache folder.
 
-    Where files cannot be locked (on Windows, on some network disks) each process compiles for
-    itself, and so it does after `WAIT_SECONDS`.
+    Each process compiles on its own if files cannot be locked (on Windows, on some network disks),
+    or after a wait of `WAIT_SECONDS`.
     """
     if _compiling or fcntl is None:
         yield
         return
     try:
         stream = (folder / LOCK).open("ab")
-    except OSError:  # of another user, or on a full disk
+    except OSError:  # the file belongs to another user, or the disk is full
         yield
         return
     with stream:
@@ -238,7 +241,7 @@ def _only_compiler(folder: Path) -> Iterator[None]:
             yield
         finally:
             _compiling.pop()
-            # Closing is not enough: a process that is being started holds the file for a moment
+            # Closing is not enough: a child process that just started may still hold the file.
             fcntl.flock(stream, fcntl.LOCK_UN)
 
 
@@ -249,7 +252,7 @@ def _lock(stream: Any) -> None:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             time.sleep(LOOK_SECONDS)
-        except OSError:
+        except OSError:  # this disk has no locks: compile without one
             return
         else:
             return

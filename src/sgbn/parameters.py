@@ -1,7 +1,8 @@
-"""What values parameters may have: declared once for each class or argument, by one rule.
+"""Constraints: which values a parameter may have, and the error for any other value.
 
-An estimator has a table ``_parameters`` of name to constraint, which subclasses add to, and calls
-`check_parameters`. Other functions call `Constraint.check` for each argument.
+An estimator declares a table ``_parameters`` (name -> constraint) and calls `check_parameters`. A
+subclass declares only the parameters that it adds. Other functions call `Constraint.check` for each
+argument.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 
 from sgbn.exceptions import InputError
 
-LARGEST_SEED = 2**32 - 1  # of numpy's RandomState
+LARGEST_SEED = 2**32 - 1  # the largest that numpy's RandomState accepts
 
 
 def is_number(value: object) -> TypeGuard[float]:
@@ -25,19 +26,19 @@ def is_number(value: object) -> TypeGuard[float]:
 
 def is_whole(value: object) -> TypeGuard[int]:
     """Return whether `value` is an integer of Python or numpy; True and 3.0 do not count."""
-    # In Python True is an Integral: seed=True would pass for 1.
+    # In Python True is an Integral, so seed=True would mean 1.
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 class Constraint:
-    """Values that a parameter may have; ``first | second`` allows those of both.
+    """Values that a parameter may have. ``first | second`` allows the values of both.
 
     Parameters
     ----------
     words : iterable of str
-        What is allowed, as messages list it after "give".
+        Descriptions of the allowed values. Messages list them after "give".
     allows : callable
-        Whether a value is allowed.
+        Function that returns whether a value is allowed.
     """
 
     def __init__(self, words: Iterable[str], allows: Callable[[Any], bool]) -> None:
@@ -46,12 +47,17 @@ class Constraint:
     def check(self, name: str, value: Any) -> Any:
         """Return the value, or raise InputError if it is not allowed.
 
-        A numpy scalar is returned as a Python number.
+        Parameters
+        ----------
+        name : str
+            Name of the parameter in the message.
+        value : object
+            Value to check. A numpy scalar is returned as a Python number.
         """
         if not self.allows(value):
             *first, last = self.words
             allowed = f"{', '.join(first)} or {last}" if first else last
-            # Cut at 100 characters: the value may be a whole table.
+            # Cut at 100 characters, since the value may be a whole table.
             raise InputError(f"{name} is {value!r:.100}; give {allowed}.")
         return value.item() if isinstance(value, np.generic) else value
 
@@ -60,11 +66,11 @@ class Constraint:
         return Constraint(words, lambda value: self.allows(value) or other.allows(value))
 
 
-Parameters = Mapping[str, Constraint]  # table of a class: name of a parameter -> what it may be
+Parameters = Mapping[str, Constraint]  # table of a class: name of a parameter -> its constraint
 
 
 class Whole(Constraint):
-    """Whole numbers from `least` to `most`, of which one or both are given."""
+    """Whole numbers from `least` to `most`; at least one of the two limits must be given."""
 
     def __init__(self, least: float = -inf, most: float = inf) -> None:
         start = f" from {least}" if isfinite(least) else ""
@@ -76,7 +82,7 @@ class Whole(Constraint):
 
 
 class Number(Constraint):
-    """Finite numbers; `least` and `most` are allowed themselves, `above` and `below` are not."""
+    """Finite numbers within limits. `least` and `most` are allowed, `above` and `below` are not."""
 
     def __init__(
         self, least: float = -inf, most: float = inf, *, above: float = -inf, below: float = inf
@@ -97,7 +103,7 @@ class Number(Constraint):
 
 
 class OneOf(Constraint):
-    """Names of choices."""
+    """One of several names."""
 
     def __init__(self, *choices: str) -> None:
         super().__init__(
@@ -106,12 +112,12 @@ class OneOf(Constraint):
 
 
 class ListOf(Constraint):
-    """Lists and arrays of one or more values, each of which a constraint allows."""
+    """Lists and arrays of one or more values. The constraint `each` must allow each value."""
 
     def __init__(self, each: Constraint) -> None:
         def allows(value: Any) -> bool:
             if isinstance(value, str | Iterator) or not isinstance(value, Iterable):
-                return False  # an iterator would be empty next time
+                return False  # an iterator would be empty when it is used after this check
             members = list(value)
             return bool(members) and all(map(each.allows, members))
 
@@ -119,11 +125,11 @@ class ListOf(Constraint):
 
 
 def _can_split(value: Any) -> bool:
-    """Return whether scikit-learn's check_cv may know what to do with it."""
+    """Return whether scikit-learn's check_cv may accept the value: a splitter, or its splits."""
     return not isinstance(value, str) and (hasattr(value, "split") or isinstance(value, Iterable))
 
 
-ANYTHING = Constraint(["anything"], lambda _: True)  # checked where it is used, as estimators are
+ANYTHING = Constraint(["anything"], lambda _: True)  # the value is checked where it is used
 ESTIMATOR = Constraint(
     ["an estimator, such as SGBN()"],
     lambda value: hasattr(value, "fit") and not isinstance(value, type),
@@ -136,12 +142,12 @@ SHARE = Number(above=0, below=1)
 UP_TO_ONE = Number(above=0, most=1)
 PROBABILITY = Number(least=0, most=1)
 FOLDS = Whole(2) | Constraint(["a splitter of scikit-learn"], _can_split)
-# Below -1 they count back from all processors, as joblib reads them; 0 it refuses.
+# joblib reads -2 as "all processors but one", and so on. It refuses 0.
 JOBS = NONE | Constraint(
     ["a number of processes from 1 upwards", "-1 for one per processor"],
     lambda value: is_whole(value) and value != 0,
 )
-# numpy's default_rng takes seeds of any size; the older RandomState only up to 32 bits.
+# numpy's default_rng accepts seeds of any size, the older RandomState only up to 32 bits.
 SEED = Whole(0)
 RANDOM_STATE = (
     NONE
@@ -151,7 +157,7 @@ RANDOM_STATE = (
 
 
 def declared_parameters(kind: type) -> dict[str, Constraint]:
-    """Return the constraints of a class: those of its bases, then its own."""
+    """Return the constraints of a class by parameter: first of its base classes, then its own."""
     merged: dict[str, Constraint] = {}
     for base in reversed(kind.__mro__):
         merged |= vars(base).get("_parameters", {})
@@ -159,9 +165,12 @@ def declared_parameters(kind: type) -> dict[str, Constraint]:
 
 
 def check_parameters(estimator: Any) -> None:
-    """Raise InputError unless all parameters are allowed, and go together (`_check_together`)."""
+    """Raise InputError unless all parameters of an estimator are allowed.
+
+    The estimator may have a method ``_check_together``, which checks parameters against each other.
+    """
     for name, constraint in declared_parameters(type(estimator)).items():
         constraint.check(name, getattr(estimator, name))
-    # Last, so that it may compare values which are known to be of the right type.
+    # This comes last, when each value is known to have the right type.
     if hasattr(estimator, "_check_together"):
         estimator._check_together()

@@ -1,8 +1,8 @@
-"""Which group the others are compared with, where nobody names one.
+"""Choose the reference: the group with which the other groups are compared.
 
-The first group by alphabet is often that of the patients (AD, ASD). Signs of differences would be
-turned round, and patients would be the norm that deviations are measured from. So a group whose
-name looks like controls goes first.
+The first group by alphabet is often a group of patients (AD, ASD). As the reference, it would turn
+the signs of all differences round, and deviations would be measured from the patients. So, if the
+user names no reference, a group whose name looks like controls is chosen.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from collections.abc import Sequence
 
 from sgbn.exceptions import InputError, did_you_mean, shown
 
-# Words of a name, in lower case. One of NORM or SHORT must be there, and no word that is in none of
-# the three: "normal pressure hydrocephalus" and "impulse control disorder" are names of patients.
+# Words in the names of controls, in lower case. A name needs a word of NORM or SHORT, and all its
+# words must be in one of these three lists. Otherwise "normal pressure hydrocephalus" and "impulse
+# control disorder" would look like controls.
 NORM = (
     r"controls?|ctrls?|ctls?|ctr|healthy|health|normals?|normative|norm|typical(?:ly)?|"
     r"neurotypicals?|unaffected|unimpaired"
 )
-SHORT = r"cons?|hcs?|hvs?|ncs?|cns?|tds?|tdcs?|tcs?|cu|nl|nt"  # only as words of their own
+SHORT = r"cons?|hcs?|hvs?|ncs?|cns?|tds?|tdcs?|tcs?|cu|nl|nt"  # never as a part of a longer word
 BESIDE = (
     r"groups?|grp|subjects?|participants?|volunteers?|persons?|people|individuals?|adults?|"
     r"children|young|older|old|elderly|ageing|aging|males?|females?|men|women|age|sex|matched|"
@@ -29,17 +30,17 @@ _NORM = re.compile(rf"(?:{BESIDE})*(?:{NORM})(?:{NORM}|{BESIDE})*\d*|(?:{SHORT})
 
 
 def looks_like_controls(name: str) -> bool:
-    """Return whether a group's name says that it is the norm: "HC", "healthy controls"."""
-    # HealthyControls is two words
+    """Return whether the name of a group means controls, such as "HC" or "healthy controls"."""
+    # "HealthyControls" is read as two words.
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", str(name))
     words = [word for word in re.split(r"[\W_]+", spaced.lower()) if word]
     return all(map(_WORD.fullmatch, words)) and any(map(_NORM.fullmatch, words))
 
 
 def control_groups(groups: Sequence[str]) -> list[str]:
-    """Return the groups whose names look like controls.
+    """Return the groups whose names look like controls, sorted by name.
 
-    If all names are numbers, the group 0 is one of them.
+    If all names are numbers, the group 0 counts as controls, too.
     """
     names = sorted(map(str, groups))
     controls = [name for name in names if looks_like_controls(name)]
@@ -47,14 +48,14 @@ def control_groups(groups: Sequence[str]) -> list[str]:
         numbers = [float(name) for name in names]
     except ValueError:
         return controls
-    # "0" and "0.0" would be two groups of which neither is the norm.
+    # If both "0" and "0.0" are groups, neither is known to be the controls.
     if numbers.count(0.0) == 1:
         controls.append(names[numbers.index(0.0)])
     return controls
 
 
 def usual_reference(groups: Sequence[str]) -> str:
-    """Return the group that is the reference unless another one is named.
+    """Return the group that is the reference if the user does not name one.
 
     Parameters
     ----------
@@ -64,24 +65,26 @@ def usual_reference(groups: Sequence[str]) -> str:
     Returns
     -------
     str
-        The first by name of those that look like controls (control, CTR, HC, CN, TD, healthy, 0
-        beside 1, ...); if there are none, the first by name of all.
+        The first group, by name, that looks like controls (control, CTR, HC, CN, TD, healthy, 0
+        beside 1, ...). If no group does, the first of all groups by name.
     """
     return (control_groups(groups) or sorted(map(str, groups)))[0]
 
 
 def choose_reference(groups: Sequence[str], reference: str | None = None) -> str:
-    """Return the reference that was named, which must be one of the groups, else the usual one."""
+    """Return `reference`, which must be one of the groups. If it is None, return the usual one."""
     if reference is None:
         return usual_reference(groups)
     if str(reference) not in map(str, groups):
         near = did_you_mean(reference, groups)
-        raise InputError(f"no group is called {reference!r} (the reference, --reference). {near}")
+        raise InputError(
+            f"no group is called {reference!r}, the name given as reference= (--reference). {near}"
+        )
     return str(reference)
 
 
 def why_reference(groups: Sequence[str], reference: str | None = None) -> str:
-    """Return a few words on why `choose_reference` takes the group that it does."""
+    """Return a few words that say why `choose_reference` chooses its group."""
     if reference is not None:
         return "as you named it"
     alike = control_groups(groups)

@@ -59,7 +59,7 @@ def test_volume_other_columns_quotes_and_empty_lines(tmp_path):
         (f"{HEADER}\n\nA,L,f,1,inf,3\n", "row 3, column 'y': 'inf'"),
         (f"{HEADER},volume_mm3\nA,L,f,1,2,3,big\n", "row 2, column 'volume_mm3': 'big'"),
         (f"{HEADER}\n,L,f,1,2,3\n", "row 2, column 'region'"),
-        (f"{HEADER}\nA,L,f,1,2\n", "row 2: 5 cells under 6 columns"),
+        (f"{HEADER}\nA,L,f,1,2\n", "row 2: there are 5 cells for 6 columns"),
         (f"{HEADER}\nA,L,f,1,2,3\nA,lh,f,1,2,3\n", "row 3, column 'region': 'A'"),
         (HEADER.replace(",", ";") + "\nA;L;f;-1,5;2;3\n", "row 2, column 'x': '-1,5'"),
     ],
@@ -142,8 +142,8 @@ def test_other_names_of_a_region_are_known_too(tmp_path):
 @pytest.mark.parametrize(
     ("row", "words"),
     [
-        ("A,L,f,-550,20,30", r"1 region lies outside the head in MNI space: 'A'"),
-        ("A,L,f,40,20,30", r"on the other side than the hemisphere says: 'A'"),
+        ("A,L,f,-550,20,30", r"1 region is outside the head in MNI space: 'A'"),
+        ("A,L,f,40,20,30", r"the hemisphere and x of 1 region disagree: 'A'"),
     ],
 )
 def test_places_that_cannot_be_are_said(tmp_path, row, words):

@@ -120,7 +120,7 @@ def test_a_key_of_slurm_that_is_unknown_is_named_before_anything_is_read(capsys)
         main(["compare", "nowhere.csv", "--out", "x", "--slurm", "partiton=long"])
     assert stop.value.code == 2
     assert (
-        "argument --slurm: no key of SLURM's options is called 'partiton'. Did you mean 'part"
+        "argument --slurm: the options of SLURM have no key called 'partiton'. Did you mean 'pa"
         in (capsys.readouterr().err)
     )
 

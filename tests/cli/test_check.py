@@ -60,7 +60,7 @@ def test_a_design_that_cannot_be_tested_is_said(check, table):
     sessions = table.assign(person=[f"p{k}" for k in (*range(30), *np.repeat(range(30, 45), 2))])
     code, out, _ = check(sessions, *OPTIONS[:4], "--exclude", "site", "--subject", "person")
     assert code == 0
-    assert "warning: differences of edges would not be tested: nothing can be exchanged" in out
+    assert "warning: differences of edges would not be tested: no rows can be exchanged" in out
     _, out, _ = check(table.iloc[25:], *OPTIONS[:4], "--exclude", "site")
     assert "would not be tested: group 'control' has 5 subjects" in out
     _, out, _ = check(table, *OPTIONS)

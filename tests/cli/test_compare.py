@@ -218,7 +218,7 @@ def test_names_are_checked_as_soon_as_the_table_is_read(table, tmp_path, capsys)
     out = tmp_path / "r"
     command = ["compare", str(table), "--group", "dx", *AGE, "--out", str(out)]
     assert main([*command, "--among", "limbisch"]) == 1
-    assert "no region or lobe is called 'limbisch' (among)" in capsys.readouterr().err
+    assert "no region or lobe is called 'limbisch' (among=)" in capsys.readouterr().err
     assert main([*command, "--edges", "a:b"]) == 1
     assert "--edges 'a:b': no region is called 'a'" in capsys.readouterr().err
     assert not out.exists()

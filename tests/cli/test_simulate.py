@@ -123,7 +123,7 @@ def test_a_table_of_ones_own_is_simulated_and_named_in_the_next_command(tmp_path
         (["--atlas", "brodmann"], "no atlas is called 'brodmann'"),
         (["--regions", "900"], "900 regions"),
         (["--missing", "2"], "missing is 2.0"),
-        (["--confounding", "0.3"], "ask for sites"),
+        (["--confounding", "0.3"], "Ask for sites"),
     ],
 )
 def test_bad_values_are_named_and_nothing_is_written(tmp_path, words, message):

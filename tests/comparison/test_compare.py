@@ -421,7 +421,7 @@ def test_edges_and_regions_that_were_named_are_tested(cohort):
     ("options", "message"),
     [
         ({"edges": [("nowhere", "no")]}, "no region is called 'nowhere'"),
-        ({"among": ["frontale"]}, r"no region or lobe is called 'frontale' \(among\)"),
+        ({"among": ["frontale"]}, r"no region or lobe is called 'frontale' \(among=\)"),
     ],
 )
 def test_names_that_are_not_there_are_refused_before_anything_is_computed(cohort, options, message):

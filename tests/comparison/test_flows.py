@@ -14,7 +14,7 @@ def test_what_a_cohort_holds_decides(chains_of_series):
 
 
 def test_a_learner_must_fit_the_cohort():
-    with pytest.raises(InputError, match="the learner is a SeriesSGBN, for time series"):
+    with pytest.raises(InputError, match="the learner is a SeriesSGBN, which needs time series"):
         TABLES.learner(SeriesSGBN(), Settings())
     with pytest.raises(InputError, match=r"the learner is SGBN.*SeriesSGBN\(\)"):
         SERIES.learner(SGBN(), Settings())

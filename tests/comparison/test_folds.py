@@ -49,7 +49,7 @@ def test_small_groups_have_as_many_folds_as_subjects(small_cohort):
 
 def test_a_group_of_one_family_cannot_be_cross_validated(small_cohort):
     families = replace(small_cohort, block=np.asarray(small_cohort.group))
-    with pytest.raises(InputError, match="all rows of a group are of one person or family"):
+    with pytest.raises(InputError, match="all rows of a group belong to one person or family"):
         fold_numbers(families, FEW, 0)
 
 

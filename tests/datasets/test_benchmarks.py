@@ -34,5 +34,5 @@ def test_factors_are_divisors():
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones():
-    with pytest.raises(InputError, match="'asia': there are factors, alarm"):
+    with pytest.raises(InputError, match=r"'asia'\. Use one of factors, alarm"):
         load_network("asia")

@@ -68,15 +68,15 @@ def test_ventricles_are_taken_when_they_are_named():
     ("wanted", "message"),
     [
         (["Insula_L", "Elbow_L"], "'aal' has no region 'Elbow_L'"),
-        (["Insula_L"], "regions holds 1"),
+        (["Insula_L"], "regions has length 1"),
         (["Insula_L", "insula_l"], "named twice"),
-        ([], "regions holds 0"),
-        (1, "give 2 to 116"),
-        (117, "give 2 to 116"),
-        (-3, "give 2 to 116"),
-        ("Insula_L", "give a number, a list"),
-        (True, "give a number, a list"),
-        (2.5, "give a number, a list"),
+        ([], "regions has length 0"),
+        (1, "Give 2 to 116"),
+        (117, "Give 2 to 116"),
+        (-3, "Give 2 to 116"),
+        ("Insula_L", "Give a number, a list"),
+        (True, "Give a number, a list"),
+        (2.5, "Give a number, a list"),
     ],
 )
 def test_bad_regions_are_named(wanted, message):

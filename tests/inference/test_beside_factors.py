@@ -60,10 +60,10 @@ def test_units_and_signs_of_columns_do_not_matter():
 
 def test_numbers_of_factors_that_cannot_be_are_refused():
     X = hidden(30, 6, 1)
-    with pytest.raises(InputError, match="6 columns can tell at most 3 factors apart, not 4"):
+    with pytest.raises(InputError, match="n_factors is 4, but 6 columns can determine at most 3"):
         edges_beside_factors(X, np.zeros((6, 6)), 4)
     with pytest.raises(InputError, match="n_factors is 0"):
         edges_beside_factors(X, np.zeros((6, 6)), 0)
-    with pytest.raises(InputError, match="8 rows are too few for 3 factors beside the parents"):
+    with pytest.raises(InputError, match="8 rows, which are too few for 3 factors"):
         edges_beside_factors(X[:8], np.triu(np.ones((6, 6)), 1), 3)
     assert len(edges_beside_factors(X, np.zeros((6, 6)), 1)) == 0

@@ -71,7 +71,7 @@ def test_used_up_degrees_of_freedom_are_refused(two_groups):
     X, y = two_groups(12)
     covariates = dict(enumerate(np.random.default_rng(0).normal(size=(21, 24))))
     data = read_group_data(X, y, covariates, None, None)
-    with pytest.raises(InputError, match=r"covariates and sites take 11\.5"):
+    with pytest.raises(InputError, match=r"covariates and sites use up 11\.5"):
         make_problem(data)
 
 

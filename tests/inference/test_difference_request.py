@@ -19,7 +19,7 @@ def test_a_pair_that_is_named_twice_is_refused(data):
 
 def test_very_unequal_groups_are_warned_about(two_groups):
     X, y = two_groups(70)
-    with pytest.warns(DataWarning, match="the smaller group limits"):
+    with pytest.warns(DataWarning, match="The smaller group limits"):
         request_of(X[58:], y[58:])
 
 

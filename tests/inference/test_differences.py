@@ -222,7 +222,7 @@ def test_edges_named_beforehand_have_p_of_their_own(data, differences):
         edge_differences(X, y, edges=[("r9", "r1")])
     with pytest.raises(InputError, match="from a region to itself"):
         edge_differences(X, y, edges=[("r1", "r1")])
-    with pytest.raises(InputError, match="give pairs"):
+    with pytest.raises(InputError, match="Give pairs"):
         edge_differences(X, y, edges=["r1"])
 
 

@@ -16,7 +16,7 @@ def test_elements_attributes_and_texts_are_read():
     [
         (ENTITIES.encode(), "entities"),
         (f"<?xml version='1.0' encoding='utf-16'?>{ENTITIES}".encode("utf-16"), "entities"),
-        (b"<a>" * (MAX_DEPTH + 1) + b"</a>" * (MAX_DEPTH + 1), "nested too deeply"),
+        (b"<a>" * (MAX_DEPTH + 1) + b"</a>" * (MAX_DEPTH + 1), "more than 20 levels"),
         (b"<a><b></a>", "not XML"),
         (b"<?xml version='1.0' encoding='none'?><a/>", "not XML"),
     ],

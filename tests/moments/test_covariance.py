@@ -11,7 +11,7 @@ def test_a_table_names_the_variables_of_its_covariance_matrix():
     assert Moments.from_covariance(S.to_numpy(), 10).names is None
     with pytest.raises(InputError, match="names differ from the columns"):
         Moments.from_covariance(S, 10, ["x", "y"])
-    with pytest.raises(InputError, match="have other names"):
+    with pytest.raises(InputError, match="have different names"):
         Moments.from_covariance(S.iloc[::-1], 10)
 
 
@@ -24,19 +24,19 @@ def _with(change):
 @pytest.mark.parametrize(
     ("S", "more", "message"),
     [
-        (np.eye(3)[:2], {}, r"shape \(2, 3\). Give a square one"),
+        (np.eye(3)[:2], {}, r"shape \(2, 3\). Give a square matrix"),
         (np.eye(1), {}, "two or more"),
         (3.0, {}, "shape"),
-        ([["a", "b"], ["b", "a"]], {}, "other than numbers"),
-        (np.eye(3), {"names": ["a", "b"]}, "2 names of 3 variables"),
+        ([["a", "b"], ["b", "a"]], {}, "not numbers"),
+        (np.eye(3), {"names": ["a", "b"]}, "2 names for 3 variables"),
         (np.eye(3), {"names": ["a", "b", "a"]}, "'a' is used more than once"),
         (np.eye(3), {"n": 1}, "n is 1; give a whole number from 2 upwards"),
         (np.eye(3), {"n": 10.5}, "n is 10.5"),
         (np.eye(3), {"n": True}, "n is True"),
         (np.eye(3), {"ddof": 2}, "ddof is 2"),
-        (np.eye(3), {"mean": [1, 2]}, "mean must hold 3 finite numbers"),
+        (np.eye(3), {"mean": [1, 2]}, "mean must contain 3 finite numbers"),
         (np.diag([1, np.nan, 1]), {}, "covariance of 'b' and 'b' is nan"),
-        (np.diag([1, 1, 0]), {}, "variance of 'c' is 0; it must be positive"),
+        (np.diag([1, 1, 0]), {}, "variance of 'c' is 0, but it must be positive"),
         (
             _with(lambda S: S.__setitem__((0, 2), 0.5)),
             {},

@@ -234,10 +234,8 @@ def test_that_tasks_wait_without_any_worker_is_said_once(answering):
     with pytest.warns(ClusterWarning) as said:
         answering.batches._wait()
     assert len(said) == 1
-    message = (
-        "has had no worker for 15 seconds, and tasks wait. Start one (dask worker tcp://host:1)"
-    )
-    assert message in str(said[0].message)
+    assert "has had no worker for 15 seconds" in str(said[0].message)
+    assert "(dask worker tcp://host:1)" in str(said[0].message)
     assert len(answering.asked) <= 50  # an answer is a round trip: not at every look
 
 
@@ -287,7 +285,7 @@ def test_that_all_workers_are_gone_is_said_and_a_new_one_goes_on(
         assert_same(Study(tmp_path).run(slow, TASKS, {}))
     ((message, category),) = warnings_given
     assert category is ClusterWarning
-    assert "no worker for 0.5 seconds, and tasks wait. Start one" in message
+    assert "no worker for 0.5 seconds" in message
     assert f"dask worker {frail_cluster.address}" in message
 
 

@@ -70,7 +70,7 @@ def test_a_full_disk_is_named_and_nothing_half_written_stays(tmp_path, number):
         stream.write(b"half")
         raise OSError(number, "no room")
 
-    with pytest.raises(StudyError, match=r"no disk space for .*result .*What was finished is kept"):
+    with pytest.raises(StudyError, match=r"no disk space for .*result .*Finished work is kept"):
         write_atomically(path, fill)
     assert path.read_bytes() == b"old"
     assert [p.name for p in tmp_path.iterdir()] == ["result"]

@@ -37,10 +37,10 @@ def test_a_runner_takes_only_what_srun_does_not_decide():
     chosen = SlurmOptions.of("runner,interface=ib0,scratch=$TMPDIR")
     assert (chosen.runner, chosen.interface, chosen.scratch) == (True, "ib0", "$TMPDIR")
     assert SlurmOptions.of({"runner": True}) == SlurmOptions(runner=True)
-    with pytest.raises(InputError, match="runner takes no jobs: srun and its allocation decide"):
+    with pytest.raises(InputError, match="runner does not accept jobs: srun"):
         SlurmOptions.of("runner,jobs=3")
     for text in ("jobs=3,runner", "runner=yes", "jobs=3,runner=no"):
-        with pytest.raises(InputError, match="runner must stand first"):
+        with pytest.raises(InputError, match="runner is in the wrong place"):
             SlurmOptions.of(text)
 
 
@@ -52,15 +52,15 @@ def test_a_runner_takes_only_what_srun_does_not_decide():
         ("long", r"'long' in 'long' has no value\. Give key=value"),
         ("partition=long,memory", r"'memory' in .* has no value"),
         ("partition=", r"partition='' is not one line of text"),
-        ("jobs=2,jobs=3", r"says jobs twice\. Say it once"),
+        ("jobs=2,jobs=3", r"contains jobs twice\. Give it once"),
         ("memory=much", r"memory=much .*Give .*such as 8GB"),
         ("memory=8", r"memory=8 is not a size"),
         ("scratch=/my folder", r"scratch=/my folder has white space"),
-        ("scratch=/tmp;reboot", r"a sign of the shell"),
+        ("scratch=/tmp;reboot", r"a special character of the shell"),
         ("jobs=0", r"jobs=0 .*Give a whole number"),
         ("jobs=-1", r"jobs=-1 is not a valid count"),
         ("processes=1.5", r"processes=1\.5 is not a valid count"),
-        ("partition=a\nrm -r x", r"is not one line of text\. Give one, or leave partition out"),
+        ("partition=a\nrm -r x", r"is not one line of text\. Give a line, or omit partition"),
     ],
 )
 def test_what_cannot_be_used_is_named(text, message):

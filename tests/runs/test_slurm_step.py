@@ -76,7 +76,7 @@ def test_one_process_goes_on_and_the_other_works_for_it(tmp_path):
 def test_a_program_without_srun_and_one_process_alone_are_refused(as_rank, monkeypatch):
     pytest.importorskip("distributed")
     as_rank(0, count=1)
-    with pytest.raises(InputError, match=r"srun started 1 process, .*Give srun -n 5"):
+    with pytest.raises(InputError, match=r"srun started 1 process, .*Use srun -n 5"):
         on_slurm("runner").__enter__()
     monkeypatch.delenv("SLURM_STEP_ID")  # as in a script of sbatch that calls no srun
     with pytest.raises(InputError, match=r"Start it as srun -n 5 sgbn"):
@@ -148,7 +148,7 @@ def test_an_interface_that_is_not_there_is_named(as_rank):
     pytest.importorskip("distributed")
     as_rank(0)
     with (
-        pytest.raises(InputError, match=r"no Dask scheduler can start here .*interface="),
+        pytest.raises(InputError, match=r"no Dask scheduler can start .*interface="),
         slurm_step.slurm_step(SlurmOptions.of("runner,interface=nowhere0")),
     ):
         pass

@@ -154,7 +154,7 @@ def test_other_data_are_said_in_words(tmp_path):
 @pytest.mark.parametrize("within", [".", "deeper"])
 def test_a_folder_that_is_a_file_is_named(tmp_path, within):
     (tmp_path / "study").write_text("notes")
-    with pytest.raises(InputError, match=r"study.* is a file, or lies in one. Give a folder"):
+    with pytest.raises(InputError, match=r"study.* is a file or inside a file. Give a folder"):
         Study(tmp_path / "study" / within).run(task, TASKS, {})
     assert (tmp_path / "study").read_text() == "notes"
 
@@ -275,7 +275,7 @@ def test_a_full_disk_loses_nothing_and_leaves_nothing_half_written(tmp_path, mon
         savez(stream, **content)
 
     monkeypatch.setattr(np, "savez", until_full)
-    with pytest.raises(StudyError, match=r"no disk space for .*task3\.npz .*No space left.*free"):
+    with pytest.raises(StudyError, match=r"no disk space for .*task3\.npz .*No space left.*Free"):
         Study(tmp_path).run(task, TASKS, {})
     names = sorted(path.name for path in (tmp_path / "tasks").iterdir())
     assert names == ["task0.npz", "task1.npz", "task2.npz"]

@@ -1,8 +1,8 @@
-"""Atlases: region -> hemisphere, lobe and MNI coordinates, and which columns are regions.
+"""Atlases: hemisphere, lobe and MNI coordinates of regions, and which columns are regions.
 
-Columns are found by name only, tolerant of spelling; a column that is unknown is listed, never
-guessed. Where the names and coordinates come from is said in ``README.md`` beside the tables. The
-public names are listed in ``__init__.pyi``, and load on first use.
+Columns are matched by name only, in many spellings. An unknown column is listed and never guessed.
+``README.md`` beside the tables lists the sources of names and coordinates. ``__init__.pyi`` lists
+the public names, which load on first use.
 """
 
 import lazy_loader

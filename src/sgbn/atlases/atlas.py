@@ -1,4 +1,4 @@
-"""An atlas: named regions with hemisphere, lobe and place, found by a column's name."""
+"""An atlas: regions with name, hemisphere, lobe and place, which column names are matched to."""
 
 from __future__ import annotations
 
@@ -14,11 +14,22 @@ UNKNOWN_LOBE = "unknown"
 
 
 class Region(NamedTuple):
-    """A region: hemisphere "L", "R" or "" on the midline; centre in MNI space, in mm.
+    """A region of an atlas.
 
-    `lobe` is the network where the atlas has networks, and "unknown" where a table does not say it;
-    centre and volume are NaN where they are not known. Columns may carry `other_names`, such as the
-    abbreviations of CAT12.
+    Attributes
+    ----------
+    name : str
+        Name in the atlas.
+    hemisphere : str
+        "L", "R", or "" on the midline.
+    lobe : str
+        Lobe, or network if the atlas has networks. "unknown" if the table does not contain it.
+    x, y, z : float
+        Centre in MNI space, in mm. NaN if unknown.
+    volume_mm3 : float
+        Volume. NaN if unknown.
+    other_names : tuple of str
+        Other names that columns may have, such as the abbreviations of CAT12.
     """
 
     name: str
@@ -39,7 +50,7 @@ class AtlasFile(NamedTuple):
     path, sha256 : str
         Path of the file, and the checksum of its content.
     label_image : str
-        Name of the image whose regions these are, if ``sgbn extract`` wrote the table; else "".
+        Name of the label image, if ``sgbn extract`` wrote the table. Otherwise "".
     """
 
     path: str
@@ -49,7 +60,7 @@ class AtlasFile(NamedTuple):
 
 @dataclass(frozen=True)
 class Atlas:
-    """Regions under one name.
+    """An atlas and its regions.
 
     Attributes
     ----------
@@ -58,7 +69,7 @@ class Atlas:
     regions : tuple of Region
         All regions, in the order of the table.
     file : AtlasFile or None
-        Table that a user's own atlas was read from; None for an atlas of the package.
+        Table from which a user's own atlas was read. None for an atlas of the package.
     """
 
     name: str
@@ -67,12 +78,12 @@ class Atlas:
     file: AtlasFile | None = None
 
     def find(self, column: str) -> Region | None:
-        """Region that a column's name means, whatever its spelling; None if it means none."""
+        """Return the region that a column name means, in any spelling, or None."""
         reading = self.read(column)
         return reading[0] if reading else None
 
     def read(self, column: str) -> tuple[Region, str] | None:
-        """Region and measure that a column's name means; None if it means no region."""
+        """Return the region and the measure that a column name means, or None."""
         if column in self._by_name:
             return self._by_name[column], ""
         for key, measure in readings(column):
@@ -82,25 +93,26 @@ class Atlas:
 
     @cached_property
     def _by_name(self) -> dict[str, Region]:
-        """Name as written -> region; names may differ in signs alone, such as T1+ and T1-."""
+        """Regions by their exact name."""
+        # Exact names are needed because some differ only in a sign, such as T1+ and T1-.
         count = Counter(region.name for region in self.regions)
-        # A name that both hemispheres have tells neither.
+        # A name that both hemispheres share is left out, because it does not tell the side.
         return {region.name: region for region in self.regions if count[region.name] == 1}
 
     @cached_property
     def _by_key(self) -> dict[str, Region]:
-        """Key -> region; what a region is called in the atlas goes before another's alias."""
-        # The right side of | wins.
+        """Regions by key (see `sgbn.atlases.names.key`)."""
+        # The right side of | wins: a name in the atlas counts before an alias of another region.
         return _unambiguous(self.regions, other_keys) | _unambiguous(self.regions, own_keys)
 
 
 def own_keys(region: Region) -> frozenset[str]:
-    """Keys of a region by its name in the atlas."""
+    """Return the keys of a region's name in the atlas."""
     return name_keys(region.name, region.hemisphere)
 
 
 def other_keys(region: Region) -> frozenset[str]:
-    """Keys of a region by the other names that it has in all atlases, or in this one."""
+    """Return the keys of a region's other names, both general aliases and those of the atlas."""
     named = (name_keys(name, region.hemisphere) for name in region.other_names)
     return frozenset(alias_keys(region.name, region.hemisphere).union(*named))
 
@@ -108,7 +120,8 @@ def other_keys(region: Region) -> frozenset[str]:
 def _unambiguous(
     regions: Iterable[Region], keys_of: Callable[[Region], frozenset[str]]
 ) -> dict[str, Region]:
-    """Key -> region. A key of two regions is left out: to take one would be a guess."""
+    """Return the regions by key, without keys that several regions share."""
+    # Choosing one of several regions would be a guess.
     keys = [(key, region) for region in regions for key in keys_of(region)]
     count = Counter(key for key, _ in keys)
     return {key: region for key, region in keys if count[key] == 1}

@@ -1,4 +1,4 @@
-"""Readable names of regions: ``lh_S_oc-temp_lat`` is "L lat. occ.-temp. sulcus"."""
+"""Make readable names of regions: ``lh_S_oc-temp_lat`` becomes "L lat. occ.-temp. sulcus"."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHARED = re.compile(r".*[\s_.:-]", re.DOTALL)  # up to the last separator
 SIDE = "(?P<side>(?i:lh|rh|left|right)|L|R)"
 FIRST_SIDE = re.compile(rf"{SIDE}[\s_.-]+(?P<rest>.+)", re.DOTALL)
 LAST_SIDE = re.compile(rf"(?P<rest>.+?)[\s_.-]+{SIDE}", re.DOTALL)
-# A parcel of Schaefer's: network, its letter among 17, area, number.
+# A parcel of Schaefer's atlases: network, letter of the network (of 17 networks), area, number
 PARCEL = re.compile(
     r"(?:7|17)Networks_[LR]H_([A-Z][A-Za-z]*?)([A-C]?)((?:_[A-Za-z][A-Za-z0-9]*)?)_(\d+)"
 )
@@ -34,23 +34,23 @@ NETWORKS = {
     "Default": "default",
     "TempPar": "temp. parietal",
 }
-# A name that is a mere code: L_V1 of Glasser, A8m_L of Brainnetome.
+# A name that is only a code: L_V1 of Glasser, A8m_L of Brainnetome
 CODE = re.compile(r"[LR]_([^\s_]{1,12})|([^\s_]{1,12})_[LR]")
 
 
 def label_of(region: Region) -> str:
-    """Short readable name of a region, its side first; "" if none is known.
+    """Return a short readable name of a region, with its side first, or "" if none is known.
 
-    Known are the regions of the atlases of the package, in ``labels.csv`` or by a rule, and those
-    of other atlases that have the same name.
+    The names come from ``labels.csv`` or from a rule. They cover all atlases of the package, and
+    regions of other atlases with the same names.
     """
-    # The stem, so that one row of labels.csv serves both sides and all spellings.
+    # Look up the stem, so that one row of labels.csv covers both sides and all spellings.
     known = _labels().get(stem(region.name, region.hemisphere)) or _by_rule(region.name)
     return f"{region.hemisphere} {known}".lstrip() if known else ""
 
 
 def _by_rule(name: str) -> str:
-    """Label of a parcel or of a name that is a mere code, without its side; "" of others."""
+    """Return the label of a Schaefer parcel or a code, without its side, or "" for other names."""
     parcel = PARCEL.fullmatch(name)
     if parcel and parcel[1] in NETWORKS:
         parts = (NETWORKS[parcel[1]], parcel[2], parcel[3].lstrip("_"), parcel[4])
@@ -61,30 +61,41 @@ def _by_rule(name: str) -> str:
 
 @cache
 def _labels() -> dict[str, str]:
-    """Name without its side, as `stem` writes it -> label."""
+    """Return the label of each region in labels.csv, by the `stem` of its name."""
     text = (files("sgbn.atlases") / "labels.csv").read_text(encoding="utf-8")
     return {stem(row["region"], ""): row["label"] for row in csv.DictReader(text.splitlines())}
 
 
 def region_labels(regions: tuple[str, ...], atlas: Atlas | None) -> tuple[str, ...]:
-    """Readable names of regions, for figures and pages; no two are the same.
+    """Return readable names of regions for figures and pages. All names are different.
 
-    Where the atlas knows a region it is its short name, such as "R lat. occ.-temp. sulcus". Other
-    names have their side first, spaces for underscores, and not what all of them share, such as a
-    measure. Names that would be the same stay as they are in the data. Files keep those.
+    If the atlas knows a region, the result is its short name, such as "R lat. occ.-temp. sulcus".
+    Other names get their side first and spaces for underscores, and lose the words that all of them
+    share, such as a measure. If two readable names would be equal, the names of the data are used.
+    Files always contain the names of the data.
+
+    Parameters
+    ----------
+    regions : tuple of str
+        Names of the regions in the data.
+    atlas : Atlas or None
+        Atlas of the regions, if it is known.
     """
     known = _from_atlas(regions, atlas)
     unknown = [name for name, label in zip(regions, known, strict=True) if not label]
     plain = iter(plain_names(unknown))
     made = [label or next(plain) for label in known]
     count = Counter(made)
-    # Two that would be the same fall back to their names, which could equal another's label.
+    # Equal labels are replaced by the names of the data, which could equal the label of another.
     made = [label if count[label] == 1 else name for label, name in zip(made, regions, strict=True)]
     return tuple(made) if len(set(made)) == len(made) else regions
 
 
 def _from_atlas(regions: tuple[str, ...], atlas: Atlas | None) -> list[str]:
-    """Labels of regions, "" where there is none; with the measure if the cortex has several."""
+    """Return the label of each region, or "" if there is none.
+
+    If the columns of the cortex have several measures, labels contain the measure.
+    """
     read = [None if atlas is None else atlas.read(name) for name in regions]
     cortical = {measure for region, measure in filter(None, read) if not is_aseg(region)}
     labels = []
@@ -98,7 +109,7 @@ def _from_atlas(regions: tuple[str, ...], atlas: Atlas | None) -> list[str]:
 
 
 def plain_names(names: Sequence[str]) -> list[str]:
-    """Names with their side first, and without the words that all others begin or end with."""
+    """Return names with their side first, without the words that all begin or end with."""
     sided = [_side_first(name) for name in names]
     shortened = _without_shared([rest for _, rest in sided])
     spaced = (rest.replace("_", " ").strip() for rest in shortened)
@@ -109,25 +120,25 @@ def plain_names(names: Sequence[str]) -> list[str]:
 
 
 def _side_first(name: str) -> tuple[str, str]:
-    """Side that the first or last word of a name says, "L", "R" or "", and the rest of it."""
+    """Return the side in the first or last word of a name ("L", "R" or ""), and the rest."""
     parts = FIRST_SIDE.fullmatch(name) or LAST_SIDE.fullmatch(name)
     return (parts["side"][0].upper(), parts["rest"]) if parts else ("", name)
 
 
 def _without_shared(names: Sequence[str]) -> list[str]:
-    # An ending is the beginning of the name that is written backwards.
+    # An ending is a beginning of the name written backwards.
     backwards = [name[::-1] for name in _without_beginning(names)]
     return [name[::-1] for name in _without_beginning(backwards)]
 
 
 def _without_beginning(names: Sequence[str]) -> list[str]:
-    """Names without what all begin with, up to a separator.
+    """Return names without the beginning that all share, up to a separator.
 
-    They stay as they are if nothing, or a mere number, were left of one.
+    If only a number, or nothing, would be left of any name, all names stay as they are.
     """
     if len(set(names)) < 2:
         return list(names)
-    pairs = zip(min(names), max(names), strict=False)  # all others lie between these two
+    pairs = zip(min(names), max(names), strict=False)  # in sorted order all others lie in between
     shared = "".join(first for first, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
     whole_words = SHARED.match(shared)
     cut = [name[whole_words.end() :] if whole_words else name for name in names]

@@ -38,7 +38,7 @@ _TABLES = {
     "dkt": ("dkt", "aseg"),
 }
 
-# Other names, in lower case, letters and digits only.
+# Other names of the atlases, in lower case, with letters and digits only
 _OTHER_NAMES = {
     "desikan_killiany": "dk dk40 dk68 desikan aparc aparcaseg aparcdk40 desikankillianyaseg",
     "destrieux": "aparca2009s aparca2009saseg a2009s",
@@ -65,49 +65,54 @@ _SCHAEFER_NAME = re.compile(
     r"schaefer(2018)?(desc)?(?P<size>[1-4]00)(parcels?|parcellation|regions|rois)?x?"
     r"(?P<networks>7|17)?(networks?|nets?|n)?(order)?"
 )
-# Networks in the names of Schaefer's parcels: eight tables that other columns need not load.
+# Networks in the names of Schaefer's parcels. Without them, eight tables need not be loaded.
 _OF_SCHAEFER = re.compile("vis|sommot|attn|limbic|cont|default|temppar", re.IGNORECASE)
 
 
 def load_atlas(name: str) -> Atlas:
-    """Atlas of the package by its name, tolerant of spelling ("dk", "aparc.a2009s", "AAL116").
+    """Return an atlas of the package by its name, in many spellings.
 
-    ``"desikan_killiany"``, ``"destrieux"`` and ``"dkt"`` hold FreeSurfer's aseg structures too,
-    as tables mix them. ``"aal3"`` has 166 regions: the four of its labels that own no voxel are
-    left out. ``"schaefer200"`` is Schaefer's with 200 parcels and 7 networks,
-    ``"schaefer_200_17"`` with 17. ``sgbn.atlases.ATLASES`` lists all.
+    ``"desikan_killiany"``, ``"destrieux"`` and ``"dkt"`` also contain FreeSurfer's aseg structures,
+    because tables mix them. ``"aal3"`` has 166 regions: its four labels without voxels are left
+    out. ``"schaefer200"`` is Schaefer's atlas with 200 parcels and 7 networks, and
+    ``"schaefer_200_17"`` with 17 networks. ``sgbn.atlases.ATLASES`` lists all.
+
+    Parameters
+    ----------
+    name : str
+        Name of the atlas, such as "dk", "aparc.a2009s" or "AAL116".
     """
-    # "AAL 3", "aal-3" and "AAL3" are one.
+    # "AAL 3", "aal-3" and "AAL3" are the same name.
     plain = "".join(letter for letter in str(name).lower() if letter.isalnum())
     schaefer = _SCHAEFER_NAME.fullmatch(plain)
     if schaefer:
         return _load(f"schaefer_{schaefer['size']}_{schaefer['networks'] or 7}")
     if plain not in _BY_NAME:
         raise InputError(
-            f"no atlas is called {name!r}: there are {ATLAS_NAMES}. read_atlas reads your own "
-            "table."
+            f"no atlas is called {name!r}. Use one of {ATLAS_NAMES}, or read your own table with "
+            "read_atlas."
         )
     return _load(_BY_NAME[plain])
 
 
 def atlases_for(columns: Iterable[str]) -> list[str]:
-    """Names of the atlases that may know some of these columns, in the order of `ATLASES`."""
-    # Some of these words are ordinary ones, such as default: then the tables are loaded in vain.
+    """Return the names of atlases that may know some of these columns, as ordered in `ATLASES`."""
+    # Some words of networks are ordinary, such as "default". Then tables are loaded needlessly.
     schaefer = any(map(_OF_SCHAEFER.search, columns))
     return [name for name in ATLASES if schaefer or name not in _SCHAEFER]
 
 
 def is_schaefer(atlas: Atlas) -> bool:
-    """Whether an atlas is one of Schaefer's, whose sizes share names of parcels."""
+    """Return whether an atlas is one of Schaefer's. All their sizes share names of parcels."""
     return atlas.name in _SCHAEFER
 
 
 def is_aseg(region: Region) -> bool:
-    """Whether a region is a structure of FreeSurfer's aseg, which is measured by its volume."""
+    """Return whether a region is a structure of FreeSurfer's aseg, which is measured by volume."""
     return region in _aseg()
 
 
-@cache  # atlases cannot be changed, so that all callers may share one
+@cache  # atlases cannot be changed, so that all callers can share them
 def _load(name: str) -> Atlas:
     tables = _TABLES.get(name, (name,))
     title = _TITLES.get(name) or _SCHAEFER[name]

@@ -1,4 +1,4 @@
-"""Which columns of a table are regions, and of which atlas."""
+"""Find out which columns of a table are regions, and of which atlas."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from sgbn.atlases.sources import AtlasLike, as_atlas
 from sgbn.atlases.totals import is_csf, is_total, is_whole_head
 from sgbn.exceptions import InputError
 
-MIN_COLUMNS = 2  # that an atlas must match to be taken for the table's own
-MIN_TELLING_LETTERS = 3  # letters and digits of a name: L_2 may be anything
+MIN_COLUMNS = 2  # an atlas must match at least so many columns
+MIN_TELLING_LETTERS = 3  # letters and digits of a name; a shorter one, L_2, may be anything
 FLUID = "ventricle/CSF"
-# A table of one of Schaefer's atlases has at least this share of the regions of its networks. The
-# next larger atlas has at least a third more regions: a smaller table has no such share of those.
+# One of Schaefer's atlases fits if a table has at least this share of the regions of its networks.
+# The next larger atlas has at least a third more regions, so that it does not fit as well.
 MIN_SHARE_OF_NETWORKS = 0.9
 
 
@@ -29,10 +29,10 @@ class ColumnMatch:
     column : str
         Name of the column, as given.
     region : Region
-        Region that the column is.
+        The region of the column.
     measure : str
-        ``"thickness"``, ``"volume"``, ``"area"``, ``"curvature"``, ... or ``""`` if the name
-        does not say it.
+        ``"thickness"``, ``"volume"``, ``"area"``, ``"curvature"``, ... or ``""`` if the name does
+        not contain it.
     """
 
     column: str
@@ -42,20 +42,22 @@ class ColumnMatch:
 
 @dataclass(frozen=True)
 class AtlasMatch:
-    """Columns of a table, sorted into regions, totals and the rest.
+    """The columns of a table, divided into regions, totals and all others.
 
     Attributes
     ----------
     atlas : Atlas or None
-        Atlas that the regions belong to; None if no atlas knows the columns.
+        Atlas of the regions. None if no atlas knows the columns.
     columns : tuple of ColumnMatch
-        In the order given. Two columns may be the same region and measure.
+        Columns that are regions, in the order of the table. Two columns may have the same region
+        and measure.
     totals : tuple of str
-        Values that are never regions, see `is_total`.
+        Columns that are never regions, such as totals (see `is_total`).
     unmatched : tuple of str
-        All the rest.
+        All other columns.
     others : tuple of str
-        Atlases that know the same columns, at other places, so that `atlas` is a mere guess.
+        Names of other atlases that know the same columns, with regions at other places. If there
+        are any, `atlas` is only a guess.
     """
 
     atlas: Atlas | None
@@ -65,14 +67,14 @@ class AtlasMatch:
     others: tuple[str, ...] = ()
 
     def certain_atlas(self) -> Atlas | None:
-        """Atlas of the columns, None without any. Raise InputError if others know them as well."""
+        """Return the atlas, or None without regions; raise InputError if it is only a guess."""
         if self.atlas is None or not self.columns:
             return None
         if self.others:
             raise InputError(
                 f"{len(self.columns)} columns, such as {self.columns[0].column!r}, are regions of "
-                f"{self.atlas.name}, but of {' and '.join(self.others)} too, which have them at "
-                f"other places. Say which atlas it is (atlas={self.atlas.name!r}, "
+                f"{self.atlas.name}, but also of {' and '.join(self.others)}, at other places. "
+                f"Name the atlas of the table (for example atlas={self.atlas.name!r}, "
                 f"--atlas {self.atlas.name})."
             )
         return self.atlas
@@ -88,13 +90,19 @@ def match_columns(
     columns : sequence of str
         Names of the columns of a table.
     atlas : Atlas, str, path or None
-        None takes the atlas that matches most columns. Of equal ones it takes that whose regions
-        are all there, then that whose names are written so most often, then the first of
-        `ATLASES`. With fewer than two columns matched there is none. Schaefer's atlases share
-        names: `AtlasMatch.others` lists those that fit as well.
+        The atlas. None means the atlas that matches the most columns. Among equal atlases, it is an
+        atlas whose regions are all in the table, then the atlas with the most exact spellings, then
+        the first in `ATLASES`. If fewer than two columns match, there is no atlas. Schaefer's
+        atlases share names, and `AtlasMatch.others` lists those that fit equally well.
     excluded : sequence of str
-        Further columns of the table. They are not matched, but help to tell atlases apart that know
-        the others equally well: a table of DKT is one of DKT without its entorhinal cortex too.
+        Further columns of the table. They are not matched, but help to choose between atlases that
+        know `columns` equally well. For example, a table of DKT is recognised even if its
+        entorhinal cortex is excluded.
+
+    Returns
+    -------
+    AtlasMatch
+        The atlas, and the columns divided into regions, totals and all others.
     """
     if atlas is not None:
         return _regions(columns, as_atlas(atlas))
@@ -103,19 +111,19 @@ def match_columns(
     if best.atlas is None or whole.atlas is None or whole.others:
         return best
     of_whole = _regions(columns, whole.atlas)
-    # The whole table decides only if it knows as many of the columns that were asked for.
+    # The atlas of the whole table is used only if it knows no fewer of `columns`.
     return of_whole if len(of_whole.columns) >= len(best.columns) else best
 
 
 def _best(columns: Sequence[str]) -> AtlasMatch:
+    # CSF may be a structure or a total, so that it says nothing about the atlas.
     named = [column for column in columns if not is_csf(column)]
-    # CSF is left out above: it may be a structure or a total, and so tells nothing of the atlas.
     known = {name: _evidence(named, load_atlas(name)) for name in atlases_for(named)}
     most = max(known.values())
     if most[0] < MIN_COLUMNS:
         return _regions(columns, None)
     equal = [_regions(columns, load_atlas(name)) for name in known if known[name] == most]
-    # max keeps the first of equal ones, which is the order of ATLASES.
+    # Of equal matches max returns the first, in the order of ATLASES.
     best = max(equal, key=lambda match: (_is_complete(match), _as_written(match)))
     if best.atlas is None or not is_schaefer(best.atlas) or len(equal) == 1:
         return best
@@ -123,7 +131,7 @@ def _best(columns: Sequence[str]) -> AtlasMatch:
 
 
 def _evidence(columns: Sequence[str], atlas: Atlas) -> tuple[int, int]:
-    """How many columns have a telling name of a region of the atlas, and any name of one."""
+    """Return how many columns are regions of the atlas with a telling name, and with any name."""
     regions = [region for region in map(atlas.find, columns) if region is not None]
     return sum(map(_is_telling, regions)), len(regions)
 
@@ -134,34 +142,34 @@ def _is_telling(region: Region) -> bool:
 
 
 def _is_complete(match: AtlasMatch) -> bool:
-    """Whether the columns have every region of the atlas; aseg is a further atlas."""
+    """Return whether the columns contain every region of the atlas except those of aseg."""
     regions = match.atlas.regions if match.atlas else ()
     matched = {column.region for column in match.columns}
     return matched.issuperset(region for region in regions if not is_aseg(region))
 
 
 def _of_schaefer(equal: Sequence[AtlasMatch]) -> AtlasMatch:
-    """Match whose networks are nearly whole; `others` are those that fit as well."""
-    # Where no atlas is nearly whole, all that fit equally well are named.
+    """Return the first match whose networks are nearly complete; `others` are the next ones."""
+    # If no atlas is nearly complete, all equal matches count.
     whole = [match for match in equal if _share(match) >= MIN_SHARE_OF_NETWORKS] or list(equal)
     names = [match.atlas.name for match in whole if match.atlas]
     return replace(whole[0], others=tuple(names[1:]))
 
 
 def _share(match: AtlasMatch) -> float:
-    """Share of the regions of those networks and sides that the columns have."""
+    """Return the share of regions that are columns, in the networks and sides of the columns."""
     matched = {column.region for column in match.columns}
     parts = {(region.lobe, region.hemisphere) for region in matched}
     regions = match.atlas.regions if match.atlas else ()
-    # At least two columns were matched, so that the sum is not 0.
+    # At least two columns match, so that the sum is not 0.
     return len(matched) / sum((region.lobe, region.hemisphere) in parts for region in regions)
 
 
 def _regions(columns: Sequence[str], atlas: Atlas | None) -> AtlasMatch:
-    """Sort columns into regions of the atlas, totals and the rest; without it none is a region."""
+    """Divide columns into regions of the atlas (none without an atlas), totals and all others."""
     matched, totals, unmatched = [], [], []
     for column in columns:
-        # The region goes before a total: CSF may be either, and is looked at again below.
+        # Regions are tried before totals. CSF may be either, and is examined again below.
         reading = None if atlas is None else atlas.read(column)
         if reading is not None:
             region, measure = reading
@@ -175,7 +183,10 @@ def _regions(columns: Sequence[str], atlas: Atlas | None) -> AtlasMatch:
 
 
 def _without_total_csf(match: AtlasMatch, columns: Sequence[str]) -> AtlasMatch:
-    """CSF is a structure beside others; alone, or beside TIV, the total of CAT12 or SPM."""
+    """Return the match with CSF among the totals if it is a total of CAT12 or SPM.
+
+    CSF is a structure if there are other structures. Alone, or if there is TIV, it is a total.
+    """
     structures = {
         matched.column
         for matched in match.columns
@@ -191,7 +202,7 @@ def _without_total_csf(match: AtlasMatch, columns: Sequence[str]) -> AtlasMatch:
 
 
 def _as_written(match: AtlasMatch) -> int:
-    """Count the columns that hold a name of their region letter by letter."""
+    """Return the number of columns that contain a name of their region in its exact spelling."""
     return sum(
         any(name in matched.column for name in (matched.region.name, *matched.region.other_names))
         for matched in match.columns

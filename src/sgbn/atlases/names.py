@@ -1,8 +1,9 @@
-"""Spellings of region names: what a column's name says of region, hemisphere and measure.
+"""Read region, hemisphere and measure from the name of a column, in many spellings.
 
-A name is cut into words at every character that is neither a letter nor a digit, in lower case.
-Words that name a measure are taken off its ends, and what is left is looked up as it stands:
-``lh_G&S_frontomargin_thickness`` -> ``lhgsfrontomargin``, "thickness". Nothing is matched in part.
+A name in lower case is split into words at every character that is not a letter or a digit. Words
+at its ends that name a measure are removed. The other words together are the *key*:
+``lh_G&S_frontomargin_thickness`` becomes the key ``lhgsfrontomargin`` and the measure "thickness".
+A region is found only by a whole key, never by a part of it.
 """
 
 from __future__ import annotations
@@ -14,15 +15,15 @@ from itertools import takewhile
 
 SIDES = {"L": ("l", "lh", "left"), "R": ("r", "rh", "right")}
 SIDE_WORDS = frozenset(side for sides in SIDES.values() for side in sides)
-MAX_SHORT_KEY = 4  # letters: such keys keep separators, as LC_R is a region and LCR may be anything
-MAX_MEASURE_WORDS = 3  # at either end, as in mean_thickness_mm
-# ctx-lh-insula, lh.aparc.insula, lh.aparc.DKTatlas.mapped.insula
+MAX_SHORT_KEY = 4  # characters; short keys keep separators: LC_R is a region, LCR may be anything
+MAX_MEASURE_WORDS = 3  # at either end of a name, as in mean_thickness_mm
+# As in ctx-lh-insula, lh.aparc.insula, lh.aparc.DKTatlas.mapped.insula
 IGNORED_FIRST = frozenset({"ctx", "aparc", "aseg", "dktatlas", "mapped"})
-# G_and_S, G&S, G.S and G_S are one; so are 7Networks_LH_Vis_1 and LH_Vis_1
+# G_and_S, G&S, G.S and G_S are the same name; so are 7Networks_LH_Vis_1 and LH_Vis_1
 IGNORED = frozenset({"and", "7networks", "17networks"})
-SAME = {"cerebelum": "cerebellum", "cingulum": "cingulate"}  # older and newer AAL
+SAME = {"cerebelum": "cerebellum", "cingulum": "cingulate"}  # spellings in older and newer AAL
 
-# Other names of structures, without their side: ENIGMA's, later FreeSurfer's, plain ones.
+# Other names of structures, without their side: of ENIGMA, of later FreeSurfer, in plain English
 ALIASES = {
     "thalamusproper": ("thalamus", "thal"),
     "caudate": ("caud",),
@@ -35,7 +36,7 @@ ALIASES = {
     "inflatvent": ("inferiorlateralventricle",),
 }
 
-# Measure -> words at either end of a column that say it; "" has words that say nothing of it.
+# Words at either end of a column that name a measure. The words of "" name no measure.
 _WORDS = {
     "thickness": "thickness thick thickavg ct",
     "thickness_std": "thicknessstd thickstd",
@@ -65,9 +66,9 @@ _MADE_VALID = re.compile(r"^x(?=\d)")  # R writes 3rd.Ventricle as X3rd.Ventricl
 
 
 def words(name: str) -> list[str]:
-    """Words of a name in lower case, one spelling each."""
+    """Return the words of a name in lower case, in one spelling each."""
     lower = _MADE_VALID.sub("", name.strip().lower())
-    # Before the cut into words, for names that run words together.
+    # Before splitting, because some names have no separators between words.
     for older, newer in SAME.items():
         lower = lower.replace(older, newer)
     parts = [word for word in _SEPARATORS.split(lower) if word and word not in IGNORED]
@@ -78,23 +79,23 @@ def words(name: str) -> list[str]:
 
 
 def _says_side_twice(parts: list[str]) -> bool:
-    """Whether two words begin a name with one side: FreeSurfer writes lh_L_V1_ROI."""
+    """Return whether the first two words name the same side, as in FreeSurfer's lh_L_V1_ROI."""
     return len(parts) > 2 and any(set(parts[:2]) <= set(sides) for sides in SIDES.values())
 
 
-@lru_cache(maxsize=10_000)  # every atlas is asked about every column
+@lru_cache(maxsize=10_000)  # every column is looked up in every atlas
 def readings(column: str) -> tuple[tuple[str, str], ...]:
-    """Each key that a column may be known by, with the measure that its other words name.
+    """Return each possible key of a column, with the measure that its other words name.
 
-    The longest is first, so that ``Left-Accumbens-area`` is read before ``Left-Accumbens``. A side
-    beyond the measure (``insula_thickness_lh``) is read beside the region last.
+    The longest key is first, so that ``Left-Accumbens-area`` comes before ``Left-Accumbens``. Last
+    are keys with a side that a measure separates from the region (``insula_thickness_lh``).
     """
     parts = words(column)
     return tuple(reading for order in _orders(parts) for reading in _readings(order))
 
 
 def _orders(parts: list[str]) -> Iterator[list[str]]:
-    """Words as they stand, and with the side at the other end where a measure cuts it off."""
+    """Yield the words; if a measure separates a side from them, also with the side moved."""
     yield parts
     if len(parts) > 1 and parts[-1] in SIDE_WORDS and parts[-2] in MEASURES:
         yield [parts[-1], *parts[:-1]]
@@ -114,7 +115,10 @@ def _readings(parts: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def key(parts: list[str]) -> str:
-    """Words run together, cut between digits only (V1_2 is not V12) or where that leaves few."""
+    """Return the key of words: the words without separators.
+
+    Separators stay between digits (V1_2 is not V12) and in keys of up to `MAX_SHORT_KEY` letters.
+    """
     joined = "".join(parts)
     if len(joined) <= MAX_SHORT_KEY:
         return "_".join(parts)
@@ -123,25 +127,25 @@ def key(parts: list[str]) -> str:
 
 @lru_cache(maxsize=10_000)  # atlases share regions
 def name_keys(name: str, hemisphere: str) -> frozenset[str]:
-    """Keys of a region: its name as it stands, and with every spelling of its side."""
+    """Return the keys of a region: of its name, and of its name with every spelling of its side."""
     parts = words(name)
     return frozenset({key(parts)} | with_side(_without_side(parts, hemisphere), hemisphere))
 
 
 def alias_keys(name: str, hemisphere: str) -> set[str]:
-    """Keys of a region by its other names, also as ENIGMA writes them (Lput)."""
+    """Return the keys of a region's aliases, also in the spelling of ENIGMA (Lput)."""
     aliases = ALIASES.get(stem(name, hemisphere), ())
     joined = {key([hemisphere.lower() + alias]) for alias in aliases}
     return joined.union(*(with_side([alias], hemisphere) for alias in aliases))
 
 
 def stem(name: str, hemisphere: str) -> str:
-    """Words of a region's name, run together, without those of its side: the same for twins."""
+    """Return the words of a region's name without side and separators. Twins have the same stem."""
     return "".join(_without_side(words(name), hemisphere))
 
 
 def with_side(parts: list[str], hemisphere: str) -> set[str]:
-    """Keys of these words with every spelling of the side at either end."""
+    """Return the keys of these words with every spelling of the side at either end."""
     sides = SIDES.get(hemisphere)
     if sides is None:
         return {key(parts)}
@@ -158,11 +162,11 @@ def _without_side(parts: list[str], hemisphere: str) -> list[str]:
 
 
 def _leading(parts: list[str]) -> int:
-    """How many of the first words name a measure."""
+    """Return how many of the first words name a measure."""
     known = (word in MEASURES for word in parts[:MAX_MEASURE_WORDS])
     return sum(1 for _ in takewhile(bool, known))
 
 
 def _measure(parts: list[str]) -> str:
-    """Measure that these words name, "" if they name none."""
+    """Return the measure that these words name, or "" if they name none."""
     return next((MEASURES[word] for word in parts if MEASURES[word]), "")

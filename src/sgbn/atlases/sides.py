@@ -1,15 +1,15 @@
-"""The hemisphere that the name of a region says."""
+"""Find the hemisphere in the name of a region."""
 
 from __future__ import annotations
 
 import re
 
-# Whole words. One letter counts as a side in upper case only: l and r are parts of other names.
+# Whole words only. A single letter must be in upper case, because l and r occur in other names.
 SIDE_WORD = re.compile(r"(?<![A-Za-z0-9])((?i:lh|rh|left|right)|L|R)(?![A-Za-z0-9])")
 
 
 def side_of(name: str) -> str:
-    """Hemisphere that a name says, "L" or "R"; "" if it says none, or both.
+    """Return the hemisphere in a name, "L" or "R", or "" if the name contains none or both.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Which atlas is meant: one of the package by its name, a table by its path, or an Atlas."""
+"""Get an atlas from a name (of the package), a path (of a table), or an Atlas."""
 
 from __future__ import annotations
 
@@ -17,50 +17,50 @@ AtlasLike = str | os.PathLike[str] | Atlas
 
 
 def as_atlas(atlas: AtlasLike) -> Atlas:
-    """Atlas that a name, a path or an Atlas stands for.
+    """Return the atlas that a name or a path means. An Atlas is returned as it is.
 
     Parameters
     ----------
     atlas : str, path or Atlas
-        Text that `names_table` takes for a table is read by `read_atlas`; all other text is the
-        name of an atlas of the package, see `load_atlas`.
+        Name of an atlas of the package (see `load_atlas`), path of a table (see `read_atlas`), or
+        an Atlas. `names_table` decides whether a text is a name or a path.
     """
     if isinstance(atlas, Atlas):
         return atlas
     if not isinstance(atlas, str | os.PathLike):
         raise InputError(
-            f"atlas is {atlas!r}. Give the name of one ({ATLAS_NAMES}), the path of a table "
-            "of your own, or read_atlas(path)."
+            f"atlas is {atlas!r}. Give the name of an atlas ({ATLAS_NAMES}), the path of your own "
+            "table, or read_atlas(path)."
         )
-    # An image would else be taken for the name of an atlas, or read as a table.
+    # Otherwise an image would be mistaken for the name of an atlas, or read as a table.
     if os.fspath(atlas).lower().endswith(IMAGE_ENDINGS):
         raise InputError(
             f"the atlas {os.fspath(atlas)!r} is an image. Give a table of its regions, such as the "
             "atlas.csv that `sgbn extract` writes."
         )
-    # A path object is always a file: only text can be the name of an atlas.
+    # Only text can be the name of an atlas. A path object is always a file.
     if not isinstance(atlas, str) or names_table(atlas):
         return _read(Path(atlas))
     if not is_packaged(atlas):
         raise InputError(
-            f"no atlas is called {atlas!r}, and no file: there are {ATLAS_NAMES}, and a "
-            f"table of your own (.csv, .tsv or .txt) with the columns {COLUMNS}. Give one of these."
+            f"no atlas is called {atlas!r}, and there is no such file. Use one of {ATLAS_NAMES}. "
+            f"Or use your own table (.csv, .tsv or .txt) with the columns {COLUMNS}."
         )
     return load_atlas(atlas)
 
 
 def names_table(atlas: str, folder: str | Path = ".") -> bool:
-    """Whether text names a table, and not an atlas of the package.
+    """Return whether a text names a table, instead of an atlas of the package.
 
-    A table ends in .csv, .tsv or .txt, or is a file that is there. An atlas of the package goes
-    before a file of its name, so that a stray file changes nothing.
+    The name of a table ends in .csv, .tsv or .txt, or is an existing file. If a file has the same
+    name as an atlas of the package, the atlas is meant, so that a stray file changes nothing.
 
     Parameters
     ----------
     atlas : str
         Text that names an atlas or a file.
     folder : path
-        A path is relative to it.
+        Folder to which a path is relative.
     """
     if atlas.lower().endswith(TABLE_ENDINGS):
         return True
@@ -68,7 +68,7 @@ def names_table(atlas: str, folder: str | Path = ".") -> bool:
 
 
 def is_packaged(name: str) -> bool:
-    """Whether an atlas of the package is called so."""
+    """Return whether an atlas of the package has this name."""
     try:
         load_atlas(name)
     except InputError:
@@ -79,7 +79,7 @@ def is_packaged(name: str) -> bool:
 def _read(path: Path) -> Atlas:
     if not path.exists():
         raise InputError(
-            f"the atlas {str(path)!r} is a file that does not exist. Give a table with the columns "
+            f"the atlas {str(path)!r} does not exist as a file. Give a table with the columns "
             f"{COLUMNS}, or the name of an atlas of the package: {ATLAS_NAMES}."
         )
     return read_atlas(path)

@@ -1,4 +1,4 @@
-"""Tables of regions: those of the package and a user's own."""
+"""Read tables of regions: those of the package, and a user's own."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from sgbn.atlases.names import SIDES
 from sgbn.atlases.sides import side_of
 from sgbn.exceptions import InputError, counted, listed, warn
 
-NAMES = ("region", "name", "label")  # BIDS calls it name, some of its atlases label
+NAMES = ("region", "name", "label")  # BIDS uses "name", and some of its atlases "label"
 LOBES = ("lobe", "network", "network_label")
 PLACE = ("x", "y", "z")
 VOLUME = "volume_mm3"
-OTHER_NAMES = "other_names"  # several are separated by |
-INDEX = "index"  # a table of labels after BIDS has it
-LABEL_IMAGE = "label_image"  # in tables that `sgbn extract` writes
+OTHER_NAMES = "other_names"  # separated by |
+INDEX = "index"  # a column of BIDS tables of labels
+LABEL_IMAGE = "label_image"  # a column of tables that `sgbn extract` writes
 KNOWN = {*NAMES, *LOBES, *PLACE, "hemisphere"}
 COLUMNS = f"region, hemisphere, lobe, x, y, z and, if known, {VOLUME} and {OTHER_NAMES}"
 DELIMITERS = (",", "\t", ";")
@@ -30,8 +30,8 @@ HEMISPHERES = {
 }
 
 HEAD_MM = ((-90, 90), (-126, 91), (-72, 109))  # the field of view of MNI152, x, y, z
-SIGN = {"L": -1, "R": 1, "": 0}  # of x in MNI space
-MIDLINE_MM = 5  # so far a region of one side may reach over the midline
+SIGN = {"L": -1, "R": 1, "": 0}  # sign of x in MNI space
+MIDLINE_MM = 5  # the centre of a region may be this far beyond the midline
 
 Row = dict[str, str]
 
@@ -42,15 +42,21 @@ def read_atlas(path: str | Path) -> Atlas:
     Parameters
     ----------
     path : path
-        With the columns region, hemisphere (L, R, or empty on the midline), lobe, x, y, z (MNI,
-        in mm) and, if known, volume_mm3 and other_names (names that columns may have instead,
-        separated by ``|``). The file's name without its ending names the atlas; if
-        ``sgbn extract`` wrote the table, the label image does.
+        Path of the table. Its columns are region, hemisphere (L, R, or empty on the midline), lobe,
+        x, y, z (MNI, in mm) and, if known, volume_mm3 and other_names (other names that columns may
+        have, separated by ``|``). The name of the atlas is the name of the file without its ending.
+        If ``sgbn extract`` wrote the table, it is the name of the label image.
 
-        A table of labels after BIDS (``dseg.tsv``) will do: the region may be called name or label,
-        and the lobe network or network_label. Without a column of hemispheres they are as the
-        names say (``LH``, ``Left``, ``_L``). Lobes, or the coordinates, may be absent: without
-        lobes they are "unknown", and without coordinates no brain can be drawn.
+        A BIDS table of labels (``dseg.tsv``) is accepted too: the column of regions may be called
+        name or label, and the column of lobes network or network_label. Without a column of
+        hemispheres, they are read from the names (``LH``, ``Left``, ``_L``). Either lobes or
+        coordinates may be missing. Missing lobes become "unknown". Without coordinates, no brain
+        can be drawn.
+
+    Returns
+    -------
+    Atlas
+        The atlas, with the path and checksum of its file.
     """
     path = Path(path)
     try:
@@ -74,22 +80,22 @@ def read_atlas(path: str | Path) -> Atlas:
 
 
 def _warn_of_places(regions: Sequence[Region], source: str) -> None:
-    """Warn of centres outside the head, and on the other side than the hemisphere says."""
-    # Coordinates are all given or all NaN, see `_centre`.
+    """Warn of regions outside the head, and of regions on the wrong side."""
+    # The three coordinates of a region are all given or all NaN (see `_centre`).
     placed = [region for region in regions if not math.isnan(region.x)]
     outside = [r.name for r in placed if not _is_in_head((r.x, r.y, r.z))]
     if outside:
         warn(
-            f"the atlas {source!r}: {counted(len(outside), 'region lies', 'regions lie')} outside "
+            f"in the atlas {source!r}, {counted(len(outside), 'region is', 'regions are')} outside "
             f"the head in MNI space: {listed(outside)}. Check that x, y, z are in mm, and not in "
             "voxels."
         )
     crossed = [r.name for r in placed if SIGN[r.hemisphere] * r.x < -MIDLINE_MM]
     if crossed:
         warn(
-            f"the atlas {source!r}: {counted(len(crossed), 'region lies', 'regions lie')} on the "
-            f"other side than the hemisphere says: {listed(crossed)}. In MNI space x is negative "
-            "on the left: check which is right."
+            f"in the atlas {source!r}, the hemisphere and x of "
+            f"{counted(len(crossed), 'region', 'regions')} disagree: {listed(crossed)}. Check "
+            "both. In MNI space x is negative on the left."
         )
 
 
@@ -98,12 +104,13 @@ def _is_in_head(place: tuple[float, float, float]) -> bool:
 
 
 def parse_regions(text: str, source: str) -> tuple[Region, ...]:
-    """Regions of a table given as text; `source` is what errors call it."""
+    """Return the regions of a table given as text. Errors name the table `source`."""
     return _regions(_rows(text, source))
 
 
 def table_rows(atlas: Atlas) -> list[dict[str, str | float]]:
-    """Rows of a table that `read_atlas` reads as this atlas; a column is marked if it has one."""
+    """Return the rows of a table from which `read_atlas` reads this atlas again."""
+    # An atlas that was read from a file keeps the name of its label image.
     marker = {} if atlas.file is None else {LABEL_IMAGE: atlas.file.label_image}
     return [
         {NAMES[0]: cells.pop("name"), **cells, OTHER_NAMES: "|".join(aliases), **marker}
@@ -115,32 +122,32 @@ def _regions(rows: Sequence[tuple[str, Row]]) -> tuple[Region, ...]:
     regions: dict[tuple[str, str], Region] = {}
     for place, row in rows:
         region = _region(row, place)
-        # The two sides of a region may have one name, as where a column says the hemisphere.
+        # The two sides of a region may have the same name if there is a column of hemispheres.
         if (region.name, region.hemisphere) in regions:
             raise InputError(
-                f"{place}, column {_first(NAMES, row)!r}: {region.name!r} is listed before. Keep "
-                "one of them."
+                f"{place}, column {_first(NAMES, row)!r}: {region.name!r} is in an earlier row "
+                "already. Keep only one of these rows."
             )
         regions[region.name, region.hemisphere] = region
     return tuple(regions.values())
 
 
 def _rows(text: str, source: str) -> list[tuple[str, Row]]:
-    """Each row under its place, which errors name: column -> cell."""
+    """Return the place of each row, for error messages, and its cells by column."""
     header, lines = _header_and_rows(text.splitlines(), source)
     rows = []
-    for number, cells in enumerate(lines, start=2):  # as a spreadsheet counts, header and all
-        if not any(cell.strip() for cell in cells):  # rows that a spreadsheet leaves at the end
+    for number, cells in enumerate(lines, start=2):  # row numbers of a spreadsheet
+        if not any(cell.strip() for cell in cells):  # spreadsheets may leave empty rows at the end
             continue
         place = f"{source!r}, row {number}"
         if len(cells) != len(header):
             raise InputError(
-                f"{place}: {len(cells)} cells under {len(header)} columns. Give one cell per "
-                "column; one that holds the delimiter needs quotes."
+                f"{place}: there are {len(cells)} cells for {len(header)} columns. Give one cell "
+                "per column, and put cells that contain the delimiter in quotes."
             )
         rows.append((place, dict(zip(header, map(str.strip, cells), strict=True))))
     if not rows:
-        raise InputError(f"{source!r} lists no region: give one row per region under its header.")
+        raise InputError(f"{source!r} lists no region. Give one row per region below the header.")
     return rows
 
 
@@ -151,21 +158,24 @@ def _header_and_rows(lines: list[str], source: str) -> tuple[list[str], list[lis
         return header, list(csv.reader(lines[1:], delimiter=delimiter))
     except csv.Error as error:
         raise InputError(
-            f"{source!r} cannot be read as a table ({error}). Close its quotes."
+            f"{source!r} cannot be read as a table ({error}). Check that all quotes are closed."
         ) from error
 
 
 def _header(line: str) -> tuple[list[str], str]:
-    """Column names in lower case, and the delimiter that finds most of the known ones."""
-    # A comma may stand inside a name: the delimiter is the one that gives known column names.
+    """Return the column names in lower case, and the delimiter that gives most known names."""
+    # Counting delimiters would not work, because a name may contain a comma.
     tried = [(next(csv.reader([line], delimiter=mark), []), mark) for mark in DELIMITERS]
     named = [([name.strip().lower() for name in names], mark) for names, mark in tried]
-    # A header that is known by no delimiter is refused with the first: its message names columns.
+    # If no delimiter gives known names, the first is used, and `_check_header` raises an error.
     return max(named, key=lambda header: len(set(header[0]) & KNOWN))
 
 
 def _check_header(header: Sequence[str], source: str) -> None:
-    """Refuse a table that says nothing but names, unless it is a list of labels after BIDS."""
+    """Raise InputError if columns are missing.
+
+    A table needs names, and lobes or coordinates. A BIDS table of labels needs only names.
+    """
     missing = [axis for axis in PLACE if axis not in header]
     if len(missing) == len(PLACE):
         missing = [] if INDEX in header or _first(LOBES, header) else ["lobe"]
@@ -173,14 +183,13 @@ def _check_header(header: Sequence[str], source: str) -> None:
         missing = ["region", *missing]
     if missing:
         raise InputError(
-            f"{source!r} has no column {', '.join(map(repr, missing))}. An atlas has the columns "
-            f"{COLUMNS}; the first line names them. Either the lobe or all of x, y, z may be "
-            "absent."
+            f"{source!r} has no column {', '.join(map(repr, missing))}. Give the columns {COLUMNS} "
+            "in the first line. Either the lobe or all of x, y, z may be missing."
         )
 
 
 def _first(names: Sequence[str], columns: Sequence[str] | Row) -> str:
-    """Return the first of these names that a table has as a column, "" if it has none."""
+    """Return the first of these names that is a column of a table, or "" if none is."""
     return next((name for name in names if name in columns), "")
 
 
@@ -188,7 +197,7 @@ def _region(row: Row, place: str) -> Region:
     column = _first(NAMES, row)
     name = row[column]
     if not name:
-        raise InputError(f"{place}, column {column!r}: it is empty. Name the region.")
+        raise InputError(f"{place}, column {column!r}: the cell is empty. Name the region.")
     lobe = row.get(_first(LOBES, row), "")
     lobe = UNKNOWN_LOBE if lobe.lower() in ABSENT else lobe
     side = row["hemisphere"] if "hemisphere" in row else side_of(name)
@@ -203,7 +212,7 @@ def _region(row: Row, place: str) -> Region:
 
 
 def _centre(row: Row, place: str) -> tuple[float, float, float]:
-    """Coordinates; all three are NaN if none is given."""
+    """Return the coordinates of a row, or three NaN if all are empty."""
     if all(_is_absent(row, axis) for axis in PLACE):
         return math.nan, math.nan, math.nan
     x, y, z = (_number(row, axis, place) for axis in PLACE)

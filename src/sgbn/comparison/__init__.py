@@ -1,4 +1,4 @@
-"""The main job: the groups of a cohort compared, from a table to an answer."""
+"""Compare the groups of a cohort: from a table to networks, tests, tables and sentences."""
 
 from sgbn.comparison.accuracy import Accuracy
 from sgbn.comparison.compare import compare

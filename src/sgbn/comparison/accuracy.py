@@ -1,4 +1,4 @@
-"""How well the groups can be told apart, in subjects that the classifiers had not seen."""
+"""How well classifiers recognise the groups of subjects that they have not seen."""
 
 from __future__ import annotations
 
@@ -17,39 +17,44 @@ from sklearn.metrics import balanced_accuracy_score, log_loss, roc_auc_score, ro
 from sgbn.comparison.intervals import Estimate, estimate
 from sgbn.types import Array, Indices, Labels, Mask
 
-OURS = "networks (SGBN)"  # names of methods are those in the tables
+OURS = "networks (SGBN)"  # tables show the methods under these names
 REFINED = "refined networks (CL-SGBN)"
-METRICS = ("balanced accuracy", "AUC", "log-loss")  # the first is the one that is tested
-ROUND_OFF = 1e-12  # of an accuracy: sums of the same folds in another order differ by less
+METRICS = ("balanced accuracy", "AUC", "log-loss")  # the first one is tested against chance
+ROUND_OFF = 1e-12  # accuracies that differ by less are equal: the order of a sum matters
 SENSITIVITY, SPECIFICITY, RECALL = "sensitivity", "specificity", "recall"
 
 
 @dataclass(frozen=True)
 class Accuracy:
-    """What classifiers did on subjects that they had not seen.
+    """Results of a cross-validation: probabilities of subjects that a classifier has not seen.
 
     Attributes
     ----------
     groups : tuple of str
-        Columns of the probabilities.
+        Names of the groups, in the order of the columns of the probabilities.
     labels : ndarray of shape (n,)
         True group of each subject.
     folds : ndarray of shape (n_repeats, n)
-        In which fold each subject was tested.
+        Number of the fold in which each subject was tested.
     probabilities : mapping of method to ndarray of shape (n_repeats, n, n_groups)
-    gammas, edges : ndarray of shape (k,)
-        Sparsities that were tried in the first repeat, and mean edges of a network; see `sparsity`.
+        Probability of each group for each subject, by a model that has not seen the subject.
+    gammas : ndarray of shape (k,)
+        Values of gamma (the penalty per edge) that were tried in the first repeat.
+    edges : ndarray of shape (k,)
+        Mean number of edges of a network, for each of the gammas.
     by_gamma : ndarray of shape (k, n, n_groups)
+        Probabilities of the first repeat, for each of the gammas; see `sparsity`.
     explanations : ndarray of shape (n, SHOWN), structured
-        Parts of the log-likelihood ratio of the likeliest group over the next in the first repeat,
-        the largest first: source ("" for a region by itself), target, value.
+        The largest contributions to the log-likelihood ratio of the likeliest group to the second
+        likeliest, in the first repeat. Fields: source ("" for a region by itself), target, value.
     explained : ndarray of shape (n, 2)
-        Places of these two groups.
+        Positions in `groups` of the likeliest and the second likeliest group.
     reference : str, optional
-        The group whose recognised share is the specificity, of two; by default the first.
+        The group whose recall is the specificity, where there are two groups. By default it is the
+        first group.
     permuted : ndarray of shape (n_permutations,)
-        Balanced accuracy of our classifier where the labels were exchanged; see
-        `permuted_accuracies`. Empty if that was not asked for.
+        Balanced accuracy of our classifier after each exchange of the labels; see
+        `permuted_accuracies`. It is empty if no exchanges were requested.
     """
 
     groups: tuple[str, ...]
@@ -65,11 +70,12 @@ class Accuracy:
     permuted: Array = field(default_factory=lambda: np.empty(0))
 
     def table(self, level: float = 0.05) -> pd.DataFrame:
-        """Means over the folds, with intervals that allow for the overlap of training parts.
+        """Return the mean of each score over the folds, with its interval.
 
-        Columns method, metric, mean, low, high and p. Of two groups, sensitivity is the share of
-        the second that is recognised, and specificity that of the first, the reference; of more,
-        each group has its recall. p is that of balanced accuracy only: see `p_value`.
+        The intervals cover ``1 - level`` and allow for the overlap of training parts. The columns
+        are method, metric, mean, low, high and p. With two groups, specificity is the recognised
+        share of the reference, and sensitivity is the recognised share of the other group. With
+        more groups, each group has its recall. Only balanced accuracy has a p; see `p_value`.
         """
         rows = [
             (method, metric, *self._mean(repeats, metric, level), self._p(method, metric))
@@ -80,52 +86,54 @@ class Accuracy:
 
     @cached_property
     def recalls(self) -> dict[str, str]:
-        """Name of the share of each group that is recognised -> the group."""
+        """Name of each recall (the recognised share of a group) -> its group."""
         if len(self.groups) > 2:
             return {f"{RECALL}, {group}": group for group in self.groups}
-        # Two groups are read as a diagnosis: the reference are those without it.
+        # Two groups are treated as a diagnosis: the reference does not have it.
         reference = self.groups[0] if self.reference is None else self.reference
         (other,) = (group for group in self.groups if group != reference)
         return {SENSITIVITY: other, SPECIFICITY: reference}
 
     @property
     def ours(self) -> str:
-        """Name of our classifier, which comes first."""
+        """Name of our classifier: the first of the methods."""
         return next(iter(self.probabilities))
 
     def p_value(self, method: str | None = None) -> float:
-        """One-sided p of the accuracy against a guess; by default for our classifier.
+        """Return the one-sided p of the balanced accuracy of a method against chance.
 
-        Of our classifier by permutations, where these were asked for: the share of `permuted`, and
-        the first repeat itself, that reach the accuracy of the first repeat. Else by the corrected
-        resampled t of Nadeau and Bengio over the folds, as the intervals are. A permutation of
-        labels against predictions that stay as they are would be too sure: the predictions depend
-        on the labels of the other subjects, and repeats on each other
+        By default the method is our classifier. If `permuted` holds accuracies, p of our classifier
+        is the share of them that reach the accuracy of the first repeat; the first repeat itself
+        counts as one of them. Otherwise p comes from the corrected resampled t test of Nadeau and
+        Bengio over the folds, on which the intervals are based too. A permutation of the labels
+        that keeps the predictions would give a p that is too small: the predictions depend on the
+        labels of the other subjects, and the repeats depend on each other
         (benchmarks/accuracy_level.py).
         """
         method = self.ours if method is None else method
         if method == self.ours and len(self.permuted):
             first_repeat = np.nanmean(self._scores(self.probabilities[method][:1], METRICS[0]))
             reached = np.count_nonzero(self.permuted >= first_repeat - ROUND_OFF)
-            # the labels as they are count as one of the permutations, so that p is never 0
+            # the observed labels count as one of the permutations, so that p is never 0
             return float((1 + reached) / (1 + len(self.permuted)))
         over_folds = estimate(self._scores(self.probabilities[method], METRICS[0]), self._overlap)
         if not over_folds.error > 0:
-            return np.nan  # one fold has no spread, nor have folds that all score the same
+            return np.nan  # a single fold, or folds with equal scores, have no spread to test with
         return float(stdtr(over_folds.df, (self.chance - over_folds.mean) / over_folds.error))
 
     def roc(self, method: str | None = None) -> pd.DataFrame:
-        """Curve of a classifier: sensitivity over 1 - specificity, of two groups.
+        """Return the ROC curve of a classifier of two groups: sensitivity over 1 - specificity.
 
-        The probabilities of each subject are averaged over the repeats. Columns threshold, the
-        least probability of the group that is called so, sensitivity and specificity.
+        The probabilities of each subject are averaged over the repeats. A subject is assigned to
+        the group that is not the reference if its probability reaches `threshold`. The columns are
+        threshold, sensitivity and specificity. The table is empty for more than two groups.
         """
         if len(self.groups) > 2:
             return pd.DataFrame(columns=["threshold", SENSITIVITY, SPECIFICITY])
         group = self.recalls[SENSITIVITY]
         place = self.groups.index(group)
         mean = self.probabilities[self.ours if method is None else method].mean(axis=0)[:, place]
-        # The first threshold is infinite: nobody is called so.
+        # The first threshold is infinite: no subject reaches it.
         wrong, right, threshold = roc_curve(self.labels == group, mean)
         return pd.DataFrame({"threshold": threshold, SENSITIVITY: right, SPECIFICITY: 1 - wrong})
 
@@ -133,19 +141,19 @@ class Accuracy:
         return self.p_value(method) if metric == METRICS[0] else np.nan
 
     def sparsity(self, level: float = 0.05) -> pd.DataFrame:
-        """Balanced accuracy over the sparsity of the networks: gamma, edges, mean, low, high."""
+        """Return the balanced accuracy at each gamma: gamma, edges, mean, low and high."""
         tried = zip(self.gammas, self.edges, self.by_gamma, strict=True)
         rows = [
-            # Of one repeat, whose axis `_mean` expects.
+            # [None] adds the axis of repeats that `_mean` expects: there is one repeat.
             (gamma, edges, *self._mean(probabilities[None], METRICS[0], level))
             for gamma, edges, probabilities in tried
         ]
         return pd.DataFrame(rows, columns=["gamma", "edges", "mean", "low", "high"])
 
     def difference(self, method: str, other: str) -> Estimate:
-        """How much more balanced accuracy a method has than another, on the same folds."""
+        """Estimate by how much the balanced accuracy of a method exceeds that of another method."""
         return estimate(
-            # Fold by fold: what makes a fold easy or hard for both cancels.
+            # Fold by fold: the difficulty of a fold is common to both methods, and cancels.
             self._scores(self.probabilities[method], METRICS[0])
             - self._scores(self.probabilities[other], METRICS[0]),
             self._overlap,
@@ -153,23 +161,23 @@ class Accuracy:
 
     @property
     def chance(self) -> float:
-        """Balanced accuracy of a guess."""
+        """Balanced accuracy that guessing reaches: 1 / number of groups."""
         return 1 / len(self.groups)
 
     @cached_property
     def _overlap(self) -> float:
-        # test rows per training row: one fold to the n_folds - 1 others, numbered from 0
+        # test rows per training row: one fold is tested, and the n_folds - 1 others train
         return 1 / int(self.folds.max())
 
     def _mean(self, repeats: Array, metric: str, level: float) -> tuple[float, float, float]:
-        """Mean over the folds and its interval, which is cut at the bounds of the score."""
+        """Return the mean over the folds and its interval, cut at the bounds of the score."""
         over_folds = estimate(self._scores(repeats, metric), self._overlap)
         low, high = over_folds.interval(1 - level)
-        # A log-loss has no upper end.
+        # A log-loss has no upper bound.
         return over_folds.mean, max(low, 0.0), high if metric == "log-loss" else min(high, 1.0)
 
     def _scores(self, repeats: Array, metric: str) -> Array:
-        """Score of every fold of every repeat; `repeats` may be the first ones alone."""
+        """Return the score of every fold of every repeat; `repeats` may be the first few."""
         return np.array(
             [
                 self._score(metric, self.labels[test], probabilities[test])
@@ -179,7 +187,7 @@ class Accuracy:
         )
 
     def _score(self, metric: str, labels: Labels, probabilities: Array) -> float:
-        """Score of one fold; NaN where it has no subject of a group that is needed."""
+        """Return the score of one fold; NaN if the fold lacks a group that the score needs."""
         if metric not in self.recalls:
             return fold_score(metric, labels, probabilities, self.groups)
         of_group = labels == self.recalls[metric]
@@ -188,16 +196,16 @@ class Accuracy:
 
 
 def parts_of(fold_of: Indices) -> list[Mask]:
-    """Mark the subjects of each fold of a repeat."""
+    """Return one mask per fold of a repeat, which marks the subjects that are tested in it."""
     return [fold_of == fold for fold in range(int(fold_of.max()) + 1)]
 
 
 def fold_score(metric: str, labels: Labels, probabilities: Array, groups: tuple[str, ...]) -> float:
-    """Score the subjects of one fold; NaN for an AUC where the fold lacks a group."""
+    """Return the score of one fold; NaN for an AUC if the fold lacks a group."""
     if metric == "balanced accuracy":
         with warnings.catch_warnings():
-            # A small fold may lack a group that is predicted; its balanced accuracy is then the
-            # mean recall of the groups that it has.
+            # A small fold may lack a group that is predicted. scikit-learn then warns, and returns
+            # the mean recall of the groups that the fold has.
             warnings.simplefilter("ignore")
             predicted = np.array(groups)[probabilities.argmax(axis=1)]
             return float(balanced_accuracy_score(labels, predicted))
@@ -206,6 +214,6 @@ def fold_score(metric: str, labels: Labels, probabilities: Array, groups: tuple[
     if len(np.unique(labels)) < len(groups):
         return np.nan
     if len(groups) == 2:
-        # scikit-learn wants one column for two classes, and all columns for more
+        # scikit-learn expects one column for two classes, and all columns for more
         return float(roc_auc_score(labels == groups[1], probabilities[:, 1]))
     return float(roc_auc_score(labels, probabilities, multi_class="ovr", labels=list(groups)))

@@ -1,4 +1,4 @@
-"""Changes of edges from the reference to another group, as tables and sentences of figures."""
+"""Changes of edges from the reference to another group: tables and titles for figures."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ if TYPE_CHECKING:
 
 
 def changes_per_sd(comparison: Comparison, table: pd.DataFrame) -> dict[str, Array]:
-    """Find the change of each tested edge, of each group from the reference.
+    """Return the change of each tested edge from the reference to each other group.
 
     Parameters
     ----------
     comparison : Comparison
+        The comparison that tested the edges.
     table : DataFrame
-        As `comparison.tables.differences`, in any order.
+        Rows of `comparison.tables.differences`, in any order.
 
     Returns
     -------
     dict of group to ndarray
-        Per standard deviation; all groups but the reference.
+        Change of the weight of each edge, per standard deviation, for each group but the reference.
     """
     reference, *compared = (f"weight_std_{group}" for group in comparison.groups)
     changes = [(table[column] - table[reference]).to_numpy(float) for column in compared]
@@ -33,10 +34,10 @@ def changes_per_sd(comparison: Comparison, table: pd.DataFrame) -> dict[str, Arr
 
 
 def verdict(comparison: Comparison, group: str) -> str:
-    """Say how many pairs differ between the reference and a group."""
+    """Return a phrase that says how many pairs differ between the reference and a group."""
     table, level = differences_of(comparison, group), comparison.settings.level
     n_sure = int((table["q_both"] <= level).sum())
-    # Without tests of pairs of groups, q is that of all groups: the sentence must not claim more.
+    # Without tests of two groups at a time, q is about all groups, and the phrase must say so.
     pairs = {0: "No pair differs", 1: "1 pair differs"}.get(n_sure, f"{n_sure} pairs differ")
     if len(comparison.groups) > 2 and comparison.tables.pairwise.empty:
         return f"{pairs} both ways in any group (q of all groups ≤ {level:g})"
@@ -44,21 +45,21 @@ def verdict(comparison: Comparison, group: str) -> str:
 
 
 def change_words(comparison: Comparison, group: str) -> str:
-    """Say from which group to which the change is."""
+    """Return the title of a change: from which group to which group it goes."""
     return f"Change from {comparison.reference} to {group}"
 
 
 def differences_of(comparison: Comparison, group: str) -> pd.DataFrame:
-    """Table of differences of a group from the reference, those that differ both ways first.
+    """Return the tested edges of a group against the reference, the surest differences first.
 
-    Of more than two groups `difference_std`, `standard_error` and `q_both` are those of this pair
-    of groups. Where pairs of groups were not tested, of more than five groups, `q_both` stays that
-    of all groups, and there is no `standard_error`.
+    With more than two groups, `difference_std`, `standard_error` and `q_both` come from the test of
+    these two groups. With more than five groups, two groups at a time are not tested: `q_both` is
+    then the result of the test of all groups, and the table has no `standard_error`.
     """
     table = comparison.tables.differences
     if len(comparison.groups) > 2:
-        # The table has the change of the last group from the first. That of another group has its
-        # standard error in the tests of pairs alone.
+        # The table has the change of the last group from the first. For other groups, only the
+        # tests of two groups at a time have a standard error.
         table = table.assign(difference_std=changes_per_sd(comparison, table)[group])
         table = table.drop(columns="standard_error")
         if not comparison.tables.pairwise.empty:
@@ -68,10 +69,10 @@ def differences_of(comparison: Comparison, group: str) -> pd.DataFrame:
 
 
 def _of_pair(comparison: Comparison, table: pd.DataFrame, group: str) -> pd.DataFrame:
-    """Add the results of the test of the reference against one group, the surest first."""
+    """Add the results of the test of one group against the reference, the surest first."""
     pairwise, ends = comparison.tables.pairwise, ["source", "target"]
     of_pair = pairwise["group"].eq(comparison.reference) & pairwise["other"].eq(group)
     tested = pairwise.loc[of_pair, [*ends, "difference_std", "standard_error", "q_both", "p"]]
     rest = table.drop(columns=["difference_std", "q_both", "p"])
-    # an inner join: closed tests of a pair have the edges that all groups tested, and no others
+    # an inner join: the closed tests of two groups have the same edges as the test of all groups
     return tested.merge(rest, on=ends, validate="1:1").sort_values("p", kind="stable")

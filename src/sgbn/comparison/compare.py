@@ -1,4 +1,4 @@
-"""The main job: one network per group, how sure it is, what differs, and who belongs where."""
+"""Compare groups: learn one network per group, test differences, and classify subjects."""
 
 from __future__ import annotations
 
@@ -60,75 +60,83 @@ def compare(
 ) -> Comparison:
     """Compare the groups of a cohort, or of a table.
 
-    Time series (`SeriesCohort`) have steps of their own, see the notes below.
+    Missing cells are imputed, sites are harmonised and covariates are regressed out. The effects
+    are estimated from all subjects, within the groups, so that a difference between the groups is
+    not mistaken for an effect of a covariate. The steps are then:
 
-    Missing cells are imputed, sites harmonised and covariates regressed out over all subjects,
-    within the groups, so that no difference between them is taken for an effect of age. The steps
-    are then: one network per group; whether hidden factors without edges predict unseen subjects
-    better; how often half samples show its edges; tests of every edge for a difference; what moves
-    when the networks are made to tell the groups apart; how far each subject is from the reference
-    group; and the cross-validated accuracy of classifiers, for which `make_analysis` prepares each
-    training part by itself.
+    1. Learn one network per group.
+    2. Compare it with hidden factors without edges: which of them predicts unseen subjects better?
+    3. Count how often networks of half samples contain its edges.
+    4. Test every edge for a difference between the groups.
+    5. Refine the networks so that they distinguish the groups better, and show what changes.
+    6. Measure how far each subject is from the reference group.
+    7. Cross-validate classifiers. `make_analysis` prepares each training part by itself.
 
     Networks, half samples and tests of differences leave out subjects that lie far from the others
-    of their group, unless ``settings.outliers`` says otherwise; `Comparison.left_out` and
-    `Differences.left_out` name them. Refinements and classifiers have all subjects. Only networks
-    and half samples have transformed values.
+    of their group, unless ``settings.outliers`` is "keep". `Comparison.left_out` and
+    `Differences.left_out` name these subjects. Refinements and classifiers use all subjects. Only
+    networks and half samples use transformed values. Time series (`SeriesCohort`) have steps of
+    their own; see the notes below.
 
     Parameters
     ----------
     cohort : Cohort, DataFrame or path
-        With two or more groups. A table or a path is read by `read_table`.
+        A cohort with two or more groups. A table or a path is read by `read_table`, or by
+        `read_series` if it holds time series.
     settings : Settings, optional
-        What is done, and how thoroughly; ``Settings.quick()`` for a first look.
+        Which steps are done, and how thoroughly. Use ``Settings.quick()`` for a first look.
     learner : estimator, optional
-        It learns the networks: any learner of sgbn, by default an `SGBNEnsemble` with `n_pairs` and
-        the seed of the settings. An ensemble that is given is used as it is, with its own
-        `n_pairs`. It learns at the same time which directions are supported. For another learner,
-        networks of half samples are learned in a step of their own (by an `SGBN` without kicks).
+        Any learner of sgbn, which learns the networks. By default it is an `SGBNEnsemble` with
+        `n_pairs` and the seed of the settings. If you give an ensemble, it keeps its own `n_pairs`.
+        An ensemble learns at the same time which directions are supported. For any other learner,
+        networks of half samples are learned in a separate step (an `SGBN` learns them without
+        kicks).
 
-        The other steps learn hundreds of networks. They use the learner that is given. In place of
-        an ensemble they use `SGBN` with its prior knowledge and one gamma for all groups, that of
-        the largest group: an ensemble's own gamma is that of a prior. The tests search for a common
-        order by `SGBN` in any case. The first classifier, `SGBNClassifierCV`, chooses its own
-        sparsity; other networks of the cross-validation are learned with the fast effort of `SGBN`.
+        The other steps learn hundreds of networks with the same learner. An ensemble would take too
+        long: they replace it by `SGBN` with the ensemble's prior knowledge and one gamma for all
+        groups, the default of the largest group. (The gamma of an ensemble belongs to a prior and
+        has another meaning.) The tests always use `SGBN` to search for a common order. The first
+        classifier, `SGBNClassifierCV`, chooses its own sparsity. Other networks of the
+        cross-validation are learned by `SGBN` with ``effort="fast"``.
     n_jobs : int, optional
         Number of processes. Results do not depend on it.
     folder : path, optional
-        It keeps finished work; a second start does only what is missing.
+        Folder that keeps finished work. A second start computes only what is missing.
     progress : bool
-        Show bars with the time left; in a log file, lines.
+        Whether to show progress bars with the time left. A log file gets lines in place of bars.
     on_step : callable, optional
-        Called with a few words at the beginning of each step.
+        Function that is called at the beginning of each step with a short text that names it.
     on_found : callable, optional
-        Called once with networks, their confidence and the tests, as soon as these are computed, if
-        slower steps follow. `Comparison.pending` names the steps that are still to come.
+        Function that is called once, as soon as the networks, their confidence and the tests are
+        computed, if slower steps follow. It gets a `Comparison`, whose `pending` names these steps.
     **reading
-        Keywords of `read_table` where a table is given: ``group="dx"``, ``covariates=["age"]``,
-        ``site="scanner"``, ...
+        Keywords of `read_table` or `read_series`, if a table is given: ``group="dx"``,
+        ``covariates=["age"]``, ``site="scanner"``, ...
 
     Returns
     -------
     Comparison
-        `sgbn.report.write_comparison` makes a report, tables and pictures of it.
+        The results. `sgbn.report.write_comparison` writes a report, tables and pictures of them.
 
     Raises
     ------
     InputError
-        If the groups cannot be compared at all. A step that the data do not allow is left out;
-        `Comparison.skipped` says why.
+        If the groups cannot be compared at all. A step that the data do not allow is left out, and
+        `Comparison.skipped` holds the reason.
 
     Notes
     -----
-    In time series (`SeriesCohort`), subjects are counted, never volumes. Nothing is imputed or
-    regressed out of the series. One `SeriesSGBN` per group learns the networks, from half samples
-    of subjects. `series_differences` tests the weights of each subject, with covariates and sites
-    held fixed. Steps that need one row per subject are left out;
-    `sgbn.comparison.series_steps.NOT_FOR_SERIES` says which and why.
+    In a cohort of time series (`SeriesCohort`), the subjects are the units of all statistics, not
+    the volumes. Nothing is imputed in the series or regressed out of them. One `SeriesSGBN` per
+    group learns the network, also from half samples of subjects. `series_differences` tests the
+    weights of the subjects, with covariates and sites held fixed. Steps that need one row per
+    subject are left out: `sgbn.comparison.series_steps.NOT_FOR_SERIES` lists them with the reasons.
     """
     settings = check_settings(settings)
-    own_keywords = tuple(inspect.signature(compare).parameters)[1:-1]  # no source, no **reading
-    # Everything that can be refused is refused here, before the first slow step.
+    own_keywords = tuple(inspect.signature(compare).parameters)[
+        1:-1
+    ]  # without the source and **reading
+    # All input is checked here, so that an error comes before the first slow step.
     cohort = read_source(cohort, reading, own_keywords)
     reviewed = review(cohort, rows_are_subjects=settings.rows_are_subjects)
     usable = reviewed.require()
@@ -137,7 +145,7 @@ def compare(
     settings = flow.settings(settings).with_reference(usable.groups).with_repeats(usable)
     settings.check_names(usable)
     if settings.replicate is not None:
-        # Only for its errors: the step itself finds the rows again, after hours.
+        # Called only for its errors: the step itself would raise them after hours.
         replication_rows(usable, settings.replicate, settings.seed)
     learner = _robust(flow.learner(learner, settings), settings)
     settings = _as_learned(settings, learner)
@@ -156,7 +164,7 @@ def compare(
         )
         _begin(job)
         comparison = _first_steps(flow, job, reviewed)
-    # The first report is drawn outside of `_recorded`: its warnings are not those of the data.
+    # The first report is drawn outside of `_recorded`: its warnings are not about the data.
     pending = tuple(name for name in settings.steps if name in SLOW)
     if on_found is not None and pending:
         on_found(replace(_with_notes(comparison, job, messages), pending=pending))
@@ -168,9 +176,9 @@ def compare(
 
 
 def _first_steps(flow: Flow, job: Job, reviewed: Review) -> Comparison:
-    """Do what a first report shows: networks, what speaks for them, and the tests."""
+    """Do the steps of a first report: networks, models, confidence and tests."""
     networks = flow.networks(job)
-    # incomplete at first: `models_of` asks it who the networks were learned from
+    # incomplete at first: `models_of` asks it which subjects the networks were learned from
     comparison = Comparison(
         reviewed, job.settings, job.prepared, networks, truth=_truth(job.cohort)
     )
@@ -184,7 +192,7 @@ def _first_steps(flow: Flow, job: Job, reviewed: Review) -> Comparison:
 
 
 def _slow_steps(flow: Flow, job: Job, comparison: Comparison) -> Comparison:
-    """Do the steps of `SLOW`, which follow the first report."""
+    """Do the steps in `SLOW`, which come after the first report."""
     comparison = replace(
         comparison,
         replication=replication_of(job),
@@ -193,12 +201,12 @@ def _slow_steps(flow: Flow, job: Job, comparison: Comparison) -> Comparison:
         deviations=deviations_of(job),
         accuracy=flow.accuracy(job),
     )
-    # Last: it is fitted only where its accuracy is known.
+    # The last step, as the model is fitted only if its accuracy is known.
     return replace(comparison, model=model_of(job, comparison.accuracy))
 
 
 def _with_notes(comparison: Comparison, job: Job, messages: list[str]) -> Comparison:
-    """Add what was left out so far, how long the steps took, and warnings."""
+    """Add the steps that were left out so far, the time that steps took, and the warnings."""
     return replace(
         comparison,
         skipped=dict(job.skipped),
@@ -208,7 +216,7 @@ def _with_notes(comparison: Comparison, job: Job, messages: list[str]) -> Compar
 
 
 def _robust(learner: LearnedNetwork, settings: Settings) -> LearnedNetwork:
-    """Return the learner of networks and half samples, with outliers and transform as set."""
+    """Return the learner with `outliers` and `transform` of the settings."""
     asked = {
         parameter: getattr(settings, setting)
         for setting, parameter in ROBUST.items()
@@ -216,12 +224,12 @@ def _robust(learner: LearnedNetwork, settings: Settings) -> LearnedNetwork:
     }
     known = learner.get_params()
     if "outliers" not in known and asked.get("outliers") == "keep":
-        del asked["outliers"]  # its networks keep all subjects in any case, and so do the tests
+        del asked["outliers"]  # this learner always keeps all subjects, and so will the tests
     for parameter, value in asked.items():
         if parameter not in known:
             raise InputError(
                 f"{parameter}={value!r} is for SGBN, not for {type(learner).__name__}. Leave it "
-                "out."
+                "out, or give SGBN() as the learner."
             )
     return clone(learner).set_params(**asked)
 
@@ -229,7 +237,7 @@ def _robust(learner: LearnedNetwork, settings: Settings) -> LearnedNetwork:
 def _as_learned(settings: Settings, learner: LearnedNetwork) -> Settings:
     """Return the settings with the values of `outliers` and `transform` that the learner uses.
 
-    A setting of None means the learner's own value; the report must name that value.
+    A setting of None means the value of the learner. The report must name that value.
     """
     used = {
         setting: getattr(learner, parameter, getattr(settings, setting))
@@ -239,7 +247,7 @@ def _as_learned(settings: Settings, learner: LearnedNetwork) -> Settings:
 
 
 def _plain(learner: Learner) -> Learner:
-    """Return the learner for the other steps, with all subjects and the values as they are."""
+    """Return the learner of the other steps: it keeps all subjects and transforms no values."""
     if not set(ROBUST.values()) <= set(learner.get_params()):
         return learner
     return clone(learner).set_params(outliers="keep", column_transform="none")
@@ -247,13 +255,13 @@ def _plain(learner: Learner) -> Learner:
 
 def _begin(job: Job) -> None:
     """Raise StudyError if the folder was begun with other data or settings."""
-    # Neither processes nor progress: a run may go on with more of them.
+    # Without the number of processes: a run may continue with more or fewer of them.
     learned = {"learner": repr(job.learner), "data": job.cohort.fingerprint}
     job.study.require(asdict(job.settings) | learned)
 
 
 def _truth(cohort: Cohort) -> dict[str, Array]:
-    """Return the standardised weights that a simulated cohort was drawn with."""
+    """Return the true standardised weights of each group of a simulated cohort, else {}."""
     if not isinstance(cohort, SimulatedCohort | SimulatedSeries):
         return {}
     weights = {}
@@ -262,24 +270,24 @@ def _truth(cohort: Cohort) -> dict[str, Array]:
         # A subset of a simulated cohort may have its regions in another order.
         places = [network.names.index(region) for region in cohort.regions]
         if len(places) < network.m:
-            return {}  # without some regions the rest is no longer drawn from this network
+            return {}  # without some regions, these weights are not the truth for the others
         weights[group] = standardised(network)[np.ix_(places, places)]
     return weights
 
 
 @contextmanager
 def _recorded(messages: list[str]) -> Iterator[None]:
-    """Collect warnings. `compare` gives them again when all is done, each once."""
+    """Collect warnings in `messages`. At its end, `compare` warns of each text once."""
     show = warnings.showwarning
 
     def keep(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
         if issubclass(category, ClusterWarning):
-            show(message, category, *where, **more)  # at once: the run waits for somebody to act
+            show(message, category, *where, **more)  # at once: the run waits until somebody acts
         elif not issubclass(category, OutlierWarning):  # the review names these subjects
             messages.append(str(message))
 
     with warnings.catch_warnings():
-        # "default" would show the warning of the second group only if its text differs
+        # "default" would hide a warning of the second group that has the text of the first
         warnings.simplefilter("always")
         warnings.showwarning = keep
         yield

@@ -1,8 +1,8 @@
 """Repeated cross-validation of networks, and of other classifiers for comparison.
 
-All methods are fitted in the same training parts, on the same subjects, by the same Pipeline
-(`make_analysis`); the rows of a person or of a family are never on both sides, in the folds inside
-a training part neither.
+All methods are fitted to the same training parts by the same Pipeline (`make_analysis`). The rows
+of a person or of a family are never divided between training and test. This also holds for the
+folds inside a training part.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ from sgbn.types import Array, Indices, Mask
 FIRST_PEER = "shrinkage LDA"
 PEERS = (FIRST_PEER, "L2 logistic", "L1 logistic", "random forest")
 GAMMAS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.5)  # from dense to sparse networks
-SHOWN = 5  # parts of an explanation that are kept of each subject
-ROWS_PER_BLOCK = 32  # subjects explained at a time: each has a part for every edge
+SHOWN = 5  # largest contributions that are kept per subject
+ROWS_PER_BLOCK = 32  # subjects explained at a time: each has one contribution per edge
 
 
 def cross_validate(
@@ -57,12 +57,13 @@ def cross_validate(
     Parameters
     ----------
     cohort : Cohort
-        As reviewed: gaps, sites and covariates are dealt with in each training part.
+        The reviewed cohort. Each training part imputes, harmonises and regresses by itself.
     settings : Settings
+        Folds, repeats, `select`, `peers` and seed are used.
     study : Study
-        Runs one task per fold and method.
+        Runs one task per fold and method, and keeps the results.
     learner : estimator, optional
-        Of the networks that are refined; `SGBN` by default.
+        Learner of the networks that CL-SGBN refines. By default it is `SGBN`.
     """
     folds = folds_of_repeats(cohort, settings)
     methods = _methods(cohort, settings, learner)
@@ -77,7 +78,7 @@ def cross_validate(
         "data": cohort.fingerprint,
     }
     shared = {"cohort": cohort, "settings": settings, "learner": learner}
-    # Methods take very different times: the time left is estimated by method.
+    # Methods differ much in speed: the time left is estimated for each method separately.
     kinds = {name: str(task["method"]) for name, task in tasks.items()}
     results = study.run(_task, tasks, described, shared=shared, kinds=kinds)
     return collected(cohort, settings, folds, methods, results, gammas)
@@ -86,21 +87,21 @@ def cross_validate(
 def _tasks(
     folds: Indices, methods: Sequence[str], gammas: Sequence[float]
 ) -> dict[str, dict[str, Any]]:
-    """Name -> arguments of each task, in the order in which they begin.
+    """Return the arguments of each task by its name, in the order in which the tasks begin.
 
-    In each repeat our classifier comes first and slow peers come last. The first repeat has every
-    method, so that the time which is left is known from then on.
+    In each repeat our classifier comes first, and slow peers come last. The first repeat contains
+    every method, so that the remaining time can be estimated after it.
     """
     tasks: dict[str, dict[str, Any]] = {}
     for repeat, fold_of in enumerate(folds):
-        # Other sparsities are tried once: their curve needs no narrow interval.
+        # Other sparsities are tried in one repeat: their curve needs no narrow interval.
         tried = {str(repeat): methods, "gamma": gammas if repeat == 0 else ()}
         for name, tried_methods in tried.items():
             for number, method in enumerate(tried_methods):
                 explained = repeat == 0 and method == OURS
                 for fold, test in enumerate(parts_of(fold_of)):
                     task = {"test": test, "method": method, "explained": explained}
-                    # Names of tasks become names of files: methods have blanks and brackets.
+                    # Numbers: names of tasks become files, and methods have blanks.
                     tasks[f"{name}-{fold}-{number}"] = task
     return tasks
 
@@ -113,17 +114,19 @@ def permuted_accuracies(
     Parameters
     ----------
     cohort : Cohort
-        As `cross_validate` has it. Covariates and sites stay with their rows.
+        The cohort that `cross_validate` gets. Covariates and sites stay with their rows.
     exchange : Exchange
-        What the design allows: within sites, whole persons and families, visits within persons.
+        Draws the exchanges that the design allows: within sites, of whole persons and families, or
+        of visits within persons.
     settings : Settings
+        Folds, `select`, `accuracy_permutations` and seed are used.
     study : Study
-        Runs one task per exchange.
+        Runs one task per exchange, and keeps the results.
 
     Returns
     -------
     ndarray of shape (accuracy_permutations,)
-        Balanced accuracy, the mean over the folds of one repeat.
+        Balanced accuracy after each exchange: the mean over the folds of one repeat.
     """
     described = {
         "folds": [settings.n_folds, settings.seed],
@@ -145,37 +148,40 @@ def _permuted_task(
 
 
 def fit_model(cohort: Cohort, settings: Settings, study: Study) -> Pipeline:
-    """Fit the first of the analyses that are cross-validated to all subjects.
+    """Fit the first of the cross-validated analyses to all subjects.
 
-    It is the one with `SGBNClassifierCV`, to classify subjects who are in no group yet; how well it
-    does is what `cross_validate` says. Its warnings are those of one training part, and not given.
+    This is the analysis with `SGBNClassifierCV`. It classifies subjects whose group is not known.
+    `cross_validate` estimates its accuracy. Warnings of the fit are not shown, as in the training
+    parts.
 
     Parameters
     ----------
     cohort : Cohort
-        As reviewed.
+        The reviewed cohort.
     settings : Settings
+        `select` and the seed are used.
     study : Study
-        Runs one task, so that a second start need not fit again.
+        Runs one task and keeps its result, so that a second start need not fit again.
 
     Returns
     -------
     Pipeline
-        From a table of covariates, site and regions to probabilities. Its ``site_column_`` is what
-        the table that was read calls the site, where that is known.
+        It turns a table of covariates, site and regions into probabilities. Its ``site_column_``
+        is the name of the site column in the table that was read, if that name is known.
     """
     described = {"select": settings.select, "seed": settings.seed, "data": cohort.fingerprint}
     shared = {"cohort": cohort, "settings": settings}
     results = study.run(_fitted_parts, {"parts": {}}, described, shared=shared)
     parts = {name: part.tobytes() for name, part in results["parts"].items()}
     fitted: Pipeline = files.model_of(parts)
-    if "site_column" in cohort.provenance:  # not of the task: the same data may be called otherwise
+    # Outside of the task: the same data may come with another name of this column.
+    if "site_column" in cohort.provenance:
         fitted.site_column_ = str(cohort.provenance["site_column"])  # type: ignore[attr-defined]
     return fitted
 
 
 def _fitted_parts(cohort: Cohort, settings: Settings) -> dict[str, Any]:
-    """Parts of the file of a fitted model: a result of a task has numbers alone."""
+    """Return the parts of the file of a fitted model, as arrays of bytes that a study can keep."""
     analysis = _methods(cohort, settings, None)[OURS]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -184,21 +190,20 @@ def _fitted_parts(cohort: Cohort, settings: Settings) -> dict[str, Any]:
         except ValueError as error:
             raise InputError(f"{OURS} cannot be fitted to all subjects: {error}") from error
         parts = files.parts_of(analysis)
-    # A file is an array of bytes, which a study can keep.
     return {name: np.frombuffer(part, np.uint8) for name, part in parts.items()}
 
 
 def _methods(
     cohort: Cohort, settings: Settings, learner: NetworkEstimator | None
 ) -> dict[str, Pipeline]:
-    """Name -> the whole analysis, not fitted, from a table with gaps to probabilities."""
+    """Return the unfitted analysis of each method: from a table with gaps to probabilities."""
     seed = settings.seed
-    # The first peer is what an analysis has by default.
+    # None: `make_analysis` uses the first peer by default.
     classifiers: dict[str, Any] = {OURS: SGBNClassifierCV(random_state=seed), FIRST_PEER: None}
     if settings.peers:
         classifiers[REFINED] = CLSGBNClassifier(fast_learner(learner), random_state=seed)
         n_folds = inner_folds(cohort, settings)
-        # Peers but the first are tuned by folds inside the training part; tiny groups have none.
+        # The other peers are tuned by folds inside the training part, if the groups allow two.
         if n_folds > 1:
             tuned = peers(seed, n_folds, whole=cohort.units is not None)
             classifiers |= {name: tuned[name] for name in PEERS[1:]}
@@ -215,7 +220,7 @@ def _fit(analysis: Pipeline, cohort: Cohort, table: pd.DataFrame, rows: Mask) ->
     """Fit to some rows of a cohort; inner folds keep the rows of a person or family together."""
     name, last = analysis.steps[-1]
     more = {}
-    # Only classifiers with inner folds take groups=, and scikit-learn refuses it elsewhere.
+    # Only classifiers with inner folds accept groups=; for others scikit-learn raises an error.
     if cohort.units is not None and (
         isinstance(last, GridSearchCV) or has_fit_parameter(last, "groups")
     ):
@@ -231,20 +236,20 @@ def _task(
     method: str | float,
     explained: bool,
 ) -> dict[str, Any]:
-    """Return probabilities of the test rows. A number as method is the sparsity of networks."""
+    """Return probabilities of the test rows. If `method` is a number, it is the gamma of SGBN."""
     table = cohort_table(cohort)
     if method == COVARIATES_ALONE:
-        # What is left are the covariates and the site.
+        # The other columns are the covariates and the site.
         table = table[[name for name in table if name not in cohort.regions]]
     if isinstance(method, str):
         analysis = _methods(cohort, settings, learner)[method]
     else:
         searcher = fast_learner(SGBN(method, outliers="keep"))
-        # Without the folds that a temperature takes: only balanced accuracies are shown.
+        # A fixed temperature saves its folds, and leaves the balanced accuracy as it is.
         plain = SGBNClassifier(searcher, temperature=1.0)
         analysis = make_analysis(cohort, k=settings.select, classifier=plain)
     with warnings.catch_warnings():
-        # Warnings of one of many training parts say little: those of all subjects are given.
+        # A warning about one of many parts says little: other steps warn about all data.
         warnings.simplefilter("ignore")
         try:
             _fit(analysis, cohort, table, ~test)
@@ -253,7 +258,7 @@ def _task(
         result = {"probabilities": analysis.predict_proba(table[test])}
     if explained:
         values = analysis[:-1].transform(table[test])
-        # Explained as the classifier sees them: after imputation, harmonisation and scaling.
+        # Explain the values that the classifier sees: after imputation, harmonisation and scaling.
         result |= largest_parts(analysis[-1], values, result["probabilities"])
     if not isinstance(method, str):
         networks = analysis[-1].networks_.values()
@@ -267,6 +272,15 @@ def largest_parts(
     """Find which edges and regions contribute most to the choice between the two likeliest groups.
 
     A contribution is a part of the log-likelihood ratio of the likeliest group to the second.
+
+    Parameters
+    ----------
+    classifier : SGBNClassifier
+        The fitted classifier.
+    values : DataFrame
+        Regions of the rows to explain, as the classifier sees them.
+    probabilities : ndarray of shape (n, n_groups)
+        Probability of each group for these rows.
 
     Returns
     -------
@@ -293,7 +307,7 @@ def largest_parts(
 
 
 def two_likeliest(probabilities: Array) -> Indices:
-    """Find the two likeliest groups of each row: their indices, shape (n, 2)."""
+    """Return the indices of the two likeliest groups of each row, shape (n, 2)."""
     # stable: groups that are equally likely keep their order
     return np.argsort(-probabilities, axis=1, kind="stable")[:, :2]
 
@@ -301,13 +315,13 @@ def two_likeliest(probabilities: Array) -> Indices:
 def shown_parts(
     parts: Array, ends: Sequence[tuple[str, str]]
 ) -> tuple[NDArray[Any], NDArray[Any], Array]:
-    """Find the `SHOWN` largest parts of each row: sources, targets and values.
+    """Return sources, targets and values of the `SHOWN` largest contributions of each row.
 
-    `ends` are the source and the target of each part.
+    `parts` has one column per contribution; `ends` are the source and target of each.
     """
     largest = np.argsort(-np.abs(parts), axis=1, kind="stable")[:, :SHOWN]
     sources, targets = np.array(ends, dtype=object).T
-    # A classifier may have fewer parts than SHOWN: its rows are filled up with "" and 0.
+    # A classifier may have fewer contributions than SHOWN: its rows are padded with "" and 0.
     empty = ((0, 0), (0, SHOWN - largest.shape[1]))
     return (
         np.pad(sources[largest], empty, constant_values=""),
@@ -317,7 +331,7 @@ def shown_parts(
 
 
 def _blocks_of_pairs(likeliest: Indices) -> Iterator[tuple[Indices, Indices]]:
-    """Yield each pair of groups (likeliest, next) with its rows, in blocks."""
+    """Yield each pair of groups (likeliest, second likeliest) with its rows, in blocks."""
     for pair in np.unique(likeliest, axis=0):
         rows = np.flatnonzero((likeliest == pair).all(axis=1))
         for first in range(0, len(rows), ROWS_PER_BLOCK):
@@ -332,7 +346,11 @@ def collected(
     results: Mapping[str, Arrays],
     gammas: tuple[float, ...] = (),
 ) -> Accuracy:
-    """Put the results of all tasks together; the first method is the one that is explained."""
+    """Return the results of all tasks as one `Accuracy`; only the first method is explained.
+
+    `folds` holds the fold in which each subject was tested, one row per repeat. The tasks are
+    called "repeat-fold-method" and "gamma-fold-number", by the numbers in `methods` and `gammas`.
+    """
     labels = np.asarray(cohort.group)
     n, groups = len(labels), tuple(np.unique(labels).tolist())
     by_method: dict[str, list[Array]] = {method: [] for method in methods}
@@ -350,7 +368,7 @@ def collected(
         {method: np.array(repeats) for method, repeats in by_method.items()},
         np.array(gammas),
         np.array(edges),
-        # The shape is right also where no sparsity was tried.
+        # reshape, not np.array: without any gamma the shape must still be right
         np.reshape(by_gamma, (len(gammas), n, len(groups))),
         _explanations(folds[0], results),
         _joined(folds[0], results, "0-{}-0", "likeliest"),
@@ -359,10 +377,13 @@ def collected(
 
 
 def _joined(folds: Indices, results: Mapping[str, Arrays], name: str, key: str) -> NDArray[Any]:
-    """Rows of the tasks of all folds, in the order of the subjects; `name` lacks the fold."""
+    """Return the rows of the tasks of all folds, in the order of the subjects.
+
+    `name` is the name of a task with "{}" in place of the fold.
+    """
     tests = parts_of(folds)
     parts = [results[name.format(fold)][key] for fold in range(len(tests))]
-    # Text of different folds has different widths: the common type is the widest.
+    # Texts of different folds have different widths: the common type has the largest width.
     joined = np.empty((len(folds), *parts[0].shape[1:]), np.result_type(*parts))
     for test, part in zip(tests, parts, strict=True):
         joined[test] = part
@@ -370,7 +391,7 @@ def _joined(folds: Indices, results: Mapping[str, Arrays], name: str, key: str) 
 
 
 def _explanations(folds: Indices, results: Mapping[str, Arrays]) -> NDArray[Any]:
-    """Parts of the log-likelihood ratios: of the first method, in the first repeat."""
+    """Return the contributions to the log-likelihood ratios of our classifier, first repeat."""
     kinds = [("source", object), ("target", object), ("value", float)]
     columns = [_joined(folds, results, "0-{}-0", f"{name}s") for name, _ in kinds]
     explanations = np.empty(columns[-1].shape, dtype=kinds)

@@ -1,4 +1,4 @@
-"""Deviations of all subjects from the network of the reference, kept by the study."""
+"""Deviations of all subjects from the network of the reference, computed once per study."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sgbn.inference import Deviations, NormativeDeviation
 from sgbn.runs import Study
 from sgbn.types import Labels, Mask
 
-# Fields of `Deviations`: arrays with one row per subject, and tuples of names.
+# Fields of `Deviations`: arrays with one row per subject, then tuples of names.
 OF_SUBJECTS = ("regions", "edges", "distance", "log_likelihood", "p_chi2", "p_reference")
 NAMES = ("names", "sources", "targets")
 
@@ -35,28 +35,33 @@ def kept_deviations(
     Parameters
     ----------
     norm : NormativeDeviation
-        Not fitted.
+        An estimator that is not fitted.
     regions : DataFrame
-        Prepared, of all subjects.
+        Prepared regions of all subjects.
     reference : ndarray of bool
-        Marks the subjects of the reference.
+        Marks the subjects of the reference group.
     persons : ndarray or None
-        Person of each row, where they have several.
+        Person or family of each row, if some have several rows.
     study : Study
         Keeps the deviations.
     data : str
         Fingerprint of the cohort.
+
+    Returns
+    -------
+    Deviations
+        One row per subject, in the order of the cohort.
     """
     task = {"norm": norm, "regions": regions, "reference": reference, "persons": persons}
     settings = {
         **{"learner": repr(norm.learner), "seed": norm.random_state, "data": data},
         "reference": joblib.hash(reference),
-        # numbers in place of names, whose bytes depend on how they are stored
+        # numbers in place of names: the bytes of names depend on how these are stored
         "persons": None
         if persons is None
         else joblib.hash(np.unique(persons, return_inverse=True)[1]),
     }
-    # One task, in this process: the folds inside it run in parallel. A cluster gives it a worker.
+    # One task, here or on one worker of a cluster: the folds inside it run in parallel.
     results = replace(study, n_jobs=1, progress=False).run(_deviations, {"all": task}, settings)
     warn_again(results.values())
     return _unpacked(results["all"])
@@ -72,7 +77,8 @@ def _deviations(
         return fitted.deviations(rest)
 
     rest, messages = with_warnings(score, regions[~reference])
-    # Subjects of the reference are cross-fitted: a network that has seen them would flatter them.
+    # Subjects of the reference are cross-fitted: in a network that was learned from them, their
+    # deviations would be too small.
     merged = _merged(fitted.reference_, rest, reference)
     kept = {part.name: getattr(merged, part.name) for part in fields(merged)}
     return kept | {WARNINGS: np.array(messages, dtype=str)}
@@ -84,11 +90,11 @@ def _unpacked(kept: Mapping[str, NDArray[Any]]) -> Deviations:
 
 
 def _merged(reference: Deviations, rest: Deviations, in_reference: Mask) -> Deviations:
-    """Deviations of all subjects, in the order of the cohort."""
+    """Return the deviations of all subjects, in the order of the cohort."""
     merged: dict[str, Any] = {}
     for name in OF_SUBJECTS:
         first, second = getattr(reference, name), getattr(rest, name)
-        # Some fields have one number per subject, others one per region or edge.
+        # Some fields have one number per subject, others one number per region or edge.
         both = np.empty((len(in_reference), *first.shape[1:]))
         both[in_reference], both[~in_reference] = first, second
         merged[name] = both

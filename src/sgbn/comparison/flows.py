@@ -1,4 +1,4 @@
-"""What a comparison does with a cohort: one flow for tables, one for time series."""
+"""The steps of a comparison: one set for tables, and one for time series."""
 
 from __future__ import annotations
 
@@ -27,20 +27,22 @@ Networks = Mapping[str, LearnedNetwork]
 
 @dataclass(frozen=True)
 class Flow:
-    """What depends on the kind of a cohort; the other steps are the same, or are left out.
+    """Functions that differ between tables and time series.
 
     Attributes
     ----------
     settings : callable
-        Settings as this kind of cohort can have them, or an InputError.
+        Returns the settings without the steps that this kind of cohort cannot have. It raises
+        InputError if one of them was requested.
     learner : callable
-        The learner of the networks: the one that is given, if it fits, or the default.
+        Returns the given learner of networks, or the default. It raises InputError if the learner
+        is for the other kind of cohort.
     prepare : callable
-        What networks are learned from, and what was found in it.
+        Returns the cohort that networks are learned from, and findings about it.
     network : callable
-        The network of one group, by a learner.
+        Learns the network of one group.
     networks, confidence, tests, sensitivity, accuracy : callable
-        The steps of these names.
+        Do the steps of these names.
     """
 
     settings: Callable[[Settings], Settings]
@@ -55,14 +57,14 @@ class Flow:
 
 
 def flow_of(cohort: Cohort) -> Flow:
-    """Return the flow of a cohort: the one place where its kind decides what is done."""
+    """Return the functions for a cohort; its kind is asked for only here."""
     return SERIES if isinstance(cohort, SeriesCohort) else TABLES
 
 
 def _table_learner(learner: LearnedNetwork | None, settings: Settings) -> LearnedNetwork:
     if isinstance(learner, SeriesSGBN):
         raise InputError(
-            "the learner is a SeriesSGBN, for time series, and this cohort has one row per "
+            "the learner is a SeriesSGBN, which needs time series, but this cohort has one row per "
             "subject. Give another learner, or a SeriesCohort."
         )
     return default_ensemble(settings) if learner is None else learner
@@ -70,17 +72,17 @@ def _table_learner(learner: LearnedNetwork | None, settings: Settings) -> Learne
 
 def _prepare_table(cohort: Cohort, settings: Settings) -> tuple[Cohort, Iterable[Finding]]:
     prepared = prepare(cohort)
-    # Without a setting, a learner may keep outliers in networks while the tests leave them out.
+    # None: the learner has no such parameter. Then only the tests leave outliers out.
     how = settings.outliers or "tests", settings.transform or "none"
     return prepared, review_prepared(prepared, *how)
 
 
-# One entry per name, so that a step that one kind of cohort lacks cannot be forgotten.
+# All fields are required, so that no step of either kind of cohort can be forgotten.
 TABLES = Flow(
     settings=lambda settings: settings,
     learner=_table_learner,
     prepare=_prepare_table,
-    # Of one group alone, for `group_network`, which keeps no work.
+    # for `group_network`, which learns one group alone
     network=learn_network,
     networks=steps.networks_of,
     confidence=steps.confidence_of,

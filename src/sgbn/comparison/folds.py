@@ -1,6 +1,6 @@
-"""Folds of a cross-validation, and its accuracy when the labels are exchanged.
+"""Folds of a cross-validation, and its accuracy after exchanges of the labels.
 
-The rows of one person or of one family are always in one fold.
+All rows of a person or of a family are in the same fold.
 """
 
 from __future__ import annotations
@@ -23,37 +23,37 @@ from sgbn.types import Array, Indices, Mask
 
 
 def folds_of_repeats(cohort: Cohort, settings: Settings) -> Indices:
-    """Fold of each subject in each repeat, shape (n_repeats, n)."""
+    """Return the number of the fold of each subject in each repeat, shape (n_repeats, n)."""
     n_repeats = settings.repeats(cohort)
     return np.array([fold_numbers(cohort, settings, repeat) for repeat in range(n_repeats)])
 
 
 def fold_numbers(cohort: Cohort, settings: Settings, repeat: int) -> Indices:
-    """Fold of each subject; the rows of one person and of one family are in one fold."""
+    """Return the number of the fold of each subject in one repeat."""
     labels, units = np.asarray(cohort.group), cohort.units
     n_folds = min(settings.n_folds, _smallest(cohort))
     if n_folds < 2:
         raise InputError(
-            "all rows of a group are of one person or family, so that none can be left out. Add "
-            "others, or leave out --block (block=)."
+            "all rows of a group belong to one person or family, so that it cannot be divided into "
+            "folds. Add other persons or families, or leave out --block (block=)."
         )
     splitter = StratifiedKFold if units is None else StratifiedGroupKFold
-    # an own seed per repeat: more repeats leave the first ones as they are
+    # each repeat has its own seed, so that more repeats do not change the first ones
     split = splitter(n_folds, shuffle=True, random_state=settings.seed + repeat)
     folds = np.empty(len(labels), np.intp)
-    # Of its first argument a splitter asks the length alone: regions play no part.
+    # Splitters use only the length of the first argument: regions do not influence folds.
     for fold, (_, test) in enumerate(split.split(labels, labels, units)):
         folds[test] = fold
     return folds
 
 
 def _smallest(cohort: Cohort) -> int:
-    """Size of the smallest group: subjects, or persons or families if rows belong to these."""
+    """Return the size of the smallest group, in subjects, or in persons or families."""
     return min(cohort.unit_counts.values())
 
 
 def inner_folds(cohort: Cohort, settings: Settings) -> int:
-    """Folds that the smallest group allows in each training part."""
+    """Return the number of folds that the smallest group allows inside each training part."""
     smallest = _smallest(cohort)
     largest_test = -(-smallest // min(settings.n_folds, smallest))  # rounded up
     return min(FOLDS, smallest - largest_test)
@@ -66,7 +66,21 @@ def run_exchanges(
     described: Mapping[str, Any],
     shared: Mapping[str, Any],
 ) -> Array:
-    """Run a task once per exchange of the labels, and collect its accuracies."""
+    """Run a task once per exchange of the labels, and return the accuracies.
+
+    Parameters
+    ----------
+    task : callable
+        Gets the number of the exchange and the `shared` arguments. It returns {"accuracy": ...}.
+    settings : Settings
+        `accuracy_permutations` is the number of exchanges.
+    study : Study
+        Runs the tasks and keeps their results.
+    described : mapping
+        Description of the study. Kept results are used only if it is the same.
+    shared : mapping
+        Arguments that all tasks share.
+    """
     tasks = {str(k): {"number": k} for k in range(settings.accuracy_permutations)}
     results = study.run(task, tasks, dict(described), shared=dict(shared))
     return np.array([float(results[name]["accuracy"]) for name in tasks])
@@ -79,17 +93,29 @@ def exchanged_accuracy(
     number: int,
     classify: Callable[[Any, Mask], Array],
 ) -> dict[str, Any]:
-    """Balanced accuracy after one exchange of the labels: the mean over the folds of one repeat.
+    """Return the balanced accuracy after one exchange of the labels: the mean over all folds.
 
-    `classify` gives the probabilities of the subjects that are marked, with exchanged labels.
+    Parameters
+    ----------
+    cohort : Cohort
+        The cohort with the observed labels.
+    settings : Settings
+        Folds and seed are used.
+    exchange : Exchange
+        Draws exchanges that the design allows.
+    number : int
+        Number of the exchange.
+    classify : callable
+        Gets the cohort with exchanged labels and a mask of test subjects. It trains on the others,
+        and returns the probabilities of the test subjects.
     """
-    # seeded by the number, so that a result does not depend on which process computes it
+    # the number is part of the seed, so that results do not depend on the order of the tasks
     rows = exchange.draw(np.random.default_rng([settings.seed, number]))
     exchanged = replace(cohort, group=np.asarray(cohort.group)[rows])
     labels = np.asarray(exchanged.group)
     scores = [
         fold_score(METRICS[0], labels[test], classify(exchanged, test), exchanged.groups)
-        # New folds, for these are balanced by the labels; one repeat, as p compares with the first.
+        # New folds, balanced by the new labels. One repeat: p compares with the first repeat.
         for test in parts_of(fold_numbers(exchanged, settings, 0))
     ]
     return {"accuracy": np.mean(scores)}

@@ -23,29 +23,30 @@ def group_network(
     """Learn the network of one group of a cohort.
 
     Missing cells are imputed, sites are harmonised and covariates are regressed out as in
-    `compare`: from all subjects of the cohort, within the groups. Time series are used as they
-    are. The network is the one that `compare` finds with the same learner. Covariates and sites
-    are never among its regions.
+    `compare`: the effects are estimated from all subjects of the cohort, within the groups. Time
+    series are not changed. `compare` learns the same network with the same learner. Covariates and
+    sites are never regions of the network.
 
     Parameters
     ----------
     cohort : Cohort
-        With a group column; one group is enough. The effects of sites and covariates are learned
-        from all groups: leave out unrelated groups with ``subset``.
+        A cohort with groups; one group is enough. The effects of sites and covariates are learned
+        from all groups. Leave out unrelated groups with ``subset``.
     group : str
-        Which group.
+        Name of the group.
     learner : estimator, optional
-        Any learner of sgbn. By default the one of `compare`: `SGBNEnsemble`, or `SeriesSGBN` for
-        time series. It is copied, not changed.
+        Any learner of sgbn, which is copied and not changed. By default it is the learner of
+        `compare`: `SGBNEnsemble`, or `SeriesSGBN` for time series.
     rows_are_subjects : bool
-        See `Settings`.
+        Whether rows that look like several visits of a person, copies or points in time are
+        accepted as subjects; see `Settings`.
     n_jobs : int, optional
-        Processes of an ensemble. Results do not depend on it.
+        Number of processes of an ensemble. Results do not depend on it.
 
     Returns
     -------
     estimator
-        A fitted copy of the learner. `network_` is the network, and `sgbn.edge_table` its table.
+        A fitted copy of the learner. Its `network_` is the network; `sgbn.edge_table` lists edges.
 
     Examples
     --------
@@ -68,7 +69,7 @@ def _require(reviewed: Review) -> Cohort:
     """Return the usable cohort, or raise InputError; one group is enough here."""
     if len(reviewed.cohort.groups) != 1:
         return reviewed.require()
-    # Findings are compared by value: those that a check of the groups alone gives are put aside.
+    # Ignore the findings that only matter if groups are compared.
     for_pairs = tuple(check_groups(reviewed.cohort))
     relevant = tuple(finding for finding in reviewed.findings if finding not in for_pairs)
     return Review(relevant, reviewed.cohort).require()

@@ -1,8 +1,8 @@
-"""Means over splits or cohorts, with intervals that are wide enough.
+"""Means over splits or cohorts, with intervals that allow for overlapping training parts.
 
-Random splits of one table overlap: their accuracies are not independent, and the usual interval is
-far too narrow. The corrected resampled t (Nadeau and Bengio) takes the variance of a mean over J
-splits to be ``var * (1 / J + n_test / n_train)``. Independent cohorts need no such correction.
+Random splits of one table overlap. Their accuracies are not independent, and the usual interval is
+far too narrow. The corrected resampled t (Nadeau and Bengio) uses ``var * (1 / J + n_test /
+n_train)`` as the variance of a mean over J splits. Independent cohorts need no correction.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from scipy.special import stdtrit
 from sgbn.types import Array
 
 LEVEL = 0.95  # probability that an interval covers the true mean
-NARROW_HALF_WIDTH = 0.03  # of a balanced accuracy: an interval that needs no more repeats
-MIN_GAIN_PER_REPEAT = 0.05  # share of the interval's width that one more repeat must take off
+NARROW_HALF_WIDTH = 0.03  # of a balanced accuracy; an interval this narrow needs no repeats
+MIN_GAIN_PER_REPEAT = 0.05  # share of its width by which a repeat must narrow the interval
 
 
 class Estimate(NamedTuple):
@@ -29,20 +29,20 @@ class Estimate(NamedTuple):
     df: int
 
     def interval(self, level: float = LEVEL) -> tuple[float, float]:
-        """Interval that covers the true mean with probability `level`."""
+        """Return the interval that covers the true mean with probability `level`."""
         half = float(stdtrit(self.df, (1 + level) / 2)) * self.error
         return self.mean - half, self.mean + half
 
 
 def estimate(values: Array, overlap: float) -> Estimate:
-    """Estimate the mean over splits; NaN are left out.
+    """Estimate the mean over splits, without those that are NaN.
 
     Parameters
     ----------
     values : ndarray of shape (splits,)
         Score of each split.
     overlap : float
-        Test rows per training row where all splits are of one table; 0 for independent cohorts.
+        Test rows per training row if all splits come from one table; 0 for independent cohorts.
     """
     known = values[~np.isnan(values)]
     if known.size < 2:  # no spread, so that the interval is unknown
@@ -52,32 +52,32 @@ def estimate(values: Array, overlap: float) -> Estimate:
 
 
 def relative_width(n_folds: int, n_repeats: int) -> float:
-    """Half width of the interval of a cross-validated mean, in standard deviations of a fold."""
+    """Return the half width of the interval of a mean over folds, in SD of one fold."""
     n_splits = n_folds * n_repeats
-    # the second term, one test fold per n_folds - 1 in training, stays however often one repeats
+    # the second term (test rows per training row) does not shrink with more repeats
     error = np.sqrt(1 / n_splits + 1 / (n_folds - 1))
     return float(stdtrit(n_splits - 1, (1 + LEVEL) / 2) * error)
 
 
 def gain_of_repeat(n_folds: int, n_repeats: int) -> float:
-    """Share by which one more repeat is expected to narrow the interval.
+    """Return the share by which one more repeat is expected to narrow the interval.
 
-    Training parts overlap, so that the width has a floor.
+    Training parts overlap, so that the width cannot fall below a limit.
     """
     return 1 - relative_width(n_folds, n_repeats + 1) / relative_width(n_folds, n_repeats)
 
 
 def repeats_for(sizes: Sequence[int], n_folds: int) -> int:
-    """Fewest repeats of a cross-validation after which one more is not worth its time.
+    """Return the number of repeats of a cross-validation after which one more gains little.
 
-    That is: the interval of a balanced accuracy is expected to be as narrow as `NARROW_HALF_WIDTH`
-    already, or one more repeat would narrow it by less than `MIN_GAIN_PER_REPEAT`. `sizes` are the
-    numbers of subjects of the groups.
+    Repeats stop when the half width of the interval of a balanced accuracy is expected to be at
+    most `NARROW_HALF_WIDTH`, or when one more repeat would narrow the interval by less than
+    `MIN_GAIN_PER_REPEAT`. `sizes` holds the number of subjects of each group.
     """
-    # Standard deviation of a fold's balanced accuracy, a mean of binomial shares. That of a group
-    # varies the most where half of it is recognised, which is assumed here: sqrt(1/2 * 1/2 / n).
+    # Standard deviation of the balanced accuracy of a fold, which is a mean of binomial shares. It
+    # is largest if half of each group is recognised, which is assumed here: sqrt(1/2 * 1/2 / n).
     between_folds = 0.5 * np.sqrt(np.sum(n_folds / np.array(sizes))) / len(sizes)
-    # What is gained falls towards 0, so that this ends: after five repeats of two folds.
+    # The gain falls towards 0, so that the search ends: for two folds, after five repeats.
     return next(
         n_repeats
         for n_repeats in count(1)
@@ -87,11 +87,11 @@ def repeats_for(sizes: Sequence[int], n_folds: int) -> int:
 
 
 def average(estimates: Sequence[Estimate]) -> Estimate:
-    """Mean of estimates from different data; the fewest degrees of freedom are kept."""
+    """Return the mean of estimates from different data, with the fewest degrees of freedom."""
     errors = [part.error for part in estimates]
     return Estimate(
         float(np.mean([part.mean for part in estimates])),
-        # Different data are independent: variances add.
+        # Different data are independent, so that the variances add up.
         float(np.linalg.norm(errors)) / len(errors),
         min(part.df for part in estimates),
     )

@@ -1,4 +1,4 @@
-"""The nine networks of the paper's Exp-II (Bayesian Network Repository): published arc lists."""
+"""The nine networks of the paper's Exp-II, from the published Bayesian Network Repository."""
 
 from __future__ import annotations
 
@@ -19,14 +19,22 @@ NETWORKS = (
 
 
 class BenchmarkNetwork(NamedTuple):
-    """A published DAG: ``graph[i, j]`` is the arc from ``names[i]`` to ``names[j]``."""
+    """A published DAG.
+
+    Attributes
+    ----------
+    graph : ndarray of shape (m, m), bool
+        ``graph[i, j]`` is True if there is an arc from ``names[i]`` to ``names[j]``.
+    names : tuple of str
+        Names of the nodes.
+    """
 
     graph: Mask
     names: tuple[str, ...]
 
     @classmethod
     def from_arcs(cls, names: tuple[str, ...], arcs: Iterable[tuple[str, str]]) -> BenchmarkNetwork:
-        """Network on the named nodes with arcs (source, target)."""
+        """Return the network with these nodes and these arcs (source, target)."""
         place = {name: k for k, name in enumerate(names)}
         graph = np.zeros((len(names), len(names)), dtype=bool)
         for source, target in arcs:
@@ -35,15 +43,20 @@ class BenchmarkNetwork(NamedTuple):
 
 
 def load_network(name: str) -> BenchmarkNetwork:
-    """Structure of one of the nine networks of Exp-II.
+    """Return the structure of one of the nine networks of Exp-II.
 
-    In five of them the published order of the nodes is already topological: shuffle the columns
-    of simulated data before learning, or a method that depends on their order is helped.
+    In five of them the published order of the nodes is already topological. Shuffle the columns of
+    simulated data before learning. Otherwise methods that depend on the order have an advantage.
 
     Parameters
     ----------
     name : str
-        One of `NETWORKS`, in any case.
+        One of `NETWORKS`. Upper and lower case are the same.
+
+    Returns
+    -------
+    BenchmarkNetwork
+        The graph and the names of its nodes.
 
     Examples
     --------
@@ -53,7 +66,7 @@ def load_network(name: str) -> BenchmarkNetwork:
     ((37, 37), 46)
     """
     if name.lower() not in NETWORKS:
-        raise InputError(f"no network is called {name!r}: there are {', '.join(NETWORKS)}.")
+        raise InputError(f"no network is called {name!r}. Use one of {', '.join(NETWORKS)}.")
     names = tuple(row["node"] for row in _rows(f"{name.lower()}_nodes.csv"))
     arcs = ((row["source"], row["target"]) for row in _rows(f"{name.lower()}.csv"))
     return BenchmarkNetwork.from_arcs(names, arcs)

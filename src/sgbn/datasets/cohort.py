@@ -1,4 +1,4 @@
-"""Simulated cohorts: groups of subjects whose networks, sites and covariates are known."""
+"""Simulate cohorts: groups of subjects whose networks, sites and covariates are known."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from sgbn.cohort import Cohort, read_only
 from sgbn.datasets.group_networks import SPREAD, Difference, Edge, group_networks
 from sgbn.datasets.nuisance import (
     COVARIATES,
+    N_SITES,
     assign_sites,
     covariate_names,
     covariate_part,
@@ -31,8 +32,8 @@ from sgbn.parameters import PROBABILITY, Number, OneOf, Whole
 from sgbn.types import Array, Labels
 
 DIFFER = ("both", "edges", "means", "nothing")
-MAX_MEAN_SHIFT = 8.0  # standard deviations; more would leave no volume
-MAX_SITE_EFFECT = 5.0  # more would leave no volume at some sites
+MAX_MEAN_SHIFT = 8.0  # standard deviations; a larger shift could make volumes negative
+MAX_SITE_EFFECT = 5.0  # a stronger effect could make volumes negative at some sites
 _BY_REGION = ("site_shift", "site_scale", "covariate_effects")
 _TRUTH = ("networks", "changed", *_BY_REGION)
 
@@ -45,29 +46,33 @@ class SimulatedCohort(Cohort):
 
         ``reference + covariates + shift + scale * (biology - reference)``
 
-    with `reference` the mean of the first group's network, the covariates' part (see
-    `covariate_effects`), and the shift and scale of a subject's site: ComBat's model.
+    Here `reference` is the mean of the first group's network, and `covariates` is the effect of the
+    covariates (see `covariate_effects`). `shift` and `scale` are those of the subject's site, as in
+    ComBat's model.
 
     Attributes
     ----------
     biology : ndarray of shape (n, m)
-        Rows as drawn from the networks: no site, no covariate, no missing cell.
+        Values as drawn from the networks, without effects of sites and covariates and without
+        missing cells.
     networks : mapping of group to GaussianNetwork
-        The truth, in the order in which the groups were asked for.
+        True network of each group, in the order of the argument `groups`.
     changed : mapping of group to tuple of (source, target)
-        For each group but the first: the edges whose standardised weight differs from the first
-        group's, the largest difference first. Where stronger parents would explain too much of a
-        region, all edges into it give way: the last ones, which nobody asked for, differ little.
-    site_shift, site_scale : mapping of site to array
-        Shift in mm^3 and factor of the spread, for each region.
+        For each group except the first: the edges whose standardised weight differs from the first
+        group's, the largest difference first. If stronger parents would explain too much of a
+        region, all edges into this region become weaker. Such edges are at the end of the list.
+    site_shift : mapping of site to array
+        Shift of each region at a site, in mm^3.
+    site_scale : mapping of site to array
+        Factor by which the spread of each region changes at a site.
     covariate_effects : mapping of covariate to array
-        Change of each region in mm^3 for a year of age above 65, for a man over a woman, for a
-        mm^3 of eTIV above 1.5 million.
+        Effect on each region in mm^3: per year of age above 65, of a man compared with a woman, and
+        per mm^3 of eTIV above 1.5 million.
 
     Notes
     -----
-    `subset` cuts all of it down to the subjects and regions that are left, except `networks` and
-    `changed`, which stay those of all regions: a part of a network is in general no network.
+    `subset` reduces all of this to the subjects and regions that are left, except `networks` and
+    `changed`. These keep all regions, because a part of a network is in general not a network.
     """
 
     biology: Array
@@ -88,7 +93,7 @@ class SimulatedCohort(Cohort):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A read-only view of a dict cannot be pickled, and workers get cohorts.
+        # A read-only view of a dict cannot be pickled, but cohorts are sent to workers.
         rebuild, (kind, state) = super().__reduce__()
         return rebuild, (kind, state | {name: dict(state[name]) for name in _TRUTH})
 
@@ -100,7 +105,7 @@ class SimulatedCohort(Cohort):
         regions: Iterable[str] | None = None,
         lobes: Iterable[str] | None = None,
     ) -> Self:
-        """Part of the cohort, see `Cohort.subset`; the networks stay those of all regions."""
+        """Return a part of the cohort, as `Cohort.subset` does. Networks keep all regions."""
         part = super().subset(rows, groups=groups, regions=regions, lobes=lobes)
         kept_rows = _places(part.ids, self.ids)
         kept = _places(part.regions, self.regions)
@@ -127,47 +132,55 @@ def simulate_cohort(
     missing: float = 0.0,
     confounding: float = 0.0,
 ) -> SimulatedCohort:
-    """Simulate groups of subjects, volumes of brain regions, from networks that are known.
+    """Simulate the volumes of brain regions in groups of subjects, from known networks.
 
-    Regions are joined mostly to their other-hemisphere twin and within their lobe. In patients,
-    edges at the medial temporal lobe are lost or weakened, some elsewhere are stronger, and the
-    medial temporal lobe has shrunk. A third group differs from the first in the same way at another
-    lobe, and so on.
+    Edges mostly join a region to its twin in the other hemisphere and to regions of its lobe. In
+    the second group, edges at the medial temporal lobe are lost or weaker, some other edges are
+    stronger, and the medial temporal lobe is smaller. A third group differs from the first in the
+    same way at another lobe, and so on.
 
     Parameters
     ----------
     n_per_group : int, sequence or mapping
-        Subjects in each group: one number for all, one per group, or group -> number.
+        Number of subjects in each group: one number for all groups, one number per group, or a
+        mapping from group to number.
     random_state : int, Generator or None
-        Sites, covariates, missing cells and groups beyond the second have random streams of their
-        own: asking for them leaves everything else as it was.
+        Seed or generator. Sites, covariates, missing cells and groups after the second have their
+        own random streams, so that adding them changes nothing else.
     atlas : str, path or Atlas
-        Name of one of `sgbn.atlases.ATLASES`, or your own. A region of unknown volume, as in
+        Name of one of `sgbn.atlases.ATLASES`, or your own atlas. A region of unknown volume, as in
         Schaefer's atlases, has 4,400 mm^3.
     regions : int, sequence of str or None
-        A number of regions, in pairs over all lobes; their names; or None for all of the atlas but
-        ventricles and CSF.
+        Number of regions, which are chosen in pairs from all lobes, or their names. None means all
+        regions of the atlas except ventricles and CSF.
     groups : sequence of str
-        Names, two or more.
+        Names of two or more groups.
     differ : {"both", "edges", "means", "nothing"}
-        What the groups differ in. With "means" alone the weights in mm^3 and the noise are the
-        same; with "both" a region that is smaller also varies less, in proportion.
+        What differs between the groups. With "means", the weights in mm^3 and the noise are the
+        same in all groups. With "both", smaller regions also vary less, in proportion.
     n_changed : int
-        Edges that are lost, halved or strengthened in each later group; fewer if there are fewer.
+        Number of edges that are lost, halved or strengthened in each later group. It is lower if
+        the network has too few edges.
     mean_shift : float
         How much smaller the affected regions are, in standard deviations.
     n_sites : int
-        None (0), or two or more. They differ in size.
+        Number of sites: 0, or two or more. Sites differ in size.
     site_effect : float
-        Strength of their effects; 0 gives sites without effects.
+        Strength of the effects of sites. With 0, sites have no effect.
     covariates : iterable of {"age", "sex", "eTIV"}, or bool
-        Which of them; True is all three.
+        Names of the covariates. True means all three.
     missing : float
-        Share of all cells that is missing, at random; no subject and no region is missing whole.
+        Share of all cells that are missing, at random. Every subject and every region keeps at
+        least one value.
     confounding : float
-        From 0 to 1. The last group is up to ten years older than the first, the ones between in
-        steps; each group is gathered up to wholly at a site of its own (shared, if groups are more
-        than sites).
+        From 0 to 1. With 1, the last group is ten years older than the first, with the other groups
+        in between, and each group is measured at one site of its own. If there are more groups than
+        sites, groups share sites. Values below 1 give a part of this.
+
+    Returns
+    -------
+    SimulatedCohort
+        The cohort and the truth that it was drawn from.
 
     Examples
     --------
@@ -187,6 +200,7 @@ def simulate_cohort(
     space = as_atlas(atlas)
     places = choose_regions(space, regions)
     rng = np.random.default_rng(random_state)
+    # Own streams, so that sites, covariates and missing cells do not change the networks.
     for_sites, for_covariates, for_missing = rng.spawn(3)
     networks, changed = group_networks(places, tuple(sizes), difference, rng)
     biology = np.vstack([networks[name].sample(size, rng) for name, size in sizes.items()])
@@ -196,9 +210,11 @@ def simulate_cohort(
         sites = site_names(n_sites)
         shift, scale = site_effects(sites, SPREAD * reference, site_effect, for_sites)
         site = assign_sites(sizes, sites, confounding, for_sites)
+        # A site shifts all values, and scales their deviations from the reference.
         values = reference + _of(site, shift) + _of(site, scale) * (biology - reference)
         truth |= {"site": site, "site_shift": shift, "site_scale": scale}
     if asked:
+        # All covariates are drawn, so that asking for one more does not change the others.
         slopes = _only(asked, draw_slopes(reference, for_covariates))
         columns = _only(asked, draw_covariates([*sizes.values()], confounding, for_covariates))
         values = values + covariate_part(columns, slopes)
@@ -220,22 +236,23 @@ def simulate_cohort(
 
 
 def group_names(groups: Sequence[str]) -> tuple[str, ...]:
-    """Names of two or more groups, as asked for."""
+    """Return the names of the groups as text; raise InputError unless two or more differ."""
     names = () if isinstance(groups, str) else tuple(str(name) for name in groups)
     if len(set(names)) < max(2, len(names)) or "" in names:
-        raise InputError(f"groups is {groups!r}: give two or more names that differ.")
+        raise InputError(f"groups is {groups!r}. Give two or more names that differ.")
     return names
 
 
 def group_sizes(
     n_per_group: int | Sequence[int] | Mapping[str, int], groups: tuple[str, ...]
 ) -> dict[str, int]:
-    """Group -> subjects, in the order of the groups."""
+    """Return the number of subjects of each group, in the order of the groups."""
     if isinstance(n_per_group, Mapping):
         named = {str(name): size for name, size in n_per_group.items()}
         if set(named) != set(groups):
             raise InputError(
-                f"n_per_group names {list(named)}, but the groups are {list(groups)}: name these."
+                f"n_per_group has the groups {list(named)}, but the groups are {list(groups)}. "
+                "Give one size for each of these."
             )
         given: Sequence[Any] = [named[name] for name in groups]
     elif np.isscalar(n_per_group):
@@ -244,7 +261,7 @@ def group_sizes(
         given = np.atleast_1d(np.asarray(n_per_group, dtype=object)).tolist()
     if len(given) != len(groups):
         raise InputError(
-            f"n_per_group has {len(given)} sizes for {len(groups)} groups: give one size per group."
+            f"n_per_group has {len(given)} sizes for {len(groups)} groups. Give one size per group."
         )
     return {
         name: Whole(1).check(f"the size of group {name!r}", size)
@@ -261,25 +278,23 @@ def _difference(differ: str, n_changed: int, mean_shift: float) -> Difference:
 
 
 def _check_sites_and_confounding(n_sites: int, confounding: float, asked: tuple[str, ...]) -> None:
-    Whole(0).check("n_sites", n_sites)
+    N_SITES.check("n_sites", n_sites)
     PROBABILITY.check("confounding", confounding)
-    if n_sites == 1:
-        raise InputError("n_sites is 1: give 0, or two or more.")
     if confounding and not n_sites and "age" not in asked:
         raise InputError(
-            "confounding needs something that the groups can differ in beside their biology: ask "
-            "for sites (n_sites) or for the covariate 'age'."
+            f"confounding is {confounding:g}, but there are no sites and no ages in which groups "
+            "can differ. Ask for sites (n_sites) or for the covariate 'age'."
         )
 
 
 def subject_ids(n: int) -> tuple[str, ...]:
-    """sub-0001, sub-0002, ..., with as many digits as the last one needs."""
+    """Return the ids sub-0001, sub-0002, ..., with four or more digits as needed."""
     width = max(4, len(str(n)))
     return tuple(f"sub-{number:0{width}d}" for number in range(1, n + 1))
 
 
 def _of(site: Labels, effects: Mapping[str, Array]) -> Array:
-    """Effect of each subject's site."""
+    """Return the effect of each subject's site, one row per subject."""
     return np.array([effects[name] for name in site.tolist()])
 
 

@@ -1,4 +1,4 @@
-"""Networks of groups over named regions: one of the first group, and others that differ from it."""
+"""Draw a network for the first group, and networks of further groups that differ from it."""
 
 from __future__ import annotations
 
@@ -18,20 +18,31 @@ Edge = tuple[str, str]
 
 EXPLAINED = 0.75  # largest share of a region's variance that its parents explain
 SPREAD = 0.12  # standard deviation of a volume, as a share of its mean
-GREY_SHARE = 0.5  # of a region's volume
-LARGE_LOBE = 8  # regions; in larger lobes edges are rarer, so that a region has as many as here
-LARGE_BRAIN = 40  # regions; the same for edges between lobes
-WEIGHT_EPS = 1e-9  # standardised weights that differ by less are the same but for round-off
-MEDIAL_TEMPORAL = ("hippocamp", "parahip", "amygdala", "entorhinal")  # parts of names, any atlas
+GREY_SHARE = 0.5  # grey matter as a share of a region's volume
+# In lobes of more regions, edges are rarer, so that a region has about as many edges as here.
+LARGE_LOBE = 8
+LARGE_BRAIN = 40  # regions; above, edges between lobes are rarer for the same reason
+WEIGHT_EPS = 1e-9  # a smaller difference of standardised weights is round-off
+MEDIAL_TEMPORAL = ("hippocamp", "parahip", "amygdala", "entorhinal")  # parts of names in any atlas
 
 
 class Difference(NamedTuple):
-    """How the later groups differ from the first."""
+    """How the later groups differ from the first.
+
+    Attributes
+    ----------
+    edges, means : bool
+        Whether edges differ, and whether means differ.
+    n_changed : int
+        Number of edges that differ.
+    mean_shift : float
+        How much smaller the affected regions are, in standard deviations.
+    """
 
     edges: bool
     means: bool
     n_changed: int
-    mean_shift: float  # in standard deviations
+    mean_shift: float
 
 
 def group_networks(
@@ -40,13 +51,12 @@ def group_networks(
     difference: Difference,
     rng: np.random.Generator,
 ) -> tuple[dict[str, GaussianNetwork], dict[str, tuple[Edge, ...]]]:
-    """Networks of all groups, and the edges of each later group that differ from the first.
+    """Return the network of each group, and the edges in which each later group differs.
 
-    The draws do not depend on `difference`, and a further group leaves the networks of the first
-    two as they are.
+    A further group does not change the networks of the first two.
     """
     names = tuple(region.name for region in regions)
-    # Draws come in this order whatever is asked for: the same seed keeps giving the same cohort.
+    # All numbers are always drawn, in this order, so that options do not change other draws.
     weights = _weights(_graph(regions, rng), rng)
     mean = GREY_SHARE * np.array([volume_of(region) for region in regions])
     networks = {groups[0]: _in_volumes(weights, mean, SPREAD * mean, names)}
@@ -58,28 +68,32 @@ def group_networks(
         other = other if difference.edges else weights
         shrunk = mean * (1 - difference.mean_shift * SPREAD * affected)
         own_mean = shrunk if difference.means else mean
-        # a region's spread goes with its mean, except where only the means may differ
+        # The spread is in proportion to the mean, unless only the means may differ.
         own_sd = SPREAD * (own_mean if difference.edges else mean)
         networks[group] = _in_volumes(other, own_mean, own_sd, names)
         changed[group] = tuple((names[i], names[j]) for i, j in _differing(weights, other))
         if difference.edges and difference.n_changed and not changed[group]:
-            warn(f"no edge of group {group!r} could be changed: the network has too few.")
+            warn(
+                f"no edge of group {group!r} could be changed, because the network has too few "
+                "edges. Use more regions."
+            )
     return networks, changed
 
 
 def standardised(network: GaussianNetwork) -> Array:
-    """Weights of a network, all regions having variance one."""
+    """Return the weights of a network after scaling all regions to variance one."""
     sd = np.sqrt(np.diag(network.covariance))
     weights: Array = network.coef * sd[:, None] / sd
     return weights
 
 
 def _graph(regions: Sequence[Region], rng: np.random.Generator) -> Mask:
-    """Edges along a random order; twins and neighbours of a lobe are the likeliest."""
+    """Draw edges along a random order, most likely between twins and within a lobe."""
     twin = np.array([twin_key(region) for region in regions])
     lobe = np.array([region.lobe for region in regions])
     twins = twin[:, None] == twin
     same_lobe = lobe[:, None] == lobe
+    # Lower probabilities in large lobes and brains keep the number of edges per region similar.
     within = 0.3 * np.minimum(1.0, LARGE_LOBE / same_lobe.sum(axis=0))
     between = 0.03 * min(1.0, LARGE_BRAIN / len(regions))
     probability = np.where(twins, 0.9, np.where(same_lobe, within, between))
@@ -89,7 +103,7 @@ def _graph(regions: Sequence[Region], rng: np.random.Generator) -> Mask:
 
 
 def _weights(graph: Mask, rng: np.random.Generator) -> Array:
-    """Standardised weights, mostly positive, as in the covariation of volumes."""
+    """Draw standardised weights. Most are positive, as volumes mostly covary positively."""
     size = rng.uniform(0.35, 0.8, graph.shape)
     sign = np.where(rng.random(graph.shape) < 0.85, 1.0, -1.0)
     weights: Array = graph * size * sign
@@ -97,16 +111,16 @@ def _weights(graph: Mask, rng: np.random.Generator) -> Array:
 
 
 def limited(weights: Array, most: float = EXPLAINED) -> tuple[Array, Array]:
-    """Weights that explain at most a share of any region, and what they explain of each.
+    """Return weights that explain at most the share `most` of each region, and these shares.
 
-    All regions have variance one. The weights into a region are scaled down where they would
-    explain more.
+    All regions have variance one. If the weights into a region would explain more, they are scaled
+    down.
     """
     weights = weights.copy()
     covariance = np.eye(len(weights))
     explained = np.zeros(len(weights))
     done: list[int] = []
-    # In topological order the parents' covariances are known before those of their child.
+    # In topological order, the covariances of parents are known before those of their child.
     for j in topological_order(weights):
         among = covariance[np.ix_(done, done)]
         across = among @ weights[done, j]
@@ -121,7 +135,11 @@ def limited(weights: Array, most: float = EXPLAINED) -> tuple[Array, Array]:
 
 
 def _affected(regions: Sequence[Region], k: int) -> Mask:
-    """Regions where the k-th later group differs: medial temporal, then one lobe after another."""
+    """Return the regions where the k-th later group differs.
+
+    They are the medial temporal regions for the first later group, then one lobe after another.
+    """
+    # Not every atlas has this lobe, so the regions are found by parts of their names.
     medial = np.array([any(p in r.name.lower() for p in MEDIAL_TEMPORAL) for r in regions])
     lobe = np.array([region.lobe for region in regions])
     lobes = [(lobe == name) & ~medial for name in dict.fromkeys(lobe.tolist())]
@@ -132,21 +150,21 @@ def _affected(regions: Sequence[Region], k: int) -> Mask:
 def _changed_weights(
     weights: Array, affected: Mask, n_changed: int, rng: np.random.Generator
 ) -> Array:
-    """Lose or halve edges at the affected regions, strengthen some others."""
+    """Return weights with some edges at affected regions lost or halved, and others stronger."""
     changed = weights.copy()
     at_affected = affected[:, None] | affected
     lost = _choose(np.argwhere((weights != 0) & at_affected), n_changed // 2, rng)
     stronger = _choose(np.argwhere((weights != 0) & ~at_affected), n_changed - len(lost), rng)
     for k, (i, j) in enumerate(lost):
-        changed[i, j] *= 0.5 * (k % 2)  # in turns lost and halved
+        changed[i, j] *= 0.5 * (k % 2)  # alternately lost and halved
     for i, j in stronger:
         changed[i, j] *= 1.6
-    # Again: a weight that was raised may explain more of a region than EXPLAINED.
+    # Limited again, because stronger weights may explain more of a region than EXPLAINED.
     return limited(changed)[0]
 
 
 def _differing(first: Array, other: Array) -> Indices:
-    """Edges whose weights differ, the largest difference first."""
+    """Return the edges whose weights differ, the largest difference first."""
     size = np.abs(other - first)
     edges = np.argwhere(size > WEIGHT_EPS)
     return edges[np.argsort(-size[edges[:, 0], edges[:, 1]], kind="stable")]
@@ -157,10 +175,10 @@ def _choose(edges: Indices, count: int, rng: np.random.Generator) -> Indices:
 
 
 def _in_volumes(weights: Array, mean: Array, sd: Array, names: tuple[str, ...]) -> GaussianNetwork:
-    """Network in mm^3 from standardised weights."""
-    # From standard deviations to units: an edge i -> j is sd of j per sd of i.
+    """Return the network in mm^3 that has these standardised weights."""
+    # A standardised weight i -> j is in standard deviations of j per standard deviation of i.
     coef = weights * sd / sd[:, None]
     _, explained = limited(weights, most=np.inf)
-    # What parents leave of a variance of one, in the units of the region.
+    # The noise is the share of the variance that parents do not explain.
     noise = (1.0 - explained) * sd**2
     return GaussianNetwork(coef, mean - mean @ coef, noise, names)

@@ -1,4 +1,4 @@
-"""Which regions of an atlas a simulated cohort has."""
+"""Choose the regions of an atlas for a simulated cohort."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from sgbn.atlases.names import stem
 from sgbn.exceptions import InputError
 from sgbn.parameters import is_whole
 
-USUAL_VOLUME = 4400.0  # mm^3 where the atlas gives none: about the median of all that are given
-FLUID = "ventricle/CSF"  # no tissue: taken only when named
+USUAL_VOLUME = 4400.0  # mm^3, if the atlas has no volume: about the median of all known volumes
+FLUID = "ventricle/CSF"  # not tissue, so chosen only by name
 _FORTY_NAMES = """
 Frontal_Sup Frontal_Mid Frontal_Inf_Tri Rectus Cingulum_Ant Cingulum_Post Insula Hippocampus
 ParaHippocampal Amygdala Fusiform Temporal_Sup Temporal_Mid Temporal_Pole_Sup Parietal_Sup
 Precuneus Angular Lingual Thalamus Caudate
 """
-FORTY = tuple(  # twenty regions of each hemisphere, over the whole brain: AAL's default
+FORTY = tuple(  # the default of AAL: twenty regions of each hemisphere, from the whole brain
     f"{name}_{side}" for name in _FORTY_NAMES.split() for side in "LR"
 )
 
 
 def choose_regions(atlas: Atlas, wanted: int | Sequence[str] | None) -> tuple[Region, ...]:
-    """Regions of an atlas: all of its tissue (None), so many, or those named.
+    """Return regions of an atlas: all tissue (None), a number of regions, or regions by name.
 
-    A number of regions is taken in pairs of both hemispheres, and the lobes take turns. The 40
-    regions of AAL are a list that never changes.
+    A number of regions is chosen in pairs of both hemispheres, from each lobe in turn. 40 regions
+    of AAL are always the same list.
     """
     if wanted is None:
         chosen = _tissue(atlas)
@@ -35,19 +35,19 @@ def choose_regions(atlas: Atlas, wanted: int | Sequence[str] | None) -> tuple[Re
     elif isinstance(wanted, Iterable) and not isinstance(wanted, str):
         chosen = _named(atlas, list(wanted))
     else:
-        raise InputError(f"regions is {wanted!r}: give a number, a list of names, or None for all.")
+        raise InputError(f"regions is {wanted!r}. Give a number, a list of names, or None for all.")
     if len(chosen) < 2:
-        raise InputError(f"regions holds {len(chosen)}: a network needs two or more.")
+        raise InputError(f"regions has length {len(chosen)}. Give two or more for a network.")
     return chosen
 
 
 def twin_key(region: Region) -> str:
-    """Name of a region without its side: the same for its twin of the other hemisphere."""
+    """Return the name of a region without its side, which its twin in the other half shares."""
     return stem(region.name, region.hemisphere)
 
 
 def volume_of(region: Region) -> float:
-    """Volume of a region in mm^3; `USUAL_VOLUME` where the atlas gives none."""
+    """Return the volume of a region in mm^3, or `USUAL_VOLUME` if it is unknown."""
     return float(region.volume_mm3) if region.volume_mm3 > 0 else USUAL_VOLUME
 
 
@@ -61,14 +61,14 @@ def _so_many(atlas: Atlas, count: int) -> tuple[Region, ...]:
     tissue = _tissue(atlas)
     if not 2 <= count <= len(tissue):
         raise InputError(
-            f"{count} regions of the atlas {atlas.name!r}: give 2 to {len(tissue)}, or None for "
-            "all."
+            f"the atlas {atlas.name!r} cannot give {count} regions. Give 2 to {len(tissue)}, or "
+            "None for all."
         )
     return tuple(sorted(_in_turns(tissue)[:count], key=tissue.index))
 
 
 def _in_turns(regions: Sequence[Region]) -> list[Region]:
-    """Regions, the first pair of each lobe before the second pair of any."""
+    """Return the regions in turns: the first pair of each lobe, then the second pair, and so on."""
     lobes: dict[str, dict[str, list[Region]]] = {}
     for region in regions:
         lobes.setdefault(region.lobe, {}).setdefault(twin_key(region), []).append(region)
@@ -81,10 +81,10 @@ def _named(atlas: Atlas, names: Sequence[str]) -> tuple[Region, ...]:
     unknown = [name for name, region in matched.items() if region is None]
     if unknown:
         raise InputError(
-            f"the atlas {atlas.name!r} has no region {unknown[0]!r} ({len(unknown)} unknown). Its "
-            f"names are like {atlas.regions[0].name!r}."
+            f"the atlas {atlas.name!r} has no region {unknown[0]!r} ({len(unknown)} unknown). Use "
+            f"names such as {atlas.regions[0].name!r}."
         )
     chosen = [region for region in matched.values() if region is not None]
     if len(set(chosen)) < len(names):
-        raise InputError("a region is named twice in `regions`. Name each once.")
+        raise InputError("a region is named twice in `regions`. Name each region once.")
     return tuple(chosen)

@@ -10,13 +10,28 @@ from sgbn.graph.acyclicity import adjacency
 from sgbn.parameters import OneOf
 from sgbn.types import Array
 
-UNEQUAL_SD = (0.5, 1.5)  # range of the noise's standard deviation where it is unequal
+UNEQUAL_SD = (0.5, 1.5)  # range of the standard deviations of unequal noise
 
 
 def random_weights(
     graph: ArrayLike, rng: np.random.Generator, low: float = 0.5, high: float = 1.0
 ) -> Array:
-    """Weights of either sign, uniform between `low` and `high` in size, on the edges of a graph."""
+    """Draw weights for the edges of a graph, of random sign and uniform absolute value.
+
+    Parameters
+    ----------
+    graph : array-like of shape (m, m), or network
+        ``graph[i, j] != 0`` is the edge i -> j.
+    rng : Generator
+        Draws the weights.
+    low, high : float
+        Range of the absolute values.
+
+    Returns
+    -------
+    ndarray of shape (m, m)
+        Weight of each edge i -> j, and 0 for all other pairs.
+    """
     support = adjacency(graph)
     size = rng.uniform(low, high, support.shape)
     sign = rng.choice([-1.0, 1.0], support.shape)
@@ -38,13 +53,13 @@ def simulate_sem(
     Parameters
     ----------
     graph : array-like of shape (m, m), or network
-        ``graph[i, j] != 0`` is the edge i -> j; what `load_network` gives will do.
+        ``graph[i, j] != 0`` is the edge i -> j. The result of `load_network` is accepted.
     n_samples : int
         Number of rows to draw.
     low, high : float
-        Weights are uniform in size between these, of either sign.
+        Range of the absolute values of the weights. Their signs are random.
     noise : {"equal", "unequal"}
-        Standard normal noise, or one standard deviation per variable, uniform on [0.5, 1.5].
+        Standard deviations of the noise: all 1, or one per variable, uniform on [0.5, 1.5].
     random_state : int, Generator or None
         Seed or generator of weights, noise and rows.
 
@@ -53,7 +68,7 @@ def simulate_sem(
     X : ndarray of shape (n_samples, m)
         One row per sample.
     network : GaussianNetwork
-        The truth.
+        The true network.
     """
     OneOf("equal", "unequal").check("noise", noise)
     rng = np.random.default_rng(random_state)

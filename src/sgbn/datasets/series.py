@@ -1,4 +1,4 @@
-"""Simulated region time series: subjects whose networks are known, as resting-state fMRI is."""
+"""Simulate time series of brain regions, as in resting-state fMRI, with known networks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,13 @@ from sgbn.cohort import read_only
 from sgbn.datasets.cohort import group_names, group_sizes, subject_ids
 from sgbn.datasets.group_networks import Difference, Edge, group_networks, limited, standardised
 from sgbn.datasets.haemodynamics import MOST_AUTOREGRESSION, MOST_TR, smoothing_filters
-from sgbn.datasets.nuisance import assign_sites, covariate_names, draw_covariates, site_names
+from sgbn.datasets.nuisance import (
+    N_SITES,
+    assign_sites,
+    covariate_names,
+    draw_covariates,
+    site_names,
+)
 from sgbn.datasets.regions import choose_regions
 from sgbn.datasets.subject_series import Signal, hidden_loadings, own_series, own_weights
 from sgbn.exceptions import InputError
@@ -27,11 +33,11 @@ from sgbn.types import Array, Indices, Labels
 
 MOTION = "mean_fd"
 COVARIATES = (MOTION, "age", "sex")
-# mean framewise displacement of ABIDE's NYU subjects in mm: mean and SD of its logarithm
+# Mean and SD of the logarithm of the mean framewise displacement (mm) of ABIDE's NYU subjects
 LOG_MOTION, LOG_MOTION_SD = -2.85, 0.57
-FAINTER = 0.8  # times the weights of volumes: leaves room for edges that are stronger in a subject
+FAINTER = 0.8  # factor on the weights of `simulate_cohort`, so that a subject's can be stronger
 MIN_VOLUMES = 20  # per subject
-SITE_NOISE = 0.5  # the noise share differs by this part of itself between the extreme sites
+SITE_NOISE = 0.5  # relative change of the noise share at the first (less) and last (more) site
 _TRUTH = ("networks", "changed", "delays")
 _ALLOWED: Parameters = {
     "tr": Number(above=0, most=MOST_TR),
@@ -40,32 +46,33 @@ _ALLOWED: Parameters = {
     **dict.fromkeys(("smoothed", "noise"), PROBABILITY),
     "autoregression": Number(-MOST_AUTOREGRESSION, MOST_AUTOREGRESSION),
     "motion_gap": Number(),
-    "n_sites": Whole(0, 0) | Whole(2),
+    "n_sites": N_SITES,
 }
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class SimulatedSeries(SeriesCohort):
-    """Series with the truth that they were drawn from, see `simulate_series`.
+    """Simulated series with the truth that they were drawn from (see `simulate_series`).
 
     Attributes
     ----------
     networks : mapping of group to GaussianNetwork
-        Mean network of each group, all regions having variance one: its weights are standardised.
+        Mean network of each group. All regions have variance one, so the weights are standardised.
     changed : mapping of group to tuple of (source, target)
-        For each group but the first: the edges whose weight differs from the first group's. No
-        other weight differs.
+        For each group except the first: the edges whose weight differs from the first group's. All
+        other weights are the same.
     subject_weights : ndarray of shape (n, m, m)
         Standardised weights of each subject; ``[s, i, j]`` is i -> j.
     delays : mapping of region to float
-        Seconds by which the response of each region is later than the canonical one.
+        Seconds by which the response of each region is later than the canonical response.
     hidden : tuple of tuple of str
         Regions that each unmeasured input drives.
 
     Notes
     -----
-    `subset` cuts down the subjects' part. `networks`, `changed`, the regions of `subject_weights`
-    and `hidden` stay those of all regions: a part of a network is in general no network.
+    `subset` reduces `subject_weights` to the subjects that are left. `networks`, `changed`,
+    `hidden`, `delays` and the regions of `subject_weights` stay, because a part of a network is in
+    general not a network.
     """
 
     networks: Mapping[str, GaussianNetwork]
@@ -81,6 +88,7 @@ class SimulatedSeries(SeriesCohort):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
     def __reduce__(self) -> tuple[Any, ...]:
+        # A read-only view of a dict cannot be pickled, but cohorts are sent to workers.
         rebuild, (kind, state) = super().__reduce__()
         return rebuild, (kind, state | {name: dict(state[name]) for name in _TRUTH})
 
@@ -89,7 +97,7 @@ class SimulatedSeries(SeriesCohort):
         return super()._part(rows, columns) | {"subject_weights": weights}
 
     def kinds(self, group: str) -> dict[Edge, str]:
-        """Say how each changed edge of a group differs: lost, weaker, stronger, ..."""
+        """Return how each changed edge of a group differs: lost, weaker, stronger, ..."""
         first = next(iter(self.networks.values()))
         edges = self.changed[group]
         at = _places_of(edges, first.names)
@@ -118,66 +126,73 @@ def simulate_series(
     covariates: Iterable[str] = (MOTION,),
     n_sites: int = 0,
 ) -> SimulatedSeries:
-    """Simulate groups of subjects, time series of brain regions, from networks that are known.
+    """Simulate time series of brain regions in groups of subjects, from known networks.
 
-    The networks are those of `simulate_cohort`: the second group has lost or weakened edges at the
-    medial temporal lobe, and stronger ones elsewhere. Each subject has weights W of its own around
-    those of its group. Its neural activity is a vector autoregression with effects within a volume,
-    ``x_t = a x_(t-1) + W' (x_t - a x_(t-1)) + e_t``. A part of it is smoothed by the canonical
-    double-gamma response of the blood, and white noise of the measurement is added.
+    The networks are like those of `simulate_cohort`: in the second group, edges at the medial
+    temporal lobe are lost or weaker, and some other edges are stronger. Each subject has its own
+    weights W, which vary around the weights of its group. Its neural activity is a vector
+    autoregression with effects within a volume, ``x_t = a x_(t-1) + W' (x_t - a x_(t-1)) + e_t``. A
+    part of it is smoothed by the canonical double-gamma response of the blood. White measurement
+    noise is added.
 
-    The same linear filter on all regions preserves the directed network of a volume: conditional
-    independences and standardised weights stay as they are. So autoregression and smoothing alone
-    leave the truth what it was. Responses that differ between regions (`delay_sd`), noise of the
-    measurement and unmeasured inputs do not: then even endless data would show other edges.
+    If all regions have the same linear filter, the directed network within a volume stays the same:
+    conditional independences and standardised weights do not change. So autoregression and
+    smoothing alone keep the truth. Responses that differ between regions (`delay_sd`), measurement
+    noise and unmeasured inputs do not. With them, even infinite data would show other edges.
 
     Parameters
     ----------
     n_per_group : int, sequence or mapping
-        Subjects in each group: one number for all, one per group, or group -> number.
+        Number of subjects in each group: one number for all groups, one number per group, or a
+        mapping from group to number.
     random_state : int, Generator or None
-        Every subject has a random stream of its own.
+        Seed or generator. Every subject has its own random stream.
     atlas, regions, groups
-        As in `simulate_cohort`.
+        Atlas, regions and names of the groups, as in `simulate_cohort`.
     n_volumes : int or (int, int)
-        Volumes of each subject: a number, or the fewest and the most of which each is drawn.
+        Number of volumes of each subject, or the range from which it is drawn for each subject.
     tr : float
         Seconds from volume to volume, at most 5.
     n_changed : int
-        Edges that are lost, halved or strengthened in each later group; fewer if there are fewer.
+        Number of edges that are lost, halved or strengthened in each later group. It is lower if
+        the network has too few edges.
     heterogeneity : float
-        Standard deviation between subjects of each standardised weight.
+        Standard deviation of each standardised weight between subjects.
     autoregression : float
-        a above, the same in all regions; from -0.9 to 0.9.
+        The coefficient a above, from -0.9 to 0.9. It is the same in all regions.
     smoothed : float
         Share of the variance of neural activity that the response of the blood smooths.
     delay_sd : float
-        Standard deviation between regions of the delay of this response in seconds. A later
-        response is wider too. The delay of a region is the same in all subjects.
+        Standard deviation of the delay of this response between regions, in seconds. A later
+        response is also wider. The delay of a region is the same in all subjects.
     noise : float
-        Share of the variance of each region that is noise of the measurement, white and of this
-        region alone. With sites it differs between them.
+        Share of the variance of each region that is measurement noise. The noise is white and
+        independent between regions. If there are sites, its share differs between them.
     n_hidden : int
-        Unmeasured inputs. Each drives four regions, by 0.4 of the variance that parents leave.
+        Number of unmeasured inputs. Each drives four regions. The inputs of a region make 0.4 of
+        the variance that its parents do not explain.
     motion_effect : float
-        Share of a weight by which a standard deviation more of log mean_fd strengthens edges within
-        a lobe and weakens those between lobes.
+        Relative change of the weights if log mean_fd is one standard deviation higher. Edges within
+        a lobe become stronger and edges between lobes weaker.
     motion_gap : float
         Standard deviations of log mean_fd by which the last group moves more than the first.
     covariates : iterable of {"mean_fd", "age", "sex"}
-        Which of them the cohort has. Age and sex have no effect; motion has it in any case.
+        Covariates in the cohort. Age and sex have no effect. Motion has its effect even if mean_fd
+        is not among the covariates.
     n_sites : int
-        None (0), or two or more, which differ in size and noise.
+        Number of sites: 0, or two or more. Sites differ in size and noise.
 
     Returns
     -------
     SimulatedSeries
+        The series and the truth that they were drawn from.
 
     Notes
     -----
     Regions of ABIDE's 175 NYU subjects (CC200, C-PAC, no filter, TR 2 s, 176 volumes) have
-    autocorrelations of 0.32, 0.10, 0.02, 0.00 and -0.02 at lags 1 to 5, means over regions and
-    subjects. By default, those of simulated series are 0.31, 0.13, 0.03, -0.01 and -0.03.
+    autocorrelations of 0.32, 0.10, 0.02, 0.00 and -0.02 at lags 1 to 5 (means over regions and
+    subjects). The autocorrelations of simulated series are 0.31, 0.13, 0.03, -0.01 and -0.03 by
+    default.
 
     Examples
     --------
@@ -210,7 +225,7 @@ def simulate_series(
     names = tuple(place.name for place in places)
     n, m = sum(sizes.values()), len(places)
     rng = np.random.default_rng(random_state)
-    # One stream per use, so that options do not move each other's draws.
+    # One stream per purpose, so that an option does not change the draws of another.
     for_design, for_motion, for_others, for_sites, *for_subjects = rng.spawn(4 + n)
     networks, changed = _standard_networks(places, tuple(sizes), n_changed, rng)
     loadings = hidden_loadings(n_hidden, m, for_design)
@@ -250,14 +265,15 @@ def simulate_series(
 def _standard_networks(
     places: Sequence[Region], groups: Sequence[str], n_changed: int, rng: np.random.Generator
 ) -> tuple[dict[str, GaussianNetwork], dict[str, tuple[Edge, ...]]]:
-    """Networks of the groups, in units of the standard deviation of each region."""
+    """Return the standardised network of each group, and the edges in which later groups differ."""
     difference = Difference(edges=True, means=False, n_changed=n_changed, mean_shift=0.0)
     in_volumes, changed = group_networks(places, groups, difference, rng)
     names = in_volumes[groups[0]].names
     first = FAINTER * standardised(in_volumes[groups[0]])
     weights = {groups[0]: first}
     for group, edges in changed.items():
-        changed[group] = edges[:n_changed]  # the rest only gave way in networks of volumes
+        # Further edges only became weaker because of the limit on explained variance.
+        changed[group] = edges[:n_changed]
         rows, columns = _places_of(changed[group], names)
         other = first.copy()
         other[rows, columns] = FAINTER * standardised(in_volumes[group])[rows, columns]
@@ -270,42 +286,44 @@ def _standard_networks(
 
 
 def _places_of(edges: Sequence[Edge], names: Sequence[str]) -> tuple[Indices, Indices]:
-    """Rows and columns of edges in a matrix of weights."""
+    """Return the rows and columns of edges in a matrix of weights."""
     place = {name: number for number, name in enumerate(names)}
     pairs = np.array([[place[name] for name in edge] for edge in edges], np.intp).reshape(-1, 2)
     return pairs[:, 0], pairs[:, 1]
 
 
 def _lengths(n_volumes: int | tuple[int, int], n: int, rng: np.random.Generator) -> list[int]:
-    """Volumes of each subject."""
+    """Draw the number of volumes of each subject."""
     ends = (n_volumes, n_volumes) if is_whole(n_volumes) else n_volumes
     if not isinstance(ends, tuple | list) or len(ends) != 2:
-        raise InputError(f"n_volumes is {n_volumes!r}: give a number, or (fewest, most).")
+        raise InputError(f"n_volumes is {n_volumes!r}. Give a number, or (fewest, most).")
     fewest, most = (Whole(MIN_VOLUMES).check("n_volumes", end) for end in ends)
     if most < fewest:
-        raise InputError(f"n_volumes is {n_volumes!r}: the second must not be smaller.")
+        raise InputError(
+            f"n_volumes is {n_volumes!r}. Give (fewest, most): the second must not be smaller."
+        )
     lengths: list[int] = rng.integers(fewest, most + 1, n).tolist()
     return lengths
 
 
 def _motion(sizes: Sequence[int], gap: float, rng: np.random.Generator) -> Array:
-    """Log mean_fd of each subject in standard deviations; later groups move more by the gap."""
+    """Draw log mean_fd of each subject in standard deviations; the last group is higher by gap."""
     later = np.repeat(np.linspace(0.0, gap, len(sizes)), sizes)
     motion: Array = rng.standard_normal(len(later)) + later
     return motion
 
 
 def _changes_by_motion(places: Sequence[Region], effects: Array) -> Array:
-    """Factor of every weight of each subject: edges within a lobe gain what others lose."""
+    """Return the factors of the weights: 1 + effect within a lobe, 1 - effect between lobes."""
     lobe = np.array([place.lobe for place in places])
     sign = np.where(lobe[:, None] == lobe, 1.0, -1.0)
-    # At 0 an edge is gone; a negative factor would turn its sign.
+    # With a factor of 0 an edge is gone. A negative factor would change its sign.
     factors: Array = np.maximum(1 + effects[:, None, None] * sign, 0.0)
     return factors
 
 
 def _noises(noise: float, site: Labels | None, n: int) -> list[float]:
-    """Share of noise in each subject's series; it grows from site to site."""
+    """Return the share of noise in the series of each subject, which grows from site to site."""
     if site is None:
         return [noise] * n
     _, place = np.unique(site, return_inverse=True)
@@ -317,6 +335,7 @@ def _noises(noise: float, site: Labels | None, n: int) -> list[float]:
 def _covariates(
     asked: Sequence[str], motion: Array, sizes: Sequence[int], rng: np.random.Generator
 ) -> dict[str, NDArray[Any]]:
+    # All are drawn, so that asking for one more does not change the others.
     drawn = draw_covariates(sizes, 0.0, rng)
     drawn[MOTION] = np.round(np.exp(LOG_MOTION + LOG_MOTION_SD * motion), 4)
     return {name: drawn[name] for name in asked}

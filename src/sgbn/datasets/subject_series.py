@@ -1,4 +1,4 @@
-"""Weights and series of one simulated subject."""
+"""Draw the weights and the series of one simulated subject."""
 
 from __future__ import annotations
 
@@ -11,21 +11,34 @@ from sgbn.datasets.haemodynamics import fading_filter, filtered
 from sgbn.types import Array
 
 MOST_EXPLAINED = 0.9  # largest share of a region's variance that its parents explain in a subject
-HIDDEN_SHARE = 0.4  # of the variance that parents leave, made by the unmeasured inputs of a region
+# Unmeasured inputs of a region make this share of the variance that its parents do not explain.
+HIDDEN_SHARE = 0.4
 HIDDEN_TARGETS = 4  # regions that each unmeasured input drives
 
 
 class Signal(NamedTuple):
-    """What turns the weights of a subject into series, the same for all subjects."""
+    """How weights become series. It is the same for all subjects.
 
-    smoothed: float  # share of the variance of neural activity
-    smoothing: Array  # filters of the smoothed part (volumes x regions)
-    autoregression: float  # of the rest
-    loadings: Array  # of the own parts of the regions on unmeasured inputs (inputs x regions)
+    Attributes
+    ----------
+    smoothed : float
+        Share of the variance of neural activity that is smoothed.
+    smoothing : ndarray of shape (volumes, regions)
+        Filters of the smoothed part.
+    autoregression : float
+        Autoregression of the part that is not smoothed.
+    loadings : ndarray of shape (inputs, regions)
+        Loadings of the noise of each region on the unmeasured inputs.
+    """
+
+    smoothed: float
+    smoothing: Array
+    autoregression: float
+    loadings: Array
 
 
 def hidden_loadings(n_hidden: int, m: int, rng: np.random.Generator) -> Array:
-    """Let each unmeasured input drive some regions.
+    """Draw the loadings of m regions on unmeasured inputs, each of which drives some regions.
 
     The sum of squares of a region's loadings is HIDDEN_SHARE, or zero if no input drives it.
     """
@@ -40,16 +53,18 @@ def hidden_loadings(n_hidden: int, m: int, rng: np.random.Generator) -> Array:
 def own_weights(
     weights: Array, heterogeneity: float, factor: Array, rng: np.random.Generator
 ) -> Array:
-    """Draw standardised weights of a subject around those of its group, on the same edges.
+    """Draw the standardised weights of a subject, on the edges of its group.
 
     Parameters
     ----------
     weights : ndarray of shape (m, m)
         Weights of the group.
     heterogeneity : float
-        Standard deviation of each weight.
+        Standard deviation of each weight between subjects.
     factor : ndarray of shape (m, m)
-        Factor by which each weight is multiplied.
+        Factor by which each drawn weight is multiplied.
+    rng : Generator
+        Draws the weights.
     """
     spread = heterogeneity * rng.standard_normal(weights.shape)
     drawn: Array = (weights + spread) * (weights != 0) * factor
@@ -59,15 +74,16 @@ def own_weights(
 def own_series(
     weights: Array, signal: Signal, n_volumes: int, noise: float, rng: np.random.Generator
 ) -> Array:
-    """Draw series of a subject; every region has variance one.
+    """Draw the series of a subject, in which every region has variance one.
 
-    Activity that is smoothed and activity that is not come from the same network.
+    Smoothed and unsmoothed activity are drawn from the same network.
     """
     m = len(weights)
     fading = fading_filter(signal.autoregression, m)
-    # The first volumes only fill the filters, and are cut off by them.
+    # The filters need some volumes before the first one, and cut them off.
     slow = _activity(weights, signal.loadings, n_volumes + len(signal.smoothing) - 1, rng)
     fast = _activity(weights, signal.loadings, n_volumes + len(fading) - 1, rng)
+    # Square roots, because shares are shares of the variance.
     neural = np.sqrt(signal.smoothed) * filtered(slow, signal.smoothing)
     neural += np.sqrt(1 - signal.smoothed) * filtered(fast, fading)
     measured = rng.standard_normal(neural.shape)
@@ -76,7 +92,7 @@ def own_series(
 
 
 def _activity(weights: Array, loadings: Array, length: int, rng: np.random.Generator) -> Array:
-    """Draw volumes of a network that do not depend on each other."""
+    """Draw independent volumes from a network."""
     m = len(weights)
     _, explained = limited(weights, most=np.inf)
     noise = np.sqrt(1 - (loadings**2).sum(axis=0)) * rng.standard_normal((length, m))

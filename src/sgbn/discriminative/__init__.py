@@ -1,4 +1,4 @@
-"""Networks that tell groups apart."""
+"""Classifiers and features that distinguish groups by their networks."""
 
 from sgbn.discriminative.cl_sgbn import CLSGBNClassifier
 from sgbn.discriminative.cross_validated import SGBNClassifierCV

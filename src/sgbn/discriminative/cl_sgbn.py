@@ -1,4 +1,4 @@
-"""CL-SGBN: networks moved so that the probability of the true classes grows."""
+"""CL-SGBN: edge weights are changed so that the true classes become more probable."""
 
 from __future__ import annotations
 
@@ -14,35 +14,37 @@ from sgbn.types import Array
 
 
 class CLSGBNClassifier(MovedClassifier):
-    """Networks of a large conditional likelihood, in a ball around the start.
+    """Networks of a large conditional likelihood, in a ball around the networks at the start.
 
-    As `MMSGBNClassifier`, but the mean log-probability of the true classes grows: a smooth
-    objective to which every subject counts, and which cannot collapse. Not in the paper.
+    Like `MMSGBNClassifier`, but it maximises the mean log-probability of the true classes. This
+    objective is smooth, depends on every subject and cannot collapse. It is not in the paper.
 
     Parameters
     ----------
     learner : estimator, optional
-        It learns the networks at the start; `SGBN` by default.
-    edges : int or "present"
+        Estimator that learns the networks at the start; `SGBN` by default.
+    edges : int, "present" or "all"
         Edges and biases to move, see `MMSGBNClassifier`.
     slack : float
-        Size of the ball, as a share of the fitting error at the start.
+        Squared radius of the ball, as a share of the fitting error at the start.
     anchor : {"start", "fit"}
-        See `MMSGBNClassifier`.
+        Centre of the ball, see `MMSGBNClassifier`.
     sharpness : float
-        Factor of the log-likelihoods in the objective. Those of many regions differ by tens:
-        without it few subjects would count.
+        Factor of the log-likelihoods in the objective. With many regions the log-likelihoods of
+        two classes differ by tens, and a factor of 1 would let only a few subjects count.
     variances, pool, priors, temperature, random_state
         As in `SGBNClassifier`.
     max_iter : int
+        Largest number of iterations.
 
     Attributes
     ----------
     networks_, classes_, priors_, temperature_, n_features_in_, feature_names_in_
         As in `SGBNClassifier`.
     fitting_errors_ : dict of class to (before, after, limit)
-        With ``anchor="start"`` the limit follows from the ball, and is above ``1 + slack`` times
-        the error before.
+        Fitting error of each class before and after the move, and the largest error allowed. With
+        ``anchor="start"`` this limit follows from the ball, and is above ``1 + slack`` times the
+        error before.
     """
 
     _parameters: ClassVar[Parameters] = {"sharpness": POSITIVE}
@@ -70,7 +72,7 @@ class CLSGBNClassifier(MovedClassifier):
 
     def _optimise(self, likelihoods: MovingLikelihoods) -> Optimum:
         moves = likelihoods.moves
-        # the kernel wants floats and ints: another type would compile it anew
+        # Exactly floats and ints: for another type numba would compile the kernel again.
         u, n_iter, _ = minimise_log_loss(
             likelihoods.residuals,
             moves.offsets,
@@ -84,5 +86,5 @@ class CLSGBNClassifier(MovedClassifier):
         return Optimum(u, n_iter, n_iter < self.max_iter)
 
     def _log_priors(self) -> Array:
-        # the objective multiplies them by the sharpness, as it does the log-likelihoods
+        # The objective multiplies log-priors by the sharpness, like log-likelihoods. Undo it here.
         return super()._log_priors() / self.sharpness

@@ -1,9 +1,9 @@
-r"""One network per class, from its own covariance or from a blend with the pooled one.
+r"""One network per class, from its own covariance or from a blend with the pooled covariance.
 
 .. math:: S_c(\rho) = (1 - \rho) S_c + \rho S, \qquad S = \sum_k n_k S_k / n
 
-with the class covariances :math:`S_k`. A blend lends a small class strength from the others; at
-:math:`\rho = 1` the networks differ in their means only.
+with the class covariances :math:`S_k`. With a blend, a small class also uses the rows of the other
+classes. At :math:`\rho = 1` the networks only differ in their means.
 """
 
 from __future__ import annotations
@@ -43,24 +43,24 @@ class Scale:
 
     @classmethod
     def of(cls, values: Array) -> Self:
-        """Measure these rows; constant columns are left to the learner, which names them."""
+        """Compute the scale of these rows. A constant column has an sd of 1."""
         sd = values.std(axis=0)
-        # A division by 0 would give NaN before the learner could say which column it is.
+        # The learner reports constant columns by name. A division by 0 would give NaN before that.
         return cls(values.mean(axis=0), np.where(sd > 0, sd, 1.0))
 
     def standardise(self, values: Array) -> Array:
-        """Rows in standard deviations from the mean."""
+        """Return rows in standard deviations from the mean."""
         return (values - self.mean) / self.sd
 
     def in_units(self, network: GaussianNetwork) -> GaussianNetwork:
-        """Network of standardised variables, in the units of the data."""
+        """Return a network of standardised variables in the units of the data."""
         coef = network.coef * self.sd / self.sd[:, None]
         intercept = self.mean + self.sd * network.intercept - self.mean @ coef
         return GaussianNetwork(coef, intercept, network.noise_variance * self.sd**2, network.names)
 
 
 def default_learner(labels: NDArray[Any]) -> SGBN:
-    """Return `SGBN` with one gamma for all classes, that of the largest, and with all rows."""
+    """Return an `SGBN` that keeps all rows and has the gamma of the largest class."""
     largest = int(np.unique(labels, return_counts=True)[1].max())
     return SGBN(default_gamma(largest), outliers="keep")
 
@@ -74,13 +74,14 @@ def learn_networks(
     pool: float = 0.0,
     variances: str = "class",
 ) -> dict[Any, GaussianNetwork]:
-    """Learn the network of each class, in sorted order of the classes.
+    """Learn one network per class, in sorted order of the classes.
 
     Parameters
     ----------
     learner : estimator
-        Cloned for every class.
+        Estimator that learns a network. It is cloned for every class.
     values : ndarray of shape (n, m)
+        Rows of all classes.
     labels : ndarray of shape (n,)
         Class of each row.
     names : sequence of str
@@ -88,11 +89,12 @@ def learn_networks(
     pool : float
         Share of the pooled covariance, from 0 to 1.
     variances : {"class", "pooled", "unit"}
+        Noise variances of the networks, see `with_variances`.
     """
     classes, sizes = np.unique(labels, return_counts=True)
     check_class_sizes(classes.tolist(), sizes)
     if pool > 0:
-        warn_about_classes(values, labels, pool, names)  # without a blend, the learner warns
+        warn_about_classes(values, labels, pool, names)  # without a blend, the learner itself warns
     networks = {}
     for label, size in zip(classes.tolist(), sizes, strict=True):
         try:
@@ -108,15 +110,15 @@ def check_class_sizes(classes: Sequence[Any], sizes: Indices) -> None:
     for label, size in zip(classes, sizes, strict=True):
         if size < MIN_ROWS_PER_CLASS:
             raise InputError(
-                f"class {shown(label)} has {size} row: a network needs {MIN_ROWS_PER_CLASS} or "
-                "more. Leave the class out, or add subjects."
+                f"class {shown(label)} has {size} row, but a network needs {MIN_ROWS_PER_CLASS} or "
+                "more rows. Leave the class out, or add subjects."
             )
 
 
 def with_variances(
     networks: Mapping[Any, GaussianNetwork], variances: str, sizes: Array
 ) -> dict[Any, GaussianNetwork]:
-    """Return networks with their own noise variances, with 1, or with the mean over classes."""
+    """Return networks with noise variances of their own ("class"), of 1 ("unit"), or their mean."""
     if variances == "class":
         return dict(networks)
     each = np.array([network.noise_variance for network in networks.values()])
@@ -128,17 +130,17 @@ def with_variances(
 
 
 def log_likelihoods(networks: Mapping[Any, GaussianNetwork], values: Array) -> Array:
-    """Return the log-likelihood of every row under every network, shape (n, classes)."""
+    """Return the log-likelihood of each row under each network, shape (n, classes)."""
     return np.column_stack([network.log_likelihood(values) for network in networks.values()])
 
 
 def warn_about_classes(
     values: Array, labels: NDArray[Any], pool: float, names: Sequence[str]
 ) -> None:
-    """Warn of classes with few rows, or columns constant in one, and of collinear columns.
+    """Warn about small classes, columns that are constant in a class, and collinear columns.
 
-    Columns are compared within classes, over all rows. With `pool` at 1 the size of a class does
-    not matter, as its covariance is that of all rows.
+    Collinearity is checked on all rows after the class means are removed. With `pool` at 1 all
+    classes use the pooled covariance, so the first two checks are left out.
     """
     classes, sizes = np.unique(labels, return_counts=True)
     for label, size in zip(classes, sizes, strict=True) if pool < 1 else ():
@@ -148,11 +150,11 @@ def warn_about_classes(
         if constant.any():
             still = [names[int(k)] for k in np.flatnonzero(constant)]
             warn(
-                f"class {shown(label)}: {listed(still)} does not vary there, and may decide alone. "
-                "Leave it out, unless it means the class."
+                f"class {shown(label)}: {listed(still)} does not vary in this class, and may alone "
+                "decide the predictions. Leave it out, unless this is what defines the class."
             )
     moments = moments_of(_centred(values, labels), names)
-    # Every class mean but one costs a row: `Moments` of n rows allow for one mean already.
+    # Each class mean costs a degree of freedom. `Moments` already count one mean.
     free = len(values) - len(classes) + 1
     warn_collinear(replace(moments, n=free), names)
 
@@ -162,19 +164,25 @@ def _learn(
 ) -> GaussianNetwork:
     if pool == 0:
         rows = np.ascontiguousarray(values[labels == label])
-        named = isinstance(learner, NetworkEstimator)  # its messages then name the columns
+        named = isinstance(learner, NetworkEstimator)  # these learners name columns in messages
         fitted = learner.learn(*learner.prepare(rows, names), names) if named else learner.fit(rows)
-        unnamed = fitted.network_  # a learner that saw no names calls columns x0, x1, ...
+        unnamed = fitted.network_  # without names, the variables are called x0, x1, ...
         return GaussianNetwork(unnamed.coef, unnamed.intercept, unnamed.noise_variance, names)
     if not isinstance(learner, NetworkEstimator):
-        raise InputError(f"pool={pool:g} needs a learner of sgbn, not {type(learner).__name__}.")
-    # A learner takes rows or moments, and no covariance. Weighted rows have the covariance of the
-    # blend; the number of rows and the mean, which the weights distort, are put right afterwards.
+        raise InputError(
+            f"pool={pool:g} needs a learner of sgbn, not {type(learner).__name__}. Set pool=0, or "
+            "leave learner out."
+        )
+    # A learner accepts rows or moments, but not a covariance. So rows are weighted such that their
+    # covariance is the blend. The weights distort the row count and the mean: both are set below.
     rows, n_effective = blended_rows(values, labels, label, pool)
     check_parameters(learner)
     moments = learner.moments(rows, names)
     if moments.has_bias:
-        raise InputError("pool centres the rows: it cannot go with a penalised intercept.")
+        raise InputError(
+            "pool centres the rows, so it cannot go with a penalised intercept. Set pool=0, or do "
+            "not penalise the intercept."
+        )
     mean = values[labels == label].mean(axis=0)
     moments = replace(moments, n=n_effective, mean=mean)
     network: GaussianNetwork = learner.learn(moments, rows, names).network_
@@ -182,19 +190,19 @@ def _learn(
 
 
 def blended_rows(values: Array, labels: NDArray[Any], label: Any, pool: float) -> tuple[Array, int]:
-    """Return rows whose covariance is the blend, and how many rows they are worth (Kish).
+    """Return rows whose covariance is the blend, and their effective number (Kish).
 
-    All rows are centred in their class and weighted: those of the class more, the others less.
+    The mean of its class is removed from each row. Rows of the class `label` have larger weights.
     """
     n, in_class = len(labels), labels == label
     weights = np.where(in_class, (1 - pool) / in_class.sum(), 0.0) + pool / n
-    # Moments divide by n, and multiply rows by themselves: hence n times, and the root.
+    # Moments divide by n and square the rows. The factor n and the root compensate for this.
     rows = _centred(values, labels) * np.sqrt(n * weights)[:, None]
     return rows, round(weights.sum() ** 2 / np.square(weights).sum())
 
 
 def _centred(values: Array, labels: NDArray[Any]) -> Array:
-    """Rows without the mean of their class."""
+    """Return rows without the mean of their class."""
     centred = values.copy()
     for label in np.unique(labels):
         centred[labels == label] -= values[labels == label].mean(axis=0)

@@ -1,15 +1,15 @@
-r"""The classifier that chooses its own sparsity, blend, radius and temperature.
+r"""A classifier that chooses sparsity, blend, radius and temperature by cross-validation.
 
-Candidates are the members of a family of networks (`sgbn.discriminative.departures`), each with a
-share of the distance between class means. With :math:`\ell_i` the mean log-loss of candidate i on n
-rows that it has not seen, at its best temperature :math:`\tau_i`, the networks are the mean of the
-candidates' with the weights
+A candidate is a setting of `sgbn.discriminative.departures` and a share of the distance between
+class means. Candidate i has the mean log-loss :math:`\ell_i` on n rows that it has not seen, at its
+best temperature :math:`\tau_i`. The networks of the classifier are the mean of the candidates'
+networks, with the weights
 
 .. math:: w_i \propto \tau_i \exp(-n \ell_i / 2).
 
-With few rows the log-losses of candidates differ by less than their errors, so that the best of
-them is best by chance: to average is better than to choose. A candidate whose likelihoods say
-little has a low temperature, and counts for little.
+With few rows, the log-losses of candidates differ by less than their errors, so that the best
+candidate may be best by chance. An average is then better than a choice. A candidate whose
+likelihoods contain little information has a low temperature, and so a low weight.
 """
 
 from __future__ import annotations
@@ -51,16 +51,16 @@ from sgbn.types import Array, Indices
 
 Numbers = Sequence[float] | Array
 
-REPEATS = 3  # of the split into folds, so that the result depends less on one split
-EVIDENCE = 0.5  # share of the summed log-loss that counts: candidates err on the same rows
-MIN_RELATIVE_WEIGHT = 1e-3  # smaller weights, relative to the largest, are not worth a fit
+REPEATS = 3  # splits into folds, so that the result depends less on one split
+EVIDENCE = 0.5  # factor of the summed log-loss; below 1, as candidates err on the same rows
+MIN_RELATIVE_WEIGHT = 1e-3  # candidates below this share of the largest weight are dropped
 FIELDS = ("alpha", "pool", "ridge", "mean_share", "log_loss", "temperature", "weight")
 
 
 class Fold(NamedTuple):
-    """Which rows are trained on and left out, and what every setting gives in training.
+    """Training and test rows of one fold, and the fit of every setting to the training rows.
 
-    Covariances are not kept: they would take most of the memory.
+    Covariances are not kept, because they would need most of the memory.
     """
 
     train: Indices
@@ -78,15 +78,20 @@ class Fold(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """Candidate settings, and their loss on rows that they have not seen.
+    """Candidates, and their loss on rows that they have not seen.
+
+    Each pair of a setting and a share is a candidate.
 
     Attributes
     ----------
     settings : list of Setting
+        Sparsity, pool and ridge.
     shares : list of float
+        Shares of the distance of class means from the common mean.
     losses : ndarray of shape (settings, shares, n)
-        Of every row, at the temperature of the candidate, the mean over repeats.
+        Mean log-loss of each row over the repeats, at the temperature of the candidate.
     temperatures : ndarray of shape (settings, shares)
+        Best temperature of each candidate.
     """
 
     settings: list[Setting]
@@ -95,17 +100,19 @@ class Candidates(NamedTuple):
     temperatures: Array
 
     def weights(self, rows: Indices) -> Array:
-        """Weights by the losses of these rows, shape (settings, shares)."""
+        """Return the weights of the candidates by their losses on these rows; the sum is 1."""
         total = EVIDENCE * self.losses[:, :, rows].sum(axis=2)
-        total[~np.isfinite(total)] = np.inf  # a candidate without an optimum does not count
-        weights = self.temperatures * np.exp(total.min() - total)  # the largest is about 1
+        total[~np.isfinite(total)] = np.inf  # a candidate without a finite loss gets no weight
+        weights = self.temperatures * np.exp(
+            total.min() - total
+        )  # subtracting the least avoids underflow
         weights[weights < MIN_RELATIVE_WEIGHT * weights.max()] = 0.0
         shares: Array = weights / weights.sum()
         return shares
 
 
 class _FromNetworks(CLSGBNClassifier):
-    """`CLSGBNClassifier` from standardised networks, given in place of a learner."""
+    """A `CLSGBNClassifier` that starts from given standardised networks (in `learner`)."""
 
     def _standardised_networks(self, *_: Any) -> dict[Any, GaussianNetwork]:
         return cast(dict[Any, GaussianNetwork], self.learner)
@@ -114,68 +121,70 @@ class _FromNetworks(CLSGBNClassifier):
 class SGBNClassifierCV(SGBNClassifier):
     """One network per class, with all settings chosen by cross-validation.
 
-    The networks are sparse departures from a common one, along one order: most edges of two groups
-    are alike, and those that differ stand out. How sparse, how much alike, with how large a ridge
-    and with how much of the difference in means is settled by the log-loss of rows that the
-    networks have not seen, in five folds of the training rows, three times; networks of several
-    settings are averaged by it. The temperature is that of the same rows, see Notes.
+    The networks are sparse departures from a common network: most edges are the same in all
+    classes, and few differ. Sparsity, similarity, ridge and the share of the difference in means
+    are chosen by the log-loss on rows that the networks have not seen (five folds of the training
+    rows, three times). Networks of several settings are averaged, with weights by this loss. The
+    temperature is fitted on the same rows, see Notes.
 
     Parameters
     ----------
     alphas : sequence of float
-        Prices of an edge of the common network, in standard errors of its weight; a departure from
-        it costs twice as much.
+        Penalties of an edge of the common network to try, in standard errors of its weight. The
+        penalty of a departure is twice as large.
     pools : sequence of float
-        Shares of the pooled covariance in that of each class; 1 lets means differ only.
+        Shares of the pooled covariance in the covariance of each class. At 1, classes only differ
+        in their means.
     ridges : sequence of float
-        Shares of the diagonal in the covariances, below 1.
+        Shares of the diagonal in the covariances, from 0 to below 1.
     mean_shares : sequence of float
-        Shares of the distance of class means from the common one.
+        Shares of the distance of class means from the common mean.
     slacks : sequence of float
-        Radii of the move of `CLSGBNClassifier`; 0 leaves the networks as they are. By default there
-        is no move: where departures are sparse already, moving edges raised the log-loss of all
-        data that we tried. A move must gain more than its standard error.
+        Values of `slack` of `CLSGBNClassifier`, which moves edge weights; 0 does not move them. By
+        default there is no move: with sparse departures, moving edges raised the log-loss of all
+        data that we tried. A larger value must gain more than the standard error of the gain.
     priors : {"equal", "empirical"} or mapping of class to share
-        Equal by default: in a case-control study, how many subjects of each group were scanned
-        says nothing about the next one.
+        Probabilities of the classes before the data are seen. They are equal by default, because
+        the group sizes of a case-control study do not show how frequent a disease is.
     random_state : int
-        Of the folds.
+        Seed of the folds.
 
     Attributes
     ----------
     alpha_, pool_, ridge_, mean_share_ : float
-        Weighted means of those of the candidates.
+        Weighted means over the candidates.
     slack_ : float
-        The one chosen.
+        The chosen value of `slacks`.
     candidates_ : structured ndarray
-        Fields alpha, pool, ridge, mean_share, log_loss, temperature, weight.
+        One record per candidate: alpha, pool, ridge, mean_share, log_loss, temperature, weight.
     classes_, networks_, priors_, temperature_, n_features_in_, feature_names_in_
         As in `SGBNClassifier`.
 
     Notes
     -----
-    The networks are averages over many settings, to predict with: they have more edges than any one
-    of them, and more than one would want to look at. Time grows fast with the regions: about
-    0.25 s for 80 rows of 40, 3.5 s for 120 rows of 200 (``benchmarks/classifiers.py --time``).
+    The networks are averages over many settings, made for prediction. They have more edges than the
+    network of a single setting, and too many to interpret. The time grows fast with the number of
+    regions: about 0.25 s for 80 rows of 40 regions, and 3.5 s for 120 rows of 200 regions
+    (``benchmarks/classifiers.py --time``).
 
-    With fewer than four rows of a class there are no folds: all candidates weigh the same.
+    If a class has fewer than four rows, there are no folds. All candidates then weigh the same.
 
-    The folds are not nested. The temperature is that of averages which leave a fold out of the
-    networks and out of the losses that weigh candidates; but these losses are of networks that
-    other folds had trained on it, and the temperature of each candidate is that of all rows. True
-    nesting would compare all candidates anew in every fold. On simulated cohorts whose groups do
-    not differ, it would have changed the log-loss by about 0.005.
+    The folds are not nested. The temperature is fitted to averages that leave a fold out: neither
+    their networks nor their weights use its rows directly. But the weights come from losses of
+    networks that were trained on this fold, and the temperature of each candidate uses all rows.
+    True nesting would compare all candidates again in every fold. On simulated cohorts without
+    group differences, nesting would have changed the log-loss by about 0.005.
 
-    The folds, and so the result, depend on `random_state` and on the order of the rows. In a small
-    sample that matters: probabilities moved by up to 0.19 when the rows were permuted. Fit with
-    several values of `random_state` to see how far yours do.
+    The folds, and so the result, depend on `random_state` and on the order of the rows. This
+    matters in small samples: probabilities changed by up to 0.19 when the rows were permuted. Fit
+    with several values of `random_state` to see how much your probabilities change.
 
     Examples
     --------
     >>> from sgbn import SGBNClassifierCV, simulate_cohort
     >>> cohort = simulate_cohort(60, regions=10)
-    >>> found = SGBNClassifierCV().fit(cohort.values, cohort.group)
-    >>> bool(found.score(cohort.values, cohort.group) > 0.6)
+    >>> classifier = SGBNClassifierCV().fit(cohort.values, cohort.group)
+    >>> bool(classifier.score(cohort.values, cohort.group) > 0.6)
     True
     """
 
@@ -216,7 +225,7 @@ class SGBNClassifierCV(SGBNClassifier):
         candidates = self._compare(folds, settings, values, codes)
         sample = values, labels, names
         with warnings.catch_warnings():
-            # Fits of folds only choose the radius. The fit of all rows warns, and is the one used.
+            # Fits of folds only choose the radius. Only the final fit to all rows may warn.
             warnings.simplefilter("ignore", ConvergenceWarning)
             self.slack_, self._temperature = self._choose_move(folds, candidates, *sample)
         whole = Fold.of(moments, settings, every, every)
@@ -230,7 +239,7 @@ class SGBNClassifierCV(SGBNClassifier):
     def _folds(
         self, values: Array, codes: Indices, names: list[str], settings: list[Setting]
     ) -> list[Fold]:
-        """Folds of all repeats, the first one first; none if a class has too few rows."""
+        """Fit all settings in the folds of all repeats. Return no folds if a class is too small."""
         n_folds = count_folds(codes, self._units)
         if not n_folds:
             return []
@@ -257,34 +266,34 @@ class SGBNClassifierCV(SGBNClassifier):
     def _compare(
         self, folds: list[Fold], settings: list[Setting], values: Array, codes: Indices
     ) -> Candidates:
-        """Loss of every candidate on rows that it has not seen; none at all without folds."""
+        """Return the loss of every candidate on rows that it has not seen; 0 without folds."""
         shares = list(map(float, self.mean_shares))
         temperatures = np.ones((len(settings), len(shares)))
         losses = np.zeros((*temperatures.shape, len(codes)))
-        unseen = [  # of each fold, for each setting
+        unseen = [  # log-likelihoods by fold and setting
             [
                 fold.centres.log_likelihoods(weights, shares, values[fold.test])
                 for weights in fold.weights
             ]
             for fold in folds
         ]
-        # Without folds all losses stay 0, so that all candidates weigh the same.
+        # Without folds all losses stay 0, so that all candidates get the same weight.
         for i, k in np.ndindex(temperatures.shape) if folds else ():
             likelihoods = [of_fold[i][k] for of_fold in unseen]
             temperatures[i, k], losses[i, k] = self._loss(folds, likelihoods, codes)
         return Candidates(settings, shares, losses, temperatures)
 
     def _loss(self, folds: list[Fold], unseen: list[Array], codes: Indices) -> tuple[float, Array]:
-        """Best temperature for unseen log-likelihoods, and the loss of every row at it."""
+        """Return the best temperature for unseen log-likelihoods, and the loss of every row."""
         rows = np.concatenate([fold.test for fold in folds])
         likelihoods = np.vstack(unseen)
         temperature = best_temperature(likelihoods, codes[rows], self.priors_)
         scores = posterior_scores(likelihoods, temperature, self.priors_)
         losses = -log_softmax(scores, axis=1)[np.arange(len(rows)), codes[rows]]
-        return temperature, np.bincount(rows, losses) / REPEATS  # every row is in each repeat once
+        return temperature, np.bincount(rows, losses) / REPEATS  # each repeat tests every row once
 
     def _record(self, candidates: Candidates, weights: Array) -> None:
-        """Keep the candidates, and the weighted means of what they differ in."""
+        """Set `candidates_`, and the weighted means of the settings over the candidates."""
         settings, shares, losses, temperatures = candidates
         means = losses.mean(axis=2)
         rows = [
@@ -304,13 +313,15 @@ class SGBNClassifierCV(SGBNClassifier):
         labels: NDArray[Any],
         names: list[str],
     ) -> tuple[float, float]:
-        """Radius and temperature: a larger radius must gain more than its standard error."""
+        """Return the best radius and its temperature.
+
+        A larger radius must lower the loss by more than the standard error of the difference.
+        """
         radii = sorted(map(float, self.slacks))
         if not folds:
             return radii[0], 1.0
         codes = np.searchsorted(self.classes_, labels)
         best, least = (radii[0], 1.0), np.full(len(codes), np.inf)
-        # From small to large: a larger radius, which changes more, must show that it gains.
         for slack in radii:
             unseen = [
                 log_likelihoods(
@@ -321,7 +332,7 @@ class SGBNClassifierCV(SGBNClassifier):
             ]
             temperature, losses = self._loss(folds, unseen, codes)
             gain = least - losses
-            # the first one sets the mark: its gain over nothing is infinite, and has no error
+            # the first radius has no rival: its gain is infinite, without a standard error
             if slack == radii[0] or gain.mean() > gain.std() / np.sqrt(len(gain)):
                 best, least = (slack, temperature), losses
         return best
@@ -335,14 +346,13 @@ class SGBNClassifierCV(SGBNClassifier):
         labels: NDArray[Any],
         names: list[str],
     ) -> dict[Any, GaussianNetwork]:
-        """Average the candidates' networks of a fold, with weights by their losses.
+        """Return the mean of the candidates' networks in a fold, with weights by their losses.
 
-        The losses are of rows that each network had not seen, but it may have seen those that this
-        fold leaves out.
+        Only losses of the training rows of the fold count.
         """
         centres, rows = fold.centres, fold.train
-        # Settings are averaged over their shares, and shares over the settings: weights, noise and
-        # means of the networks are then each a weighted mean.
+        # Weights and noise depend on the setting only, and class means on the share only. So each
+        # is averaged over its own margin of the table of weights.
         weights = candidates.weights(rows)
         mean = mean_weights(fold.weights, weights.sum(axis=1))
         self._warn_unless_converged(mean.violation, centres)
@@ -352,7 +362,7 @@ class SGBNClassifierCV(SGBNClassifier):
         if slack == 0:
             return {label: centres.scale.in_units(network) for label, network in networks.items()}
         sharpness = float((weights * candidates.temperatures).sum())
-        # Not `fit`: rows and labels are checked already, and no temperature is wanted.
+        # `_learn`, not `fit`: rows and labels are checked already, and no temperature is needed.
         moving = _FromNetworks(cast(Any, networks), slack=slack, sharpness=sharpness)
         moving.classes_, moving.priors_ = self.classes_, self.priors_
         return moving._learn(values[rows], labels[rows], names).networks
@@ -361,9 +371,8 @@ class SGBNClassifierCV(SGBNClassifier):
     def _warn_unless_converged(violation: float, centres: ClassCentres) -> None:
         if violation > TOL:
             warn(
-                f"edge weights ended {violation:.1e} from their optimum ({TOL:g} is asked for): "
-                f"without a price and a ridge, {len(centres.order)} regions of "
-                f"{centres.sizes.sum():g} rows leave them all but free. Give alphas or ridges "
-                "above 0.",
+                f"edge weights ended {violation:.1e} from their optimum (tolerance: {TOL:g}). "
+                f"Without penalty and ridge, {centres.sizes.sum():g} rows of {len(centres.order)} "
+                "regions hardly determine them. Give alphas or ridges above 0.",
                 ConvergenceWarning,
             )

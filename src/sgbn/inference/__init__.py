@@ -2,20 +2,21 @@
 
 By question:
 
-- Which edges of a network are sure? `edge_confidence`, with `selection_bound` for how many of the
-  frequent ones are chance; `weight_intervals` for the weights of a fixed graph.
+- Which edges of a network are sure? `edge_confidence`. `selection_bound` limits how many of the
+  frequent edges are there by chance. `weight_intervals` is for the weights of a fixed graph.
 - Which edges, hubs and lobes differ between groups, and do the networks differ at all?
-  `edge_differences`, of time series `series_differences`; `kinds_of_change` puts a change of a
-  weight in a word. Do they come back in other subjects? `replicate_differences`. Which regions
-  differ by themselves, in their means? `regional_differences`.
+  `edge_differences` for tables, `series_differences` for time series. `kinds_of_change` describes
+  the change of a weight in one word.
+- Are the differences found again in other subjects? `replicate_differences`.
+- Which regions differ in their means? `regional_differences`.
 - What are the networks of the groups? `JointSGBN` learns them over one order.
-- What does a region do to another, and does that differ? `total_effects`, `effect_difference`;
-  `possible_graphs` for what the data leave open about directions.
+- What does a region do to another, and does that differ between groups? `total_effects`,
+  `effect_difference`. `possible_graphs` shows which directions the data leave open.
 - What if a region no longer varied? `lesion`.
 - Which subjects deviate from a reference group, and where? `NormativeDeviation`.
-- Is a network the right picture, or do hidden factors predict unseen subjects better?
-  `compare_models`; `edges_beside_factors` for which edges stay when factors are taken out;
-  `residual_checks` for whether residuals are Gaussian and relations straight.
+- Is a network the right model, or do hidden factors predict unseen subjects better?
+  `compare_models`. `edges_beside_factors` shows which edges stay when factors are taken out.
+  `residual_checks` tests whether residuals are Gaussian and relations straight.
 - What could a study find, and how many subjects does it need? `power`, `sample_size`.
 """
 

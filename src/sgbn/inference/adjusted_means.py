@@ -1,26 +1,27 @@
-r"""Means of groups, adjusted for covariates and sites, of many columns at once.
+r"""Group means of many columns at once, adjusted for covariates and sites.
 
-One number per subject and column is regressed on the design X: an indicator of each group, and
-covariates and sites, which are centred. With the row :math:`a_g` of :math:`X^+` that belongs to
+Each column has one number per subject. It is regressed on the design X: an indicator of each group,
+and the centred covariates and sites. With the row :math:`a_g` of :math:`X^+` that belongs to
 group g, leverages h and residuals e,
 
 .. math:: \mu_g = a_g^T y, \qquad
           C_{gh} = \sum_u \psi^{(g)}_u \psi^{(h)}_u, \qquad
           \psi^{(g)}_s = \frac{a_{gs} \, e_s}{1 - h_s}
 
-(HC3, MacKinnon and White 1985; influences of one unit u, such as a person with several sessions,
-are added first). :math:`\mu_g` is the mean of the group for subjects with mean covariates. Without
-covariates the t of two groups is that of Welch, with n - 1 in place of n.
+(HC3, MacKinnon and White 1985). The influences of one unit u, such as a person with several
+sessions, are added up first. :math:`\mu_g` is the mean of the group for subjects with mean
+covariates. Without covariates the t of two groups is Welch's t, with n - 1 in place of n.
 
-Where each person is in every group (`pairs`), covariates and sites are centred within persons. Then
-slopes are those within persons, as if each person had an effect of its own: how persons who move
-more differ from others says nothing about what more motion does to one of them. What does not
-change within persons drops out. The rows of a person are left out together: with its block
-:math:`H_u` of the hat matrix, :math:`\psi^{(g)}_u = a_{gu}^T (I - H_u)^{-1} e_u`. Of two groups the
-t is that of HC3 on the differences within persons.
+If each person is in every group (`pairs`), covariates and sites are centred within persons. The
+slopes then describe changes within a person, as if each person had an effect of its own: what
+differs between persons who move more and persons who move less does not show what more motion does
+to one person. Covariates that do not change within persons drop out. The rows of a person are left
+out together: with the person's block :math:`H_u` of the hat matrix,
+:math:`\psi^{(g)}_u = a_{gu}^T (I - H_u)^{-1} e_u`. The t of two groups is then the HC3 t of the
+differences within persons.
 
-Permuted values are those of the reduced model, in which some groups have one mean, plus its
-residuals in another order (Freedman and Lane 1983).
+In the reduced model some groups share one mean. Permuted values are the fitted values of the
+reduced model plus its residuals in another order (Freedman and Lane 1983).
 """
 
 from __future__ import annotations
@@ -50,17 +51,18 @@ from sgbn.types import Array, Indices
 
 @dataclass(frozen=True)
 class AdjustedMeans:
-    """How the rows of a design make means of its groups.
+    """Adjusted means of the groups, as linear functions of the rows.
 
     Attributes
     ----------
     data : GroupData
+        The groups, covariates and sites of the rows. Its values are not used.
     design : ndarray of shape (n, p)
-        Columns of covariates and sites; of pairs they are centred within persons.
+        Columns of covariates and sites. With pairs they are centred within persons.
     full : Nuisance
-        Spanned by groups, covariates and sites.
+        The full model: groups, covariates and sites.
     rows : ndarray of shape (groups, n)
-        Times the values of a column, it is the adjusted mean of each group.
+        ``rows @ values`` are the adjusted means of the groups.
     """
 
     data: GroupData
@@ -70,7 +72,7 @@ class AdjustedMeans:
 
     @classmethod
     def of(cls, data: GroupData) -> AdjustedMeans:
-        """Return the design of what is known about the rows.
+        """Return the adjusted means for the groups, covariates and sites of the data.
 
         Raises
         ------
@@ -81,8 +83,8 @@ class AdjustedMeans:
         full = _spanned(data.codes, design)
         means = indicators(data.codes)
         means /= means.sum(axis=0)
-        # Centred over all rows, so that a mean is that of a subject with mean covariates. Slopes
-        # come from what varies within groups only.
+        # Centred over all rows, so that each mean is for a subject with mean covariates. Slopes
+        # come only from variation within groups.
         centred = design - design.mean(axis=0)
         of_groups = means.T @ centred
         lengths, varies = column_lengths(design, centred - of_groups[data.codes])
@@ -94,19 +96,20 @@ class AdjustedMeans:
         return adjusted
 
     def estimates(self, values: Array) -> Estimates:
-        """Return adjusted means of columns (n, k) in the groups, and their covariances."""
+        """Return the adjusted group means of columns (n, k), and their covariances."""
         return Estimates(self.rows @ values, self._covariances(self.full.residuals(values)))
 
     def permuted(self, values: Array, members: Members) -> Callable[[Indices], Estimates]:
-        """Return the estimates of permuted columns, given the row that comes to each place.
+        """Return a function that estimates the means of permuted columns.
 
-        `members` are the groups that have the same means under the null.
+        Its argument is the row that comes to each place. `members` are the groups that have the
+        same means under the null hypothesis.
         """
         residuals = self._reduced(members).residuals(values)
         expected = self.rows @ (values - residuals)
 
         def refit(order: Indices) -> Estimates:
-            # Expected values of the reduced model stay in place (Freedman and Lane); what they add
+            # Fitted values of the reduced model stay in place (Freedman and Lane). What they add
             # to the means is computed once, before the permutations.
             drawn = residuals[order]
             means = expected + self.rows @ drawn
@@ -115,32 +118,33 @@ class AdjustedMeans:
         return refit
 
     def _reduced(self, members: Members) -> Nuisance:
-        """Nuisance effects, and one mean for all of these groups."""
-        # Groups outside of `members` keep means of their own: they are not part of this null.
+        """Return the reduced model: nuisance effects, and one mean for all of `members`."""
+        # Groups outside of `members` keep their own means: the null does not concern them.
         codes = np.where(np.isin(self.data.codes, members), members[0], self.data.codes)
         numbered = np.unique(codes, return_inverse=True)[1]
         return _spanned(numbered, self.design)
 
     def _refuse_explained_groups(self) -> None:
+        """Raise InputError if covariates and sites explain the groups."""
         every = tuple(range(len(self.data.groups)))
         if self.full.rank - self._reduced(every).rank == len(every) - 1:
             return
-        # The rank of the groups beside the covariates tells it, whichever combination explains
-        # them.
+        # The rank shows it for any combination of covariates and sites that explains the groups.
         fixed = [*self.data.covariates, *(["sites"] if self.data.sites is not None else [])]
         explain = "explains" if len(self.data.covariates) == len(fixed) == 1 else "explain"
         within = "" if self.data.pairs is None else "within persons, "
         raise InputError(
-            f"{within}{' and '.join(map(str, fixed))} {explain} which group a subject is in, so "
-            "that no difference between groups can be told from theirs. Leave one of them out."
+            f"{within}{' and '.join(map(str, fixed))} {explain} which group a subject is in. "
+            "Differences between groups cannot be separated from their effects. Leave "
+            f"{'it' if len(fixed) == 1 else 'one of them'} out."
         )
 
     @property
     def rank(self) -> int:
-        """Return how many degrees of freedom the design uses up; the data have one per row.
+        """Number of degrees of freedom that the design uses up; the data have one per row.
 
-        In paired designs slopes are estimated from differences within persons. As each person then
-        has one row less to offer, each slope counts as more than one degree of freedom.
+        In paired designs slopes are estimated from differences within persons. Each person then
+        contributes one row less, so that each slope counts as more than one degree of freedom.
         """
         n_groups = len(self.data.groups)
         if self.data.pairs is None:
@@ -149,7 +153,7 @@ class AdjustedMeans:
 
     @cached_property
     def _influences(self) -> Array:
-        """Return factors of shape (groups, n) that turn residuals into influences on the means.
+        """Factors of shape (groups, n) that turn residuals into influences on the means.
 
         An influence is the change of a mean when the row is left out. Rows of a pair are left out
         together.
@@ -160,8 +164,8 @@ class AdjustedMeans:
             return alone
         order = np.argsort(pairs, kind="stable").reshape(-1, len(self.data.groups))
         blocks = basis[order]  # (persons, groups, p)
-        # Inverse of I - H_u by eigenvalues: a person who alone decides a slope has an eigenvalue of
-        # 1, which FULL keeps from being divided by.
+        # Inverse of I - H_u by eigenvalues. A person who alone determines a slope has an eigenvalue
+        # of 1: FULL prevents a division by 0.
         leverages, axes = np.linalg.eigh(blocks @ blocks.swapaxes(1, 2))
         left = axes / np.maximum(1 - leverages, FULL)[:, None] @ axes.swapaxes(1, 2)
         influences = np.empty(self.rows.shape)
@@ -170,16 +174,16 @@ class AdjustedMeans:
 
     @cached_property
     def _by_unit(self) -> tuple[Indices, Indices]:
-        """Rows in the order of their units, and where each unit begins."""
+        """Rows in the order of their units, and the places where each unit begins."""
         units = np.arange(len(self.data.codes)) if self.data.units is None else self.data.units
         order = np.argsort(units, kind="stable")
         return order, np.flatnonzero(np.diff(units[order], prepend=-1))
 
     def _covariances(self, residuals: Array) -> Array:
-        """Covariances (groups, groups, k) of the means."""
+        """Return the covariances (groups, groups, k) of the means."""
         n_groups, n = self.rows.shape
         if self.data.units is None:
-            # With single rows the sum over units is one matrix product for all columns.
+            # If each row is a unit, the sum over units is one matrix product for all columns.
             products = (self._influences[:, None] * self._influences).reshape(-1, n)
             C: Array = (products @ np.square(residuals)).reshape(n_groups, n_groups, -1)
             return C
@@ -192,7 +196,10 @@ class AdjustedMeans:
 
 
 def _held_fixed(data: GroupData) -> Array:
-    """Columns of covariates and sites, without those that do not change within the pairs."""
+    """Return the columns of covariates and sites that change within the pairs, if there are pairs.
+
+    Without pairs, return all columns.
+    """
     design = design_of(len(data.codes), data.covariates, data.sites)
     if data.pairs is None:
         return design
@@ -204,5 +211,5 @@ def _held_fixed(data: GroupData) -> Array:
 
 
 def _spanned(codes: Indices, design: Array) -> Nuisance:
-    """Means of the groups, and the columns of a design."""
+    """Return the model that groups and the columns of a design span."""
     return nuisance_of(codes, {str(k): column for k, column in enumerate(design.T)})

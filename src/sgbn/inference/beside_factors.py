@@ -1,4 +1,4 @@
-r"""Which edges of a network stay when hidden factors are taken out.
+r"""Which edges of a network stay when hidden factors are taken out of the data.
 
 A factor analysis of the rows splits their correlation matrix R into the part that k hidden factors
 explain, :math:`\Lambda \Lambda^T`, and the rest, :math:`E = R - \Lambda \Lambda^T`, which is the
@@ -30,10 +30,10 @@ from sgbn.inference.rows import read_rows
 from sgbn.parameters import SHARE, Whole
 from sgbn.types import Array, Indices, Mask
 
-# Of the intervals. Edges are the strongest of all pairs, so that at 95 % one in five shadows of a
-# single factor would stay; at 99 % it is one in twenty (benchmarks/factors.py).
+# Coverage of the intervals. Edges are the strongest of all pairs. At 95 %, one in five false edges
+# of a single factor would therefore stay; at 99 % it is one in twenty (benchmarks/factors.py).
 LEVEL = 0.99
-LEAST_EIGENVALUE = 0.05  # of the parents' correlation beside the factors; less is round-off of R
+LEAST_EIGENVALUE = 0.05  # of the parents' correlation given the factors; less is round-off of R
 
 
 def edges_beside_factors(
@@ -44,27 +44,27 @@ def edges_beside_factors(
     group: str | None = None,
     level: float = LEVEL,
 ) -> np.recarray[Any, Any]:
-    """Refit the weights of a network beside hidden factors, and say which edges stay.
+    """Refit the weights of a network beside hidden factors, and report which edges stay.
 
-    An edge that goes may be the shadow of a common cause. It may also be real and look like one:
-    factors that are fitted to the rows take up part of what edges do. More factors take up more. An
-    edge that stays is not proven either, since a cause that only its two ends share is not a
-    factor. The edges were chosen because they look strong in these rows. Their intervals therefore
-    lie too far from 0, as those of `weight_intervals` do.
+    An edge that does not stay may come from a common cause of its two regions. It may also be real:
+    factors that are fitted to the rows explain part of what edges explain, and more factors explain
+    more of it. An edge that stays is not proven either, since a cause that only its two regions
+    share is not a factor. The edges were chosen because they look strong in these rows. Their
+    intervals therefore lie too far from 0, like the intervals of `weight_intervals`.
 
     Parameters
     ----------
     X : array-like of shape (n, m), DataFrame or Cohort
-        What sites and covariates of a Cohort do to its regions is taken out before, within the
-        group; rows of arrays and tables are taken as they are.
+        The rows. The effects of a Cohort's sites and covariates are taken out first, within the
+        group. Arrays and tables are used as they are.
     graph : GaussianNetwork, fitted learner or array-like of shape (m, m)
-        A DAG; ``graph[i, j] != 0`` is i -> j. Its own weights do not count.
+        A DAG; ``graph[i, j] != 0`` is i -> j. Its own weights are not used.
     n_factors : int
         Number of factors, such as `ModelComparison.leading_factors`.
     group : str, optional
-        The group of a Cohort that has several.
+        The group to use, if a Cohort has several.
     level : float
-        Share of intervals that hold the true value, such as 0.95.
+        Coverage of the intervals, such as 0.95.
 
     Returns
     -------
@@ -92,21 +92,21 @@ def edges_beside_factors(
     n_factors = Whole(1).check("n_factors", n_factors)
     if n_factors > most_factors(m):
         raise InputError(
-            f"{m} columns can tell at most {most_factors(m)} factors apart, not {n_factors}. Take "
-            "out fewer, or give more columns."
+            f"n_factors is {n_factors}, but {m} columns can determine at most {most_factors(m)} "
+            "factors. Give a smaller n_factors, or more columns."
         )
-    # Factors count as regressors, beside the parents and what sites and covariates took.
+    # Factors count as regressors, like the parents and the columns of sites and covariates.
     degrees = n - 1 - rows.nuisance.shape[1] - n_factors - support.sum(axis=0)
     if degrees.min() < 1:
         raise InputError(
-            f"{n} rows are too few for {n_factors} factors beside the parents of "
-            f"{rows.names[int(degrees.argmin())]!r}. Take out fewer factors, or give more rows."
+            f"there are {n} rows, which are too few for {n_factors} factors and the parents of "
+            f"{rows.names[int(degrees.argmin())]!r}. Give a smaller n_factors, or more rows."
         )
     beside, error = _refitted(rows.values, support, n_factors, degrees)
     i, j = np.nonzero(support)
     sd = rows.values.std(axis=0)
     alone = weights * sd[i] / sd[j]
-    # An edge stays by its interval, not by the size of its weight.
+    # The interval decides whether an edge stays, not the size of its weight.
     reach = error * stdtrit(degrees[j], (1 + level) / 2)
     stays = (np.sign(alone) == np.sign(beside)) & (np.abs(beside) > reach)
     names = np.asarray(rows.names)
@@ -125,10 +125,10 @@ def edges_beside_factors(
 def _refitted(
     values: Array, support: Mask, n_factors: int, degrees: Indices
 ) -> tuple[Array, Array]:
-    """Weights beside the factors and their standard errors, one per edge, per SD."""
+    """Return the weight of each edge beside the factors, and its standard error, both per SD."""
     R: Array = np.atleast_2d(np.corrcoef(values.T))
     loadings = factor_analysis(R, n_factors).loadings
-    # The factors are taken out of the whole matrix once: regressions beside them need E alone.
+    # The factors are taken out of the whole matrix once: all regressions need only E.
     E = R - loadings @ loadings.T
     weights, errors = np.zeros(R.shape), np.zeros(R.shape)
     for j in np.flatnonzero(support.any(axis=0)).tolist():
@@ -138,12 +138,13 @@ def _refitted(
 
 
 def _regressed(E: Array, parents: Indices, j: int, degrees: int) -> tuple[Array, Array]:
-    """Weights of j's parents and their standard errors, given the covariance beside the factors.
+    """Return the weights of j's parents and their standard errors, from the covariance E.
 
-    E need not be positive definite, since factors are estimates: the eigenvalues of the parents'
-    correlation are kept from 0, and the noise of j above that share of its own variance.
+    E is not always positive definite, since the factors are estimates. So the eigenvalues of the
+    parents' correlation, and the noise of j as a share of its variance, are at least
+    `LEAST_EIGENVALUE`.
     """
-    # As a correlation matrix, so that one least eigenvalue serves all regions.
+    # As a correlation matrix, so that the same least eigenvalue suits all regions.
     scale = np.sqrt(np.diag(E))
     C = E / np.outer(scale, scale)
     w, V = np.linalg.eigh(C[np.ix_(parents, parents)])

@@ -23,17 +23,17 @@ MOST_GROUPS = 5  # with six, 56 sets of groups would have to be permuted
 
 
 def sets_of_groups(n_groups: int) -> list[Members]:
-    """All sets of two or more groups, the largest first."""
+    """Return all sets of two or more groups, the largest first."""
     sizes = range(n_groups, 1, -1)
     return [members for size in sizes for members in combinations(range(n_groups), size)]
 
 
 def partitions(groups: Sequence[int]) -> Iterator[list[Members]]:
-    """Partitions of the groups, without sets of one group."""
+    """Yield all partitions of the groups, without their sets of one group."""
     if not groups:
         yield []
         return
-    # Each partition once: the set of the first group is chosen, then partitions of the rest.
+    # To meet each partition once: choose the set of the first group, then partition the rest.
     first, rest = groups[0], groups[1:]
     for size in range(len(rest) + 1):
         for partners in combinations(rest, size):
@@ -44,18 +44,19 @@ def partitions(groups: Sequence[int]) -> Iterator[list[Members]]:
 
 
 def closed_p(pair: Members, p_of: Mapping[Members, Array]) -> Array:
-    """P of the equality of two groups, edge by edge, closed over all sets of groups.
+    """Return the closed p of each edge for the hypothesis that two groups are equal.
 
     Parameters
     ----------
     pair : tuple of two int
+        Numbers of the two groups.
     p_of : mapping of groups to ndarray of shape (k,)
-        For every set of two or more groups.
+        The p of the k edges, for every set of two or more groups.
     """
     groups = sorted({group for members in p_of for group in members})
     largest_p = np.zeros(len(p_of[pair]))
     for sets in partitions(groups):
-        # Only hypotheses in which the two groups are equal speak about their equality.
+        # Only a hypothesis that puts both groups in one set implies that they are equal.
         if any(set(pair) <= set(members) for members in sets):
             smallest = np.min([p_of[members] for members in sets], axis=0)
             largest_p = np.maximum(largest_p, np.minimum(len(sets) * smallest, 1.0))

@@ -1,4 +1,4 @@
-"""How sure the edges of any learner are: what halves of the sample agree on."""
+"""How sure the edges of any learner are: how often halves of the sample agree on them."""
 
 from __future__ import annotations
 
@@ -36,23 +36,24 @@ def edge_confidence(
     Parameters
     ----------
     X : array-like of shape (n, m), DataFrame or Cohort
-        At least 20 rows. What sites and covariates of a Cohort do to its regions is taken out of
-        each half by itself; sites are balanced between halves, and the rows of a person stay
-        together. Rows of arrays and tables are taken as they are.
+        At least 20 rows. The effects of a Cohort's sites and covariates are taken out of each half
+        separately. Sites are balanced between halves, and the rows of a person stay together.
+        Arrays and tables are used as they are.
     learner : estimator, optional
-        Any learner of sgbn: one network of each half is learned by it. By default, or for an
-        `SGBNEnsemble`, networks are drawn from the posterior of each half, which says more.
+        Any learner of sgbn. It learns one network from each half. By default, or for an
+        `SGBNEnsemble`, many networks are drawn from the posterior of each half, which is more
+        precise.
     group : str, optional
-        The group of a Cohort that has several.
+        The group to use, if a Cohort has several.
     n_pairs : int
-        Number of splits. A frequency's Monte-Carlo error is at most ``0.5 / sqrt(n_pairs)``.
+        Number of splits. The Monte-Carlo error of a frequency is at most ``0.5 / sqrt(n_pairs)``.
     random_state : int
         Seed of the splits. Results do not depend on `n_jobs`.
     n_jobs : int, optional
         Number of processes.
     folder : path, optional
-        Where finished pairs are kept, so that a second start does only what is missing; more pairs
-        can be asked for later.
+        Finished splits are kept there, and a second start computes only the missing ones. A later
+        start may ask for more splits.
     progress : bool
         Show a bar with the time left.
 
@@ -82,19 +83,19 @@ def edge_confidence(
 def sample_confidence(
     sample: Sample, learner: NetworkEstimator, n_pairs: int, random_state: int, study: Study
 ) -> EdgeConfidence:
-    """Do what `edge_confidence` does, for rows that were checked."""
-    # An ensemble draws networks of each half itself; any other learner gives one network per half.
+    """Do what `edge_confidence` does, for a sample that was checked."""
+    # An ensemble draws many networks from each half. Any other learner learns one.
     if isinstance(learner, SGBNEnsemble):
         check_rows(sample)
-        # One chain: frequencies come from the half samples, and chains of the whole sample are not
-        # used.
+        # One chain is enough: frequencies come from the half samples, not from chains of the whole
+        # sample.
         settings = {"n_chains": 1, "n_pairs": n_pairs, "random_state": random_state}
         confidence = clone(learner).set_params(**settings).fit_sample(sample, study).confidence_
-        # The ensemble goes without half samples where they are too small; here they are what was
-        # asked for.
+        # An ensemble is fitted without half samples if they would be too small. Here they are all
+        # that was asked for.
         if confidence is None:
             raise InputError(
-                f"too few of the {len(sample.values)} rows are left for two halves, once outliers, "
+                f"too few of the {len(sample.values)} rows remain for two halves after outliers, "
                 "sites and covariates are taken out. Give more rows, or fewer covariates."
             )
         return confidence

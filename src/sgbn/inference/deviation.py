@@ -1,18 +1,18 @@
-r"""How far subjects are from the network of a reference group: a region, an edge, and overall.
+r"""How far subjects are from the network of a reference group: by region, by edge and overall.
 
 Region j of a new subject is compared with what its parents predict,
 
 .. math:: t_j = \frac{x_j - \hat x_j}{\hat\sigma_j \sqrt{1 + h_j}}, \qquad
           h_j = \tfrac1n + (x_P - \bar x_P)^T (n S_{PP})^{-1} (x_P - \bar x_P),
 
-where :math:`h_j` is the error of the prediction itself: n reference subjects do not know the
-weights exactly, and least so for parents far from their mean. With d = n - k degrees of freedom (k
-coefficients) :math:`t_j` has Student's distribution, and :math:`z_j = \Phi^{-1}(F_d(t_j))` is a
-standard normal in new subjects of the reference group.
+where :math:`h_j` is the error of the prediction itself: n reference subjects do not determine the
+weights exactly, and this matters most for parents far from their mean. With d = n - k degrees of
+freedom (k coefficients) :math:`t_j` has Student's distribution, and
+:math:`z_j = \Phi^{-1}(F_d(t_j))` is standard normal in new subjects of the reference group.
 
 The noise is independent of the parents, so that :math:`s_{ij} = z_j (x_i - \bar x_i) / sd_i` has
-mean 0 and variance 1 in the reference group. It is the Fisher score of the weight of i -> j: the
-mean of it over a group is away from zero where the group has another weight.
+mean 0 and variance 1 in the reference group. It is the Fisher score of the weight of i -> j: its
+mean over a group differs from zero if the weight in this group is different.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from sgbn.structure.given_graph import COLLINEAR
 from sgbn.types import Array, Indices, Mask
 from sgbn.validation import FEW_SAMPLES, check_data, column_names
 
-SMALLEST_TAIL = np.finfo(float).tiny  # of a distribution: beyond, z stays at 37
+SMALLEST_TAIL = np.finfo(float).tiny  # smallest tail probability; so z is at most 37
 
 
 @dataclass(frozen=True)
@@ -54,20 +54,22 @@ class Deviations:
     names : tuple of str
         The m regions.
     sources, targets : tuple of str
-        The p edges.
+        The two regions of each of the p edges.
     regions : ndarray of shape (n, m)
-        z of every region given its parents: standard normal in the reference group.
+        z of each region given its parents. It is standard normal in the reference group.
     edges : ndarray of shape (n, p)
-        Score of every edge: mean 0 and standard deviation 1 in the reference group (not normal: a
-        product). Positive where the subject speaks for a weight above the reference's.
+        Score of each edge. In the reference group it has mean 0 and standard deviation 1, but it is
+        not normal, since it is a product. A positive score indicates a weight above the weight in
+        the reference group.
     distance : ndarray of shape (n,)
         Sum of the squared z: the squared Mahalanobis distance under the network.
     log_likelihood : ndarray of shape (n,)
+        Log-likelihood of each subject under the reference network.
     p_chi2 : ndarray of shape (n,)
-        Chance of such a distance in the reference group, if all is Gaussian.
+        Probability of a distance at least as large in the reference group, if all is Gaussian.
     p_reference : ndarray of shape (n,)
-        The same by rank among the reference subjects, who were scored by networks that had not seen
-        them; never below 1 / (number of these + 1).
+        The same probability by rank among the reference subjects, who were scored by networks
+        learned without them. It is never below 1 / (number of reference subjects + 1).
     """
 
     names: tuple[str, ...]
@@ -87,7 +89,8 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Fit it to the rows of the reference group, such as controls, and score other subjects. Each
     region is compared with what its parents predict. So a change of one region's mechanism shows
     in that region, and not in the regions that it acts on. This is true only if the learned
-    directions are right: at a reversible edge (`sgbn.graph.edge_kinds`) either end may show it.
+    directions are right: at a reversible edge (`sgbn.graph.edge_kinds`) the change may show in
+    either of the two regions.
 
     `reference_` holds the scores of the reference subjects, each from a network that was learned
     without this subject. Do not call `transform` on rows that were used in `fit`: their deviations
@@ -96,10 +99,10 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Parameters
     ----------
     learner : estimator, optional
-        Any learner of sgbn; by default `SGBN`.
+        Any learner of sgbn; by default `SGBN()`.
     n_folds : int
         Number of parts of the reference group. Each part is scored by a network that is learned
-        from the other parts. With at least as many folds as rows, one row is left out at a time.
+        from the other parts. If there are fewer rows than `n_folds`, each row is one part.
     random_state : int
         Seed of the folds.
     n_jobs : int, optional
@@ -110,12 +113,14 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     network_ : GaussianNetwork
         The network of the whole reference group.
     reference_ : Deviations
-        Deviations of the reference subjects, cross-fitted. The edges are those of `network_`.
+        Deviations of the reference subjects, each from a network learned without this subject.
+        The edges are the edges of `network_`.
     inflation_ : float
-        Root mean square of the cross-fitted z. Parents are chosen because they predict well in the
-        rows at hand, so that they predict unseen rows worse; all z are divided by this factor.
+        Root mean square of the z of the reference subjects before all z are divided by it. Parents
+        are chosen because they predict well in the rows of the fit, so that they predict unseen
+        rows worse.
     n_features_in_, feature_names_in_
-        As in every estimator of scikit-learn.
+        Number and names of the columns, as in every estimator of scikit-learn.
 
     Examples
     --------
@@ -151,7 +156,7 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.n_jobs = n_jobs
 
     def fit(self, X: ArrayLike, y: Any = None, *, persons: ArrayLike | None = None) -> Self:  # noqa: ARG002
-        """Learn the network of the reference group, and score its subjects cross-fitted.
+        """Learn the network of the reference group, and score each subject without its own rows.
 
         Parameters
         ----------
@@ -159,22 +164,23 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             Rows of the reference group.
         y : ignored
         persons : array-like of shape (n_samples,), optional
-            Persons or families: none is scored by a network that has seen another row of it.
+            Person or family of each row. All rows of a person are in the same fold, so that no
+            person is scored by a network that was learned from that person.
         """
         refuse_cohort(X, "the rows of the reference group, such as cohort.of_group('control')")
         values = check_data(self, X)
         check_parameters(self)
         names = column_names(self, X)
         learner = check_learner(SGBN() if self.learner is None else self.learner)
-        # Checked before the first network is learned, so that errors come early.
+        # Folds are checked before the first network is learned, so that errors come early.
         folds = self._folds(values, names, persons)
         learned = clone(learner).fit(X)
-        # Moments of the rows that the learner kept: an outlier would widen what counts as usual.
+        # Only rows that the learner kept: an outlier would widen the range of usual values.
         self._norm = _Norm.learn(learned.network_, _kept(learned, values))
         self.network_ = self._norm.network
         raw, log_likelihood = _cross_fit(learner, values, names, folds, self.n_jobs)
-        # Parents were chosen because they predict well in the rows at hand. In unseen rows they
-        # predict worse than t says, by this factor.
+        # Parents were chosen because they predict well in the rows of the fit. In unseen rows the
+        # errors are larger than t expects, by this factor.
         self.inflation_ = float(np.sqrt(np.square(raw).mean()))
         self._distances = np.sort(np.square(raw / self.inflation_).sum(axis=1))
         self.reference_ = self._deviations(raw, log_likelihood, values, n_own=1)
@@ -194,7 +200,7 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         )
 
     def score_samples(self, X: ArrayLike) -> Array:
-        """Log-likelihood of every row under the reference network."""
+        """Return the log-likelihood of each row under the reference network."""
         check_is_fitted(self)
         return self.network_.log_likelihood(check_data(self, X, reset=False))
 
@@ -204,11 +210,11 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """Make the result; `n_own` is 1 if the rows are reference subjects themselves, else 0."""
         network, z = self.network_, raw / self.inflation_
         i, j = np.nonzero(network.coef)
-        # By the moments of the reference group, not of these rows: these may be patients.
+        # With the moments of the reference group: these rows may be patients.
         standard = (values - self._norm.mean) / np.sqrt(np.diag(self._norm.covariance))
         distance = np.square(z).sum(axis=1)
         n = len(self._distances) - n_own
-        # A reference subject is one of those it is ranked among: it must not count itself.
+        # A reference subject is ranked among all reference subjects and must not count itself.
         as_far = len(self._distances) - np.searchsorted(self._distances, distance) - n_own
         return Deviations(
             network.names,
@@ -225,7 +231,7 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _folds(
         self, values: Array, names: list[str], persons: ArrayLike | None
     ) -> list[tuple[Indices, Indices]]:
-        """Rows to learn from and rows to score, checked."""
+        """Return the rows to learn from and the rows to score, for each fold."""
         if len(values) < FEW_SAMPLES:
             remedy = "Add subjects."
             raise InputError(
@@ -238,12 +244,12 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         else:
             folds = self._whole_persons(np.asarray(persons), len(values))
         for train, _ in folds:
-            # A region that only one subject moves has no weights in the fold without this one.
+            # If only one subject differs in a region, the region is constant without that subject.
             check_varies(values[train], names, "reference rows of a fold")
         return folds
 
     def _whole_persons(self, persons: NDArray[Any], n: int) -> list[tuple[Indices, Indices]]:
-        """Rows to learn from and rows to score, that share no person."""
+        """Return folds in which the rows to learn from and the rows to score share no person."""
         # As text: labels of mixed types, such as 7 and "7a", cannot be sorted.
         count = len(np.unique(persons.astype(str)))
         if count < 2:
@@ -268,28 +274,29 @@ class _Norm:
 
     @classmethod
     def learn(cls, network: GaussianNetwork, values: Array) -> Self:
+        """Return the network with the moments of the rows."""
         return cls(network, values.mean(axis=0), np.cov(values.T, ddof=0), len(values))
 
     def z(self, values: Array) -> Array:
-        """Prediction error of every region, as a standard normal if the parents are right."""
+        """Return the prediction error of each region as z: normal if the network is right."""
         support = self.network.coef != 0
         spread = np.sqrt(self.network.noise_variance * (1 + self._leverage(values, support)))
         t = self.network.residuals(values) / spread
-        # With as many parents as rows, one degree of freedom keeps t defined.
+        # With as many parents as rows no degree of freedom is left: t needs at least one.
         degrees = np.maximum(self.n - support.sum(axis=0) - 1, 1)
-        # Of the smaller tail, so that far values do not round to probability 1 and an infinite z.
+        # The smaller tail: in the other one far values round to probability 1 and an infinite z.
         tail = np.maximum(stdtr(degrees, -np.abs(t)), SMALLEST_TAIL)
         z: Array = -np.sign(t) * ndtri(tail)
         return z
 
     def _leverage(self, values: Array, support: Mask) -> Array:
-        """Variance of the predictions, as a share of the noise variance."""
+        """Return the variance of each prediction, as a share of the noise variance."""
         centred = values - self.mean
         leverage = np.full(values.shape, 1 / self.n)
         for j in np.flatnonzero(support.any(axis=0)):
             parents = np.flatnonzero(support[:, j])
             covariance = self.covariance[np.ix_(parents, parents)]
-            # Collinear parents predict well together, though their weights are not known.
+            # Collinear parents predict well together, though their weights are not determined.
             inverse = np.linalg.pinv(covariance, rcond=COLLINEAR, hermitian=True) / self.n
             away = centred[:, parents]
             leverage[:, j] += ((away @ inverse) * away).sum(axis=1)
@@ -297,7 +304,7 @@ class _Norm:
 
 
 def _kept(learner: NetworkEstimator, values: Array) -> Array:
-    """Rows that a fitted learner learned from, without those that it left out."""
+    """Return the rows that a fitted learner used, without the outliers that it left out."""
     return values[~learner.outliers_] if hasattr(learner, "outliers_") else values
 
 
@@ -319,6 +326,7 @@ def _cross_fit(
 def _score_fold(
     learner: NetworkEstimator, values: Array, names: list[str], fold: tuple[Indices, Indices]
 ) -> tuple[Array, Array]:
+    """Return z and log-likelihood of the test rows of a fold."""
     train, test = fold
     learned = learn_part(learner, values[train], names)
     with one_blas_thread():

@@ -1,4 +1,4 @@
-"""What is fitted to the groups, in the data and in every permutation."""
+"""The fit to the groups of a table, in the data and in every permutation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from sgbn.structure import SGBN
 from sgbn.structure.nuisance import Nuisance, nuisance_of
 from sgbn.types import Array, Graph, Indices
 
-ROWS_PER_PARENT = 5  # of the smallest group: with fewer, leverages near 1 decide the statistics
+ROWS_PER_PARENT = 5  # in the smallest group; with fewer, single rows decide the statistics
 COPY = 1e-8  # 1 - |correlation| of residuals, below which one region is a copy of another
 
 
@@ -36,10 +36,18 @@ class TableProblem(Problem):
     Attributes
     ----------
     residuals : ndarray of shape (n, m)
-        Without nuisance effects, in standard deviations `sd`. Each worker has them instead of the
-        values.
+        The values without nuisance effects, in standard deviations `sd`. Workers receive the
+        residuals instead of the values.
+    nuisance : Nuisance
+        Means of the groups, and effects of covariates and sites.
+    shared : SharedOrder
+        The order of the regions, along which parents are chosen.
+    units : Units
+        Rows that are independent of each other, or belong to one person or family.
+    separate : bool
+        Whether parents that only one group chooses are added to the pooled ones.
     most_parents : int
-        A fifth of the subjects of the smallest group, less what nuisance effects take of them.
+        Largest number of parents of a region; see `most_parents_of`.
     """
 
     residuals: Array
@@ -51,15 +59,15 @@ class TableProblem(Problem):
 
     @property
     def content(self) -> Array:
-        """Residuals, which all statistics come from."""
+        """The residuals: all statistics are computed from them."""
         return self.residuals
 
     def refit(self, members: Members) -> Callable[[Indices], Fit]:  # noqa: ARG002
-        """Return what fits the groups anew, given the row that comes to each place."""
+        """Return a function that fits permuted rows, given the row that comes to each place."""
         return lambda rows: self.fit(self.nuisance.residuals(self.residuals[rows]))
 
     def fit(self, residuals: Array) -> Fit:
-        """Choose parents, with the labels as they are, and estimate the groups' weights."""
+        """Choose the parents of each region, and estimate the weights in each group."""
         groups = group_columns(residuals, self.units)
         pooled, parents = self.choose(groups)
         targets, sources = np.nonzero(parents.T)
@@ -77,12 +85,12 @@ class TableProblem(Problem):
         )
 
     def choose(self, groups: Sequence[GroupColumns]) -> tuple[Graph, Graph]:
-        """Return the parents that the pooled rows choose, and these with the parents of groups."""
+        """Return the parents that the pooled rows choose, and their union with those of groups."""
         n, most = len(self.residuals), self.most_parents
         products = [group.products for group in groups]
         S = np.sum(products, axis=0) / n
-        # Parents of the pool do not see the labels; those of a group do, and are compared with each
-        # other only (`from_pool`).
+        # Pooled parents are chosen without the labels, the parents of a group with them. So edges
+        # of the two kinds are compared only with edges of their kind (`from_pool`).
         pooled = self.shared.parents_of(S, n, POOLED_GAMMA, most)
         parents = pooled.copy()
         for group in groups if self.separate else ():
@@ -92,14 +100,14 @@ class TableProblem(Problem):
 
 
 def surest_parents(parents: Graph, pooled: Graph, products: Sequence[Array], most: int) -> Graph:
-    """Keep at most so many parents of each region.
+    """Keep at most `most` parents of each region.
 
-    Those that the pooled rows chose come first, then those with the largest correlation with the
-    region in any group.
+    Parents that the pooled rows chose come first. Then come the parents with the largest
+    correlation with the region in any group.
     """
     kept = parents.copy()
     for j in np.flatnonzero(parents.sum(axis=0) > most):
-        # Squared correlations are at most 1, so that 2 for the pooled ones puts these first.
+        # Squared correlations are at most 1, so that adding 2 puts the pooled parents first.
         sizes = [np.square(S[:, j]) / (np.diag(S) * S[j, j]) for S in products]
         rank = np.where(parents[:, j], np.max(sizes, axis=0) + 2 * pooled[:, j], -1.0)
         kept[np.argsort(-rank, kind="stable")[most:], j] = False
@@ -115,20 +123,23 @@ def problem_of(
     among: Graph | None = None,
     penalty: float = 1.0,
 ) -> TableProblem:
-    """Take nuisance effects out, and learn the order."""
+    """Take nuisance effects out of the values, and learn the order of the regions.
+
+    Parameters are those of `edge_differences`. `edges` and `among` hold numbers of regions.
+    """
     nuisance = nuisance_of(data.codes, data.covariates, data.sites)
     most = most_parents_of(data, nuisance.rank)
     check_groups_vary(data.values, data.codes, data.groups, data.regions)
     residuals = nuisance.residuals(data.values)
     sd = residuals.std(axis=0)
-    # Per standard deviation, so that thresholds and singular pivots mean the same for all regions.
+    # Per standard deviation, so that one threshold for singular matrices suits all regions.
     residuals /= sd
     _refuse_copies(residuals, data.regions)
     shared = SharedOrder(residuals, learner, data.regions, penalty)
     if shared.max_parents is not None:
         most = min(most, shared.max_parents)
     return TableProblem(
-        # Workers need the residuals only.
+        # Workers need only the residuals: without the values less is sent to them.
         data=replace(data, values=data.values[:0], ids=()),
         sd=sd,
         lobes=lobe_numbers(data.lobes),
@@ -147,46 +158,48 @@ def problem_of(
 def _named(
     edges: Sequence[tuple[int, int]], shared: SharedOrder, residuals: Array, most: int
 ) -> NamedEdges | None:
-    """Edges named beforehand, each beside the parents that the pooled rows choose for its ends.
+    """Return the edges that were named beforehand, with the parents that each is tested beside.
 
-    These were chosen without the labels, and stay the same in all permutations: p is that of the
-    edge's own permutations. Both ends together have at most as many as one region may have.
+    The pooled rows choose the parents of both regions, without the labels. They stay the same in
+    all permutations, so that the p of an edge comes from its own permutations. Both regions
+    together have at most as many parents as one region may have.
     """
     if not len(edges):
         return None
-    # Half as many parents as usual: the pair is tested beside those of both ends.
+    # Half as many parents as usual: the pair is tested beside the parents of both regions.
     n, pairs = len(residuals), np.array(edges, np.int64)
     pooled = shared.parents_of(residuals.T @ residuals / n, n, POOLED_GAMMA, max(1, most // 2))
     return NamedEdges(pairs, parents_of_both(pooled, pairs))
 
 
 def most_parents_of(data: GroupData, rank: int) -> int:
-    """Return how many parents a region may have, which depends on the smallest group.
+    """Return the largest number of parents that a region may have.
 
-    Rows of one person or family count as one.
+    It is a fifth of the subjects in the smallest group, less the share of the `rank` degrees of
+    freedom of nuisance effects. Rows of one person or family count as one subject.
 
     Raises
     ------
     InputError
-        If, after nuisance effects, a group has too few rows left for even one parent.
+        If the smallest group has too few subjects for even one parent.
     """
     units = np.arange(len(data.codes)) if data.units is None else data.units
     sizes = np.bincount(np.unique(np.column_stack([data.codes, units]), axis=0)[:, 0])
     smallest = int(sizes.argmin())
-    # Nuisance effects are estimated over all rows: each group pays in proportion to its size.
+    # Nuisance effects are estimated over all rows: each group loses in proportion to its size.
     lost = rank / len(data.codes) * sizes[smallest]
     most = int((sizes[smallest] - lost) / ROWS_PER_PARENT)
     if most < 1:
         raise InputError(
-            f"group {shown(data.groups[smallest])} has {counted(sizes[smallest], 'subject')}, of "
-            f"which means, covariates and sites take {lost:.1f}: a weight needs {ROWS_PER_PARENT} "
-            "or more beside these. Add subjects, or leave out covariates or sites."
+            f"group {shown(data.groups[smallest])} has {counted(sizes[smallest], 'subject')}. "
+            f"Means, covariates and sites use up {lost:.1f} of them. Beside these, a weight needs "
+            f"{ROWS_PER_PARENT} or more. Add subjects, or leave out covariates or sites."
         )
     return most
 
 
 def _refuse_copies(residuals: Array, regions: Sequence[str]) -> None:
-    """Refuse regions that are copies of others once nuisance effects are taken out."""
+    """Raise InputError if a region is a copy of another one without nuisance effects."""
     R = np.abs(residuals.T @ residuals) / len(residuals)
     i, j = np.nonzero(np.triu(R > 1 - COPY, 1))
     if len(i):
@@ -194,6 +207,6 @@ def _refuse_copies(residuals: Array, regions: Sequence[str]) -> None:
             f"{regions[a]} and {regions[b]}" for a, b in zip(i.tolist(), j.tolist(), strict=True)
         ]
         raise InputError(
-            f"{listed(pairs)} are copies of each other, so that no weight between them is known. "
-            "Leave one of each pair out."
+            f"{listed(pairs)} are copies of each other, so that weights between them cannot be "
+            "estimated. Leave out one region of each pair."
         )

@@ -1,4 +1,4 @@
-"""What the tests of differences between groups are given, checked."""
+"""The input of the tests of differences between groups: how it is read and checked."""
 
 from __future__ import annotations
 
@@ -30,16 +30,35 @@ class Covariates(Protocol):
     """Covariates by name: a mapping, or a DataFrame."""
 
     def items(self) -> Iterable[tuple[Any, ArrayLike]]:
-        """Name and values of each."""
+        """Return pairs of the name and the values of each covariate."""
 
 
 @dataclass(frozen=True)
 class GroupData:
-    """Checked input.
+    """Checked input of the tests, with one entry per row (subject or session).
 
-    `pairs` and `persons` number the person of each row: in paired designs, which have each person
-    once in every group, and in others. `families` numbers the block. `ids` names the rows, by which
-    they are called where they are left out.
+    Attributes
+    ----------
+    values : ndarray of shape (n, m)
+        Regions of each row.
+    regions, groups : tuple of str
+        Names. The reference group comes first.
+    codes : ndarray of int of shape (n,)
+        Number of each row's group.
+    covariates : mapping of str to values
+        Covariates by name.
+    sites : ndarray of int of shape (n,), or None
+        Number of each row's site.
+    pairs : ndarray of int of shape (n,), or None
+        Number of each row's person in a paired design, where each person is in every group once.
+    lobes : tuple of str
+        Lobe of each region.
+    persons : ndarray of int of shape (n,), or None
+        Number of each row's person in a design that is not paired.
+    families : ndarray of int of shape (n,), or None
+        Number of each row's block.
+    ids : tuple
+        Names of the rows. They are reported for rows that are left out.
     """
 
     values: Array
@@ -56,12 +75,15 @@ class GroupData:
 
     @property
     def units(self) -> Indices | None:
-        """What is independent of each other: families, persons, or, where this is None, rows."""
+        """Number of each row's family or person; None if the rows themselves are independent."""
         labels = (self.families, self.pairs, self.persons)
         return next((codes for codes in labels if codes is not None), None)
 
     def exchange(self, members: Sequence[int] | None = None) -> Exchange:
-        """Plan the exchanges that the design allows, between some groups or all; others stay."""
+        """Plan the exchanges that the design allows between all groups, or between `members`.
+
+        Rows of other groups stay in their places.
+        """
         rows = np.arange(len(self.codes))
         if members is not None:
             rows = np.flatnonzero(np.isin(self.codes, members))
@@ -83,9 +105,9 @@ def read_group_data(
     persons: ArrayLike | None = None,
     blocks: ArrayLike | None = None,
 ) -> GroupData:
-    """Check regions, groups and what is held fixed, from a cohort or from arrays.
+    """Read and check regions, groups, covariates and labels of rows, from a cohort or from arrays.
 
-    Parameters are those of `edge_differences`. What is given replaces what a cohort brings.
+    Parameters are those of `edge_differences`. Arguments replace the columns of a cohort.
     """
     labels: dict[str, Any] = {
         "groups": groups,
@@ -98,7 +120,7 @@ def read_group_data(
         values, regions, lobes = X.values, X.regions, X.lobes
         ids: Sequence[Any] = X.ids
         covariates = held_fixed(X) if covariates is None else covariates
-        # In the order of `labels`.
+        # The cohort's columns in the order of `labels`.
         brought = (X.group, X.site, X.pair, X.person, X.block)
         labels = {
             what: column if given is None else given
@@ -125,7 +147,7 @@ def _checked_labels(
 ) -> dict[str, Any]:
     """Return the fields of `GroupData` that come from labels of the rows."""
     if labels["groups"] is None:
-        raise InputError("there are no groups: give the group of each subject.")
+        raise InputError("there are no groups. Give the group of each subject (groups=).")
     for what, column in labels.items():
         _check_rows_agree(X, column, what)
     groups, codes = _reference_first(
@@ -137,7 +159,7 @@ def _checked_labels(
     persons, families, sites = (
         _codes(labels[what], n, what) for what in ("persons", "blocks", "sites")
     )
-    # Paired persons are in every group by design; all others must be in one.
+    # Paired persons are in every group by design. Any other person must be in one group.
     if persons is not None and pairs is None:
         remedy = "Name visits of one person by pairs="
         _check_within(persons, codes, labels["persons"], "persons", "groups", remedy)
@@ -156,11 +178,12 @@ def _checked_labels(
 
 
 def _read_covariates(covariates: Any) -> dict[str, Any]:
+    """Return the covariates by name."""
     if covariates is None:
         return {}
     if not hasattr(covariates, "items"):
         raise InputError(
-            f"covariates is a {type(covariates).__name__}: give a mapping of name to values, or a "
+            f"covariates is a {type(covariates).__name__}. Give a mapping of name to values, or a "
             "DataFrame."
         )
     return dict(covariates.items())
@@ -171,26 +194,37 @@ def without_outliers(
 ) -> tuple[GroupData, dict[str, tuple[Any, ...]]]:
     """Leave out subjects that lie far from the others of their group, and name them.
 
-    By their residuals, once what is held fixed is taken out; with all rows of the person.
+    Distances are measured after the effects of covariates and sites are taken out. All rows of such
+    a person are left out.
 
     Parameters
     ----------
+    data : GroupData
+        All rows.
     outliers : {"trim", "keep"} or array-like of bool
-        Which are left out: those that lie far out, none, or these.
+        "trim" leaves out rows that lie far out, "keep" leaves out no row. An array marks the rows
+        to leave out.
+
+    Returns
+    -------
+    GroupData
+        The rows that are kept.
+    dict of group to tuple
+        Names of the rows that are left out.
     """
     n = len(data.codes)
     if not isinstance(outliers, str):
         far = np.asarray(outliers)
         if far.shape != (n,) or far.dtype != bool:
             raise InputError(
-                f"outliers has shape {far.shape} and type {far.dtype}: give True or False for each "
+                f"outliers has shape {far.shape} and type {far.dtype}. Give True or False for each "
                 f"of {n} rows, or one of {list(OUTLIERS)}."
             )
     else:
         ROWS_LEFT_OUT.check("outliers", outliers)
         far = _far_rows(data) if outliers == "trim" else np.zeros(n, bool)
-    # A person of whom one row is left out leaves whole: pairs must stay complete, and sessions as
-    # many as those they are exchanged with.
+    # If one row of a person is left out, all are: pairs must stay complete, and persons need as
+    # many sessions as the persons that they are exchanged with.
     for persons in (data.pairs, data.persons):
         if persons is not None:
             far = np.isin(persons, persons[far])
@@ -198,7 +232,7 @@ def without_outliers(
         names = [data.ids[row] for row in np.flatnonzero(far)]
         warn(
             f"{len(names)} of {n} rows lie far from the others of their group and are not tested: "
-            f"{listed(names)}. Look at them; outliers='keep' keeps them.",
+            f"{listed(names)}. Look at these rows. To test them too, give outliers='keep'.",
             OutlierWarning,
         )
     left_out = {
@@ -209,22 +243,24 @@ def without_outliers(
 
 
 def _far_rows(data: GroupData) -> Mask:
-    # Far from the group once sites and covariates are out: a site with another scanner is not far.
+    """Mark the rows that lie far from the others of their group."""
+    # By residuals: all rows of a site with another scanner would else look far.
     residuals = nuisance_of(data.codes, data.covariates, data.sites).residuals(data.values)
     far = np.zeros(len(residuals), bool)
     for c in range(len(data.groups)):
         rows = np.flatnonzero(data.codes == c)
         far_in_group = far_rows(residuals[rows])
-        if far_in_group.sum() <= MAX_SHARE_FAR * len(rows):  # more are a group of their own
+        # So many far rows are not outliers but a part of the group.
+        if far_in_group.sum() <= MAX_SHARE_FAR * len(rows):
             far[rows] = far_in_group
     return far
 
 
 def _part(data: GroupData, rows: Mask) -> GroupData:
-    """Keep some rows, with persons, sites and families numbered anew."""
+    """Return some of the rows, with persons, sites and families numbered anew."""
     names = ("sites", "pairs", "persons", "families")
     labels = {name: getattr(data, name) for name in names}
-    # Exchanges need numbers without gaps, which rows that leave may tear.
+    # Exchanges need numbers without gaps, and rows that are left out may leave gaps.
     numbered: dict[str, Any] = {
         name: None if column is None else np.unique(column[rows], return_inverse=True)[1]
         for name, column in labels.items()
@@ -240,10 +276,10 @@ def _part(data: GroupData, rows: Mask) -> GroupData:
 
 
 def _complete(labels: Any, n: int, what: str) -> NDArray[Any]:
-    """Label of each row; `what` names them in messages."""
+    """Return the labels as an array, one per row; messages call them `what`."""
     cells = np.asarray(labels)
     if cells.shape != (n,):
-        raise InputError(f"{what} has shape {cells.shape}: give one label for each of {n} rows.")
+        raise InputError(f"{what} has shape {cells.shape}. Give one label for each of {n} rows.")
     missing = missing_rows(cells)
     if missing:
         raise InputError(
@@ -253,7 +289,7 @@ def _complete(labels: Any, n: int, what: str) -> NDArray[Any]:
 
 
 def _check_rows_agree(X: Any, labels: Any, what: str) -> None:
-    """Refuse labels whose index names the rows of a table in another order."""
+    """Raise InputError if the index of labels has the rows of the table in another order."""
     rows, label_index = getattr(X, "index", None), getattr(labels, "index", None)
     if (
         rows is None
@@ -262,7 +298,7 @@ def _check_rows_agree(X: Any, labels: Any, what: str) -> None:
         or len(rows) != len(label_index)
     ):
         return
-    # Other names of the rows say nothing; the same names in another order are a mistake.
+    # Other names may be on purpose; the same names in another order are a mistake.
     if list(rows) != list(label_index) and set(rows) == set(label_index):
         raise InputError(
             f"the index of {what} has the rows of the table in another order. Sort it: "
@@ -271,7 +307,7 @@ def _check_rows_agree(X: Any, labels: Any, what: str) -> None:
 
 
 def _codes(labels: ArrayLike | None, n: int, what: str) -> Indices | None:
-    """Give the number of the label of each row, None where there are none."""
+    """Return the number of each row's label, or None without labels."""
     if labels is None:
         return None
     texts = _complete(labels, n, what).astype(str)
@@ -279,14 +315,14 @@ def _codes(labels: ArrayLike | None, n: int, what: str) -> Indices | None:
 
 
 def check_pairs(ids: Sequence[Any], codes: Indices) -> Indices:
-    """Give the number of the person of each row: every id once in each group."""
+    """Return the number of each row's person; each id must be in every group exactly once."""
     labels, pairs = np.unique(np.asarray(ids, dtype=str), return_inverse=True)
     counts = np.zeros((len(labels), codes.max() + 1), int)
     np.add.at(counts, (pairs, codes), 1)
     wrong = labels[(counts != 1).any(axis=1)]
     if len(wrong):
         raise InputError(
-            "pairs= needs exactly one row of each person in every group, which is not so for "
+            "pairs= needs exactly one row of each person in every group. This is not true for "
             f"{listed(wrong.tolist())}. Leave out these persons, or compare the groups unpaired."
         )
     return pairs.astype(np.intp)
@@ -295,7 +331,7 @@ def check_pairs(ids: Sequence[Any], codes: Indices) -> Indices:
 def _check_within(
     inner: Indices, outer: Indices, names: Any, who: str, what: str, remedy: str
 ) -> None:
-    """Refuse persons who are in several groups or blocks."""
+    """Raise InputError if a person is in several groups or blocks."""
     # Each row is compared with the first row of its person.
     _, first = np.unique(inner, return_index=True)
     astray = np.unique(np.asarray(names)[outer != outer[first][inner]].astype(str)).tolist()
@@ -310,12 +346,13 @@ def _reference_first(labels: NDArray[Any], reference: str | None) -> tuple[list[
     sorted_names, codes = np.unique(labels, return_inverse=True)
     names = [str(name) for name in sorted_names]
     first = names.index(choose_reference(names, reference))
-    # Differences are those of the last group from the first, so that the reference comes first.
+    # Differences are those of the last group from the first. So the reference comes first.
     order = [first, *(k for k in range(len(names)) if k != first)]
     return [names[k] for k in order], np.argsort(order)[codes]
 
 
 def _check_cells(values: Array, regions: tuple[str, ...]) -> None:
+    """Raise InputError for a missing cell."""
     missing = np.argwhere(~np.isfinite(values))
     if len(missing):
         row, column = missing[0]

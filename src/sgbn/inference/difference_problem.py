@@ -1,4 +1,7 @@
-"""What is tested, of tables and of series: all that the statistics and the tables of p need."""
+"""The data behind a test of tables or of series, and one fit to them.
+
+The statistics and the tables of p see nothing else, so that they are the same for both kinds.
+"""
 
 from __future__ import annotations
 
@@ -20,21 +23,22 @@ from sgbn.inference.edge_statistics import Edges, Estimates, Ways
 from sgbn.structure.nuisance import design_of
 from sgbn.types import Array, Graph, Indices, Mask
 
-DIGITS = 8  # of numbers in standard deviations, that other machines compute alike
+DIGITS = 8  # decimals, in standard deviations, in which all machines agree
 
 
 class Fit(NamedTuple):
-    """What one table, permuted or not, shows.
+    """What was fitted to one table, permuted or not.
 
     Attributes
     ----------
     parents : ndarray of bool of shape (m, m)
+        ``parents[i, j]`` is i -> j.
     edges : ndarray of int of shape (k, 2)
-        Source and target, sorted by target.
+        Source and target of each edge, sorted by target.
     in_pool : ndarray of bool of shape (k,)
-        Edges that the pooled rows choose; the others were chosen by a group only.
+        Whether the pooled rows chose the edge. Only a group chose the others.
     weights : Estimates
-        Given the other parents of the target.
+        Weight of each edge in each group, given the other parents of the target.
     ways : Ways
         The weight of the source on the target, the weight the other way round, and the partial
         correlation. All three are given the parents of either region.
@@ -51,7 +55,7 @@ class Fit(NamedTuple):
 
 
 class NamedEdges(NamedTuple):
-    """Edges that were named before the data were seen, and what each is tested beside."""
+    """Edges that were named before the data were seen, and the regions each is tested beside."""
 
     edges: Edges
     given: Graph
@@ -64,13 +68,16 @@ class Problem(ABC):
     Attributes
     ----------
     data : GroupData
-        Without its values.
+        Groups and labels of the rows, without the values.
     sd : ndarray of shape (m,)
-        Times it are weights in the units of the data.
+        Standard deviation of each region. The fitted weight of i -> j times ``sd[j] / sd[i]`` is
+        in the units of the data.
     lobes : ndarray of int of shape (m,)
-        Number of the lobe of each region, -1 where it is unknown.
+        Number of the lobe of each region, -1 if it is unknown.
     alternative : {"two-sided", "greater", "less"}
+        Direction of the tests of edges.
     named : NamedEdges or None
+        Edges that were named beforehand.
     among : ndarray of bool of shape (m, m), or None
         Edges between regions that were named beforehand.
     """
@@ -85,40 +92,40 @@ class Problem(ABC):
     @property
     @abstractmethod
     def content(self) -> Array:
-        """Numbers that all statistics come from."""
+        """The numbers that all statistics are computed from."""
 
     @abstractmethod
     def refit(self, members: Members) -> Callable[[Indices], Fit]:
-        """Return what fits the groups anew, given the row that comes to each place.
+        """Return a function that fits permuted rows, given the row that comes to each place.
 
-        `members` are the groups that are equal under the null, and exchange rows.
+        `members` are the groups that exchange rows. They are equal under the null hypothesis.
         """
 
 
 def lobe_numbers(lobes: Sequence[str]) -> Indices:
-    """Place of each region's lobe among the sorted names; -1 where it is unknown."""
+    """Return the place of each region's lobe among the sorted names; -1 if it is unknown."""
     names = known_lobes(lobes)
     return np.array([names.index(lobe) if lobe in names else -1 for lobe in lobes], np.intp)
 
 
 def known_lobes(lobes: Sequence[str]) -> list[str]:
-    """Sorted names of the lobes, without that of regions whose lobe is unknown."""
+    """Return the sorted names of the lobes, without the name for unknown lobes."""
     return sorted(set(lobes) - {UNKNOWN_LOBE})
 
 
 def fingerprint(problem: Problem, learner: BaseEstimator) -> str:
-    """Hash that tells one table and learner from another, so that a folder is not mixed up."""
+    """Return a hash of the data and the learner, so that a folder never mixes two tests."""
     data = problem.data
-    # The last digits differ between machines: a folder that is moved to another one must still fit.
+    # The last digits differ between machines, and a folder may be moved to another machine.
     digest = hashlib.sha256((np.round(problem.content, DIGITS) + 0.0).tobytes())  # no -0.0
     for codes in (data.codes, data.sites, data.pairs, data.persons, data.families):
         digest.update(b"-" if codes is None else codes.astype(np.int64).tobytes())
-    # Absent columns have a mark of their own: without it, sites given as pairs would look the same.
+    # Absent columns have their own mark: else sites given as pairs would have the same hash.
     for chosen in (None if problem.named is None else problem.named.edges, problem.among):
         digest.update(b"-" if chosen is None else chosen.tobytes())
     digest.update(json.dumps([data.lobes, data.regions, data.groups]).encode())
     digest.update(json.dumps([str(name) for name in data.covariates]).encode())
     digest.update((design_of(len(data.codes), data.covariates) + 0.0).tobytes())
-    # Its repr is cut where it is long, so that parameters are hashed too.
+    # The repr of a learner is shortened if it is long, so that its parameters are hashed too.
     digest.update(joblib.hash(learner.get_params()).encode())
     return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""What is asked of the tests of differences, checked against the data."""
+"""Checks of what a user asks of the tests of differences, against the data."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from sgbn.inference.rows import region_index, too_few
 from sgbn.parameters import SEED, OneOf, Whole, is_number
 from sgbn.types import Mask
 
-MIN_SUBJECTS_PER_GROUP = 10  # in each group, or nothing is tested
+MIN_SUBJECTS_PER_GROUP = 10  # a group with fewer is an error
 FEWEST_PERMUTATIONS = 19  # with fewer no p is 0.05 or less; a q needs one more
-MAX_SIZE_RATIO = 5.0  # of the largest to the smallest group; beyond it there is a warning
-MIN_EXCHANGES = 1.5  # there is one, which changes nothing, if rows cannot be exchanged
-MAX_SHARE_STUCK = 0.2  # of the rows that no exchange moves; beyond it there is a warning
+MAX_SIZE_RATIO = 5.0  # largest to smallest group; beyond it there is a warning
+MIN_EXCHANGES = 1.5  # rows that cannot be exchanged have one exchange, which changes nothing
+MAX_SHARE_STUCK = 0.2  # share of rows that no exchange moves; beyond it there is a warning
 ALTERNATIVES = ("two-sided", "greater", "less")
 
 
 def check_request(
     n_permutations: Any, alternative: str, random_state: Any, data: GroupData
 ) -> tuple[int, int]:
-    """Give the number of permutations and the seed; refuse what cannot be tested."""
+    """Return the number of permutations and the seed; raise InputError if no test is possible."""
     _check_sizes(data)
     if is_number(n_permutations) and float(n_permutations).is_integer():
-        n_permutations = int(n_permutations)  # 1e4 is written for 10,000 permutations
+        n_permutations = int(n_permutations)  # users write 1e4, which is a float
     if Whole(0).check("n_permutations", n_permutations) < FEWEST_PERMUTATIONS:
         raise InputError(
             f"n_permutations is {n_permutations}: no p can reach 0.05 with fewer than "
@@ -47,16 +47,16 @@ def check_request(
 
 
 def read_edges(edges: Sequence[tuple[str, str]], data: GroupData | Cohort) -> list[tuple[int, int]]:
-    """Numbers of the regions of edges that were named beforehand."""
+    """Return the edges that were named beforehand, as numbers of regions."""
     chosen = []
     for edge in edges:
         if isinstance(edge, str) or len(edge) != 2:
-            raise InputError(f"edges holds {edge!r}: give pairs (source, target) of regions.")
+            raise InputError(f"edges holds {edge!r}. Give pairs (source, target) of regions.")
         source, target = (region_index(str(name), data.regions) for name in edge)
         if source == target:
             raise InputError(f"edges holds {edge!r}, from a region to itself. Name two regions.")
         chosen.append((source, target))
-    # A test of a pair looks both ways: i, j and j, i would be the same test twice.
+    # Every pair is tested in both directions: i, j and j, i would be the same test twice.
     pairs = [frozenset(edge) for edge in chosen]
     twice = [edge for edge, pair in zip(edges, pairs, strict=True) if pairs.count(pair) > 1]
     if twice:
@@ -65,8 +65,8 @@ def read_edges(edges: Sequence[tuple[str, str]], data: GroupData | Cohort) -> li
 
 
 def read_among(names: Sequence[str], data: GroupData | Cohort) -> Mask | None:
-    """Mark the edges between regions that were named, by themselves or by their lobes."""
-    # A name alone is a sequence of letters.
+    """Mark all edges between some regions, which are named themselves or by their lobes."""
+    # A single name would be read as a sequence of letters.
     if isinstance(names, str):
         names = [names]
     if not names:
@@ -78,17 +78,20 @@ def read_among(names: Sequence[str], data: GroupData | Cohort) -> Mask | None:
         )
         if not named.any() or name == UNKNOWN_LOBE:
             hint = did_you_mean(name, [*data.regions, *data.lobes])
-            raise InputError(f"no region or lobe is called {name!r} (among). {hint}")
+            raise InputError(f"no region or lobe is called {name!r} (among=). {hint}")
         inside |= named
     if inside.sum() < 2:
-        raise InputError(f"among has only one region, {names[0]!r}: name two or more, or a lobe.")
+        raise InputError(
+            f"among has only one region, {names[0]!r}. Name two or more regions, or a lobe."
+        )
     return np.outer(inside, inside)
 
 
 def _check_sizes(data: GroupData) -> None:
+    """Raise InputError for too few groups or too small ones; warn of groups of unequal size."""
     noun = "subject" if data.persons is None else "person"
     persons = np.arange(len(data.codes)) if data.persons is None else data.persons
-    # Persons are counted, not their rows: ten sessions of one person are not a group.
+    # Persons are counted, not rows: ten sessions of one person are not ten subjects.
     rows = np.unique(np.column_stack([data.codes, persons]), axis=0)
     sizes = np.bincount(rows[:, 0], minlength=len(data.groups))
     if len(sizes) < 2:
@@ -105,17 +108,17 @@ def _check_sizes(data: GroupData) -> None:
                 noun,
             )
         )
-    # Standard errors add up: that of the smaller group stays, however large the other is.
+    # Variances add up: that of the smaller group remains, however large the other group is.
     if sizes.max() > MAX_SIZE_RATIO * sizes.min():
         warn(
-            f"{smallest} has {counted(sizes.min(), noun)} and "
-            f"{shown(data.groups[sizes.argmax()])} {sizes.max()}: the smaller group limits what "
-            "can be found. More subjects help in this group, but hardly in others."
+            f"{smallest} has {counted(sizes.min(), noun)}, and "
+            f"{shown(data.groups[sizes.argmax()])} has {sizes.max()}. The smaller group limits "
+            "what can be found. Add subjects to this group: more in other groups hardly help."
         )
 
 
 def _check_exchanges(data: GroupData, n_permutations: int) -> None:
-    """Refuse groups whose rows cannot be exchanged, and warn where they hardly can."""
+    """Raise InputError if no rows can be exchanged between groups; warn if only few can."""
     exchange, n = data.exchange(), len(data.codes)
     log_count = exchange.log_exchanges(data.codes)
     plain = data.persons is None and data.families is None
@@ -123,26 +126,32 @@ def _check_exchanges(data: GroupData, n_permutations: int) -> None:
     # In logarithms: a thousand subjects have more exchanges than a float can hold.
     if log_count < np.log(MIN_EXCHANGES):
         raise InputError(
-            "no site has subjects of two groups: no rows can be exchanged, and a difference "
+            "no site has subjects of two groups. So no rows can be exchanged, and a difference "
             "between groups cannot be separated from one between sites. Leave out sites=, or "
             "groups that share no site."
             if plain
-            else "nothing can be exchanged between the groups: no two persons of different groups "
-            "have as many rows at the same site, and no two families as many such persons. Keep "
-            "as many rows of each person, such as the first"
+            else "no rows can be exchanged between the groups: no two persons of different groups "
+            "have the same number of rows at the same site, and no two families have the same "
+            "number of such persons. Keep the same number of rows per person, such as the first"
             + (", or leave out blocks= or sites=." if has_strata else ".")
         )
     stuck = exchange.cannot_move(data.codes)
     if stuck > MAX_SHARE_STUCK * n:
         warn(
-            f"{stuck} of {n} rows cannot change groups: nobody of another group has as many rows "
-            "at the same site. They add little to the tests. Leave out sites with one group only, "
-            "and keep the same number of rows per person, such as the first two."
+            f"{stuck} of {n} rows cannot change groups, since no person of another group has the "
+            "same number of rows at the same site. These rows add little to the tests. Leave out "
+            "sites with one group only, and keep the same number of rows per person, such as the "
+            "first two."
         )
     if log_count < np.log(n_permutations):
         remedy = "Give sites with more subjects of both groups, or fewer sites."
         warn(
             f"the rows can be exchanged in {np.exp(log_count):.0f} ways only, fewer than "
-            f"n_permutations={n_permutations}: no p can be below about {np.exp(-log_count):.2g}. "
-            + (remedy if plain else "Give more persons with as many rows, or fewer sites.")
+            f"n_permutations={n_permutations}. So no p can be below about "
+            f"{np.exp(-log_count):.2g}. "
+            + (
+                remedy
+                if plain
+                else "Give more persons with the same number of rows, or fewer sites."
+            )
         )

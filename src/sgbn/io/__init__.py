@@ -1,6 +1,6 @@
-"""Where sgbn meets tables, images and other files.
+"""Readers and writers of tables, images, series, networks and model files.
 
-The public names are listed in ``__init__.pyi``. They load on first use, so that a command which
+The public names are listed in ``__init__.pyi``. Each name loads on first use. So a command that
 reads one table does not load the readers of images, series and models.
 """
 

@@ -1,4 +1,4 @@
-"""Records of the numeric core as DataFrames."""
+"""Convert structured arrays, which the numeric core returns, to DataFrames."""
 
 from __future__ import annotations
 
@@ -9,21 +9,28 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sgbn.exceptions import InputError
+from sgbn.exceptions import InputError, counted
 
 
 def to_frame(records: NDArray[Any] | Mapping[Any, NDArray[Any]], *names: str) -> pd.DataFrame:
-    """Make a DataFrame of records, such as `Differences.edges` or `GaussianNetwork.edges()`.
+    """Return a DataFrame of records, such as `Differences.edges` or `GaussianNetwork.edges()`.
 
-    The functions of `sgbn.inference`, of `sgbn.discriminative` and the networks themselves give
-    records, NumPy's structured arrays: they know nothing of pandas.
+    Networks and the functions of `sgbn.inference` and `sgbn.discriminative` do not use pandas. They
+    return records, which are NumPy's structured arrays.
 
     Parameters
     ----------
     records : structured array, or mapping of key to structured array
-        Those of a mapping, such as `Differences.pairwise`, are put below each other.
+        Records to convert. The arrays of a mapping, such as `Differences.pairwise`, are stacked
+        into one table.
     *names : str
-        Names of the columns that hold the keys of a mapping, one per part of a key.
+        Names of the columns that hold the keys of a mapping, one per part of a key. Only for a
+        mapping.
+
+    Returns
+    -------
+    DataFrame
+        One row per record. The columns of the keys come first.
 
     Examples
     --------
@@ -36,26 +43,31 @@ def to_frame(records: NDArray[Any] | Mapping[Any, NDArray[Any]], *names: str) ->
         return _stacked(records, *names)
     if names:
         raise InputError(
-            f"names {list(names)} name the keys of a mapping, but one array has no keys. Leave "
-            "them out, or give a mapping of key to records."
+            f"records is one array without keys, so the names {list(names)} cannot be used. "
+            "Leave the names out, or give a mapping of key to records."
         )
     if getattr(getattr(records, "dtype", None), "names", None) is None:
         raise InputError(
-            f"records is a {type(records).__name__}: give a structured array, such as .edges of "
-            "the tests of differences."
+            f"records is a {type(records).__name__}, not a structured array. Give one, such as "
+            "network.edges()."
         )
     return pd.DataFrame.from_records(np.asarray(records))
 
 
 def _stacked(parts: Mapping[Any, NDArray[Any]], *names: str) -> pd.DataFrame:
-    """Put records below each other, with the keys of these names in the first columns."""
+    """Stack the records of a mapping. Its keys become the first columns, called `names`."""
     for key in parts:
-        # pandas would name too few levels without a word.
-        if len(names) != (len(key) if isinstance(key, tuple) else 1):
-            raise InputError(f"the records of {key!r} need names of their keys: give one per part.")
+        # pandas would accept too few names without an error.
+        n_parts = len(key) if isinstance(key, tuple) else 1
+        if len(names) != n_parts:
+            raise InputError(
+                f"the key {key!r} of the records needs {counted(n_parts, 'name')}, and "
+                f"{counted(len(names), 'is', 'are')} given. Give one column name per part of the "
+                'key, as in to_frame(records, "group", "other").'
+            )
     tables = {key: to_frame(records) for key, records in parts.items()}
     # pd.concat refuses an empty mapping.
     if not tables:
         return pd.DataFrame()
-    # The keys become an index, and that becomes the first columns.
+    # pd.concat puts the keys into the index; reset_index makes columns of them.
     return pd.concat(tables, names=[*names]).reset_index(level=names).reset_index(drop=True)

@@ -1,4 +1,4 @@
-"""XML of unknown origin, read without entities and without endless depth."""
+"""Read XML of unknown origin safely: entities are refused, and the depth is limited."""
 
 from __future__ import annotations
 
@@ -8,22 +8,23 @@ from xml.parsers import expat
 
 from sgbn.exceptions import InputError
 
-MAX_DEPTH = 20  # levels of elements in elements; CAT12's files need four, FSL's three
+MAX_DEPTH = 20  # levels of nested elements; CAT12's files need four, FSL's files three
 
 
 def xml_tree(content: bytes, name: str, remedy: str) -> ElementTree.Element:
-    """Return the elements of an XML file that has no document type.
+    """Return the root element of an XML file; raise InputError if the file is not safe to read.
 
-    `ElementTree` alone would expand entities, up to gigabytes, and nest as deep as the file does.
+    `ElementTree` alone is not safe. It expands entities, which can fill gigabytes, and it accepts
+    any depth.
 
     Parameters
     ----------
     content : bytes
-        The file, in any encoding that it declares.
+        The bytes of the file, in the encoding that the file declares.
     name : str
-        What messages call the file.
+        Name of the file in messages.
     remedy : str
-        Last sentence of every message: what the user can do.
+        Last sentence of every message. It says what the user can do.
     """
     builder = ElementTree.TreeBuilder()
     depth = 0
@@ -32,7 +33,7 @@ def xml_tree(content: bytes, name: str, remedy: str) -> ElementTree.Element:
         nonlocal depth
         depth += 1
         if depth > MAX_DEPTH:
-            raise InputError(f"{name} is nested too deeply. {remedy}")
+            raise InputError(f"{name} has more than {MAX_DEPTH} levels of elements. {remedy}")
         builder.start(tag, attributes)
 
     def end(tag: str) -> None:
@@ -45,8 +46,8 @@ def xml_tree(content: bytes, name: str, remedy: str) -> ElementTree.Element:
 
     parser = expat.ParserCreate()
     parser.buffer_text = True  # one call per text, not one per line
-    # Entities can only be defined in a document type. The parser has decoded the file by then, so
-    # that no encoding hides them.
+    # Entities can only be defined in a document type. The parser decodes the file before it calls
+    # these functions, so an unusual encoding cannot hide an entity.
     parser.StartDoctypeDeclHandler = refuse
     parser.EntityDeclHandler = refuse
     parser.StartElementHandler = start
@@ -57,5 +58,5 @@ def xml_tree(content: bytes, name: str, remedy: str) -> ElementTree.Element:
         return builder.close()
     except InputError:
         raise
-    except (expat.ExpatError, ValueError, LookupError) as error:  # the last: an unknown encoding
+    except (expat.ExpatError, ValueError, LookupError) as error:  # LookupError: unknown encoding
         raise InputError(f"{name} is cut off or not XML ({error}). {remedy}") from error

@@ -1,4 +1,4 @@
-"""Mean, scale and Gram matrix: all that a solver ever sees of the data."""
+"""Mean, scale and Gram matrix: solvers use these moments and never the rows of the data."""
 
 from sgbn.moments.blas import one_blas_thread
 from sgbn.moments.moments import (

@@ -1,4 +1,4 @@
-"""One BLAS thread at a time: the number of threads changes the last bits of a product."""
+"""Limit BLAS to one thread, because the number of threads changes the last bits of a product."""
 
 from __future__ import annotations
 
@@ -12,19 +12,18 @@ from threadpoolctl import OpenBLASController, ThreadpoolController
 
 
 class _OneBlasThread:
-    """Context that threads share: the first one in sets the limit, the last one out lifts it."""
+    """Context shared by threads: the first to enter sets the limit, the last to leave lifts it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        # Without a count, a thread that leaves would give its threads back to BLAS while another
-        # one is still in.
+        # Without this count, a thread that leaves would lift the limit while others still need it.
         self._inside = 0
         self._limited: Any = None
         self._of_thread = threading.local()
 
     def __enter__(self) -> None:
         depth = getattr(self._of_thread, "depth", 0)
-        if not depth:  # each thread sets the limit: some builds of BLAS count threads per thread
+        if not depth:  # each thread sets the limit: in some builds of BLAS it is per thread
             with self._lock:
                 limited = _unowned(lambda: _threads().limit(limits=1, user_api="blas"))
                 if not self._inside:
@@ -42,9 +41,9 @@ class _OneBlasThread:
 
 
 def _unowned(change: Callable[[], Any]) -> Any:
-    """Change the number of threads, whichever thread did so before."""
-    # From version 3.8 on, threadpoolctl listens to the thread that set the first limit alone. Here
-    # it does not see when that thread leaves.
+    """Change the number of BLAS threads, even if another thread set it before."""
+    # From version 3.8 upwards, threadpoolctl obeys only the thread that set the first limit. It
+    # does not notice when that thread leaves this context.
     disown = getattr(OpenBLASController, "clear_controlling_thread", lambda **_: None)
     disown(force=True)
     try:
@@ -55,7 +54,7 @@ def _unowned(change: Callable[[], Any]) -> Any:
 
 @cache
 def _threads() -> ThreadpoolController:
-    import scipy.linalg  # noqa: F401 - its BLAS is another than numpy's, and must be loaded
+    import scipy.linalg  # noqa: F401 - scipy has its own BLAS, which must be loaded
 
     return ThreadpoolController()
 

@@ -1,4 +1,4 @@
-"""Checks of a covariance matrix that a user gives in place of rows."""
+"""Checks of a covariance matrix that a user gives instead of rows."""
 
 from __future__ import annotations
 
@@ -10,52 +10,57 @@ import numpy as np
 from sgbn.exceptions import InputError
 from sgbn.types import Array
 
-MATRIX_EPS = 1e-8  # asymmetry and negative eigenvalues of a correlation matrix that are round-off
+MATRIX_EPS = 1e-8  # smaller asymmetries and negative eigenvalues of correlations are round-off
 
 
 def matrix_names(S: Any, names: Sequence[str] | None) -> tuple[str, ...] | None:
-    """Return the names of the variables: those given, else those of a DataFrame's columns."""
+    """Return the given names of the variables, else the column names of a DataFrame, else None."""
     labels = None if names is None else tuple(map(str, names))
     if hasattr(S, "columns"):
         columns = tuple(map(str, S.columns))
-        # Rows in another order than the columns would mix up the variables.
+        # If rows and columns had different orders, the variables would be mixed up.
         if columns != tuple(map(str, S.index)):
             raise InputError(
-                "rows and columns of the covariance matrix have other names. Sort both alike."
+                "rows and columns of the covariance matrix have different names. Give both the "
+                "same names, in the same order."
             )
         if labels is not None and labels != columns:
-            raise InputError("names differ from the columns of S. Leave them out.")
+            raise InputError("names differ from the columns of S. Leave names out.")
         labels = columns
     if labels is not None and len(set(labels)) < len(labels):
         twice = next(name for name in labels if labels.count(name) > 1)
-        raise InputError(f"the name {twice!r} is used more than once. Rename one of them.")
+        raise InputError(f"the name {twice!r} is used more than once. Rename one of the variables.")
     return labels
 
 
 def checked_covariance(S: Any, names: Sequence[str]) -> Array:
-    """Return the matrix as floats, exactly symmetric; errors name the variables."""
+    """Return the matrix as floats and exactly symmetric. Raise InputError if it is not usable."""
     try:
         matrix = np.array(S, dtype=float)
     except (TypeError, ValueError) as error:
-        raise InputError("the covariance matrix holds other than numbers. Correct it.") from error
+        raise InputError(
+            "the covariance matrix contains cells that are not numbers. Correct these cells."
+        ) from error
     if matrix.ndim != 2 or len(matrix) != matrix.shape[1] or len(matrix) < 2:
         raise InputError(
-            f"the covariance matrix has shape {matrix.shape}. Give a square one of two or more "
+            f"the covariance matrix has shape {matrix.shape}. Give a square matrix of two or more "
             "variables."
         )
     if len(names) != len(matrix):
-        raise InputError(f"there are {len(names)} names of {len(matrix)} variables. Give as many.")
+        raise InputError(
+            f"there are {len(names)} names for {len(matrix)} variables. Give one name per variable."
+        )
     bad = np.argwhere(~np.isfinite(matrix))
     if bad.size:
         i, j = bad[0]
         raise InputError(
             f"the covariance of {names[i]!r} and {names[j]!r} is {matrix[i, j]}. Leave out "
-            "variables with missing values, or compute it from complete rows."
+            "variables with missing values, or compute the matrix from complete rows."
         )
     flat = np.flatnonzero(np.diag(matrix) <= 0)
     if flat.size:
         raise InputError(
-            f"the variance of {names[flat[0]]!r} is {matrix[flat[0], flat[0]]:g}; it must be "
+            f"the variance of {names[flat[0]]!r} is {matrix[flat[0], flat[0]]:g}, but it must be "
             "positive. Remove constant variables."
         )
     sd = np.sqrt(np.diag(matrix))
@@ -66,19 +71,21 @@ def checked_covariance(S: Any, names: Sequence[str]) -> Array:
             f"the covariance matrix is not symmetric: {matrix[i, j]:g} and {matrix[j, i]:g} for "
             f"{names[i]!r} and {names[j]!r}. Correct one of them."
         )
-    return (matrix + matrix.T) / 2  # what is left of the asymmetry is round-off
+    return (matrix + matrix.T) / 2  # the remaining asymmetry is round-off
 
 
 def check_positive(R: Array, names: Sequence[str]) -> None:
     """Raise InputError unless the correlations are positive semidefinite.
 
-    Correlations of pairwise complete observations often are not: no table has them.
+    Correlations of pairwise complete observations are often indefinite: then no complete table can
+    have them.
     """
     values, vectors = np.linalg.eigh(R)
     if values[0] < -MATRIX_EPS * len(R):
+        # The largest entries of this eigenvector show which variables contradict each other.
         first, second = (names[k] for k in np.argsort(-np.abs(vectors[:, 0]), kind="stable")[:2])
         raise InputError(
             "the covariance matrix is not positive semidefinite (its correlations have an "
-            f"eigenvalue of {values[0]:.2g}), most of all at {first!r} and {second!r}. Compute it "
-            "from rows that are complete."
+            f"eigenvalue of {values[0]:.2g}), mostly because of {first!r} and {second!r}. Compute "
+            "the matrix from complete rows."
         )

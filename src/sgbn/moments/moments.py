@@ -1,4 +1,4 @@
-"""The class Moments, and how it is made from rows."""
+"""The class Moments, and the function that computes moments from rows."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from sgbn.moments.covariance import check_positive, checked_covariance, matrix_n
 from sgbn.parameters import Whole
 from sgbn.types import Array, Indices, Mask
 
-CONTENT_DIGITS = 9  # decimals of standardised values that tell columns apart: more are round-off
-ROWS_PER_BLOCK = 2048  # worked on at a time: a large table is never copied as a whole
+CONTENT_DIGITS = 9  # columns are compared to this many decimals; further digits are round-off
+ROWS_PER_BLOCK = 2048  # rows per step, so that a large table is never copied as a whole
 
 
 @dataclass(frozen=True)
 class Moments:
-    r"""First and second moments of a sample, in coordinates that solvers work in.
+    r"""First and second moments of a sample, in the coordinates that solvers use.
 
     Solvers see every variable in units of its own `scale`, so that the Gram matrix has a unit
-    diagonal. The variables stand in a *canonical order*, which depends on the standardised content
-    of the columns only. BLAS gives other last bits for other column orders; this way a permutation
-    of the user's columns permutes the answer to the bit.
+    diagonal. The variables are in a *canonical order*. It only depends on the standardised content
+    of the columns, not on their order. The last bits of BLAS products depend on the column order.
+    With the canonical order, permuting the user's columns permutes the result exactly.
 
     Attributes
     ----------
@@ -36,15 +36,16 @@ class Moments:
     mean, sd : ndarray of shape (m,)
         Mean and standard deviation (ddof=0), in the user's column order and units.
     scale : ndarray of shape (m,)
-        What the columns were divided by: `sd`; with a bias, where nothing is centred, the root
-        mean square.
+        Divisor of each column, in the user's column order: its `sd`. With a bias the columns are
+        not centred, and the divisor is the root mean square.
     R : ndarray of shape (p, p)
         Gram matrix :math:`Z^T Z / n` of the scaled columns, in canonical order. p = m, or m + 1
-        where the last variable is the constant bias.
+        if the last variable is the constant bias.
     columns : ndarray of shape (m,)
         ``columns[k]`` is the user's column of canonical variable k.
     names : tuple of str, optional
-        Names of the variables in the user's order, where a covariance matrix came with some.
+        Names of the variables in the user's order. Only moments of a covariance matrix with names
+        have them.
 
     Examples
     --------
@@ -72,26 +73,25 @@ class Moments:
         *,
         ddof: int = 1,
     ) -> Self:
-        """Return the moments of a sample of which only the covariance matrix is known.
+        """Return the moments of a sample from its covariance matrix, without its rows.
 
         Parameters
         ----------
         S : array-like of shape (m, m)
-            Covariance (or correlation) matrix. A DataFrame has the names of its columns.
+            Covariance (or correlation) matrix. A DataFrame also gives the names of the variables.
         n : int
-            Number of samples that it was computed from.
+            Number of samples from which S was computed.
         names : sequence of str, optional
-            Names of the variables; by default those of the DataFrame.
+            Names of the variables; by default the column names of the DataFrame.
         mean : array-like of shape (m,), optional
-            Means of the variables; by default zeros, which the intercepts of a network then refer
-            to.
-        ddof : int
-            S was divided by ``n - ddof``: 1, as numpy and pandas have it by default, or 0.
+            Means of the variables; by default zeros. Intercepts of a network refer to these means.
+        ddof : {0, 1}
+            S was computed with the divisor ``n - ddof``. numpy's ``cov`` and pandas use 1.
 
         Notes
         -----
-        Without rows, variables are sorted by their correlations, then by name, and without names by
-        place. So only variables with the same correlations, such as two alone, depend on it.
+        The variables are sorted by their correlations, because there are no rows to sort by. Ties,
+        such as in a matrix of two variables, are sorted by name, or by position without names.
         """
         names = matrix_names(S, names)
         labels = names or tuple(f"x{k}" for k in range(np.shape(S)[0] if np.ndim(S) else 0))
@@ -101,9 +101,7 @@ class Moments:
         Whole(0, 1).check("ddof", ddof)
         centre = np.zeros(m) if mean is None else np.array(mean, dtype=float)
         if centre.shape != (m,) or not np.isfinite(centre).all():
-            raise InputError(
-                f"mean must hold {m} finite numbers, one for each variable. Give it so."
-            )
+            raise InputError(f"mean must contain {m} finite numbers. Give one number per variable.")
         root = np.sqrt(np.diag(matrix))
         R = matrix / np.outer(root, root)
         np.fill_diagonal(R, 1.0)
@@ -115,12 +113,12 @@ class Moments:
 
     @property
     def m(self) -> int:
-        """Number of variables, the bias not counted."""
+        """Number of variables, without the bias."""
         return len(self.columns)
 
     @property
     def has_bias(self) -> bool:
-        """Whether the last row of `R` is the constant bias."""
+        """Whether the last variable of `R` is the constant bias."""
         return len(self.R) > self.m
 
     @property
@@ -133,23 +131,25 @@ class Moments:
         return (uncentred - np.outer(mean, mean)) / np.outer(sd, sd)
 
     def of_residuals(self, lost: int) -> Self:
-        """Return the moments of residuals of a regression with `lost` degrees of freedom.
+        """Return the moments of residuals of a regression that used `lost` degrees of freedom.
 
-        Samples that effects have used up no longer count, neither in a criterion nor in a variance.
+        The number of samples falls by `lost`, in criteria and in variances.
         """
+        # Removing effects made the residuals too small. This factor corrects their variances.
         wider = np.sqrt(self.n / (self.n - lost))
         return replace(self, n=self.n - lost, sd=self.sd * wider, scale=self.scale * wider)
 
     def to_user(self, B: NDArray[Any]) -> NDArray[Any]:
         """Return Theta in the user's column order from B in canonical order.
 
-        Row ``B[j]`` holds the weights of canonical j's parents; ``Theta[i, j]`` is i -> j.
+        Row ``B[j]`` contains the weights of the parents of canonical variable j. ``Theta[i, j]`` is
+        the weight of i -> j.
         """
         place = np.argsort(self.columns)
         return np.ascontiguousarray(B[place][:, place].T)
 
     def to_canonical(self, Theta: NDArray[Any]) -> NDArray[Any]:
-        """Return rows of weights in canonical order from Theta in the user's column order."""
+        """Return B in canonical order from Theta in the user's column order (see `to_user`)."""
         return np.ascontiguousarray(Theta[np.ix_(self.columns, self.columns)].T)
 
 
@@ -159,12 +159,12 @@ def moments_of(X: Array, names: Sequence[str], bias: bool = False) -> Moments:
     Parameters
     ----------
     X : ndarray of shape (n, m)
-        Finite data. They are not changed.
+        Finite data. The array is not changed.
     names : sequence of str
-        Column names, for messages and for ties between equal columns.
+        Column names. They are used in messages, and to sort equal columns.
     bias : bool
-        Leave the columns uncentred and add the constant 1 as a last variable, so that the
-        intercept can be penalised like a weight.
+        If True, do not centre the columns, and add the constant 1 as the last variable. The
+        intercept can then be penalised like a weight.
     """
     X = np.ascontiguousarray(X, dtype=float)
     n, m = X.shape
@@ -188,7 +188,7 @@ def moments_of(X: Array, names: Sequence[str], bias: bool = False) -> Moments:
         lambda rows: standardised(rows, every, np.empty(rows.shape)), X, names
     )
     R = np.zeros((m + bias, m + bias))
-    block = np.ones((min(n, ROWS_PER_BLOCK), m + bias))  # ones stay in the last column: the bias
+    block = np.ones((min(n, ROWS_PER_BLOCK), m + bias))  # the last column stays 1: the bias
     with one_blas_thread():
         for rows in _blocks(X):
             Z = standardised(rows, columns, block)
@@ -199,15 +199,15 @@ def moments_of(X: Array, names: Sequence[str], bias: bool = False) -> Moments:
 
 
 def _blocks(X: Array) -> Iterator[Array]:
-    """Yield some rows at a time."""
+    """Yield blocks of at most `ROWS_PER_BLOCK` rows."""
     for first in range(0, len(X), ROWS_PER_BLOCK):
         rows = X[first : first + ROWS_PER_BLOCK]
-        # Writable ones only: for read-only arrays numba would compile the kernels again.
+        # Writable blocks only: numba would compile the kernels again for read-only arrays.
         yield rows if rows.flags.writeable else rows.copy()
 
 
 def _column_sums(X: Array, shift: tuple[Array, Array], squared: bool) -> Array:
-    """Return the sum of each column less two shifts, or of the squares of that."""
+    """Return the sum of each column, or of its squares, after subtracting both shifts."""
     total = np.zeros(X.shape[1])
     for rows in _blocks(X):
         _add_rows(rows, *shift, squared, total)
@@ -216,8 +216,8 @@ def _column_sums(X: Array, shift: tuple[Array, Array], squared: bool) -> Array:
 
 @jit_loops
 def _add_rows(X, first, second, squared, total):  # type: ignore[no-untyped-def]
-    """Add rows to `total`."""
-    # One by one: numpy's pairwise sums depend on where a column stands, these do not.
+    """Add each row less both shifts, or its squares, to `total` in place."""
+    # One by one: numpy's pairwise sums would depend on the position of a column.
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
             z = X[i, j] - first[j] - second[j]
@@ -226,56 +226,57 @@ def _add_rows(X, first, second, squared, total):  # type: ignore[no-untyped-def]
 
 @jit_loops
 def _standardise(X, columns, first, second, scale, Z):  # type: ignore[no-untyped-def]
-    """Fill the first columns of `Z` with columns of X, less two shifts and divided by a scale."""
+    """Fill `Z` with the chosen columns of X, less both shifts and divided by the scale."""
     for i in range(X.shape[0]):
         for k in range(columns.size):
             Z[i, k] = (X[i, columns[k]] - first[k] - second[k]) / scale[k]
 
 
 def _check_not_constant(X: Array, mean: Array, scale: Array, names: Sequence[str]) -> None:
-    """Raise InputError for columns whose spread is no more than the round-off of their values."""
+    """Raise InputError if a column overflows, or varies by no more than round-off."""
     huge = np.flatnonzero(~np.isfinite(scale))
     if huge.size:
         raise InputError(
-            f"the values of column {names[huge[0]]!r} are too large for their squares to be "
-            "represented. Divide it by a constant."
+            f"the values of column {names[huge[0]]!r} are so large that their squares overflow. "
+            "Divide the column by a constant."
         )
-    # No value is larger than this, which spares a look at all values.
+    # No value is larger than this bound, so most columns need no look at their values.
     most = np.abs(mean) + np.sqrt(len(X)) * scale
     doubtful = np.flatnonzero(scale <= 2 * len(X) * np.finfo(float).eps * most)
     constant = doubtful[scale[doubtful] <= _round_off(X[:, doubtful])]
     if constant.size:
         named = listed([names[k] for k in constant], 5)
         raise InputError(
-            f"constant column: {named} has the same value in all {len(X)} samples, so no "
-            "weight can be learned for it. Remove it, or check how it was computed."
+            f"constant column: {named} has the same value in all {len(X)} samples, so weights "
+            "cannot be learned. Remove it, or check how it was computed."
         )
 
 
 def _round_off(X: Array) -> Array:
-    """Return the spread of each column that round-off alone can make."""
+    """Return the largest standard deviation of each column that round-off alone can cause."""
     largest = np.maximum(X.max(axis=0), -X.min(axis=0))
     bound: Array = len(X) * np.finfo(float).eps * largest
     return bound
 
 
 def constant_columns(X: Array) -> Mask:
-    """Return which columns have no spread beyond the round-off of their values."""
-    # All is halved, so that the spread of the largest numbers is finite.
+    """Return which columns vary by no more than the round-off of their values."""
+    # Everything is halved, so that the range of very large numbers does not overflow.
     bound = _round_off(X) / 2
     spread = (X.max(axis=0) / 2 - X.min(axis=0) / 2) / np.sqrt(2 * len(X))  # at most the std
     constant: Mask = spread <= 2 * bound
-    doubtful = np.flatnonzero(constant)  # hardly ever one: a large table is not copied
+    doubtful = np.flatnonzero(constant)  # rarely any: so a large table is not copied
     constant[doubtful] = (X[:, doubtful] / 2).std(axis=0) <= bound[doubtful]
     return constant
 
 
 def canonical_order(standardised: Callable[[Array], Array], X: Array, names: ArrayLike) -> Indices:
-    """Return the columns sorted by content: the first row, then the next rows, then the names.
+    """Return the columns sorted by content: by the first row, then the next rows, then the names.
 
-    Content is rounded, so that copies of a column in other units are equal and names decide.
+    The content is standardised and rounded. So copies of a column in other units are equal, and
+    are sorted by name.
     """
-    # One row decides as a rule, which spares a copy of the table.
+    # The first row is usually enough, and avoids a copy of the table.
     first = np.round(standardised(X[:1].copy())[0], CONTENT_DIGITS)
     order = np.argsort(first, kind="stable")
     if np.all(np.diff(first[order]) > 0):
@@ -284,7 +285,7 @@ def canonical_order(standardised: Callable[[Array], Array], X: Array, names: Arr
 
 
 def _order_by_correlations(R: Array, names: Sequence[str] | None) -> Indices:
-    """Return the variables sorted by their correlations, then by name."""
+    """Return the variables sorted by their correlations, then by name or position."""
     sizes = np.sort(np.round(np.abs(R), CONTENT_DIGITS), axis=1)
     tie = np.arange(len(R)) if names is None else np.argsort(np.argsort(names))
     return np.lexsort((tie, *sizes.T))

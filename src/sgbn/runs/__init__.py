@@ -1,10 +1,11 @@
-"""Tasks: parallel, resumable, with progress. The one place that starts workers.
+"""Run tasks in parallel, with progress, and resume them. Only this package starts workers.
 
-`parallel` and `Study` run tasks in processes of this machine or, within ``on_dask`` and
-``on_slurm``, on the workers of a Dask cluster. Results are the same to the bit: a task depends on
-its arguments only (a seed among them), and BLAS uses one thread in every task.
+`parallel` and `Study` run tasks in processes of this machine. Within ``on_dask`` and ``on_slurm``
+the tasks run on the workers of a Dask cluster. Results are the same to the bit: a task depends only
+on its arguments (a seed among them), and BLAS uses one thread in every task.
 
-A worker holds what all tasks share once, and the arguments and results of the tasks that it runs.
+A worker holds one copy of the data that all tasks share, and the arguments and results of the tasks
+that it runs.
 """
 
 from sgbn.runs.cluster import ClusterWarning, on_dask

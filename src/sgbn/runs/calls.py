@@ -1,4 +1,4 @@
-"""How a task is called: the same way in this process, in another one, and on a cluster."""
+"""Call a task in the same way in this process, in another process, and on a cluster."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ Result = TypeVar("Result")
 
 
 def call(function: Callable[[Task], Result], task: Task) -> Result:
-    """Call with one BLAS thread: the number of threads changes the last bits of a product."""
+    """Call the function with one BLAS thread."""
+    # The number of threads changes the last bits of a matrix product.
     with one_blas_thread():
         return function(task)
 
 
 def call_in_worker(function: Callable[[Task], Result], task: Task) -> Result:
-    """Call in a worker, where tasks within the task run one after another."""
-    # A task that calls `parallel` itself would otherwise start processes of its own, and there
-    # would be more than processors.
+    """Call the function in a worker, where tasks within the task run one after another."""
+    # A task that calls `parallel` would otherwise start more processes than there are processors.
     with joblib.parallel_config(backend="sequential"):
         return call(function, task)
 
 
 def packed(content: Any) -> bytes:
-    """Content as bytes; functions that workers cannot import are sent with it."""
-    # Not pickle.dumps, which sends a function by its name only: a lambda or one of __main__ fails.
+    """Return the content as bytes, with the functions in it that workers cannot import."""
+    # pickle.dumps sends only the name of a function, which fails for lambdas and __main__.
     return bytes(dumps(content))
 
 
 def unpacked(content: bytes) -> Any:
-    """Content from the bytes that `packed` made of it, in the same run."""
-    return pickle.loads(content)  # noqa: S301 - only this program's own bytes come here
+    """Return the content of bytes that `packed` made in the same run."""
+    return pickle.loads(content)  # noqa: S301 - the bytes come from this program only

@@ -1,15 +1,15 @@
-"""Tasks on a Dask cluster: submitted in batches, collected as they are finished.
+"""Run tasks on a Dask cluster: submit them in batches, and collect them as they finish.
 
-What all tasks share is the result of one submitted task: it reaches each worker once, and the
-scheduler makes it anew if its worker is lost (it could not do so with scattered data). Batches are
-as large as a fraction of a second of work, so that small tasks cost little and a lost worker costs
-little; tasks of a lost worker run again elsewhere. The scheduler has the shared object once and the
-arguments of a few batches per worker; a worker has the shared object once and two batches.
+The data that all tasks share are the result of one submitted task. They reach each worker once. If
+a worker is lost, the scheduler can compute them again, which it could not do with scattered data.
+A batch is a fraction of a second of work, so that small tasks and lost workers cost little. Tasks
+of a lost worker run again on another worker. The scheduler holds the shared data once, and the
+arguments of a few batches per worker. A worker holds the shared data once, and two batches.
 
-Dask blames all tasks that a worker has when it dies. A task that was blamed too often is therefore
-tried once more with nothing beside it before it is called the one that kills.
+When a worker dies, Dask suspects all tasks that it had. A task that was suspected too often is
+tried once more, alone. Only if the worker dies again, the task is named in an error.
 
-Not joblib's Dask backend: with it a task that kills its worker each time is waited for without end
+joblib's Dask backend is not used: it waits for ever for a task that kills its worker each time
 (joblib 1.6; a test shows it).
 """
 
@@ -31,31 +31,31 @@ from sgbn.exceptions import InputError, StudyError, warn
 from sgbn.runs.calls import call_in_worker, packed, unpacked
 from sgbn.runs.provenance import differences, versions
 
-BATCH_SECONDS = 0.25  # of work in a batch: a hundred times what submitting it costs
-MIN_BATCH_SHARE = 0.1  # of a batch: near the end smaller ones share out the rest
-MAX_BATCH_GROWTH = 8  # times: how much larger a batch may be than one that was timed
-BATCHES_PER_THREAD = 2  # submitted, so that a thread never waits for the next one
-MIN_BATCHES = 8  # submitted while there are hardly any workers
-CONNECT_SECONDS = 10
-ALONE_SECONDS = 15  # without any worker, before that is said
-ANSWER_SECONDS = 15  # without an answer of the scheduler, before that is said
-LOOK_SECONDS = 0.002  # between two looks for what is finished; a few batches are always ahead
+BATCH_SECONDS = 0.25  # work in a batch: a hundred times the time to submit it
+MIN_BATCH_SHARE = 0.1  # smallest batch near the end, as a share of a usual batch
+MAX_BATCH_GROWTH = 8  # a batch has at most this many times the tasks of the last timed batch
+BATCHES_PER_THREAD = 2  # batches submitted per thread, so that no thread waits for the next
+MIN_BATCHES = 8  # batches submitted even if there are hardly any workers
+CONNECT_SECONDS = 10  # time to connect to the scheduler
+ALONE_SECONDS = 15  # time without any worker before a warning
+ANSWER_SECONDS = 15  # time without an answer of the scheduler before a warning
+LOOK_SECONDS = 0.002  # time between two looks for finished batches
 
 LOST = (
-    "the connection to the Dask scheduler was lost. What was finished and kept in a folder is not "
-    "lost: start the scheduler, then the same command, to go on."
+    "the connection to the Dask scheduler was lost. Finished work that is kept in a folder is not "
+    "lost. To continue, start the scheduler, and then the same command."
 )
 CANCELLED = (
-    "tasks were cancelled on the Dask cluster: somebody cancelled them, or restarted it. What was "
-    "finished and kept in a folder is not lost: start again to go on."
+    "tasks were cancelled on the Dask cluster: somebody cancelled them, or restarted the cluster. "
+    "Finished work that is kept in a folder is not lost. To continue, start again."
 )
 
 
 class Supply(Protocol):
-    """Where workers come from, looked after while tasks run."""
+    """A source of workers that is checked while tasks run."""
 
     def look(self) -> None:
-        """Replace workers that are lost; raise StudyError if there can be no more."""
+        """Replace lost workers; raise StudyError if no worker can be started any more."""
 
     def note_result(self) -> None:
         """Note that a batch of tasks is finished."""
@@ -66,29 +66,30 @@ _supply: ContextVar[Supply | None] = ContextVar("supply", default=None)
 
 
 class ClusterWarning(UserWarning):
-    """The cluster needs a look while tasks run; it says nothing about the data or the results."""
+    """A warning that the cluster needs attention. It is not about the data or the results."""
 
 
 @contextmanager
 def on_dask(scheduler: Any) -> Iterator[Any]:
-    """Context in which all tasks of sgbn run on the workers of a Dask cluster.
+    """Run all tasks of sgbn in this context on the workers of a Dask cluster.
 
     Parameters
     ----------
     scheduler : str or distributed.Client
-        Address of the scheduler, such as ``"tcp://host:8786"``, or a client, which is left open.
+        Address of the scheduler, such as ``"tcp://host:8786"``, or a client. A client is left open.
 
     Yields
     ------
     distributed.Client
+        The client of the cluster.
 
     Notes
     -----
-    Within it `n_jobs` says nothing. Results are the same to the bit as in one process, on
-    processors of the same kind. Workers need the same versions of sgbn and its libraries. Those
-    that are there at the start are asked, and others are warned about; of workers that join later
-    only the files of results say their versions. Tasks that read images do so by their paths,
-    which workers must see.
+    In this context `n_jobs` has no effect. Results are the same to the bit as in one process, on
+    processors of the same kind. Workers need the same versions of sgbn and its libraries. The
+    workers present at the start are checked, and different versions give a warning. Workers that
+    join later are not checked, but the files of results store the versions. Tasks read images by
+    their paths, so workers must be able to read these paths.
 
     Examples
     --------
@@ -100,17 +101,17 @@ def on_dask(scheduler: Any) -> Iterator[Any]:
     client = _connected(distributed, scheduler) if is_address else scheduler
     try:
         if not check_workers(client):
-            warn("the Dask cluster has no worker yet. Tasks wait until there is one.")
+            warn("the Dask cluster has no worker yet. Tasks wait until a worker joins.")
         with running_on(client):
             yield client
     finally:
-        if is_address:  # whoever gave a client closes it
+        if is_address:  # a client that was given is closed by its owner
             close_client(client)
 
 
 @contextmanager
 def running_on(client: Any, supply: Supply | None = None) -> Iterator[None]:
-    """Context in which tasks run on the workers of a client, which `supply` looks after."""
+    """Run tasks in this context on the workers of a client; `supply` replaces lost workers."""
     tokens = _client.set(client), _supply.set(supply)
     try:
         yield
@@ -120,12 +121,12 @@ def running_on(client: Any, supply: Supply | None = None) -> Iterator[None]:
 
 
 def active_client() -> Any:
-    """Client of the cluster that was asked for, or None."""
+    """Return the client of the cluster of the present context, or None outside of any."""
     return _client.get()
 
 
 def n_threads(client: Any) -> int:
-    """Count the threads of all workers; 1 if the scheduler does not say."""
+    """Return the number of threads of all workers, or 1 if the scheduler does not answer."""
     try:
         return max(1, sum(client.nthreads(callback_timeout=ANSWER_SECONDS).values()))
     except OSError:
@@ -135,16 +136,16 @@ def n_threads(client: Any) -> int:
 def run_on(
     client: Any, function: Callable[[Any], Any], tasks: Sequence[Any], names: Sequence[str]
 ) -> Generator[tuple[int, Any], None, None]:
-    """Numbers and results of tasks, as they are finished; see `sgbn.runs.tasks.run_tasks`."""
-    if client.status != "running":  # lost since the last tasks
+    """Yield the number and result of each task as it finishes (see `sgbn.runs.tasks.run_tasks`)."""
+    if client.status != "running":  # the connection was lost since the last tasks
         raise StudyError(LOST)
     batches = _Batches(client, function, tasks)
     waiting, suspects = deque(range(len(tasks))), deque[int]()
     on_trial = False
     try:
         while waiting or suspects or batches.running:
-            # Workers that died took a whole batch with them. Its tasks run one at a time then, with
-            # nothing beside them, so that the one that kills workers can be named.
+            # If workers died with a batch, its tasks run one at a time and alone, so that the task
+            # that kills workers can be named.
             if not suspects:
                 batches.submit_from(waiting)
             elif not batches.running:
@@ -157,13 +158,13 @@ def run_on(
                 suspects.extend(numbers)
                 continue
             on_trial = False
-            # Fewer results than numbers where a task failed: the rest of its batch did not run.
+            # If a task failed, the rest of its batch did not run and must wait again.
             yield from zip(numbers, results, strict=False)
-            waiting.extendleft(reversed(numbers[len(results) :]))  # after one that failed
+            waiting.extendleft(reversed(numbers[len(results) :]))
     except Exception as error:
         if client.status == "running" or isinstance(error, StudyError):
             raise
-        raise StudyError(LOST) from error  # whatever it was about to say to the scheduler
+        raise StudyError(LOST) from error  # the lost connection caused this error
     finally:
         batches.cancel()
 
@@ -173,17 +174,18 @@ class _Batches:
 
     Attributes
     ----------
-    running : dict
-        Key -> future and numbers of the tasks of a batch that is not collected yet.
+    running : dict of str to tuple
+        Future and task numbers of each batch that is not collected yet, by its Dask key.
     """
 
     def __init__(self, client: Any, function: Callable[[Any], Any], tasks: Sequence[Any]) -> None:
         self._distributed = load_distributed()
         self._client, self._tasks = client, tasks
-        # Dask takes tasks of one key as the same task, so that keys of two runs must differ.
+        # Dask treats tasks with the same key as the same task, so keys of two runs must differ.
         self._name = f"sgbn-{uuid.uuid4().hex}"
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="Sending large graph")  # once, not a task
+            # The shared data are large, but they are sent only once.
+            warnings.filterwarnings("ignore", message="Sending large graph")
             content = packed(function)
             self._function = client.submit(unpacked, content, key=f"{self._name}-shared")
         self._completed = self._distributed.as_completed(
@@ -196,10 +198,10 @@ class _Batches:
         self.running: dict[str, tuple[Any, list[int]]] = {}
 
     def submit_from(self, waiting: deque[int]) -> None:
-        """Submit as many of the waiting tasks as keep the workers busy for a while."""
+        """Submit enough of the waiting tasks to keep all workers busy for a while."""
         ahead = self._batches_ahead()
         while waiting and len(self.running) < ahead:
-            # towards the end batches get smaller, or one worker would work while all others wait
+            # Towards the end batches become smaller. Otherwise all workers would wait for one.
             share = max(-(-len(waiting) // ahead), int(MIN_BATCH_SHARE * self._size))
             size = min(self._size, share, len(waiting))
             self.submit([waiting.popleft() for _ in range(size)])
@@ -214,10 +216,11 @@ class _Batches:
         self._completed.add(future)
 
     def next_finished(self) -> tuple[list[int], list[Any] | None]:
-        """Numbers of a finished batch, and the results of the first tasks of it.
+        """Wait for a batch, and return the numbers of its tasks and the results.
 
-        These are all, unless one failed, which is then tried alone and raises. None if workers died
-        while they had this batch.
+        If a task failed, only the results of the tasks before it are returned. The failed task is
+        tried again alone, and then raises its error. The results are None if workers died while
+        they had this batch.
         """
         self._wait()
         finished, outcome = next(self._completed)
@@ -239,19 +242,19 @@ class _Batches:
         return numbers, results
 
     def cancel(self) -> None:
-        """Cancel what is not finished."""
+        """Cancel all batches that are not finished."""
         futures = [future for future, _ in self.running.values()]
         if futures and self._client.status == "running":
             self._client.cancel(futures)
 
     def _wait(self) -> None:
-        """Wait until a batch is finished; say so if there is no worker for long."""
+        """Wait until a batch is finished; warn if there is no worker for a long time."""
         alone_since = looked = time.monotonic()
         if self._supply is not None:
             self._supply.look()
         while not self._completed.has_ready():
             time.sleep(LOOK_SECONDS)
-            if self._supply is not None:  # it starts workers itself, and says so
+            if self._supply is not None:  # it replaces workers and gives its own warnings
                 self._supply.look()
                 continue
             now = time.monotonic()
@@ -262,16 +265,16 @@ class _Batches:
             if threads or threads is None:
                 alone_since = now
             elif now - alone_since >= ALONE_SECONDS:
-                alone_since = float("inf")  # once is enough
+                alone_since = float("inf")  # warn only once
                 warn(_alone(self._client), ClusterWarning)
 
     def _threads(self) -> int | None:
-        """Count the threads of all workers; None if the scheduler does not answer this time."""
-        if self._client.status != "running":  # it would be asked for half a minute
+        """Return the number of threads of all workers, or None if the scheduler does not answer."""
+        if self._client.status != "running":  # asking would take half a minute
             raise StudyError(LOST)
         try:
             return sum(self._client.nthreads(callback_timeout=ANSWER_SECONDS).values())
-        except OSError as error:  # if it is lost, the client knows by the next time at the latest
+        except OSError as error:  # a lost connection is known now, or at the next call
             if self._client.status != "running":
                 raise StudyError(LOST) from error
             if isinstance(error, TimeoutError) and not self._silence_said:
@@ -281,27 +284,31 @@ class _Batches:
 
     def _adapt(self, tried: int, finished: int, seconds: float) -> None:
         """Choose the size of the next batches."""
-        if finished < tried:  # one failed: alone it raises its own error
+        if finished < tried:  # a task failed: when it runs alone, it raises its error
             self._size = 1
             return
-        # times of the first tasks are rough: sizes grow step by step
+        # The times of the first tasks are rough, so sizes grow step by step.
         fitting = int(BATCH_SECONDS * finished / max(seconds, 1e-9))
         self._size = max(1, min(fitting, MAX_BATCH_GROWTH * finished))
 
     def _batches_ahead(self) -> int:
-        """Batches that may be submitted; workers come and go, but not every moment."""
-        if time.monotonic() - self._asked > 1:  # seconds: an answer is a round trip
+        """Return how many batches may be submitted, from the present number of threads."""
+        # At most once per second: each question to the scheduler is a round trip.
+        if time.monotonic() - self._asked > 1:
             ahead = max(MIN_BATCHES, BATCHES_PER_THREAD * (self._threads() or 0))
             self._ahead, self._asked = ahead, time.monotonic()
         return self._ahead
 
 
 def _run_batch(function: Callable[[Any], Any], content: bytes) -> tuple[list[Any], float]:
-    """Run tasks until one fails; return their results and seconds. A task alone may raise."""
+    """Run tasks until one fails, and return the results and the seconds that they took.
+
+    The error of a task is raised only if it is the only task of the batch.
+    """
     tasks = unpacked(content)
     results: list[Any] = []
     begin = time.perf_counter()
-    for task in tasks:  # what came before a failure is kept
+    for task in tasks:
         try:
             results.append(call_in_worker(function, task))
         except Exception:
@@ -313,9 +320,9 @@ def _run_batch(function: Callable[[Any], Any], content: bytes) -> tuple[list[Any
 
 def _killer(what: str) -> str:
     return (
-        f"{what} killed each worker that had it. Often it needs more memory than a worker may use "
-        "(memory_limit of the workers); their logs may say more. What was finished and kept in a "
-        "folder is not lost: start again with larger workers."
+        f"{what} killed each worker that had it. Often the reason is that a worker has too little "
+        "memory (memory_limit of the workers). The logs of the workers may show more. Start again "
+        "with larger workers. Finished work that is kept in a folder is not lost."
     )
 
 
@@ -323,22 +330,22 @@ def _alone(client: Any) -> str:
     address = client.scheduler.address
     return (
         f"the Dask cluster has had no worker for {ALONE_SECONDS:g} seconds, and tasks wait. Start "
-        f"one (dask worker {address}), and the run goes on. Or stop with Ctrl-C: what was finished "
-        "and kept in a folder is not lost."
+        f"a worker to continue (dask worker {address}), or stop with Ctrl-C. Finished work that is "
+        "kept in a folder is not lost."
     )
 
 
 def _silent(client: Any) -> str:
     return (
         f"the Dask scheduler at {client.scheduler.address} has not answered for "
-        f"{ANSWER_SECONDS:g} seconds. Look whether it was suspended or is overloaded; when it "
-        "answers, the run goes on. Or stop with Ctrl-C: what was finished and kept in a folder is "
+        f"{ANSWER_SECONDS:g} seconds. Check whether it is suspended or overloaded. The run "
+        "continues when it answers. Or stop with Ctrl-C. Finished work that is kept in a folder is "
         "not lost."
     )
 
 
 def load_distributed() -> Any:
-    """Import Dask's package distributed, or say how to install it."""
+    """Return Dask's package distributed; raise InputError if it is not installed."""
     try:
         return import_module("distributed")
     except ImportError as error:
@@ -351,18 +358,18 @@ def load_distributed() -> Any:
 def _connected(distributed: Any, address: Any) -> Any:
     try:
         if not re.search(r":\d+$|^inproc://", str(address)):
-            raise ValueError("it names no port")
-        # As the default client it would take the user's other Dask computations too.
+            raise ValueError("the address has no port")
+        # A default client would also run the user's other Dask computations.
         return distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         raise InputError(
-            f"no Dask scheduler answers at {address!r} ({error}). Give the address that it printed "
-            "when it started, such as tcp://host:8786."
+            f"no Dask scheduler answers at {address!r} ({error}). Give the address that the "
+            "scheduler printed when it started, such as tcp://host:8786."
         ) from error
 
 
 def close_client(client: Any) -> None:
-    """Close the client, without the traceback that Dask logs if its scheduler is lost."""
+    """Close the client. Hide the traceback that Dask logs if the scheduler is lost."""
     log = logging.getLogger("distributed.client")
     level = log.level
     if client.status != "running":
@@ -374,19 +381,19 @@ def close_client(client: Any) -> None:
 
 
 def check_workers(client: Any) -> int:
-    """Count the workers. Warn of other versions; raise InputError if sgbn is missing."""
+    """Return the number of workers; warn of other versions, raise InputError if sgbn is missing."""
     try:
         by_worker = client.run(versions)
     except Exception as error:
         raise InputError(
             f"a worker of the Dask cluster cannot load sgbn ({error}). Install the same versions "
-            "there as here."
+            "on the workers as on this machine."
         ) from error
     for address, of_worker in by_worker.items():
         if of_worker != versions():
             lines = "\n".join(differences(of_worker, versions()))
             warn(
-                f"worker {address} has different versions: the last digits of results may "
-                f"differ:\n{lines}"
+                f"worker {address} has different versions, so the last digits of results may "
+                f"differ. Install the same versions to avoid this:\n{lines}"
             )
     return len(by_worker)

@@ -1,4 +1,4 @@
-"""Files that are whole or absent: written under another name, then renamed."""
+"""Write files that are complete or absent: they are written under another name, then renamed."""
 
 from __future__ import annotations
 
@@ -23,54 +23,56 @@ except ImportError:  # not on Windows
 
 Arrays = dict[str, NDArray[Any]]
 
-UNFINISHED = ".unfinished"
-LOCK = "study.lock"  # locked while a process writes to a folder, and empty
-PROVENANCE = "provenance"  # entry of a result that says what it was made with, as JSON
-FULL = (errno.ENOSPC, errno.EDQUOT)  # no room on the disk, and the user's quota used up
+UNFINISHED = ".unfinished"  # ending of the name of a file that is being written
+LOCK = "study.lock"  # an empty file, locked while a process writes to the folder
+PROVENANCE = "provenance"  # entry of a result: settings and versions that made it, as JSON
+FULL = (errno.ENOSPC, errno.EDQUOT)  # the disk is full, or the user's quota is used up
 
 
 def read_result(path: Path) -> Arrays:
-    """Arrays of one finished task."""
+    """Return the arrays of one finished task."""
     try:
         with np.load(path, allow_pickle=False) as stored:
             return {name: stored[name] for name in stored.files if name != PROVENANCE}
-    except (ValueError, TypeError, OSError, EOFError, BadZipFile) as error:  # Type: no archive
+    # A file that is not an archive loads as one array, and then raises TypeError.
+    except (ValueError, TypeError, OSError, EOFError, BadZipFile) as error:
         raise StudyError(f"{path} cannot be read ({error}). Delete it and start again.") from error
 
 
 def write_result(path: Path, result: Mapping[str, NDArray[Any]]) -> None:
-    """Write the arrays of one finished task, as `read_result` reads them."""
+    """Write the arrays of one finished task to a file that `read_result` can read."""
     for name, array in result.items():
-        if array.dtype.hasobject:  # numpy before 2.1 would pickle it, and cannot be told not to
-            raise ValueError(f"result {name!r} holds objects: give numbers or strings")
+        if array.dtype.hasobject:  # numpy before 2.1 always pickles objects in savez
+            raise ValueError(f"result {name!r} holds objects. Return numbers or strings.")
     arrays: dict[str, Any] = dict(result)
     write_atomically(path, lambda stream: np.savez(stream, **arrays))
 
 
 def write_atomically(path: Path, write: Callable[[Any], object]) -> None:
-    """Call `write` on a binary file that gets its name only when it is complete."""
-    # Where a folder cannot be locked two processes may write one result: each has its own file.
+    """Call `write` on a binary file that gets the name `path` only when it is complete."""
+    # If a folder cannot be locked, two processes may write the same result. So each process has
+    # its own temporary file.
     temporary = path.with_name(f"{path.name}.{os.getpid()}{UNFINISHED}")
     try:
         with full_disk_named(path), temporary.open("wb") as stream:
             write(stream)
             stream.flush()
-            # Without it a machine that crashes may leave the name without the content.
+            # Without this, a crash of the machine may leave a named file without its content.
             os.fsync(stream.fileno())
         temporary.replace(path)
-    except BaseException:  # Ctrl-C too
+    except BaseException:  # also after Ctrl-C
         temporary.unlink(missing_ok=True)
         raise
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    """Write JSON atomically."""
+    """Write a mapping to a JSON file that is complete or absent."""
     text = json.dumps(content, indent=1, sort_keys=True) + "\n"
     write_atomically(path, lambda stream: stream.write(text.encode()))
 
 
 def remove_unfinished(*folders: Path) -> None:
-    """Remove what processes left in folders that were killed while they wrote; not below these."""
+    """Remove the unfinished files of killed processes from folders, but not from subfolders."""
     for folder in folders:
         for leftover in folder.glob(f"*{UNFINISHED}"):
             leftover.unlink(missing_ok=True)
@@ -78,37 +80,37 @@ def remove_unfinished(*folders: Path) -> None:
 
 @contextmanager
 def only_writer(folder: Path) -> Iterator[None]:
-    """Context in which no other process that asks for it writes to a folder.
+    """Lock a folder in this context; raise StudyError if another process has locked it.
 
-    The kernel ends it with the process, however that ends. Where files cannot be locked (on
-    Windows, on some network disks, in a folder that may only be read) nobody is kept out.
+    The operating system removes the lock when the process ends, even if it is killed. If files
+    cannot be locked (on Windows, on some network disks, in a read-only folder), there is no lock.
     """
     with ExitStack() as stack:
         try:
             if fcntl is not None:
                 stream = stack.enter_context((folder / LOCK).open("ab"))
                 fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                # Closing is not enough: a process that is being started holds the file for a moment
+                # Closing is not enough: a process that is just starting also holds the file open.
                 stack.callback(fcntl.flock, stream, fcntl.LOCK_UN)
         except BlockingIOError as error:
             raise StudyError(
-                f"{folder} is being written by another process. Wait until that has ended or stop "
-                "it, then start again, which does only what is missing; or give another folder."
+                f"{folder} is being written by another process. Wait until that process ends, or "
+                "stop it, and start again. Finished work is kept. Or give another folder."
             ) from error
         except OSError:
-            pass  # a disk that is full is named by what writes more than this
+            pass  # if the disk is full, the first larger file raises a clear error
         yield
 
 
 @contextmanager
 def full_disk_named(path: Path) -> Iterator[None]:
-    """Context that turns the error of a full disk into a clear message."""
+    """Turn the error of a full disk in this context into a clear message."""
     try:
         yield
     except OSError as error:
         if error.errno not in FULL:
             raise
         raise StudyError(
-            f"there is no disk space for {path} ({error.strerror}). What was finished is kept: "
-            "free some space and start again, which does only what is missing."
+            f"there is no disk space for {path} ({error.strerror}). Free some space and start "
+            "again. Finished work is kept."
         ) from error

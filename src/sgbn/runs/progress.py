@@ -1,4 +1,4 @@
-"""How far a study is: a bar on a terminal or in a notebook, lines of text in a log file."""
+"""Show the progress of a study: a bar on a terminal or in a notebook, lines in a log file."""
 
 from __future__ import annotations
 
@@ -13,15 +13,25 @@ from tqdm.auto import tqdm
 from sgbn.runs.files import Arrays
 from sgbn.runs.time_left import TimeLeft
 
-SECONDS_PER_LINE = 30.0  # at least, between two lines of a log
-SECONDS_PER_ESTIMATE = 0.5  # at least, between two estimates that a bar shows
-IN_NOTEBOOK = tqdm is not tqdm_asyncio  # what tqdm.auto takes outside of notebooks
-# Without tqdm's own rate and time left, which take all tasks as equally long.
+SECONDS_PER_LINE = 30.0  # shortest time between two lines of a log
+SECONDS_PER_ESTIMATE = 0.5  # shortest time between two estimates in a bar
+IN_NOTEBOOK = tqdm is not tqdm_asyncio  # outside of notebooks, tqdm.auto uses tqdm_asyncio
+# tqdm's own rate and time left are omitted, because they assume that all tasks take equally long.
 BAR = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}{postfix}]"
 
 
 class Outcome(NamedTuple):
-    """What became of a task: its result, why it failed, and the seconds that it took."""
+    """The result of a task, or why it failed, and its time.
+
+    Attributes
+    ----------
+    result : dict of str to ndarray
+        The result. Empty if the task failed or wrote its result to a file.
+    failure : str
+        Message of the error. "" if the task did not fail.
+    seconds : float
+        Time that the task took.
+    """
 
     result: Arrays
     failure: str
@@ -34,18 +44,18 @@ Finished = Iterable[tuple[int, Outcome]]
 def with_progress(
     finished: Finished, planned: int, left: TimeLeft, title: str
 ) -> Iterator[tuple[int, Outcome]]:
-    """Give outcomes as they come, and show how many there are and how much time is left.
+    """Yield outcomes as they arrive, and show how many tasks are done and the time left.
 
     Parameters
     ----------
     finished : iterable of (int, Outcome)
-        One for each task that was missing, by its number.
+        Number and outcome of each task that had no result at the start.
     planned : int
-        Tasks in all, those with a result at the start among them.
+        Number of all tasks, with those that had a result at the start.
     left : TimeLeft
-        Of the tasks that were missing.
+        Estimate for the tasks that had no result at the start.
     title : str
-        Of the study; "" if it has none.
+        Title of the study, or "" for no title.
     """
     noted = _noted(finished, left)
     if IN_NOTEBOOK or sys.stderr.isatty():
@@ -66,8 +76,7 @@ def _with_bar(
     estimated_at = float("-inf")
     with tqdm(total=planned, initial=done, desc=title or None, bar_format=BAR) as bar:
         for item in finished:
-            # On a cluster whoever takes the item writes its result first, so that the bar counts
-            # what is kept.
+            # On a cluster the caller writes the result now. So the bar counts written results.
             yield item
             if time.monotonic() - estimated_at >= SECONDS_PER_ESTIMATE:
                 estimated_at = time.monotonic()

@@ -1,4 +1,4 @@
-"""What results depend on beside their settings: versions, and how two of them differ."""
+"""The versions of libraries that results depend on, and how two records differ."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from importlib.metadata import version
 from typing import Any
 
 LIBRARIES = ("sgbn", "numpy", "scipy", "scikit-learn", "numba")
-DATA = "data"  # setting that tells the data by a hash, which means nothing to a reader
+DATA = "data"  # the setting with the hash of the data, which means nothing to a reader
 
 
 def versions() -> dict[str, str]:
-    """Versions of Python and of the libraries that numbers depend on."""
+    """Return the versions of Python and of the libraries that results depend on."""
     return dict(_versions())
 
 
-@cache  # a lookup reads files, and every study asks for it
+@cache  # finding a version reads files, and every study needs the versions
 def _versions() -> Mapping[str, str]:
     return {"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}}
 
 
 def differences(stored: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """One line per entry that differs; the hashes of data are not shown."""
+    """Return one line per entry that differs. Hashes of data are not shown."""
     names = sorted(set(stored) | set(now))
     return [
         "  the data are not the same (cells, labels, names, or the lobes of the regions)"

@@ -1,12 +1,12 @@
-"""Workers in jobs of SLURM, which this process submits, replaces and cancels.
+"""Start workers in jobs of SLURM. This process submits, replaces and cancels the jobs.
 
-dask-jobqueue starts the scheduler in this process and writes the script of a job, with what the
-site's jobqueue.yaml says. The jobs are submitted and counted here: dask-jobqueue itself does not
-replace a job that ended, and what sbatch says against a later job reaches nobody.
+dask-jobqueue starts the scheduler in this process and writes the script of a job, with the defaults
+of the site's jobqueue.yaml. This module submits and counts the jobs itself: dask-jobqueue does not
+replace a job that ended, and hides the message if sbatch rejects a later job.
 
-A job may end at any time (its walltime, scancel, a node that fails). Its tasks run again in the
-others, and a new job takes its place. That ends when too many jobs in a row end without one
-finished task, or before their workers have joined.
+A job may end at any time (its walltime, scancel, a node that fails). Its tasks run again in other
+jobs, and a new job replaces it. The run stops when too many jobs in a row end without a finished
+task, or before their workers have joined.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ from sgbn.runs.slurm_options import SlurmOptions
 from sgbn.runs.slurm_step import DEATHS, THREADS, on_step
 
 QUEUE_SECONDS = 10.0  # between two looks at the queue: squeue loads a controller that all share
-COMMAND_SECONDS = 60.0  # for an answer of sbatch, squeue or scancel
-LOG_LINES = 5  # of the last log, shown in an error
-# As sbatch says that there is no controller, or no configuration that names one.
+COMMAND_SECONDS = 60.0  # longest wait for an answer of sbatch, squeue or scancel
+LOG_LINES = 5  # last lines of the last log, shown in an error
+# Words of sbatch if there is no controller, or no configuration that names one.
 UNREACHABLE = ("Unable to contact slurm controller", "configuration source", "DNS SRV")
 COMMANDS = ("sbatch", "squeue", "scancel")
-# As squeue calls jobs that have ended or are about to; it leaves most of them out.
+# States in which squeue may list a job that has ended or is about to end.
 ENDED = ("COMPLETING", "COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "STAGE_OUT")
 
 
@@ -53,23 +53,24 @@ ENDED = ("COMPLETING", "COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL
 def on_slurm(
     options: str | Mapping[str, Any], logs: str | Path = "slurm-logs", *, progress: bool = False
 ) -> Iterator[Any]:
-    """Context in which all tasks of sgbn run in jobs of SLURM, or in the processes of srun.
+    """Run all tasks of sgbn in this context in jobs of SLURM, or in the processes of srun.
 
     Parameters
     ----------
     options : str or mapping
-        Keys and values of the jobs, such as ``"partition=long,memory=8GB,jobs=4"``; docs/scale.md
-        lists them. ``"runner"`` in a program that srun started: the first process goes on, and the
-        others are its workers and end with it. Put this line at the beginning of such a program:
-        what stands before it runs in all of them.
+        Keys and values of the jobs, such as ``"partition=long,memory=8GB,jobs=4"``. docs/scale.md
+        lists them. In a program that srun started, it is ``"runner"``: the first process runs the
+        program, and the other processes are its workers and end with it. Enter this context at the
+        beginning of such a program, because all processes run the lines before it.
     logs : path
-        Folder for what the jobs print; the nodes must see it.
+        Folder for the output of the jobs. All nodes must be able to write to it.
     progress : bool
-        Whether to print how many jobs run, to stderr.
+        Whether to print to stderr how many jobs are running.
 
     Yields
     ------
     distributed.Client
+        The client of the cluster.
 
     Notes
     -----
@@ -101,12 +102,12 @@ def on_slurm(
 
 
 class _Jobs:
-    """Jobs of one run.
+    """The jobs of one run.
 
     Attributes
     ----------
-    live : dict
-        Name of the workers of a job -> id of the job, as long as it has not ended.
+    live : dict of str to str
+        Id of each job that has not ended, by the name of its workers.
     """
 
     def __init__(
@@ -114,8 +115,8 @@ class _Jobs:
     ) -> None:
         self._client, self._cluster, self._options = client, cluster, options
         self._logs, self._progress = logs, progress
-        # One name for all jobs of this run: squeue and scancel are asked by it, so that other jobs
-        # of the user are left alone.
+        # All jobs of this run share one name. squeue and scancel select by this name, so that other
+        # jobs of the user are left alone.
         self._name = f"sgbn-{uuid.uuid4().hex[:8]}"
         self._count = self._fruitless = self._failed_starts = 0
         self._looked, self._said, self._last_ended = -float("inf"), "", ""
@@ -124,46 +125,46 @@ class _Jobs:
         self.live: dict[str, str] = {}
 
     def start(self) -> None:
-        """Submit all jobs; raise InputError if SLURM does not take them."""
+        """Submit all jobs; raise InputError if SLURM rejects them."""
         self._logs.mkdir(parents=True, exist_ok=True)
         try:
             while len(self.live) < self._options.jobs:
                 self._submit()
         except StudyError as error:
             if not self.live:
-                self._count = 0  # nothing was taken, so that there is nothing to cancel
+                self._count = 0  # no job was accepted, so there is nothing to cancel
             if any(sign in str(error) for sign in UNREACHABLE):
                 raise InputError(
                     f"SLURM cannot be reached from this machine ({error}). Start the command on a "
                     "login node of the cluster, or use --workers."
                 ) from error
             raise InputError(
-                f"{error}. Change what --slurm asks for (sinfo lists the partitions)."
+                f"{error}. Change the options of --slurm (sinfo lists the partitions)."
             ) from error
 
     def look(self) -> None:
-        """See which jobs have ended, and submit others; raise StudyError if none can be had."""
+        """Replace jobs that have ended; raise StudyError if no more can be submitted."""
         if time.monotonic() - self._looked < QUEUE_SECONDS:
             return
         self._looked = time.monotonic()
         if self._note_workers() >= self._options.jobs * self._options.processes:
             self._say(f"{len(self.live)} of {self._options.jobs} jobs running")
-            return  # all are there: squeue need not be asked
+            return  # all workers are present, so squeue is not needed
         queue = self._queue()
         if queue is None:
             return
         self._say(self._waiting(queue))
-        # A list, as `_end` takes names out of the mapping.
+        # A list, because `_end` removes names from the mapping.
         for name in [name for name, job in self.live.items() if job not in queue]:
             self._end(name)
         self._fill()
 
     def note_result(self) -> None:
-        """Note that a batch of tasks is finished: the jobs are of use."""
+        """Note that a batch of tasks is finished, so that the jobs are of use."""
         self._fruitless = 0
 
     def cancel(self) -> None:
-        """Cancel all jobs of this run, also one whose id an interrupt kept from being noted."""
+        """Cancel all jobs of this run by their name, also a job whose id was not stored yet."""
         if not self._count:
             return
         try:
@@ -172,28 +173,27 @@ class _Jobs:
             warn(f"{error}. Cancel the jobs yourself: scancel --name={self._name}", ClusterWarning)
 
     def _submit(self) -> None:
-        """Submit one job; if sbatch refuses it, raise StudyError with the message of sbatch."""
+        """Submit one job; if sbatch rejects it, raise StudyError with the message of sbatch."""
         self._count += 1
         name = f"{self._name}-{self._count}"
-        # sbatch reads % in the name of a file as the start of a pattern such as %j, the number.
+        # In file names of sbatch, % begins a pattern such as %j, the id of the job.
         log = str(self._logs).replace("%", "%%") + "/%j.log"
-        # A job that ends is replaced here. One that SLURM queued again would run beside its
-        # successor.
+        # This class replaces a job that ends. If SLURM queued it again, both would run.
         words = ["sbatch", "--parsable", "--no-requeue", f"--job-name={self._name}"]
         words += [f"--output={log}", f"--error={log}"]
         script = self._cluster.job_cls(
             self._cluster.scheduler.address, name=name, **_job_keywords(self._options)
         ).job_script()
         answer = _run(words, script)
-        # the number need not be in the first line
+        # The id of the job need not be in the first line.
         job = re.search(r"^(\d+)", answer, re.MULTILINE)
         if job is None:
-            raise StudyError(f"sbatch did not answer with the number of a job, but with {answer!r}")
+            raise StudyError(f"the answer of sbatch has no id of a job: {answer!r}")
         self.live[name] = job[1]
 
     def _note_workers(self) -> int:
-        """Note which jobs have workers, and count these."""
-        # a copy: the scheduler's thread changes this mapping while it is read
+        """Note which jobs have workers, and return the number of workers."""
+        # A copy, because the scheduler's thread may change this mapping while it is read.
         states = list(self._cluster.scheduler.workers.values())
         workers = [str(state.name) for state in states]
         joined = {name for name in self.live for worker in workers if _is_of(worker, name)}
@@ -206,16 +206,16 @@ class _Jobs:
         return len(workers)
 
     def _queue(self) -> dict[str, tuple[str, str]] | None:
-        """Job -> state and reason; None if squeue does not answer this time."""
+        """Return state and reason of each job by its id, or None if squeue does not answer."""
         try:
             answer = _run(["squeue", "--noheader", f"--name={self._name}", "--format=%i|%T|%r"])
         except StudyError as error:
             if not self._silence_said:
                 self._silence_said = True
-                warn(f"{error}. The run goes on, and asks again.", ClusterWarning)
+                warn(f"{error}. The run continues, and asks again later.", ClusterWarning)
             return None
         lines = [line for line in answer.splitlines() if line.count("|") >= 2]
-        # The reason is free text, and may have | in it.
+        # The reason is free text and may contain |.
         rows = [line.strip().split("|", 2) for line in lines]
         return {job: (state, reason) for job, state, reason in rows if state not in ENDED}
 
@@ -225,8 +225,8 @@ class _Jobs:
         self._fruitless += 1
         self._failed_starts += name not in self._joined
         warn(
-            f"SLURM job {job} ended before the work was done. What it had not finished runs "
-            f"again; its log is {self._log(job)}.",
+            f"SLURM job {job} ended before the work was done. Its unfinished tasks run again in "
+            f"other jobs. Its log is {self._log(job)}.",
             ClusterWarning,
         )
 
@@ -237,7 +237,7 @@ class _Jobs:
                 self._submit()
             except StudyError as error:
                 self._failed_starts += 1
-                warn(f"{error}. The run goes on without that job for now.", ClusterWarning)
+                warn(f"{error}. The run continues without this job for now.", ClusterWarning)
                 break  # until the next look
         if not self.live and not self._may_submit():
             raise StudyError(self._gone())
@@ -270,53 +270,54 @@ class _Jobs:
             lines = path.read_text(errors="replace").strip().splitlines()[-LOG_LINES:]
             log = f"The last log, {path}, ends with:\n" + "\n".join(lines)
         except OSError:
-            log = f"No log is at {path}: perhaps the nodes do not see that folder."
+            log = f"There is no log at {path}. Perhaps the nodes cannot write to this folder."
         ended = "before their workers joined" if self._failed_starts else "without a finished task"
         return (
             f"the jobs of SLURM end {ended}, and {self._options.retries} retries for each did not "
-            "help. Look whether the nodes reach this machine (interface=, or --slurm runner), "
-            "whether memory= is enough and walltime= longer than a task. What was finished and "
-            f"kept in a folder is not lost: the same command goes on. {log}"
+            "help. Check whether the nodes reach this machine (interface=, or --slurm runner), "
+            "whether memory= is enough, and whether walltime= is longer than a task. Finished work "
+            f"that is kept in a folder is not lost: the same command continues it. {log}"
         )
 
 
 def _is_of(worker: str, name: str) -> bool:
-    """Whether a worker belongs to a job; with several processes, names end with a number."""
+    """Return whether a worker belongs to the job `name`."""
+    # If a job has several processes, a number is appended to the name of each worker.
     return worker == name or worker.startswith(f"{name}-")
 
 
 @contextmanager
 def _scheduler(options: SlurmOptions) -> Iterator[Any]:
-    """Scheduler in this process, as dask-jobqueue starts it."""
+    """Run the scheduler of dask-jobqueue in this process."""
     for command in COMMANDS:
         if shutil.which(command) is None:
             raise InputError(
-                f"there is no command {command} here, and --slurm needs it. Run this on a machine "
-                "from which jobs of SLURM are submitted."
+                f"there is no command {command} on this machine, and --slurm needs it. Use a "
+                "machine from which jobs of SLURM are submitted."
             )
     load_distributed()
     jobqueue = _load_jobqueue()
-    # A whole job ends at its walltime, and each of its workers dies with the task that it had. Such
-    # deaths come beside those that any task may see.
+    # At its walltime a whole job ends, and all its workers die with the tasks that they had. These
+    # deaths are allowed in addition to the usual number.
     always = {"allowed_failures": DEATHS + options.processes, "dashboard": False}
     try:
         cluster = jobqueue.SLURMCluster(
             n_workers=0,
-            # Port 0 is any free one: several runs may share a login node.
+            # Port 0 means any free port, because several runs may share a login node.
             scheduler_options=_site("scheduler-options", {}) | {"dashboard_address": ":0"} | always,
             **_job_keywords(options),
         )
     except (ValueError, RuntimeError) as error:
         raise InputError(
-            f"no Dask scheduler can start here ({error}). Look at interface= of --slurm, and at "
-            "the site's jobqueue.yaml."
+            f"no Dask scheduler can start on this machine ({error}). Check interface= of --slurm, "
+            "and the site's jobqueue.yaml."
         ) from error
     with closing(cluster):
         yield cluster
 
 
 def _job_keywords(options: SlurmOptions) -> dict[str, Any]:
-    """Keywords of dask-jobqueue for a job; it takes from the site's files what is None."""
+    """Return the keywords of dask-jobqueue for a job; None means the default of the site."""
     wanted = {"--qos": options.qos, "--constraint": options.constraint}
     directives = [f"{name}={value}" for name, value in wanted.items() if value]
     return {
@@ -328,7 +329,7 @@ def _job_keywords(options: SlurmOptions) -> dict[str, Any]:
         "processes": options.processes,
         "interface": options.interface or None,
         "local_directory": options.scratch or None,
-        "python": shlex.quote(sys.executable),  # it stands in a line of shell
+        "python": shlex.quote(sys.executable),  # becomes part of a line of shell
         "worker_extra_args": [*_site("worker-extra-args", []), "--no-dashboard"],
         "job_extra_directives": [
             *_site("job-extra-directives", []),
@@ -348,7 +349,8 @@ def _site(name: str, otherwise: Any) -> Any:
 
 
 def _load_jobqueue() -> Any:
-    """Import dask-jobqueue; it takes Ctrl-C over when it is loaded, which is undone."""
+    """Return the package dask-jobqueue; raise InputError if it is not installed."""
+    # Loading it replaces the handler of Ctrl-C. The old handler is restored below.
     handler = signal.getsignal(signal.SIGINT)
     try:
         return import_module("dask_jobqueue")
@@ -358,13 +360,13 @@ def _load_jobqueue() -> Any:
             "pip install 'sgbn[slurm]'."
         ) from error
     finally:
-        # Signals can be set in the main thread only.
+        # Handlers can be set only in the main thread.
         if handler is not None and threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, handler)
 
 
 def _run(words: Sequence[str], given: str | None = None) -> str:
-    """Return what a command of SLURM prints; raise StudyError with its own words if it fails."""
+    """Return the output of a command of SLURM; raise StudyError with its message if it fails."""
     try:
         done = subprocess.run(
             words,

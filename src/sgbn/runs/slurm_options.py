@@ -1,4 +1,4 @@
-"""What a user says about jobs of SLURM: ``"partition=long,memory=8GB,jobs=4"``."""
+"""Read and check the options of SLURM jobs, such as ``"partition=long,memory=8GB,jobs=4"``."""
 
 from __future__ import annotations
 
@@ -9,45 +9,46 @@ from typing import Any
 
 from sgbn.exceptions import InputError, did_you_mean
 
-RUNNER = "runner"  # no jobs of its own: this is one process of an allocation, under srun
-OF_RUNNER = ("interface", "scratch")  # what else can be said there
-SEVERAL = ("extra", "setup")  # may be given more than once
-COUNTS = {"jobs": 1, "processes": 1, "retries": 0}  # whole numbers, and the smallest of each
-# With a unit: a plain number is bytes to Dask, and megabytes to sbatch.
+RUNNER = "runner"  # submit no jobs: use the processes that srun started
+OF_RUNNER = ("interface", "scratch")  # the keys that may follow `RUNNER`
+SEVERAL = ("extra", "setup")  # keys that may be given more than once
+COUNTS = {"jobs": 1, "processes": 1, "retries": 0}  # keys of whole numbers, and their least values
+# A unit is required: Dask reads a plain number as bytes, and sbatch as megabytes.
 BYTES = re.compile(r"\d+(\.\d+)?\s*[KMGT](i?B)?", re.IGNORECASE)
-# The folder is not quoted, so that the node fills in variables such as $TMPDIR.
+# The folder is not quoted in the script, so that the node expands variables such as $TMPDIR.
 UNSAFE_IN_PATH = re.compile(r"[\s;&|<>()`'\"\\]")
 NEXT_KEY = re.compile(r",(?=\s*\w+\s*=)")  # other commas belong to a value: extra=--exclude=n1,n2
 
 
 @dataclass(frozen=True)
 class SlurmOptions:
-    """Jobs that run the workers.
+    """Options of the jobs that run the workers.
 
-    What is "" is left to the site: to its jobqueue.yaml of Dask, then to SLURM.
+    For a text option, "" means the default of the site: of its jobqueue.yaml, and then of SLURM.
 
     Attributes
     ----------
     partition, account, qos, constraint, walltime : str
-        As sbatch takes them.
+        Values of the options of sbatch with these names (walltime is --time).
     memory : str
-        Of one job, such as ``"8GB"``; 4 GB for each process if "".
+        Memory of one job, such as ``"8GB"``. "" means 4 GB per process.
     processes : int
-        Processes in a job, each with one processor and one task at a time.
+        Number of processes in a job. Each has one processor and runs one task at a time.
     jobs : int
-        Jobs that run at the same time.
+        Number of jobs that run at the same time.
     interface : str
-        Network between the jobs and this process, such as ``"ib0"``.
+        Network interface between the jobs and this process, such as ``"ib0"``.
     scratch : str
         Folder of a node for the temporary files of workers.
     extra : tuple of str
-        More options of sbatch, such as ``"--exclude=n1,n2"``.
+        Further options of sbatch, such as ``"--exclude=n1,n2"``.
     setup : tuple of str
-        Lines of shell before the workers start, such as ``"module load python"``.
+        Lines of shell that run before the workers start, such as ``"module load python"``.
     retries : int
         How often each job is replaced while no task is finished.
     runner : bool
-        Under srun: the first process runs the command, the others are its workers.
+        Whether to use the processes that srun started: the first runs the command, and the others
+        are its workers.
     """
 
     partition: str = ""
@@ -67,12 +68,12 @@ class SlurmOptions:
 
     @classmethod
     def of(cls, given: str | Mapping[str, Any]) -> SlurmOptions:
-        """Read and check options.
+        """Return the options of a text or mapping, after checking them.
 
         Parameters
         ----------
         given : str or mapping
-            ``"key=value,key=value"`` or ``"runner"``; in a mapping, `extra` and `setup` are lists.
+            ``"key=value,key=value"`` or ``"runner"``. In a mapping, `extra` and `setup` are lists.
 
         Raises
         ------
@@ -89,7 +90,7 @@ class SlurmOptions:
 
     @property
     def job_memory(self) -> str:
-        """Memory of one job."""
+        """Memory of one job, with its unit."""
         return self.memory or f"{4 * self.processes}GB"
 
 
@@ -97,27 +98,28 @@ KEYS = tuple(one.name for one in fields(SlurmOptions) if one.name != RUNNER)
 
 
 def _from_text(text: str) -> dict[str, Any]:
-    """Key -> text of its value, or a list of them."""
+    """Return the value of each key as text, or as a list of texts for keys of `SEVERAL`."""
     read: dict[str, Any] = {}
     first, _, rest = text.partition(",")
     if first.strip() == RUNNER:
         read[RUNNER], text = True, rest
     for part in filter(str.strip, NEXT_KEY.split(text)):
         key, equals, value = (piece.strip() for piece in part.partition("="))
-        # A word without "=" is not split off by NEXT_KEY: it is the end of the value before it.
+        # NEXT_KEY does not split off a word without "=". The word ends the value before it.
         last = value.rpartition(",")[2].strip()
         if RUNNER in (key, last):
             raise InputError(
-                f"{text!r}: {RUNNER} must stand first and without a value. Correct it."
+                f"{RUNNER} is in the wrong place in {text!r}. It must be the first word, without a "
+                "value."
             )
         if not equals or last in KEYS:
             raise InputError(
-                f"{last or key!r} in {text!r} has no value. Give key=value, with commas between."
+                f"{last or key!r} in {text!r} has no value. Give key=value, separated by commas."
             )
         if key in SEVERAL:
             read.setdefault(key, []).append(value)
         elif key in read:
-            raise InputError(f"{text!r} says {key} twice. Say it once.")
+            raise InputError(f"{text!r} contains {key} twice. Give it once.")
         else:
             read[key] = value
     return read
@@ -126,14 +128,14 @@ def _from_text(text: str) -> dict[str, Any]:
 def _unknown(key: str, known: tuple[str, ...], *, runner: bool) -> str:
     if runner and key in KEYS:
         return (
-            f"runner takes no {key}: srun and its allocation decide that. Leave it out, or "
+            f"runner does not accept {key}: srun and its allocation decide it. Leave out {key}, or "
             "leave out runner."
         )
-    return f"no key of SLURM's options is called {key!r}. {did_you_mean(key, known)}"
+    return f"the options of SLURM have no key called {key!r}. {did_you_mean(key, known)}"
 
 
 def _checked(key: str, value: Any) -> Any:
-    """Value of a key as `SlurmOptions` holds it."""
+    """Return the value of a key as `SlurmOptions` stores it; raise InputError if it is invalid."""
     if key in COUNTS:
         return _count(key, value)
     if key in SEVERAL:
@@ -142,8 +144,8 @@ def _checked(key: str, value: Any) -> Any:
     value = _line(key, value)
     if key == "scratch" and UNSAFE_IN_PATH.search(value):
         raise InputError(
-            f"scratch={value} has white space or a sign of the shell, and stands in the job script "
-            "as it is. Give a plain path, or one such as $TMPDIR."
+            f"scratch={value} has white space or a special character of the shell, which the job "
+            "script cannot contain. Give a plain path, or a variable such as $TMPDIR."
         )
     if key == "memory" and not BYTES.fullmatch(value):
         raise InputError(f"memory={value} is not a size. Give a size such as 8GB or 500MB.")
@@ -162,5 +164,5 @@ def _count(key: str, value: Any) -> int:
 def _line(key: str, value: Any) -> str:
     text = str(value).strip()
     if not text or len(text.splitlines()) > 1:
-        raise InputError(f"{key}={text!r} is not one line of text. Give one, or leave {key} out.")
+        raise InputError(f"{key}={text!r} is not one line of text. Give a line, or omit {key}.")
     return text

@@ -1,12 +1,12 @@
-"""The processes that srun started: the first runs the command, the others are its workers.
+"""Use the processes that srun started: the first runs the command, the others are its workers.
 
-For clusters on which one allocation is all that may be had, or whose nodes do not reach the machine
-that submits. The first process has the Dask scheduler within it, so that all others end with it,
-however it ends. They learn its address from a file in the folder where srun was called.
+This is for clusters that allow only one allocation, or whose nodes do not reach the machine that
+submits jobs. The first process also runs the Dask scheduler, so that all workers end with it, even
+if it is killed. The workers read its address from a file in the folder where srun was called.
 
-Not dask-jobqueue's SLURMRunner: it takes one more process for the scheduler, which stays when the
-client is killed, and a file that an earlier step of the same job left leads to a scheduler that is
-gone.
+dask-jobqueue's SLURMRunner is not used for two reasons. It needs one more process for the
+scheduler, and this process stays when the client is killed. It may also read the file of an earlier
+step of the same job, whose scheduler has ended.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from sgbn.runs.cluster import check_workers, close_client, load_distributed, run
 from sgbn.runs.files import write_json
 from sgbn.runs.slurm_options import SlurmOptions
 
-ADDRESS_SECONDS = 300.0  # for the first process to start, and for a file to be seen on all nodes
-JOIN_SECONDS = 20.0  # at the end, for workers that have not joined yet
-WORKER_SECONDS = 300.0  # without any worker, before the run stops
-DEATHS = 5  # of workers that a task may see before it is suspected
-LOOK_SECONDS = 5.0  # between two looks at the workers
-QUIET = {  # as one process prints: what workers have to say is said by the first
+ADDRESS_SECONDS = 300.0  # longest wait until the file of the first process is visible on all nodes
+JOIN_SECONDS = 20.0  # longest wait at the end for workers that have not joined yet
+WORKER_SECONDS = 300.0  # time without any worker before the run stops
+DEATHS = 5  # workers may die this often with a task before the task is suspected
+LOOK_SECONDS = 5.0  # time between two looks at the workers
+QUIET = {  # workers do not print: the first process reports their problems
     "DASK_LOGGING__DISTRIBUTED": "critical",
     "DASK_LOGGING__ASYNCIO": "critical",
 }
@@ -42,9 +42,10 @@ _scheduler: ContextVar[Any] = ContextVar("scheduler", default=None)
 
 @contextmanager
 def slurm_step(options: SlurmOptions) -> Iterator[Any]:
-    """Context of the first process of srun, with a scheduler; the others never enter it.
+    """Run the scheduler in the first process of srun, in this context.
 
-    They become workers, and end when the first one leaves the context.
+    The other processes never enter the context. They become workers, and end when the first process
+    leaves it.
     """
     if _scheduler.get() is not None:
         yield _scheduler.get()
@@ -66,7 +67,7 @@ def slurm_step(options: SlurmOptions) -> Iterator[Any]:
 
 @contextmanager
 def on_step(options: SlurmOptions) -> Iterator[Any]:
-    """Context in which all tasks run in the other processes of srun; gives the client."""
+    """Run all tasks in this context in the other processes of srun; yield the client."""
     with slurm_step(options) as cluster:
         client = load_distributed().Client(cluster, set_as_default=False)
         try:
@@ -77,7 +78,7 @@ def on_step(options: SlurmOptions) -> Iterator[Any]:
 
 
 class _Workers:
-    """Workers of this step; no others will come."""
+    """The workers of this step of srun. They are never replaced."""
 
     def __init__(self, client: Any, cluster: Any) -> None:
         self._client, self._cluster = client, cluster
@@ -85,7 +86,7 @@ class _Workers:
         self._versions_checked = False
 
     def look(self) -> None:
-        """Raise StudyError if there has been no worker for long."""
+        """Raise StudyError if there has been no worker for `WORKER_SECONDS`."""
         now = time.monotonic()
         if now - self._looked < LOOK_SECONDS:
             return
@@ -98,8 +99,8 @@ class _Workers:
         elif now - self._seen > WORKER_SECONDS:
             raise StudyError(
                 f"no process of srun has worked for {WORKER_SECONDS:g} seconds: all workers have "
-                "ended, or never joined. Often they need more memory (--mem of srun). What was "
-                "finished and kept in a folder is not lost: the same command goes on."
+                "ended, or never joined. Often they need more memory (--mem of srun). Finished "
+                "work that is kept in a folder is not lost: the same command continues it."
             )
 
     def note_result(self) -> None:
@@ -107,18 +108,18 @@ class _Workers:
 
 
 def _rank() -> int:
-    """Return the number of this process; raise InputError unless srun started several."""
+    """Return the rank of this process; raise InputError unless srun started several processes."""
     try:
         rank, count, _ = (int(os.environ[f"SLURM_{name}"]) for name in _OF_STEP)
     except (KeyError, ValueError):
         raise InputError(
-            "--slurm runner is for processes that srun started, and this is not one. Start it as "
+            "srun did not start this process, and --slurm runner needs srun. Start it as "
             "srun -n 5 sgbn ... --slurm runner, on the command line or in a script for sbatch."
         ) from None
     if count < 2:
         raise InputError(
             f"srun started {count} process, and --slurm runner needs two or more: the first runs "
-            "the command, the others do the work. Give srun -n 5, for example."
+            "the command, the others do the work. Use srun -n 5, for example."
         )
     return rank
 
@@ -127,14 +128,15 @@ _OF_STEP = ("PROCID", "STEP_NUM_TASKS", "STEP_ID")
 
 
 def _address_file() -> Path:
-    """File of this step alone: a job may have several, and may be started again by SLURM."""
+    """Return the path of the file with the address of the scheduler."""
+    # Its name belongs to this step alone: a job may have several steps, and may be restarted.
     names = ("JOB_ID", "STEP_ID", "RESTART_COUNT")
     numbers = [os.environ.get(f"SLURM_{name}", "0") for name in names]
     return Path(f".sgbn-scheduler-{'-'.join(numbers)}.json").absolute()
 
 
 def _leave(path: Path, cluster: Any) -> None:
-    """Remove the file of the address, when all have read it; a short run may end before that."""
+    """Remove the file with the address after all workers have joined, or for some time at most."""
     n_workers = int(os.environ["SLURM_STEP_NUM_TASKS"]) - 1
     deadline = time.monotonic() + JOIN_SECONDS
     while len(cluster.scheduler.workers) < n_workers and time.monotonic() < deadline:
@@ -142,7 +144,7 @@ def _leave(path: Path, cluster: Any) -> None:
     if len(cluster.scheduler.workers) >= n_workers:
         path.unlink(missing_ok=True)
     else:
-        write_json(path, {"address": ""})  # who still comes need not wait for more
+        write_json(path, {"address": ""})  # workers that start later end at once
 
 
 @contextmanager
@@ -158,31 +160,31 @@ def _started(options: SlurmOptions) -> Iterator[Any]:
         )
     except (ValueError, RuntimeError) as error:
         raise InputError(
-            f"no Dask scheduler can start here ({error}). Look at interface= of --slurm."
+            f"no Dask scheduler can start on this machine ({error}). Check interface= of --slurm."
         ) from error
     with closing(cluster):
         yield cluster
 
 
 def _become_worker(rank: int, options: SlurmOptions) -> None:
-    """Replace this process by a Dask worker, with one task at a time."""
+    """Replace this process by a Dask worker that runs one task at a time."""
     address = _address()
     if not address:
         raise SystemExit(0)
     words = [sys.executable, "-m", "distributed.cli.dask_worker", address]
-    # A nanny starts a worker again that was killed.
+    # The nanny restarts a worker that was killed.
     words += ["--name", str(rank), "--nthreads", "1", "--nanny", "--no-dashboard"]
-    words += ["--memory-limit", "0", "--death-timeout", "60"]  # SLURM has limits of its own
+    words += ["--memory-limit", "0", "--death-timeout", "60"]  # SLURM limits the memory itself
     if options.interface:
         words += ["--interface", options.interface]
     if options.scratch:
-        # Not left to a shell, for there is none: this process runs on the node and has its $TMPDIR.
+        # No shell expands variables here. This process runs on the node and knows its $TMPDIR.
         words += ["--local-directory", os.path.expandvars(options.scratch)]
     os.execve(sys.executable, words, os.environ | QUIET | THREADS)
 
 
 def _address() -> str:
-    """Address of the scheduler, when the first process has written it; "" if that has ended."""
+    """Wait for the address of the scheduler and return it, or "" if the first process has ended."""
     path = _address_file()
     deadline = time.monotonic() + ADDRESS_SECONDS
     while time.monotonic() < deadline:
@@ -191,6 +193,6 @@ def _address() -> str:
         except (OSError, ValueError):
             time.sleep(0.1)
     raise StudyError(
-        f"the first process of srun did not write {path} in {ADDRESS_SECONDS:g} seconds. Look at "
-        "what it says, and start srun in a folder that all nodes see and can write to."
+        f"the first process of srun did not write {path} in {ADDRESS_SECONDS:g} seconds. Read its "
+        "output, and start srun in a folder that all nodes can read and write."
     )

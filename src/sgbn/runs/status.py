@@ -1,4 +1,4 @@
-"""What is done and left of studies, from their folders alone."""
+"""Find out from the folders of studies what is done and what is left."""
 
 from __future__ import annotations
 
@@ -20,14 +20,17 @@ class StudyStatus:
     Attributes
     ----------
     folder : Path
+        Folder of the study.
     done : int
-        Tasks with a result.
+        Number of tasks with a result.
     planned : int or None
-        Tasks of the last start; None where the study was begun before this was noted.
-    settings, versions : mapping
-        What the study was begun with.
+        Number of tasks at the last start. None if an old version of sgbn did not store it.
+    settings : mapping
+        Settings with which the study was begun.
+    versions : mapping
+        Versions of the libraries with which the study was begun.
     last : datetime or None
-        When the last result was written, in local time.
+        Local time at which the last result was written. None without any result.
     """
 
     folder: Path
@@ -39,16 +42,17 @@ class StudyStatus:
 
     @property
     def left(self) -> int | None:
-        """Tasks without a result; None where their number is not known."""
+        """Number of tasks without a result, or None if `planned` is None."""
         return None if self.planned is None else max(0, self.planned - self.done)
 
 
 def study_status(folder: str | Path) -> StudyStatus:
-    """State of the study in a folder."""
+    """Return the state of the study in a folder."""
     folder = Path(folder)
     study = read_study(folder / STUDY)
     planned = study.get(TASKS)
-    times = [entry.stat().st_mtime for entry in _results(folder / TASKS)]
+    # The names of files that are still being written end with UNFINISHED instead.
+    times = [result.stat().st_mtime for result in (folder / TASKS).glob("*.npz")]
     return StudyStatus(
         folder,
         len(times),
@@ -60,25 +64,18 @@ def study_status(folder: str | Path) -> StudyStatus:
 
 
 def find_studies(folder: str | Path) -> list[Path]:
-    """Folders of all studies in a folder and below it, such as the output of a command."""
+    """Return the folders of all studies in a folder and its subfolders."""
     if not Path(folder).is_dir():
-        raise InputError(f"{folder} is not a folder. Name the one that a command wrote to (--out).")
+        raise InputError(f"{folder} is not a folder. Give the output folder of a command (--out).")
     studies = []
     for path, folders, files in os.walk(folder):
-        folders.sort()  # os.walk has the order of the disk
+        folders.sort()  # os.walk lists folders in the order of the disk
         if STUDY in files:
             studies.append(Path(path))
-            folders[:] = [name for name in folders if name != TASKS]  # thousands of results
+            # The folder of results may have thousands of files, and contains no studies.
+            folders[:] = [name for name in folders if name != TASKS]
     if not studies:
         raise InputError(
-            f"there is no study in {folder}. Name the folder that a command wrote to (--out)."
+            f"there is no study in {folder}. Give the output folder of a command (--out)."
         )
     return studies
-
-
-def _results(folder: Path) -> list[os.DirEntry[str]]:
-    if not folder.is_dir():
-        return []
-    with os.scandir(folder) as entries:
-        # Names of files that are being written end with UNFINISHED instead.
-        return [entry for entry in entries if entry.name.endswith(".npz")]

@@ -1,9 +1,9 @@
-"""Studies that resume.
+"""Run studies that can be resumed.
 
-A study is a folder: ``study.json`` says what is run (settings, versions, command, number of tasks),
-and ``tasks/NAME.npz`` holds the result of one finished task and what it was made with. Each file is
-whole or absent, and a second start does only what is missing. One process at a time writes to it,
-which holds a lock on ``study.lock``.
+A study is a folder. ``study.json`` describes the run (settings, versions, command, number of
+tasks). ``tasks/NAME.npz`` holds the result of one finished task, and the settings and versions that
+made it. Each file is complete or absent, and a second start does only what is missing. Only one
+process at a time writes to the folder: it locks ``study.lock``.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ from sgbn.runs.provenance import differences, versions
 from sgbn.runs.tasks import n_workers, run_tasks
 from sgbn.runs.time_left import TimeLeft
 
-STUDY, TASKS = "study.json", "tasks"  # of a folder
+STUDY, TASKS = "study.json", "tasks"  # file and folder in the folder of a study
 
 
 class Results(dict[str, Arrays]):
-    """Task name -> result as arrays.
+    """The results of a study: a mapping from task names to results, which are arrays by name.
 
     Attributes
     ----------
-    failures : dict
-        Task name -> message, of tasks that failed and were skipped.
+    failures : dict of str to str
+        Error message of each task that failed and was skipped, by task name.
     """
 
     def __init__(self, results: Mapping[str, Arrays], failures: Mapping[str, str]) -> None:
@@ -56,7 +56,7 @@ class Results(dict[str, Arrays]):
 
 
 class _Task(NamedTuple):
-    """Arguments of a task, and the file that its worker writes; None if it writes no file."""
+    """Arguments of a task, and the file that its worker writes (None if it writes no file)."""
 
     arguments: Mapping[str, Any]
     path: Path | None
@@ -64,17 +64,19 @@ class _Task(NamedTuple):
 
 @dataclass(frozen=True)
 class Study:
-    """Tasks that run in parallel and, with a folder, resume.
+    """Tasks that run in parallel, and can be resumed if there is a folder.
 
     Parameters
     ----------
     folder : path, optional
-        Keeps finished tasks, so that a second start does only what is missing. Made if absent.
+        Folder that keeps finished tasks, so that a second start does only what is missing. It is
+        created if it does not exist.
     n_jobs : int, optional
-        Processes. Results do not depend on it. Within `on_dask` the cluster runs the tasks, and
-        `n_jobs` says nothing; files are written here, so that workers need not see the folder.
+        Number of processes. Results do not depend on it. Within `on_dask` the cluster runs the
+        tasks, and `n_jobs` has no effect. This process then writes the files, so that workers need
+        no access to the folder.
     progress : bool
-        Show a bar with the time left; in a log file, a line now and then.
+        Whether to show a bar with the time left. In a log file, lines are printed instead.
     """
 
     folder: str | Path | None = None
@@ -85,7 +87,7 @@ class Study:
         JOBS.check("n_jobs", self.n_jobs)
 
     def part(self, name: str) -> Study:
-        """Study of a step, in a folder within this one, by the same workers."""
+        """Return the study of one step, in a subfolder of this study, with the same workers."""
         return self if self.folder is None else replace(self, folder=Path(self.folder) / name)
 
     def require(self, settings: Mapping[str, Any]) -> None:
@@ -103,36 +105,36 @@ class Study:
         on_error: str = "raise",
         kinds: Mapping[str, str] | None = None,
     ) -> Results:
-        """Run the tasks that the folder does not hold yet, and return all results.
+        """Run the tasks that have no result in the folder yet, and return all results.
 
         Parameters
         ----------
         function : callable
-            Called as ``function(**shared, **tasks[name])``; returns a mapping of names to arrays,
-            numbers or strings. It must depend on its arguments only (a seed among them), and must
-            not change them.
+            Called as ``function(**shared, **tasks[name])``. It returns a mapping of names to
+            arrays, numbers or strings. The result must depend only on the arguments (a seed among
+            them), and the function must not change them.
         tasks : mapping of name to arguments
-            Names become file names.
+            The tasks. Their names become file names.
         settings : mapping
-            What makes the study what it is, as JSON can write it. A folder that was begun with
-            other settings is refused.
+            All settings that results depend on. JSON must be able to store them. If the folder was
+            begun with other settings, StudyError is raised.
         shared : mapping, optional
             Arguments that are the same for all tasks, such as a cohort. They are sent once per
-            worker, not once per task.
+            worker instead of once per task.
         on_error : {"raise", "skip"}
-            What an `InputError` of a task does: end the run, or leave that task out. Skipped tasks
-            are tried again at the next start. All other errors end the run.
+            What happens if a task raises `InputError`: end the run, or skip this task. Skipped
+            tasks are tried again at the next start. All other errors end the run.
         kinds : mapping of name to str, optional
-            Kind of each task, where kinds take different times: those of one kind tell how long
-            the others of it will take.
+            Kind of each task. Tasks of one kind take about the same time. This makes the estimate
+            of the time left better.
 
         Returns
         -------
         Results
-            Task name -> result as arrays, in the order of the tasks, and `failures`.
+            The result of each task as arrays, in the order of the tasks, and `failures`.
         """
         if on_error not in ("raise", "skip"):
-            raise InputError(f"on_error is {on_error!r}: give 'raise' or 'skip'.")
+            raise InputError(f"on_error is {on_error!r}. Use 'raise' or 'skip'.")
         kept_with = None if self.folder is None else dict(settings)
         run = partial(_run_task, function, dict(shared or {}), kept_with, on_error == "skip")
         elsewhere = active_client() is not None
@@ -141,15 +143,16 @@ class Study:
             missing = [name for name in tasks if name not in paths or not paths[name].exists()]
             files = {} if elsewhere else paths
             items = [_Task(_whole_paths(tasks[name]), files.get(name)) for name in missing]
-            # Closed also after an error below, or workers would go on with tasks that nobody
-            # collects.
+            # Closed even after an error below. Otherwise workers would continue with tasks that
+            # nobody collects.
             with closing(run_tasks(run, items, missing, self.n_jobs)) as finished:
-                told = self._told(finished, len(tasks), [(kinds or {}).get(m, "") for m in missing])
-                for number, (result, failure, _) in told:
+                kind_of = [(kinds or {}).get(name, "") for name in missing]
+                shown = self._with_progress(finished, len(tasks), kind_of)
+                for number, (result, failure, _) in shown:
                     name = missing[number]
                     if elsewhere and name in paths and not failure:
                         write_result(paths[name], result)
-                        result = {}  # read from its file below, so that memory does not hold all
+                        result = {}  # read again below, so that memory never holds all results
                     made[name] = result, failure
         failures = {name: made[name][1] for name in missing if made[name][1]}
         results = {
@@ -159,8 +162,8 @@ class Study:
         }
         return Results(results, failures)
 
-    def _told(self, finished: Finished, planned: int, kinds: Sequence[str]) -> Finished:
-        """Give outcomes as they come, with progress if that was asked for."""
+    def _with_progress(self, finished: Finished, planned: int, kinds: Sequence[str]) -> Finished:
+        """Return the outcomes as they arrive, and show progress if `progress` is True."""
         if not self.progress:
             return finished
         title = Path(self.folder).name if self.folder else ""
@@ -170,7 +173,7 @@ class Study:
     def _begun(
         self, settings: Mapping[str, Any], tasks: Iterable[str]
     ) -> Iterator[dict[str, Path]]:
-        """Context with the file of each task, in a folder that no other process writes to."""
+        """Lock the folder in this context, check its settings, and yield the file of each task."""
         if self.folder is None:
             yield {}
             return
@@ -180,11 +183,11 @@ class Study:
                 (folder / TASKS).mkdir(parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError) as error:
             raise InputError(
-                f"{folder} is a file, or lies in one. Give a folder, which is made if it is absent."
+                f"{folder} is a file or inside a file. Give a folder. It is created if needed."
             ) from error
         paths = _whole_paths({name: folder / TASKS / f"{name}.npz" for name in tasks})
         with only_writer(folder):
-            # Under the lock: of two first starts only one may write study.json.
+            # Under the lock, so that of two simultaneous starts only one writes study.json.
             _check_settings(folder, settings, paths)
             remove_unfinished(folder, folder / TASKS)
             try:
@@ -201,9 +204,9 @@ def _run_task(
     skip: bool,
     task: _Task,
 ) -> Outcome:
-    """Run a task; a result that is written here is not sent back.
+    """Run a task and return its outcome, with an empty result if it was written to a file.
 
-    Results that are to be kept say what they were made with, and where they are made that is known.
+    If `settings` are given, the settings and the versions of this process are added to the result.
     """
     begin = time.perf_counter()
     try:
@@ -215,7 +218,7 @@ def _run_task(
     result = {key: np.asarray(value) for key, value in arrays.items()}
     if settings is not None:
         made_with = {"settings": settings, "versions": versions()}
-        # As text in an array: files of results are read without pickle.
+        # Stored as text in an array, because files of results are read without pickle.
         result[PROVENANCE] = np.asarray(json.dumps(made_with, sort_keys=True))
     if task.path is not None:
         write_result(task.path, result)
@@ -224,7 +227,8 @@ def _run_task(
 
 
 def _whole_paths(named: Mapping[str, Any]) -> dict[str, Any]:
-    """Make paths absolute: a worker that an earlier call left may stand in another folder."""
+    """Return the mapping with absolute paths."""
+    # A worker that is left from an earlier call may have another current folder.
     return {key: x.absolute() if isinstance(x, Path) else x for key, x in named.items()}
 
 
@@ -234,7 +238,7 @@ def _check_settings(folder: Path, settings: Mapping[str, Any], paths: Mapping[st
     begun = {"settings": wanted, "versions": versions(), TASKS: len(paths)}
     if not path.exists():
         _refuse_results_of_unknown_settings(folder)
-        # The name alone: its folder means nothing on another machine.
+        # Only the name of the program: its folder means nothing on another machine.
         command = [Path(sys.argv[0]).name, *sys.argv[1:]]
         write_json(path, begun | {"command": command})
         return
@@ -245,44 +249,43 @@ def _check_settings(folder: Path, settings: Mapping[str, Any], paths: Mapping[st
         raise StudyError(
             f"{folder} was begun with other settings:\n"
             + "\n".join(lines)
-            + "\nGive the same settings to go on, or another folder to start anew."
+            + "\nGive the same settings to continue, or another folder to start anew."
         )
     if study["versions"] != versions():
         lines = differences(study["versions"], versions())
         warn(
-            f"{folder} was begun with other versions of Python or of libraries, and goes on with "
-            "those of now. Each result stores the versions that made it. To start anew, give "
-            "another folder. What differs:\n" + "\n".join(lines)
+            f"{folder} was begun with other versions of Python or of libraries, and continues with "
+            "the present versions. Each result stores the versions that made it. To start anew, "
+            "give another folder. What differs:\n" + "\n".join(lines)
         )
-    # `require` names no tasks and must not change their number, nor need a finished study be
-    # written.
+    # `require` has no tasks and must not change their number. A finished study is not written.
     if study.get(TASKS) != len(paths) and not all(result.exists() for result in paths.values()):
         write_json(path, study | {TASKS: len(paths)})
 
 
 def _refuse_another_release(folder: Path, begun_with: Mapping[str, Any]) -> None:
-    """Raise StudyError if another release began the folder; corrections of one release go on."""
+    """Raise StudyError if the folder was begun by another release, X.Y of version X.Y.Z."""
     theirs, ours = str(begun_with.get("sgbn", "unknown")), versions()["sgbn"]
-    # X.Y of X.Y.Z: a release may compute other numbers, and a mix of two could not be reported.
+    # A release may compute other numbers, and a mix of two releases could not be reported.
     if theirs.split(".")[:2] != ours.split(".")[:2]:
         raise StudyError(
             f"{folder} was begun by sgbn {theirs}, and this is sgbn {ours}. Results of two "
-            "releases are never mixed: give another folder to start anew, or install sgbn "
-            f"{theirs} to go on."
+            "releases are never mixed. Give another folder to start anew, or install sgbn "
+            f"{theirs} to continue."
         )
 
 
 def _refuse_results_of_unknown_settings(folder: Path) -> None:
     if any((folder / TASKS).glob("*.npz")):
         raise StudyError(
-            f"{folder / TASKS} has results, but {folder / STUDY} is gone, which says what they "
-            f"were made with. Put it back to go on; or delete {folder / TASKS}, or give another "
-            "folder, to start anew."
+            f"{folder / TASKS} has results, but their settings are unknown because "
+            f"{folder / STUDY} is gone. Put it back to continue. To start anew, delete "
+            f"{folder / TASKS}, or give another folder."
         )
 
 
 def read_study(path: Path) -> dict[str, Any]:
-    """Read what a study was begun with."""
+    """Return the content of study.json; raise StudyError if it cannot be read."""
     try:
         study = json.loads(path.read_text(encoding="utf-8"))
         reason = "it lacks settings or versions"

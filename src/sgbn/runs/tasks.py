@@ -1,4 +1,4 @@
-"""The one function that runs tasks: here, in processes of this machine, or on a Dask cluster."""
+"""Run tasks in this process, in several processes of this machine, or on a Dask cluster."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import joblib
 from joblib.externals.loky.backend import resource_tracker
@@ -18,26 +18,31 @@ from joblib.externals.loky.process_executor import BrokenProcessPool
 from sgbn.exceptions import StudyError
 from sgbn.parameters import JOBS
 from sgbn.runs import cluster
-from sgbn.runs.calls import call, call_in_worker, packed, unpacked
+from sgbn.runs.calls import Result, Task, call, call_in_worker, packed, unpacked
 from sgbn.runs.files import full_disk_named
 
-Task = TypeVar("Task")
-Result = TypeVar("Result")
 Finished = Generator[tuple[int, Result], None, None]
 
-WATCH = "sgbn-watch"  # thread of a worker
-ORPHAN_SECONDS = 1.0  # between two looks of a worker for the process that started it
+WATCH = "sgbn-watch"  # name of a thread in a worker
+ORPHAN_SECONDS = 1.0  # how often a worker checks whether the process that started it still runs
 
-_held: dict[str, Any] = {}  # what this process last loaded for a run: file -> function
+_held: dict[str, Any] = {}  # the function that this process last loaded for a run, by its file
 
 
 def parallel(
     function: Callable[[Task], Result], tasks: Iterable[Task], n_jobs: int | None = None
 ) -> list[Result]:
-    """Results of `function` on every task, in the order of the tasks, whatever `n_jobs`.
+    """Return the results of `function` for all tasks, in the order of the tasks.
 
-    `function` reaches each worker once. Within `on_dask` the cluster runs the tasks, and `n_jobs`
-    says nothing.
+    Parameters
+    ----------
+    function : callable
+        Called with one task. It is sent once per worker.
+    tasks : iterable
+        The tasks.
+    n_jobs : int, optional
+        Number of processes. Results do not depend on it. Within `on_dask` the cluster runs the
+        tasks, and `n_jobs` has no effect.
     """
     tasks = list(tasks)
     names = [f"task {number}" for number in range(len(tasks))]
@@ -52,17 +57,18 @@ def run_tasks(
     names: Sequence[str],
     n_jobs: int | None,
 ) -> Finished[Result]:
-    """Numbers and results of tasks, as they are finished.
+    """Return a generator of the number and result of each task as it finishes.
 
     Parameters
     ----------
     function : callable
-        Called with one task. It reaches each worker once, with all that it holds.
+        Called with one task. It is sent once per worker, with all data that it refers to.
     tasks : sequence
+        The tasks.
     names : sequence of str
-        Of the tasks, for messages.
+        Names of the tasks, for messages.
     n_jobs : int or None
-        Processes, where no cluster was asked for.
+        Number of processes. It has no effect on a cluster.
     """
     JOBS.check("n_jobs", n_jobs)
     client = cluster.active_client()
@@ -76,13 +82,13 @@ def run_tasks(
 
 
 def n_workers(n_jobs: int | None) -> int:
-    """Count the tasks that run at the same time; on a cluster, by its present workers."""
+    """Return how many tasks run at the same time; on a cluster, from its present workers."""
     client = cluster.active_client()
     return int(joblib.effective_n_jobs(n_jobs)) if client is None else cluster.n_threads(client)
 
 
 def n_processors() -> int:
-    """Processors that this process may use."""
+    """Return the number of processors that this process may use."""
     return int(joblib.cpu_count())
 
 
@@ -97,16 +103,16 @@ def _in_processes(
     with _file_of(function) as path:
         owner = os.getpid()
         jobs = (joblib.delayed(_call_from)(path, owner, k, task) for k, task in enumerate(tasks))
-        # Unordered, so that each result is written and counted when it is there.
+        # Unordered, so that each result is written and counted as soon as it exists.
         pool = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")
         try:
             with closing(pool(jobs)) as finished:
                 yield from finished
         except BrokenProcessPool as error:
             raise StudyError(
-                f"a process that ran tasks was killed ({_first_sentence(error)}). Often there is "
-                "too little memory for all of them: take fewer (n_jobs, --workers) and start "
-                "again. What was finished and kept in a folder is not lost."
+                f"a process that ran tasks was killed ({_first_sentence(error)}). Often the memory "
+                "is too small for all processes. Use fewer (n_jobs, --workers) and start again. "
+                "Finished work that is kept in a folder is not lost."
             ) from error
 
 
@@ -116,11 +122,9 @@ def _first_sentence(error: BaseException) -> str:
 
 @contextmanager
 def _file_of(function: Callable[..., Any]) -> Iterator[str]:
-    """Temporary file that workers load a function from, with all that it holds.
-
-    It may hold the data of persons: no other user can read it, and loky's resource tracker removes
-    it even if this process is killed, as soon as the workers have gone (see `_end_with`).
-    """
+    """Write a function, with all data that it refers to, to a temporary file; yield its path."""
+    # The data may be of persons. So no other user can read the file, and loky's resource tracker
+    # removes it even if this process is killed, when the workers have ended (see `_end_with`).
     handle, path = tempfile.mkstemp(prefix="sgbn-")
     resource_tracker.register(path, "file")
     try:
@@ -130,27 +134,28 @@ def _file_of(function: Callable[..., Any]) -> Iterator[str]:
     finally:
         os.unlink(path)
         resource_tracker.unregister(path, "file")
-        _held.clear()  # threads of this process may have loaded it
+        _held.clear()  # threads of this process may have loaded the function
 
 
 def _call_from(path: str, owner: int, number: int, task: Any) -> tuple[int, Any]:
-    """Return number and result of a task; each process loads the function once."""
+    """Return number and result of a task. Each process loads the function once."""
     function = _held.get(path)
     if function is None:
-        _held.clear()  # the function of an earlier run, and its data
+        _held.clear()  # frees the function of an earlier run, and its data
         function = _held[path] = unpacked(Path(path).read_bytes())
         _end_with(owner)
     return number, call_in_worker(function, task)
 
 
 def _end_with(owner: int) -> None:
-    """End this process when the one that started it is killed; idle ones would wait for minutes."""
+    """End this process as soon as the process that started it is killed."""
+    # Without this, idle workers would stay for minutes.
 
     def watch() -> None:
         while os.getppid() == owner:
             time.sleep(ORPHAN_SECONDS)
-        os._exit(1)  # sys.exit would end this thread only
+        os._exit(1)  # sys.exit would end only this thread
 
     known = any(thread.name == WATCH for thread in threading.enumerate())
-    if os.getppid() == owner and not known:  # not in threads of the owner itself
+    if os.getppid() == owner and not known:  # false in threads of the owner itself
         threading.Thread(target=watch, name=WATCH, daemon=True).start()

@@ -1,7 +1,9 @@
-r"""Candidate parents of every variable: those that a learned network joins to it, and more.
+r"""Choose a few candidate parents for every variable.
 
-The neighbours in a given graph come first. Then come the variables that add most to a regression of
-v on those chosen before, one by one: the one with the largest :math:`cov^2 / var` of what is left.
+The neighbours of a variable v in a given graph are chosen first, then other variables. Each step
+chooses the variable that improves the regression of v on the variables chosen before the most. This
+is the variable with the largest :math:`cov^2 / var`: cov is its covariance with v and var its
+variance, both given the variables chosen before.
 """
 
 from __future__ import annotations
@@ -22,23 +24,25 @@ def candidate_parents(
     Parameters
     ----------
     R : ndarray of shape (m, m)
-        Correlations.
+        Correlations of the variables.
     near : ndarray of shape (m, m), bool
-        ``near[v, u]``: u is chosen before variables that are not near.
+        If ``near[v, u]``, u is chosen for v before the variables that are not near.
     allowed, required : ndarray of shape (m, m), bool
-        ``allowed[v, u]``: u may be a parent of v. Required ones come first of all.
+        If ``allowed[v, u]``, u may be a parent of v. If ``required[v, u]``, it must be one.
+        Required parents are chosen first of all.
     n_candidates : int
-        Number of candidates per variable, at most m - 1. More are taken if more are required.
+        Number of candidates per variable. It is raised if a variable has more required parents,
+        and lowered to m - 1 if it is larger.
 
     Returns
     -------
     ndarray of shape (m, n_candidates)
-        Row v holds the candidates of v, and -1 behind the last of them.
+        Row v holds the candidates of v. It is filled up with -1 if v has fewer candidates.
     """
     m = len(R)
     width = min(max(n_candidates, int(required.sum(axis=1).max(initial=0))), m - 1)
     chosen = np.full((m, width), -1, np.int64)
-    turn = np.full((m, m), 2, np.int64)  # 0, 1, 2: in which turn u is chosen; 3: never
+    turn = np.full((m, m), 2, np.int64)  # turn[v, u] is the turn of u: 0, 1 or 2; 3 means never
     turn[near] = 1
     turn[~allowed] = 3
     turn[required] = 0
@@ -49,15 +53,15 @@ def candidate_parents(
 
 @jit
 def _choose(R, turn, chosen):  # type: ignore[no-untyped-def]
-    """Fill `chosen`, the variables of turn 0 first, then those of turns 1 and 2."""
+    """Fill `chosen` with the variables of turn 0, then of turn 1, then of turn 2."""
     m, width = chosen.shape
     rows = np.empty((width, m))
     variance, covariance = np.empty(m), np.empty(m)
     for v in range(m):
-        variance[:] = 1.0
+        variance[:] = 1.0  # correlations are the covariances of variables of variance 1
         covariance[:] = R[v]
         k = 0
-        for now in range(3):  # by turn
+        for now in range(3):  # the turn
             while k < width:
                 best = _most_useful(variance, covariance, turn[v], now, chosen[v], k)
                 if best < 0:
@@ -69,9 +73,10 @@ def _choose(R, turn, chosen):  # type: ignore[no-untyped-def]
 
 @jit_inside
 def _most_useful(variance, covariance, turn, now, chosen, k):  # type: ignore[no-untyped-def]
-    """Return the variable of turn `now` that explains most, -1 if none does."""
+    """Return the variable of turn `now` that explains the most of v, or -1 if none is left."""
     best = -1
-    most = 0.0 if now else -1.0  # required ones, of turn 0, come even if they explain nothing
+    # Required parents (turn 0) are chosen even if they explain nothing: their gain is 0 > -1.
+    most = 0.0 if now else -1.0
     for u in range(variance.size):
         if turn[u] != now:
             continue
@@ -89,17 +94,19 @@ def _most_useful(variance, covariance, turn, now, chosen, k):  # type: ignore[no
 
 @jit_inside
 def regress_on(R, v, new, k, rows, variance, covariance):  # type: ignore[no-untyped-def]
-    """Take variable `new`, given k others, out of all variances and covariances with v.
+    """Condition all variances, and all covariances with v, on the variable `new`.
 
-    The first k rows of `rows` are those of the variables taken out before; row k is filled. A copy
-    of these takes nothing out, and its row is zero.
+    `variance` and `covariance` are given k other variables before the call, and given `new` too
+    afterwards. The first k rows of `rows` belong to these variables, and row k is filled. If `new`
+    is a linear combination of them, row k is zero and nothing else changes.
     """
     m = variance.size
     if variance[new] <= COLLINEAR:
         for u in range(m):
             rows[k, u] = 0.0
         return
-    # A modified Gram-Schmidt step. All loops over u are innermost: several variables at a time.
+    # This is a modified Gram-Schmidt step. All loops over u are innermost, so that the processor
+    # works on several variables at a time.
     root = np.sqrt(variance[new])
     for u in range(m):
         rows[k, u] = R[new, u]

@@ -1,10 +1,11 @@
-r"""The best order of few variables, by dynamic programming over sets.
+r"""Find the best order of few variables, by dynamic programming over sets.
 
 .. math:: f(S) = \min_{v \in S} f(S \setminus v) + best_v(S \setminus v), \qquad f(\emptyset) = 0
 
-f(S) is the least score of the variables S where they come first in the order: one of them is the
-last of these (Silander and Myllymäki 2006). Every set is looked at once. So the network is the best
-of all, and time and memory double with every variable.
+f(S) is the least score of the variables in S if they are the first ones of the order. One of them,
+v, is the last of S, and its parents are among the others (Silander and Myllymäki 2006). Every set
+is examined once. So the network is the best of all, and each further variable doubles time and
+memory.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from sgbn.search.table_candidates import best_candidates
 
 
 def best_network(problem: ParentProblem) -> ScoredNetwork:
-    """Return the network of least score among all. It is meant for up to 20 variables."""
+    """Return the network with the least score of all networks of up to about 20 variables."""
     m = len(problem.R)
-    # All other variables are candidates. Priorities do not matter where all are taken.
+    # All other variables are candidates, so that their priorities do not matter.
     counts = np.full(m, max(m - 1, 1))
     candidates = best_candidates(np.zeros((m, m)), problem.allowed, problem.required, counts)
     tables = order_tables(problem, candidates)
@@ -30,10 +31,11 @@ def best_network(problem: ParentProblem) -> ScoredNetwork:
 
 
 def best_order(tables: OrderTables) -> NDArray[np.int64]:
-    """Return an order of least score, the first one where several have it."""
+    """Return an order of least score."""
     m = len(tables.first)
-    last = np.empty(1 << m, np.int8)  # one byte per set: with 20 variables a megabyte
+    last = np.empty(1 << m, np.int8)  # one byte per set: one megabyte for 20 variables
     _fill_last(tables.best, tables.first, tables.bit, np.empty(1 << m), last)
+    # Read the order from its end: the last variable of all, then the last of all others, ...
     order = np.empty(m, np.int64)
     left = (1 << m) - 1
     for place in range(m - 1, -1, -1):
@@ -44,7 +46,7 @@ def best_order(tables: OrderTables) -> NDArray[np.int64]:
 
 @jit_inside
 def _fill_masks(bit, first, masks):  # type: ignore[no-untyped-def]
-    """Fill ``masks[v, s]``: v's candidates in the set s, whose bit 0 is the variable `first`."""
+    """Fill ``masks[v, s]`` with v's candidates in the set s; bit 0 of s is variable `first`."""
     m, size = masks.shape
     for v in range(m):
         masks[v, 0] = 0
@@ -52,7 +54,7 @@ def _fill_masks(bit, first, masks):  # type: ignore[no-untyped-def]
             lowest = 0
             while not (members >> lowest) & 1:
                 lowest += 1
-            # Each set is a smaller one, which is known, and its lowest member.
+            # Each set is its lowest member and a smaller set, whose mask is known already.
             place = bit[v, first + lowest]
             masks[v, members] = masks[v, members & (members - 1)]
             if place >= 0:
@@ -61,10 +63,10 @@ def _fill_masks(bit, first, masks):  # type: ignore[no-untyped-def]
 
 @jit
 def _fill_last(best, first, bit, least, last):  # type: ignore[no-untyped-def]
-    """Fill the least score of every set of variables, and the last variable of its best order."""
+    """Fill `least` (the least score of every set) and `last` (the last variable of its order)."""
     m = first.size
-    # Sets of variables become sets of candidates by two small tables, one per half of the
-    # variables, instead of a loop over the members of every set.
+    # Two small tables, one per half of the variables, translate a set of variables into a set of
+    # candidates. This replaces a loop over the members of every set.
     half = m // 2
     low, high = np.empty((m, 1 << half), np.int64), np.empty((m, 1 << (m - half)), np.int64)
     _fill_masks(bit, 0, low)

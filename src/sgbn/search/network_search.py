@@ -1,4 +1,8 @@
-"""The search of SGBN: trees first, then score tables, for as long as a plan says."""
+"""The search of SGBN: first on trees, then on score tables, as long as its plan says.
+
+Trees (`sgbn.search.parent_trees`) find good parents fast. Score tables
+(`sgbn.search.score_tables`) hold the score of every parent set among a few candidates.
+"""
 
 from __future__ import annotations
 
@@ -15,24 +19,26 @@ from sgbn.search.table_search import respecting, search_tables
 from sgbn.search.tree_arrays import make_trees
 from sgbn.types import Array, Mask, Order
 
-MAX_CANDIDATE_ROUNDS = 5  # in which candidates that were missed are added; 1 or 2 are usual
-MAX_VARIANCE_ROUNDS = 5  # in which the common noise variance is estimated
-SAME_VARIANCE = 0.01  # relative change below which the estimate has settled
-MAX_VARIANCE_RATIO = 1e100  # of a variable and the common noise, so that sums of scores stay finite
-SMALLEST = float(np.finfo(float).tiny)
-# How tables are searched where all starts ended at the same score. Four rounds take four times as
-# long, and lower the score by 0.1 on average over problems like those of benchmarks/search.py.
+MAX_CANDIDATE_ROUNDS = 5  # searches, each with the candidates added that the one before missed
+MAX_VARIANCE_ROUNDS = 5  # searches, each with a new estimate of the common noise variance
+SAME_VARIANCE = 0.01  # the estimate has converged when its relative change is below this
+MAX_VARIANCE_RATIO = 1e100  # of a variable and the common noise: sums of scores stay finite
+SMALLEST_VARIANCE = float(np.finfo(float).tiny)
+# How tables are searched if all starts ended at the same score: one round without a better network
+# ends the search. Four rounds take four times as long, and lower the score by only 0.1 on average
+# (benchmarks/search.py).
 WHERE_ALL_AGREE: dict[str, Any] = {"lists": ("mixed",), "patience": 1}
 
 
 def search_network(
     problem: SearchProblem, plan: SearchPlan, rng: np.random.RandomState
 ) -> ScoredNetwork:
-    """Return the network of the least score that is found in as long as `plan` says."""
+    """Return the network of the least score that a search as long as `plan` finds."""
     if plan.is_exact:
         return best_network(problem)
     known: list[ScoredNetwork] = []
-    for _ in range(plan.n_quick):  # islands need starts that are unlike: no two of one search
+    # Islands need different starts, so each of these searches begins at a random order.
+    for _ in range(plan.n_quick):
         start = respecting(problem.required, rng.permutation(len(problem.R)))
         known.append(search_on_trees(problem, plan._replace(n_kicks=0), [start], rng))
     starts = starting_orders(problem.required, plan.n_starts, rng)
@@ -57,18 +63,22 @@ def search_on_trees(
     weight: Array | None = None,
     seen: list[ScoredNetwork] | None = None,
 ) -> ScoredNetwork:
-    """Search with few candidates, and add more until no allowed candidate improves the result.
+    """Return a network found with few candidates; add candidates until none improves it.
 
     Parameters
     ----------
-    problem, plan, rng
-        As in `search_network`.
+    problem : SearchProblem
+        The problem, with its allowed and required edges.
+    plan : SearchPlan
+        How long to search.
     starts : list of ndarray of shape (m,)
         Orders to start from.
+    rng : RandomState
+        Draws the kicks.
     weight : ndarray of shape (m,), optional
-        What a unit of RSS costs, where noise variances are taken to be equal.
+        Score per unit of RSS, if noise variances are assumed to be equal.
     seen : list, optional
-        Local optima are added to it.
+        The local optima of the search are appended to this list.
     """
     allowed = candidates = problem.allowed
     if plan.candidate_z is not None:
@@ -90,7 +100,7 @@ def search_on_trees(
         )
         if np.array_equal(candidates, allowed):
             break
-        # the best parents among all variables, but in this order only: that takes little time
+        # The best parents among all allowed variables, in this one order. This takes little time.
         best = parents_for(make_trees(problem, allowed, weight), network.order)
         missed = best.parents & ~candidates
         if not missed.any():
@@ -101,9 +111,10 @@ def search_on_trees(
 
 
 def starting_orders(required: Mask, n_starts: int, rng: np.random.RandomState) -> list[Order]:
-    """Return orders that agree with the required edges: rising, falling, then random ones.
+    """Return starting orders that agree with the required edges.
 
-    Rising is the order of the variables of a problem: by variance inflation.
+    The first order is by rising variance inflation, as the variables of a problem are sorted. The
+    second is by falling variance inflation. All others are random.
     """
     m = len(required)
     rising = np.arange(m)
@@ -112,10 +123,13 @@ def starting_orders(required: Mask, n_starts: int, rng: np.random.RandomState) -
 
 
 def _rough_order(problem: SearchProblem, n: int, order: Order) -> Order:
-    """Improve an order by moves, as if there were n samples: only strong dependences count then."""
+    """Return `order` improved by moves, as if there were n samples.
+
+    With few samples only strong dependences are worth their price.
+    """
     m = len(order)
     price = ebic_prices(n, m, default_gamma(n))
-    # Moves alone draw no random numbers: those of the search itself stay the same.
+    # Moves draw no random numbers, so this generator is never used.
     trees = make_trees(replace(problem, n=n, price=price, max_parents=most_parents(n, m)))
     return search_order(trees, [order], 0, np.random.RandomState(0), 0, 0).order
 
@@ -127,8 +141,8 @@ def _search_with_common_variance(
     starts: list[Order],
     rng: np.random.RandomState,
 ) -> ScoredNetwork:
-    """Search and estimate the common noise variance in turn."""
-    # The start is the smallest variance of a variable: that of one without parents.
+    """Return the best network found; searches and estimates of the noise variance alternate."""
+    # A variable without parents has only noise. So the smallest variance is the first estimate.
     common = float(variance.min())
     for _ in range(MAX_VARIANCE_ROUNDS):
         with np.errstate(over="ignore"):
@@ -138,7 +152,7 @@ def _search_with_common_variance(
         n_parents = network.parents.sum(axis=1)
         rss = network.score - problem.price[n_parents].sum()  # in units of the common variance
         # A copy of another variable has no noise at all: the smallest number stands for 0.
-        before, common = common, max(common * rss / (problem.n * len(variance)), SMALLEST)
+        before, common = common, max(common * rss / (problem.n * len(variance)), SMALLEST_VARIANCE)
         if abs(common / before - 1) < SAME_VARIANCE:
             break
     return network

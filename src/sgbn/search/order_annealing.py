@@ -1,17 +1,19 @@
-r"""Annealing over orders on score tables: good orders where local searches end in many places.
+r"""Simulated annealing over orders on score tables, for problems with many local optima.
 
 .. math:: \min_{order} \sum_v best_v(M_v), \qquad best_v(M) = \min_{T \subseteq M} score_v(T)
 
-where :math:`M_v` are the candidate parents of v that stand before it, and scores are those of
-`sgbn.search.score_tables`. A step takes one variable x out and puts it
-back before or after its relatives: the variables that are candidates of x, or have x as a
-candidate. With r relatives there are r + 1 gaps, whose scores follow from two look-ups per
-relative, and a gap is drawn with probability proportional to
+:math:`M_v` are the candidate parents of v that stand before v in the order. The scores are those of
+`sgbn.search.score_tables`.
+
+A step takes one variable x out of the order and puts it back. Its relatives are the variables that
+are candidates of x, or have x as a candidate. With r relatives there are r + 1 gaps between them.
+Two look-ups per relative give the scores of all gaps. A gap is drawn with a probability
+proportional to
 
 .. math:: \text{places in the gap} \times e^{-score / temperature}
 
-(a heat bath). No step is rejected, and nothing but relatives is looked at, so that a step costs
-about half a microsecond, whatever the number of variables. The temperature falls geometrically.
+(a heat bath). No step is rejected. A step examines only relatives, so that it costs about half a
+microsecond for any number of variables. The temperature falls geometrically.
 """
 
 from __future__ import annotations
@@ -28,20 +30,25 @@ from sgbn.search.problem import ParentProblem
 from sgbn.search.score_tables import fill_tables, places_of
 from sgbn.types import Array, Mask, Order
 
-NEGLIGIBLE_GAP = 30.0  # in temperatures above the best gap: drawn once in 1e13 steps
-LARGEST_SEED = 2**63 - 1
+NEGLIGIBLE_GAP = 30.0  # times the temperature above the best gap: drawn once in 1e13 steps
+LARGEST_SEED = 2**63 - 1  # the largest int64
 
 
 class OrderTables(NamedTuple):
-    """What annealing looks up.
+    """The tables in which annealing looks up scores.
 
     Attributes
     ----------
-    best : (sum of 2^k,) least score among the subsets of every set of candidates. The tables of
-        all variables follow one another; with k candidates a table has 2^k entries.
-    first : (m,) where the table of each variable begins in `best`.
-    bit : (m, m) ``bit[v, u]`` is the place of u among v's candidates, -1 if it is none.
-    relatives : (m, .) variables that are candidates of v or have v as a candidate, then -1.
+    best : float, (sum of 2^k,)
+        Least score among the subsets of every set of candidates. The tables of all variables follow
+        one another. The table of a variable with k candidates has 2^k entries.
+    first : int64, (m,)
+        Place in `best` at which the table of each variable begins.
+    bit : int64, (m, m)
+        ``bit[v, u]`` is the place of u among v's candidates, or -1 if u is not a candidate.
+    relatives : int64, (m, 1 + most relatives)
+        Row v lists the variables that are candidates of v or have v as a candidate. The rest of the
+        row, at least one entry, is -1.
     """
 
     best: Array
@@ -51,13 +58,15 @@ class OrderTables(NamedTuple):
 
 
 def order_tables(problem: ParentProblem, candidates: NDArray[np.int64]) -> OrderTables:
-    """Fill the tables.
+    """Return the score tables of all sets of candidates.
 
     Parameters
     ----------
     problem : ParentProblem
+        Correlations, prices, and limits of the parent sets.
     candidates : ndarray of shape (m, K)
-        Distinct variables other than v itself, required ones among them, then -1.
+        Row v lists the candidate parents of v, all required parents among them. The rest of the row
+        is -1.
     """
     counts = (candidates >= 0).sum(axis=1)
     bit = places_of(candidates)
@@ -77,13 +86,13 @@ def order_tables(problem: ParentProblem, candidates: NDArray[np.int64]) -> Order
 
 @jit_loops
 def _take_minima(counts, first, best):  # type: ignore[no-untyped-def]
-    """Replace scores by their minima over subsets, one pass per candidate."""
+    """Replace each score in `best` by the least score of all subsets, one pass per candidate."""
     for v in range(counts.size):
         size = 1 << counts[v]
         step = 1
         while step < size:
-            # In blocks, each mask beside the one with one more candidate: the inner loop has no
-            # branch, and the processor takes several masks at a time.
+            # The masks come in blocks, in which `mask + step` is `mask` with one more candidate.
+            # The inner loop has no branch, so that the processor works on several masks at a time.
             for block in range(first[v], first[v] + size, 2 * step):
                 for mask in range(block, block + step):
                     fewer, more = best[mask], best[mask + step]
@@ -98,21 +107,23 @@ def anneal(
     temperatures: tuple[float, float],
     rng: np.random.RandomState,
 ) -> tuple[Order, float]:
-    """Return the best order seen, and its score.
+    """Return the best order that annealing visits, and its score.
 
     Parameters
     ----------
     tables : OrderTables
+        Score tables of the candidates.
     order : ndarray of shape (m,)
-        The order to begin with. It must agree with the required edges; all later ones then do.
+        The order to begin with. It must agree with the required edges. All later orders then agree
+        with them too.
     n_steps : int
-        Variables taken out and put back.
+        Number of steps. Each step takes one variable out and puts it back.
     temperatures : pair of float
-        The first and the last one, in units of the score.
+        First and last temperature, in units of the score.
     rng : RandomState
-        One number is drawn from it.
+        One number is drawn from it: the seed of all steps.
     """
-    # The kernel has a generator of its own; one number of `rng` decides all its steps.
+    # The kernel has a generator of its own, because numba cannot use a RandomState.
     seed = np.array([rng.randint(1, LARGEST_SEED, dtype=np.int64)], np.uint64)
     best_order = np.array(order, np.int64)
     hot, cold = temperatures
@@ -135,12 +146,12 @@ def anneal(
 
 
 def score_along(tables: OrderTables, order: Order) -> float:
-    """Return the score of an order: the best scores among the candidates before each variable."""
+    """Return the score of an order, with the best parents among the candidates before each."""
     return float(tables.best[tables.first + _available(tables.bit, order)].sum())
 
 
 def parents_along(tables: OrderTables, order: Order) -> Mask:
-    """Return the best parents along an order: ``parents[v, u]`` is u -> v."""
+    """Return the best parents of all variables in an order; ``parents[v, u]`` is u -> v."""
     chosen = _available(tables.bit, order)
     _drop_idle(tables.best, tables.first, tables.bit.max(axis=1) + 1, chosen)
     is_chosen = (chosen[:, None] >> np.maximum(tables.bit, 0)) & 1 == 1
@@ -150,8 +161,8 @@ def parents_along(tables: OrderTables, order: Order) -> Mask:
 
 @jit_loops
 def _drop_idle(best, first, counts, chosen):  # type: ignore[no-untyped-def]
-    """Drop candidates from every set, in place, that its least score does not need."""
-    # Minima are copies of scores, so that == is right here: equal ones are equal to the bit.
+    """Drop from each set in `chosen` the candidates that its least score does not need."""
+    # A minimum is a copy of a score. So two equal minima are equal to the last bit, and == works.
     for v in range(counts.size):
         for place in range(counts[v]):
             fewer = chosen[v] & ~(1 << place)
@@ -160,7 +171,7 @@ def _drop_idle(best, first, counts, chosen):  # type: ignore[no-untyped-def]
 
 
 def _available(bit: NDArray[np.int64], order: Order) -> NDArray[np.int64]:
-    """Return the candidates that stand before each variable, as bits."""
+    """Return the candidates that stand before each variable in the order, as bits."""
     rank = np.argsort(order)
     before = (rank[None, :] < rank[:, None]) & (bit >= 0)
     available: NDArray[np.int64] = np.where(before, 1 << np.maximum(bit, 0), 0).sum(axis=1)
@@ -175,14 +186,15 @@ def _uniform(state):  # type: ignore[no-untyped-def]
     x ^= x << np.uint64(25)
     x ^= x >> np.uint64(27)
     state[0] = x
-    # The upper 53 bits, as many as a float has, over 2^53
+    # The upper 53 bits, as many as a float holds, divided by 2^53
     return float((x * np.uint64(2685821657736338717)) >> np.uint64(11)) / 9007199254740992.0
 
 
 @jit_inside
 def _sort_by_rank(relatives, rank):  # type: ignore[no-untyped-def]
-    """Sort the relatives of a variable by rank, in place; returns their number."""
-    # By insertion: they are nearly sorted from the last time that the variable was drawn.
+    """Sort the relatives of a variable by rank, in place, and return their number."""
+    # Insertion sort is fast here: the relatives are still nearly sorted from the last time that
+    # this variable was drawn.
     r = 0
     while relatives[r] >= 0:
         u = relatives[r]
@@ -197,9 +209,9 @@ def _sort_by_rank(relatives, rank):  # type: ignore[no-untyped-def]
 
 @jit_inside
 def _see_gaps(best, first, bit, x, relatives, r, available, total):  # type: ignore[no-untyped-def]
-    """Fill ``total[k]``: the score with x behind its first k relatives, but for a constant.
+    """Fill ``total[k]`` with the score, up to a constant, if x stands behind k of its relatives.
 
-    ``available[u]`` are the candidates before u, x among them or not, as bits.
+    ``available[u]`` are the candidates before u as bits, for the present place of x.
     """
     mask = 0
     change = 0.0
@@ -207,7 +219,7 @@ def _see_gaps(best, first, bit, x, relatives, r, available, total):  # type: ign
     for k in range(r):
         u = relatives[k]
         place = bit[u, x]
-        if place >= 0:  # u is now before x, and loses it
+        if place >= 0:  # u now stands before x, so that x cannot be its parent any more
             x_bit = 1 << place
             change += best[first[u] + (available[u] & ~x_bit)]
             change -= best[first[u] + (available[u] | x_bit)]
@@ -218,15 +230,15 @@ def _see_gaps(best, first, bit, x, relatives, r, available, total):  # type: ign
 
 @jit_inside
 def _draw_gap(total, r, relatives, rank, x_rank, temperature, state, weight):  # type: ignore[no-untyped-def]
-    """Draw a gap between relatives and a place in it; returns the gap and the new rank of x.
+    """Draw a gap between relatives and a place in it, and return the gap and the new rank of x.
 
-    Ranks are counted as if x were taken out: those behind `x_rank` are one less.
+    Ranks are counted as if x were taken out: ranks above `x_rank` are lower by one.
     """
     least = total[0]
     for k in range(1, r + 1):
         if total[k] < least:
             least = total[k]
-    # Relative to the least one: the largest weight is then 1 per place, and none overflows.
+    # Scores relative to the least one: the largest weight is 1 per place, so that none overflows.
     reach = least + NEGLIGIBLE_GAP * temperature
     m = rank.size
     heaviness = 0.0
@@ -238,13 +250,13 @@ def _draw_gap(total, r, relatives, rank, x_rank, temperature, state, weight):  #
             after -= after > x_rank
         if total[k] < reach:
             heaviness += (after - before + 1) * np.exp((least - total[k]) / temperature)
-        weight[k] = heaviness  # summed up: a gap is drawn by one number
+        weight[k] = heaviness  # cumulative, so that one random number draws a gap
         before = after + 1
     drawn = _uniform(state) * heaviness
     k = 0
     while k < r and weight[k] <= drawn:
         k += 1
-    while k > 0 and weight[k] == weight[k - 1]:  # a gap without weight, reached by round-off
+    while k > 0 and weight[k] == weight[k - 1]:  # round-off led to a gap without weight
         k -= 1
     lower = 0.0 if k == 0 else weight[k - 1]
     first, after = 0, m - 1
@@ -254,14 +266,14 @@ def _draw_gap(total, r, relatives, rank, x_rank, temperature, state, weight):  #
     if k < r:
         after = rank[relatives[k]]
         after -= after > x_rank
-    # What is left of the number that chose the gap chooses the place in it.
+    # The same random number draws the place: its part within the gap is again uniform.
     place = first + int((drawn - lower) / (weight[k] - lower) * (after - first + 1))
     return k, place if place < after else after
 
 
 @jit_inside
-def _tell_relatives(bit, x, relatives, r, gap, available):  # type: ignore[no-untyped-def]
-    """Update `available`: x stands behind its first `gap` relatives now."""
+def _update_available(bit, x, relatives, r, gap, available):  # type: ignore[no-untyped-def]
+    """Update `available` after x has moved behind its first `gap` relatives."""
     available[x] = 0
     for k in range(r):
         u = relatives[k]
@@ -276,13 +288,13 @@ def _tell_relatives(bit, x, relatives, r, gap, available):  # type: ignore[no-un
 def _anneal(  # type: ignore[no-untyped-def]
     best, first, bit, relatives, order, current, rank, available, work, n_steps, hot, cold, state
 ):
-    """Anneal; `order` becomes the best one seen.
+    """Anneal, and change `order` into the best order visited.
 
-    `current` is a copy of `order`, `rank` its inverse, `available` the candidates before each
-    variable, as bits. They change in every step, as `relatives` and `state` do. `work` holds two
-    rows of one number per gap.
+    `current` is a copy of `order` and `rank` its inverse. `available` holds the candidates before
+    each variable, as bits. These three, `relatives` and `state` change in every step. `work` has
+    two rows with one number per gap.
     """
-    # The caller makes all arrays: to make or copy whole ones here doubles the time to compile.
+    # The caller makes all arrays. Making or copying them here would double the time to compile.
     m = order.size
     total, weight = work[0], work[1]
     gain, best_gain = 0.0, 0.0
@@ -298,8 +310,9 @@ def _anneal(  # type: ignore[no-untyped-def]
         gap, place = _draw_gap(total, r, relatives[x], rank, rank[x], temperature, state, weight)
         if gap != now:
             gain += total[now] - total[gap]
-            _tell_relatives(bit, x, relatives[x], r, gap, available)
-        move_to(current, rank, x, place)  # also within its gap: places are drawn, not gaps
+            _update_available(bit, x, relatives[x], r, gap, available)
+        # x moves even within its gap, because the heat bath draws places.
+        move_to(current, rank, x, place)
         if gain > best_gain + TOL:
             best_gain = gain
             for i in range(m):

@@ -1,25 +1,26 @@
-r"""A Markov chain over networks whose steps are moves of an order.
+r"""A Markov chain over networks. Each of its steps moves one variable in an order.
 
-The target is the posterior of a DAG G among the candidate parents of `ScoreTables`,
+The target of the chain is the posterior of a DAG G among the candidate parents of `ScoreTables`,
 
 .. math:: p(G) \propto \prod_v e^{-s_v(PA_v) / 2}.
 
-A chain over orders alone counts a DAG once for each of its orders, and so prefers DAGs with many.
-Here the state is a DAG with *one* of its orders, and the order is a variable of its own, with
+A chain over orders alone counts a DAG once for each of its orders, and so prefers DAGs with many
+orders. Here the state is a DAG with *one* of its orders. The order is a random variable, with
 
 .. math:: p(G, \prec) = p(G) \, q(\prec | G), \qquad q(\prec | G) = \prod_t 1 / a_t
 
-where :math:`a_t` counts the variables that could stand at place t: those that are not placed yet
-and whose parents are. q is the law of an order that is built by drawing one of them at random, sums
-to one for every G, and leaves p(G) as it is.
+where :math:`a_t` counts the variables that could stand at place t: they are not placed yet, and all
+their parents are. q is the distribution of an order that is built by drawing one of these variables
+at random for each place. It sums to one for every G, so that p(G) does not change.
 
-A step moves one variable to another place, draws new parents for those whose candidates before
-them changed (exactly, among all sets), and is accepted with the probability
+A step moves one variable to another place. Then it draws new parents, exactly among all sets, for
+the variables whose candidates before them have changed. It is accepted with the probability
 
 .. math:: \min(1, \prod_v Z_v(\prec') / Z_v(\prec)) \; \min(1, q(\prec' | G') / q(\prec | G))
 
-with :math:`Z_v` the sum of :math:`e^{-s_v / 2}` over the sets before v, one look-up. Most steps end
-at the first factor, which needs no parents. The order is drawn anew from q now and then.
+where :math:`Z_v` is the sum of :math:`e^{-s_v / 2}` over the sets of candidates before v. It takes
+one look-up. Most steps are rejected by the first factor, before any parents are drawn. Whenever a
+network is kept, its order is drawn anew from q.
 """
 
 from __future__ import annotations
@@ -34,19 +35,22 @@ from sgbn.search.order_moves import move_to
 from sgbn.search.score_tables import NEGLIGIBLE_LOG, ScoreTables, count_bits
 from sgbn.types import Array, Order
 
-NEAR_SHARE = 0.6  # of the moves: to places that are near
-NEAR_DISTANCE = 3.0  # mean distance of these moves, in places
-STILL_SHARE = 0.05  # of the steps: they draw parents anew, without a move
+NEAR_SHARE = 0.6  # share of the moves that go to a near place; the others go to any place
+NEAR_DISTANCE = 3.0  # places; the distance is 1 + an exponential of this mean, rounded down
+STILL_SHARE = 0.05  # share of the steps that draw new parents without a move
 
 
 class Visited(NamedTuple):
-    """Networks that a chain visited.
+    """The networks that a chain visited and kept.
 
     Attributes
     ----------
-    parents : (n_kept, m) parents of each variable as bits of its candidates.
-    log_weight : (n_kept,) logarithm of the posterior, up to a constant.
-    order : (m,) where the chain ended.
+    parents : int64, (n_kept, m)
+        Parents of each variable, as bits of its candidates.
+    log_weight : float, (n_kept,)
+        Logarithm of the posterior of each network, up to a constant.
+    order : int64, (m,)
+        The order at the end of the chain.
     """
 
     parents: NDArray[np.int64]
@@ -57,22 +61,24 @@ class Visited(NamedTuple):
 def run_chain(
     tables: ScoreTables, total: Array, order: Order, n_burn: int, n_kept: int, thin: int, seed: int
 ) -> Visited:
-    """Run one chain.
+    """Run one chain, and return the networks that it keeps.
 
     Parameters
     ----------
     tables : ScoreTables
+        Scores of all sets of candidate parents.
     total : ndarray of shape (m, 2^K)
-        Of `log_totals`.
+        The result of `log_totals` for these tables.
     order : ndarray of shape (m,)
-        To start from: it must allow the required parents.
+        The order to start from. It must agree with the required parents.
     n_burn : int
-        Steps before the first network is kept.
+        Number of steps that are dropped at the beginning.
     n_kept : int
-        Networks to keep.
+        Number of networks to keep.
     thin : int
-        Steps between two of them.
+        Number of steps from one kept network to the next.
     seed : int
+        Seed of all random draws.
     """
     order = np.array(order, dtype=np.int64)
     parents = np.zeros((n_kept, len(order)), np.int64)
@@ -83,7 +89,7 @@ def run_chain(
 
 
 def arrow_shares(tables: ScoreTables, parents: NDArray[np.int64]) -> Array:
-    """Return the share of the networks that have each arrow, ``[i, j]`` for i -> j."""
+    """Return the share of the networks that contain each arrow, ``[i, j]`` for i -> j."""
     m, K = tables.candidates.shape
     shares = np.zeros((m, m))
     for k in range(K):
@@ -95,7 +101,7 @@ def arrow_shares(tables: ScoreTables, parents: NDArray[np.int64]) -> Array:
 
 @jit
 def _run(candidates, bit, score, total, order, n_burn, thin, rng, kept, log_weight):  # type: ignore[no-untyped-def]
-    """Run the chain; fills `kept` and `log_weight`, and leaves `order` where the chain ended."""
+    """Fill `kept` and `log_weight`; `order` becomes the order at the end of the chain."""
     m = order.size
     rank = np.empty(m, np.int64)
     mask = np.zeros(m, np.int64)
@@ -135,9 +141,9 @@ def _masks(bit, order, rank, mask):  # type: ignore[no-untyped-def]
 
 @jit
 def _draw_set(score, total, v, mask, first, rng):  # type: ignore[no-untyped-def]
-    """Draw parents of v among the subsets of `mask`; returns them as bits.
+    """Draw parents of v among the subsets of `mask`, and return them as bits.
 
-    The set `first` is looked at first: the present parents are often drawn again.
+    The set `first` is tried first, because the present parents are often drawn again.
     """
     left = rng.random()
     first &= mask
@@ -150,18 +156,18 @@ def _draw_set(score, total, v, mask, first, rng):  # type: ignore[no-untyped-def
             left -= np.exp(log_share)
             drawn = subset
         if subset == 0:
-            break  # what is left is round-off
+            break  # all sets are tried: what is left is round-off
         subset = (subset - 1) & mask  # the next smaller subset
     return drawn
 
 
 @jit
 def _log_q(candidates, rank, parents, work):  # type: ignore[no-untyped-def]
-    """Return the logarithm of q of the order: minus the sum of log a_t."""
+    """Return log q of the order: minus the sum of log a_t."""
     m = rank.size
     work[:] = 0
-    # v could stand anywhere from behind its last parent up to its place. `work` holds the changes
-    # of a_t from place to place.
+    # v could stand at any place from behind its last parent up to its own. `work` holds the
+    # changes of a_t from each place to the next.
     for v in range(m):
         work[_ready(candidates, rank, parents, v)] += 1
         work[rank[v] + 1] -= 1
@@ -175,7 +181,7 @@ def _log_q(candidates, rank, parents, work):  # type: ignore[no-untyped-def]
 
 @jit
 def _ready(candidates, rank, parents, v):  # type: ignore[no-untyped-def]
-    """Return the first place at which v may stand: after the last of its parents."""
+    """Return the first place at which v could stand: the one after its last parent."""
     ready = 0
     left = parents[v]
     k = 0
@@ -189,10 +195,10 @@ def _ready(candidates, rank, parents, v):  # type: ignore[no-untyped-def]
 
 @jit
 def _draw_order(bit, parents, order, n_waiting, available, rng):  # type: ignore[no-untyped-def]
-    """Draw an order of the network from q, in place.
+    """Draw an order of the network from q, and write it to `order`.
 
-    `n_waiting` counts the parents of each variable that are not placed yet; `available` lists the
-    variables that wait for none. Both are work space.
+    `n_waiting` counts the parents of each variable that are not placed yet. `available` lists the
+    variables that are not placed while all their parents are. Both are work space.
     """
     m = order.size
     n_available = 0
@@ -217,7 +223,10 @@ def _draw_order(bit, parents, order, n_waiting, available, rng):  # type: ignore
 
 @jit
 def _draw_place(i, m, rng):  # type: ignore[no-untyped-def]
-    """Draw where what stands at place i goes: i itself to draw parents anew, -1 for no step."""
+    """Draw the new place of the variable at place i; -1 means that the chain stays as it is.
+
+    Place i itself means that the variable stays and only new parents are drawn.
+    """
     if rng.random() < STILL_SHARE:
         return i
     if rng.random() < NEAR_SHARE:
@@ -225,13 +234,14 @@ def _draw_place(i, m, rng):  # type: ignore[no-untyped-def]
         j = i + (distance if rng.random() < 0.5 else -distance)
     else:
         j = int(rng.random() * m)
-    # The same place, or one beyond the ends, is a step that stays: the law of moves is symmetric.
+    # A step to the same place or beyond the ends is not made. If another place were drawn instead,
+    # moves would no longer be symmetric.
     return j if 0 <= j < m and j != i else -1
 
 
 @jit
 def _step(candidates, bit, score, total, order, rank, mask, parents, old, work, log_q, rng):  # type: ignore[no-untyped-def]
-    """Try one move; returns the log q of the state that the chain is in then."""
+    """Try one move, and return log q of the state after it."""
     i = int(rng.random() * order.size)
     j = _draw_place(i, order.size, rng)
     if j < 0:
@@ -239,8 +249,8 @@ def _step(candidates, bit, score, total, order, rank, mask, parents, old, work, 
     x = order[i]
     side = 1 if j > i else -1
     old_mask = mask[x]
-    x_mask = mask[x]  # candidates before x, were it moved
-    gain = 0.0  # of the sum of log Z
+    x_mask = mask[x]  # will be the candidates before x at its new place
+    gain = 0.0  # change of the sum of log Z
     p = i
     while p != j:
         p += side
@@ -250,10 +260,11 @@ def _step(candidates, bit, score, total, order, rank, mask, parents, old, work, 
         if bit[y, x] >= 0:
             gain += total[y, mask[y] ^ (1 << bit[y, x])] - total[y, mask[y]]
     gain += total[x, x_mask] - total[x, mask[x]]
-    # Always one number: whether a gain of round-off is positive must not shift all later draws.
+    # Draw a number even if the gain is positive. Otherwise round-off around a gain of 0 would shift
+    # all later draws.
     if rng.random() >= np.exp(min(gain, 0.0)):
         return log_q
-    # Draw parents of x and of all that it passed and may be a parent of.
+    # Draw new parents of x, and of the variables that x passed and that have x as a candidate.
     n_changed = 0
     p = i
     while True:
@@ -271,7 +282,7 @@ def _step(candidates, bit, score, total, order, rank, mask, parents, old, work, 
     new_log_q = _log_q(candidates, rank, parents, work)
     if rng.random() < np.exp(min(new_log_q - log_q, 0.0)):
         return new_log_q
-    # Refused: all as it was.
+    # The move is rejected: restore the state before it.
     move_to(order, rank, x, i)
     for k in range(n_changed):
         y = old[0, k]

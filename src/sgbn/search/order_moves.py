@@ -1,4 +1,4 @@
-"""The one change that all searches over orders make: a variable moves to another place."""
+"""The step that all searches over orders share: one variable moves to another place."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from sgbn.jit import jit_loops
 
 @jit_loops
 def move_to(order, rank, x, place):  # type: ignore[no-untyped-def]
-    """Move x to `place`, in place; the variables between close up.
+    """Move x to `place`, and shift the variables in between by one; changes `order` and `rank`.
 
-    ``rank[order[i]] == i`` before and afterwards. Only the places between are touched: most moves
-    are short, and orders may be long.
+    `rank` is the inverse of `order` before and after the move.
     """
+    # Only the places in between are written: most moves are short, and orders may be long.
     i = rank[x]
     while i < place:
         order[i] = order[i + 1]

@@ -1,15 +1,15 @@
-r"""Order search: the order of the variables whose best parents score best.
+r"""Search for the order of the variables that allows the best parents.
 
 .. math:: \min_{order} \sum_v \min_{P \subseteq before(v)} score(v, P)
 
 Local scores and parents come from `sgbn.search.parent_trees`. Variables are moved one at a time to
-their best place. Where no move helps, a variable is tucked in before one of its parents, with those
-of its ancestors that stand between (`sgbn.search.tucks`). Kicks, which are random moves from the
-best order found, lead to other orders.
+their best place. When no move helps, tucks are tried: a variable moves before one of its parents,
+together with its ancestors in between (`sgbn.search.tucks`). Then kicks, random moves from the best
+order found, lead to other orders.
 
-The best place of x is found without pricing every place. The parents of x change only where a
-variable that it uses comes to stand after it, so that its score is a step function with few steps.
-The parents of another variable depend on the side that x stands on only if its tree node says so.
+The best place of x is found without computing a score for every place. As x moves forward, its
+parents change only where it passes one of them, so that its score has few steps. Whether another
+variable cares on which side of it x stands is known from its tree node.
 
 In all kernels `T` is a `sgbn.search.tree_arrays.Trees` and `S` a `SearchState`.
 """
@@ -38,46 +38,48 @@ from sgbn.search.tree_arrays import (
 from sgbn.search.tucks import tuck_any
 from sgbn.types import Array, Mask, Order
 
-MAX_GROWTHS = 30  # times that the trees may grow in one local search
-MOVES_PER_KICK = 4  # random moves; of 2 to 16 the best on the nine networks of Exp-II
+MAX_GROWTHS = 30  # how often the trees may grow in one local search
+MOVES_PER_KICK = 4  # random moves; the best of 2 to 16 on the nine networks of Exp-II
 
 
 class SearchState(NamedTuple):
-    """An order, the parents that go with it, and arrays to work in.
+    """An order, the best parents in this order, and work space.
 
-    Kernels change all of it in place. m is the number of variables; a node is a tree node, a row of
-    `Trees.node`; place m means behind the last variable.
+    Kernels change all arrays in place. m is the number of variables. A node is a tree node, which
+    is a row of `Trees.node`. Place m is behind the last variable. x is the variable to be moved.
 
     Attributes
     ----------
     order : int64, (m,)
         Variable at each place. Written by moves, tucks and kicks.
     rank : int64, (m,)
-        Place of each variable, the inverse of `order`. Written together with it.
+        Place of each variable: the inverse of `order`. Written together with `order`.
     node : int64, (m,)
-        Node of each variable, which stands for its parents in this order.
+        Node of each variable. It represents the best parents in this order.
     node_across : int64, (m,)
-        Node of each variable were x on its other side. Written by `_see_both_sides`.
+        Node that each variable would have if x stood on its other side. Written by
+        `_see_both_sides`.
     change : float, (m,)
-        Score of the variable at each place without x before it, less that with x before it.
-        Written by `_see_both_sides`.
+        For the variable at each place: its score if x stands behind it, minus its score if x
+        stands before it. Written by `_see_both_sides`.
     own_score : float, (m + 1,)
-        Score of x itself before each place. Written by `_see_own_places`.
+        Score of x if it stood before each place. Written by `_see_own_places`.
     own_node : int64, (m + 1,)
-        Node of x before each place. Written by `_see_own_places`.
+        Node of x if it stood before each place. Written by `_see_own_places`.
     moved : bool, (m,)
-        Variables that a tuck moves; all False between tucks.
+        True for the variables that a tuck moves. All False between tucks.
     affected : int64, (m,)
         Variables whose parents a tuck may change. Written by `tucks._list_affected`.
     parents : int64, (3, width)
-        Parents of one variable: one row for each of two nested loops over tucks, and one for
-        `tucks._mark_ancestors`.
+        Lists of the parents of one variable. Two rows are for two nested loops over tucks, the
+        third is for `tucks._mark_ancestors`.
     kept_order, kept_node : int64, (2, m)
-        Variables at the places that a tuck changes, and their nodes before it; one row for each of
-        two nested tucks. Written by `tucks._tuck`, to be read by `tucks._untuck`.
+        The variables at the places that a tuck changes, and their nodes, as they were before the
+        tuck. There is one row for each of two nested tucks. Written by `tucks._tuck` and read by
+        `tucks._untuck`.
     tuck_sets : uint64, (2, words)
-        Variables that a tuck moves, and those between that stay, 64 per word. Written by
-        `tucks._list_affected`.
+        Two sets, 64 variables per word: the variables that a tuck moves, and the variables in
+        between that stay. Written by `tucks._list_affected`.
     turned : int64, (m,)
         Variables whose parents the last tuck changed. Written by `tucks._list_turned`.
     sweep : int64, (m,)
@@ -102,7 +104,7 @@ class SearchState(NamedTuple):
 
 
 def _new_state(order: Order, width: int) -> SearchState:
-    """Return a state whose order is a copy of `order`; all else is yet to be filled."""
+    """Return a state whose order is a copy of `order`. Kernels fill the other arrays."""
     m = len(order)
     return SearchState(
         order=order.copy(),
@@ -125,7 +127,7 @@ def _new_state(order: Order, width: int) -> SearchState:
 
 @jit_loops
 def _settle(T, S):  # type: ignore[no-untyped-def]
-    """Find the tree node of every variable for the order as it is; returns the score."""
+    """Find the tree node of every variable in the present order, and return the score."""
     total = 0.0
     for i in range(S.order.size):
         S.rank[S.order[i]] = i
@@ -141,15 +143,15 @@ def _see_both_sides(T, S, x):  # type: ignore[no-untyped-def]
     table, child, score, sets = T.node, T.child, T.score, T.sets
     order, rank, nodes, across, change = S.order, S.rank, S.node, S.node_across, S.change
     place, word, bit = rank[x], x >> 6, bit_of(x)
-    # Variables before x would gain it, so that it gets a rank below all. From its own place on they
-    # would lose it, so that its rank is then above all.
+    # Variables before x would gain it as a possible parent, so x gets a rank below all. From its
+    # own place onwards they would lose it, so its rank is then above all.
     rank[x] = -1
     for i in range(order.size):
         u = order[i]
         old = nodes[u]
         new = old
-        # Who has x can lose it only if its path uses x; who lacks x can gain it only if x would be
-        # preferred somewhere along the path or at its end. Most variables do not care.
+        # Losing x matters only if x is on the path of the node. Gaining x matters only if x would
+        # be preferred along the path or extend it. So most variables need no walk.
         watched = sets[old, INSIDE, word]
         if i < place:
             watched = sets[old, BETTER, word] | sets[old, CHILDREN, word]
@@ -166,10 +168,11 @@ def _see_both_sides(T, S, x):  # type: ignore[no-untyped-def]
 
 @jit_inside
 def _see_own_places(T, S, x):  # type: ignore[no-untyped-def]
-    """Fill `S.own_score` and `S.own_node`: x before each place, and at the end."""
+    """Fill `S.own_score` and `S.own_node`: x before each place, and behind the last variable."""
     table, child, score = T.node, T.child, T.score
     rank, own_score, own_node = S.rank, S.own_score, S.own_node
-    # From the end backwards: the path stays the same until x would stand before a variable of it.
+    # From the end towards the front: the path is the same until x would stand before one of its
+    # variables.
     used_up_to = rank.size
     node = x
     for place in range(rank.size, -1, -1):
@@ -189,7 +192,7 @@ def _see_own_places(T, S, x):  # type: ignore[no-untyped-def]
 
 @jit_loops
 def _window(T, S, x):  # type: ignore[no-untyped-def]
-    """Return the first and the last place before which x may stand, given required edges."""
+    """Return the first and the last place before which required edges allow x to stand."""
     first = 0
     for k in range(T.required[x, 0]):
         if S.rank[T.required[x, k + 1]] >= first:
@@ -205,15 +208,15 @@ def _window(T, S, x):  # type: ignore[no-untyped-def]
 
 @jit_inside
 def _best_place(T, S, x):  # type: ignore[no-untyped-def]
-    """Return the best place for x in the order, and by how much the score falls there.
+    """Return the place before which x stands best, and by how much the score falls there.
 
     If no other place is better, return the present place of x, and 0.
     """
     _see_both_sides(T, S, x)
     _see_own_places(T, S, x)
     first, last = _window(T, S, x)
-    # With x at a place, the variables before it lack x: the sum of their changes is the score of
-    # all others, but for a constant.
+    # The variables before x cannot have x as a parent. So the sum of their changes is, up to a
+    # constant, the score of all variables other than x.
     present = S.rank[x]
     current = 0.0
     for i in range(present):
@@ -222,10 +225,10 @@ def _best_place(T, S, x):  # type: ignore[no-untyped-def]
     best, least = present, current
     cost = 0.0
     for place in range(last + 1):
-        # Before the next variable is where x stands already.
+        # Before the next variable is the same place as the present one.
         if place >= first and place != present and place != present + 1:
             total = cost + S.own_score[place]
-            if total < least - TOL:  # of places that are equal but for round-off, the first
+            if total < least - TOL:  # the first place wins if others are equal up to round-off
                 best, least = place, total
         if place < S.order.size:
             cost += S.change[place]
@@ -234,10 +237,8 @@ def _best_place(T, S, x):  # type: ignore[no-untyped-def]
 
 @jit_inside
 def _move(S, x, target):  # type: ignore[no-untyped-def]
-    """Move x before the place `target`; `_best_place` has just looked at x.
-
-    Its nodes are valid: the variables that x passes are those on whose other side it then stands.
-    """
+    """Move x before the place `target`. `_best_place` must have been called for x just before."""
+    # x ends up on the other side of the variables that it passes: their `node_across` is valid.
     place = S.rank[x]
     begin, end = (target, place) if target < place else (place + 1, target)
     for i in range(begin, end):
@@ -248,12 +249,12 @@ def _move(S, x, target):  # type: ignore[no-untyped-def]
 
 @jit_loops
 def _move_each(T, S):  # type: ignore[no-untyped-def]
-    """Move every variable to its best place until none moves any more; returns the gain."""
+    """Move variables to their best places until none moves any more, and return the gain."""
     gain = 0.0
     sweep = S.sweep
-    for i in range(sweep.size):  # a copy: the order changes under the loop
+    for i in range(sweep.size):  # a copy, because the loop below changes the order
         sweep[i] = S.order[i]
-    still = 0  # variables looked at since the last move
+    still = 0  # variables examined since the last move
     i = 0
     while still < sweep.size:
         x = sweep[i]
@@ -270,7 +271,7 @@ def _move_each(T, S):  # type: ignore[no-untyped-def]
 
 
 def _kick(trees: Trees, S: SearchState, moves: Array) -> None:
-    """Make random moves, pairs of numbers from 0 to 1: which variable, and where to."""
+    """Make random moves; each is a pair of numbers in [0, 1) for the variable and its target."""
     for which, where in moves:
         place = int(which * S.order.size)
         x = S.order[place]
@@ -281,7 +282,7 @@ def _kick(trees: Trees, S: SearchState, moves: Array) -> None:
 
 @jit_loops
 def _mark_parents(table, required, nodes, path, parents):  # type: ignore[no-untyped-def]
-    """Mark the parents of all variables for the given nodes, ``[v, c]`` for c -> v."""
+    """Mark the parents that the nodes represent: set ``parents[v, c]`` for c -> v."""
     for v in range(nodes.size):
         k = read_parents(table, required, v, nodes[v], path)
         for a in range(k):
@@ -289,7 +290,7 @@ def _mark_parents(table, required, nodes, path, parents):  # type: ignore[no-unt
 
 
 def _all_parents(trees: Trees, S: SearchState) -> Mask:
-    """Return the parents of all variables for the nodes at hand, ``[v, c]`` for c -> v."""
+    """Return the parents of all variables in the present state, ``[v, c]`` for c -> v."""
     parents = np.zeros((len(S.order), len(S.order)), np.bool_)
     _mark_parents(trees.node, trees.required, S.node, S.parents[0], parents)
     return parents
@@ -306,37 +307,37 @@ def search_order(
     *,
     kick_agreed: bool = True,
 ) -> ScoredNetwork:
-    """Search from several orders, then by kicks from the best one.
+    """Return the best network found from several orders, and then by kicks from the best one.
 
     Parameters
     ----------
     trees : Trees
-        The trees of the problem. They grow.
+        The trees of the problem. They are extended in place.
     starts : list of ndarray of shape (m,)
-        Orders to start from; variable ``order[i]`` stands at place i. They must agree with the
-        required edges.
+        Orders to start from. ``order[i]`` is the variable at place i. The orders must agree with
+        the required edges.
     n_kicks : int
         The search ends after this many kicks in a row without a better order.
     rng : RandomState
         Draws the kicks.
     depth : int
-        Tucks in a row that are tried together: 2, 1, or 0 for none.
+        Number of tucks that are tried together: 2, 1, or 0 for no tucks.
     budget : int
         The most tucks that are tried in one local search.
     seen : list, optional
-        The end of every local search is added to it, one network per score.
+        The network at the end of every local search is appended, one network per score.
     kick_agreed : bool
-        Whether kicks follow even where several starts all ended at the same score.
+        Whether kicks follow even if several starts all ended at the same score.
     """
     best, best_score, in_vain = starts[0], np.inf, 0
     ends: list[float] = []
-    tucked: list[float] = []  # scores at which all tucks were tried in vain
+    tucked: list[float] = []  # scores at which all tucks were tried and none helped
     S = _new_state(best, trees.path.size)
     left = list(starts)
     while left or in_vain < n_kicks:
         if left:
             S.order[:] = left.pop(0)
-        elif not kick_agreed and len(starts) > 1 and _agree(ends):
+        elif not kick_agreed and len(starts) > 1 and max(ends) - min(ends) < TOL:
             break
         else:
             in_vain += 1
@@ -351,18 +352,14 @@ def search_order(
     return parents_for(trees, best)
 
 
-def _agree(scores: list[float]) -> bool:
-    return max(scores) - min(scores) < TOL
-
-
 def _note(trees: Trees, S: SearchState, score: float, seen: list[ScoredNetwork] | None) -> None:
-    """Add the network that a local search ended at, unless its score is known."""
+    """Append the network of the present state to `seen`, unless its score is there already."""
     if seen is not None and not any(abs(score - known.score) < TOL for known in seen):
         seen.append(ScoredNetwork(score, S.order.copy(), _all_parents(trees, S)))
 
 
 def parents_for(trees: Trees, order: Order) -> ScoredNetwork:
-    """Return the best parents for an order as it is."""
+    """Return the network of the best parents in a given order."""
     S = _new_state(order, trees.path.size)
     score = _settle(trees, S)
     while trees.used[IS_FULL]:
@@ -374,9 +371,10 @@ def parents_for(trees: Trees, order: Order) -> ScoredNetwork:
 def _local_search(
     trees: Trees, S: SearchState, depth: int, budget: int, tucked: list[float]
 ) -> tuple[Trees, float]:
-    """Move and tuck from ``S.order``, in place, and let the trees grow whenever they are full.
+    """Improve ``S.order`` in place by moves and tucks, and return the trees and the score.
 
-    At a score of `tucked` all tucks were tried before, and none helped. This search adds its own.
+    The trees grow whenever they are full. `tucked` lists the scores at which all tucks were tried
+    before and none helped. They are not tried again, and the score at the end is appended.
     """
     tucks_left = np.array([budget])
     for _ in range(MAX_GROWTHS):
@@ -393,5 +391,5 @@ def _local_search(
                 tucked.append(score)
             return trees, score
         trees = grown(trees)
-    # Even the largest trees were full again and again: the order that was reached is kept.
+    # Even the largest trees became full again and again. The order reached so far is kept.
     return trees, parents_for(trees, S.order).score

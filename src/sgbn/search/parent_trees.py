@@ -1,23 +1,24 @@
-r"""Best parents of a variable among those that come before it, kept in trees.
+r"""Find the best parents of a variable among the variables before it, and keep them in trees.
 
 .. math:: \min_{P \subseteq before(v)} \; n \log \frac{RSS_{v|P}}{n} + c |P|
           \quad \text{or, with equal noise variances,} \quad
           \frac{RSS_{v|P}}{\sigma^2} + c |P|
 
-The minimum is found nearly: by growing (the best variable first, as long as the score falls) and
-then shrinking. Variables that help only together may be missed.
+The minimum is approximate. Growing adds the best variable as long as the score falls, and shrinking
+then removes variables as long as the score falls. Variables that help only together may be missed.
 
-What growing does depends on the variables that are available. One tree per variable keeps all that
-was ever needed. A path from the root is a growing set. The children of a tree node are the
-variables that would improve it, the best first, and the first one that is available is taken.
-Scores are kept in the tree nodes, so that a second look at an order costs no arithmetic.
+The variables before v are *available*, and growing depends on them. The tree of v keeps the result
+of every step that was ever needed. Each tree node is a set of parents that grew along the path from
+the root. The children of a node are the variables that would improve it, the best first. Growing
+follows the first child that is available. Tree nodes keep their scores, so that the same parents
+are never computed twice.
 
-Each tree node also keeps three sets of variables as bits: those on its path, those of its
-children, and those before which its path was preferred (better children, which were not available).
-A variable that comes or goes changes the outcome only if it is in one of them.
+Each tree node also keeps three sets of variables as bits: the variables on its path, its children,
+and the better children that were not available along its path. A variable that becomes available,
+or no longer is, changes the result only if it is in one of these sets.
 
-In all kernels `T` is a `sgbn.search.tree_arrays.Trees`, v a variable, and `rank` the place of each
-variable in the order: variables of rank below `limit` are available.
+In all kernels `T` is a `sgbn.search.tree_arrays.Trees` and v a variable. `rank` is the place of
+each variable in the order, and variables of a rank below `limit` are available.
 """
 
 from __future__ import annotations
@@ -51,20 +52,20 @@ from sgbn.search.tree_arrays import (
     VARIABLE,
 )
 
-TOL = 1e-7  # difference of scores that is round-off: they are of the size of n m
-END, TO_EXPAND, TO_SHRINK = -1, -2, -3  # what comes next in a walk; 0 and above: the row of a child
+TOL = 1e-7  # a smaller difference of scores is round-off; scores are of the order of n m
+END, TO_EXPAND, TO_SHRINK = -1, -2, -3  # next step of a walk; 0 and above is the row of a child
 
 
 @jit_inside
 def bit_of(v):  # type: ignore[no-untyped-def]
-    """Return the bit that stands for v in word ``v >> 6`` of a set."""
-    # Both sides unsigned: numba makes a float of an unsigned and a signed 64-bit number.
+    """Return the bit that represents v in word ``v >> 6`` of a set."""
+    # Both sides are unsigned: numba turns a mix of unsigned and signed 64-bit numbers into a float.
     return np.uint64(1) << np.uint64(v & 63)
 
 
 @jit_inside
 def read_path(table, required, v, node, path):  # type: ignore[no-untyped-def]
-    """Fill `path` with the growing set of a tree node, required parents first; its size."""
+    """Fill `path` with the path of a tree node, required parents first, and return its size."""
     size = table[node, DEPTH]
     k = size
     while table[node, PARENT] >= 0:
@@ -78,12 +79,12 @@ def read_path(table, required, v, node, path):  # type: ignore[no-untyped-def]
 
 @jit_inside
 def _load(T, v, node):  # type: ignore[no-untyped-def]
-    """Regress v and its candidates on a tree node's path; returns the RSS of v."""
+    """Regress v and its candidates on the path of a tree node, and return the RSS of v."""
     R, candidates, path, L, b, rows = T.R, T.candidates, T.path, T.L, T.b, T.rows
     k = read_path(T.node, T.required, v, node, path)
     start = 0
     rss = 1.0
-    # Most often the node is a child of the one that was loaded last, and one row is added.
+    # Most often the node is a child of the node that was loaded last. Then only one row is added.
     if T.used[LOADED] >= 0 and T.used[LOADED] == T.node[node, PARENT]:
         start = k - 1
         rss = T.loaded_rss[0]
@@ -103,12 +104,12 @@ def _load(T, v, node):  # type: ignore[no-untyped-def]
 def _expand(T, v, node):  # type: ignore[no-untyped-def]
     """Find the children of a tree node: the variables that improve its score, the best first.
 
-    They depend on the candidates of v alone, not on the order, so that they are found once.
+    The children do not depend on the order, so that they are found only once.
     """
     table, child, index, sets = T.node, T.child, T.index, T.sets
     size = T.candidates[v, 0]
     start = T.used[N_CHILDREN]
-    if start + size > child.shape[0]:  # there may be as many children as candidates
+    if start + size > child.shape[0]:  # every candidate may become a child
         T.used[IS_FULL] = 1
         return
     n_children = 0
@@ -117,8 +118,8 @@ def _expand(T, v, node):  # type: ignore[no-untyped-def]
         least = (T.price[k + 1] - T.price[k]) / T.weight[v]
         rss = _load(T, v, node)
         if T.limits[IS_EQUAL] == 0.0:
-            # n log(rss) - n log(rss - gain) > price, solved for the gain: one exponential instead
-            # of one logarithm per candidate
+            # n log(rss) - n log(rss - gain) > price is solved for the gain. This takes one
+            # exponential instead of one logarithm per candidate.
             least = rss * (1.0 - np.exp(-least))
         n_children = list_improving(T.rows, size, least, index)
     for t in range(n_children):
@@ -133,7 +134,7 @@ def _expand(T, v, node):  # type: ignore[no-untyped-def]
 
 @jit_inside
 def _add_node(T, node, slot):  # type: ignore[no-untyped-def]
-    """Make the tree node of the child in row `slot`; returns `node` itself if the pool is full."""
+    """Add and return the tree node of the child in row `slot`, or `node` if the pool is full."""
     table, child, sets = T.node, T.child, T.sets
     new = T.used[N_NODES]
     if new == table.shape[0]:
@@ -149,10 +150,10 @@ def _add_node(T, node, slot):  # type: ignore[no-untyped-def]
     for word in range(sets.shape[2]):
         sets[new, INSIDE, word] = sets[node, INSIDE, word]
         sets[new, BETTER, word] = sets[node, BETTER, word]
-    # as int64, the type of variables elsewhere: another one would compile `bit_of` again
+    # Variables are int64 elsewhere. With another type numba would compile `bit_of` again.
     entered = np.int64(child[slot, 0])
     sets[new, INSIDE, entered >> 6] |= bit_of(entered)
-    # Children before this one were not available: were one of them, it would be taken instead.
+    # The children before this one are better, but were not available.
     for t in range(table[node, FIRST], slot):
         passed = np.int64(child[t, 0])
         sets[new, BETTER, passed >> 6] |= bit_of(passed)
@@ -162,10 +163,8 @@ def _add_node(T, node, slot):  # type: ignore[no-untyped-def]
 
 @jit_inside
 def _shrink(T, v, node):  # type: ignore[no-untyped-def]
-    """Remove variables from a tree node's path as long as the score falls; keep the outcome.
-
-    `index` holds the places in the full path of what is left, since `KEPT` counts from there.
-    """
+    """Remove variables from the path of a tree node while the score falls, and store the rest."""
+    # `index` holds the places in the full path, because the bits of `KEPT` are these places.
     R, path, L, b, index = T.R, T.path, T.L, T.b, T.index
     weight, is_equal, price = T.weight[v], T.limits[IS_EQUAL] > 0.0, T.price
     n_locked = T.required[v, 0]
@@ -176,8 +175,8 @@ def _shrink(T, v, node):  # type: ignore[no-untyped-def]
     rss = T.loaded_rss[0]
     while True:
         if not is_loaded:
-            # A removal in the middle changes all rows behind it. The factor is made anew, and
-            # what is in `L` and `b` is then no longer the regression of a tree node.
+            # A removal changes all later rows of the factor, so it is computed anew. `L` and `b`
+            # then no longer belong to a tree node.
             T.used[LOADED] = -1
             rss = 1.0
             for a in range(k):
@@ -200,13 +199,13 @@ def _shrink(T, v, node):  # type: ignore[no-untyped-def]
 
 @jit_inside
 def walk(table, child, rank, node, limit):  # type: ignore[no-untyped-def]
-    """Follow a tree from `node` as far as it is known; returns the last node and what comes next.
+    """Follow a tree from `node` as far as it is known; return the last node and the next step.
 
-    What comes next is `END`, or the row of the child whose node has to be made, or else what has to
-    be found of the node: its children (`TO_EXPAND`) or its score (`TO_SHRINK`).
+    The next step is `END`, or the row of the child whose node must be added, or what must be found
+    first: the children of the node (`TO_EXPAND`) or its score (`TO_SHRINK`).
     """
-    # Arrays, not `Trees`: numba needs 0.3 microseconds to hand a tuple of arrays on, and a walk
-    # takes 0.02. Kernels that call this often take the arrays out of the tuple first.
+    # The arguments are arrays instead of `Trees`: numba needs 0.3 microseconds to pass a tuple of
+    # arrays, and a walk takes 0.02. Kernels that call this often unpack the tuple first.
     while True:
         first = table[node, FIRST]
         if first < 0:
@@ -225,10 +224,10 @@ def walk(table, child, rank, node, limit):  # type: ignore[no-untyped-def]
 
 @jit_inside
 def trace(T, v, rank, limit):  # type: ignore[no-untyped-def]
-    """Return the tree node of v's parents among the available variables; make what is missing.
+    """Return the tree node of v's best parents among the available variables.
 
-    Where a pool is full it is some node of the tree, and ``T.used[IS_FULL]`` is set: the caller
-    must grow the trees and ask again.
+    Missing nodes are added. If a pool is full, ``T.used[IS_FULL]`` is set and the returned node may
+    be wrong: the caller must grow the trees and call again.
     """
     node = v
     while True:
@@ -237,7 +236,7 @@ def trace(T, v, rank, limit):  # type: ignore[no-untyped-def]
             return node
         if slot == TO_EXPAND and not T.used[IS_FULL]:
             _expand(T, v, node)
-        elif slot == TO_SHRINK or T.used[IS_FULL]:  # a full pool must not loop for ever
+        elif slot == TO_SHRINK or T.used[IS_FULL]:  # with a full pool the loop would never end
             _shrink(T, v, node)
             return node
         else:
@@ -246,11 +245,11 @@ def trace(T, v, rank, limit):  # type: ignore[no-untyped-def]
 
 @jit_inside
 def read_parents(table, required, v, node, out):  # type: ignore[no-untyped-def]
-    """Fill `out` with the parents of v that a tree node stands for; returns their number."""
+    """Fill `out` with the parents of v that a tree node represents, and return their number."""
     size = read_path(table, required, v, node, out)
     k = 0
     for a in range(size):
-        if (table[node, KEPT] >> a) & 1:  # k <= a: nothing is overwritten before it is read
+        if (table[node, KEPT] >> a) & 1:  # k <= a, so each entry is read before it is overwritten
             out[k] = out[a]
             k += 1
     return k

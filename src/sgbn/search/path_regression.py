@@ -1,9 +1,9 @@
-r"""Regression of a variable on a path of others, which grows and shrinks by one at a time.
+r"""Regression of a variable v on a path: a list of variables that grows or shrinks by one.
 
-With L the Cholesky factor of the Gram matrix of the path and :math:`b = L^{-1} R_v`, one more
-variable adds a row to L and takes :math:`b_a^2` from the residual sum of squares (RSS).
-All sums are shares of the variance of v. Kernels change `L`, `b` and `rows` in place; what these
-hold is described in `sgbn.search.tree_arrays.Trees`.
+L is the Cholesky factor of the Gram matrix of the path, and :math:`b = L^{-1} R_v`. One more
+variable adds a row to L and takes :math:`b_a^2` from the residual sum of squares (RSS). The RSS is
+a share of the variance of v. Kernels change `L`, `b` and `rows` in place. These arrays are
+described in `sgbn.search.tree_arrays.Trees`.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import numpy as np
 
 from sgbn.jit import jit_inside
 
-COLLINEAR = 1e-10  # share of a variable's variance that others leave: less is round-off
-SMALLEST_RSS = 1e-12  # of a perfect fit, as a share of the variance: keeps the logarithm finite
+COLLINEAR = 1e-10  # a smaller share of the variance that others do not explain is round-off
+SMALLEST_RSS = 1e-12  # RSS of a perfect fit, as a share of the variance: its logarithm is finite
 REDUNDANT = 1e30  # pivot of a redundant variable: dividing by it gives a weight of zero
 
 
 @jit_inside
 def add_to_factor(R, path, L, b, v, a):  # type: ignore[no-untyped-def]
-    """Fill row a of L and of b for the variable at place a of `path`; returns b_a^2."""
+    """Fill row a of L and of b for the variable at place a of `path`, and return b_a^2."""
     new = path[a]
     for c in range(a + 1):
         s = R[new, path[c]]
@@ -28,8 +28,8 @@ def add_to_factor(R, path, L, b, v, a):  # type: ignore[no-untyped-def]
         if c < a:
             L[a, c] = s / L[c, c]
         else:
-            # A required parent may be a copy of others. It must stay in the path, and change
-            # nothing: with a huge pivot its b is 0, and so is its row in later ones.
+            # A required parent may be a combination of others. It must stay in the path without
+            # any effect: a huge pivot makes its b, and its part of later rows, zero.
             L[a, a] = np.sqrt(s) if s > COLLINEAR else REDUNDANT
     s = R[new, v]
     for t in range(a):
@@ -40,7 +40,7 @@ def add_to_factor(R, path, L, b, v, a):  # type: ignore[no-untyped-def]
 
 @jit_inside
 def add_to_rows(R, candidates, path, L, b, rows, v, a):  # type: ignore[no-untyped-def]
-    """Fill row a of L^-1 R_path, and take it from the variances and covariances at the end.
+    """Fill row a of L^-1 R_path, and update the variances and covariances in the last rows.
 
     There is one column per candidate parent of v.
     """
@@ -48,7 +48,8 @@ def add_to_rows(R, candidates, path, L, b, rows, v, a):  # type: ignore[no-untyp
     new = path[a]
     for c in range(size):
         rows[a, c] = R[new, candidates[v, c + 1]]
-    # The candidates are in the innermost loop: contiguous memory, several at a time.
+    # The candidates are in the innermost loop: their memory is contiguous, and the processor works
+    # on several at a time.
     for t in range(a):
         factor = L[a, t]
         for c in range(size):
@@ -63,18 +64,19 @@ def add_to_rows(R, candidates, path, L, b, rows, v, a):  # type: ignore[no-untyp
 
 @jit_inside
 def list_improving(rows, size, least, index):  # type: ignore[no-untyped-def]
-    """Fill `index` with the candidates that take more than `least` from the RSS, the best first.
+    """List the candidates that reduce the RSS by more than `least`, the best first.
 
-    A candidate c takes covariance_c^2 / variance_c. Returns their number.
+    They are written to `index`, and their number is returned. A candidate c reduces the RSS by
+    covariance_c^2 / variance_c.
     """
     n_improving = 0
     for c in range(size):
         squared = rows[-2, c] * rows[-2, c]
-        # Multiplied out: most candidates fail here, without a division.
+        # The same inequality without a division: most candidates fail here.
         if squared > least * rows[-1, c] and rows[-1, c] > COLLINEAR:
             gain = squared / rows[-1, c]
             rows[-3, c] = gain
-            # Sort by insertion: few candidates get this far. Equal gains keep their order.
+            # Insertion sort, because few candidates get this far. Equal gains keep their order.
             place = n_improving
             while place > 0 and rows[-3, index[place - 1]] < gain:
                 index[place] = index[place - 1]
@@ -86,18 +88,18 @@ def list_improving(rows, size, least, index):  # type: ignore[no-untyped-def]
 
 @jit_inside
 def cheapest_removal(L, b, k, n_locked, x):  # type: ignore[no-untyped-def]
-    """Return the place of the path that adds least to the RSS when removed, and how much.
+    """Return the place of the path whose removal increases the RSS least, and the increase.
 
-    The first `n_locked` places are required parents, which stay. Removing place a adds
-    beta_a^2 / (inverse Gram)_aa. `x` is work space.
+    The first `n_locked` places are required parents and stay. The removal of place a adds
+    beta_a^2 / (inverse Gram)_aa to the RSS. `x` is work space.
     """
     best = -1
     least = np.inf
     for a in range(n_locked, k):
         inverse = 0.0
         beta = 0.0
-        # Column a of L^-1 by forward substitution: it is zero above place a. Its squared length is
-        # the diagonal of the inverse Gram matrix, and beta = (L^-1)' b.
+        # Forward substitution gives column a of L^-1, which is zero above place a. Its squared
+        # length is the diagonal entry of the inverse Gram matrix, and beta = (L^-1)' b.
         for t in range(a, k):
             s = 1.0 if t == a else 0.0
             for u in range(a, t):

@@ -1,11 +1,11 @@
-"""How long SGBN searches: its effort, and what the size of a problem calls for.
+"""Plan how long SGBN searches, from the effort and the size of the problem.
 
-All rules about sizes are here; a search does what its plan says.
+All rules about sizes are in this file. A search follows its plan.
 
-Trees (`sgbn.search.order_search`) are fast and see all variables. Where no network
-stands out, as in real tables, they end in one of many good networks. Score tables
-(`sgbn.search.table_search`) find better ones there, in a time that grows with the number of
-variables. `benchmarks/search.py` measures both.
+The search on trees (`sgbn.search.order_search`) is fast and considers all variables. On many real
+tables no network is clearly the best, and this search ends at one of many good networks. The search
+on score tables (`sgbn.search.table_search`) then finds better networks, in a time that grows with
+the number of variables. `benchmarks/search.py` measures both.
 """
 
 from __future__ import annotations
@@ -17,37 +17,41 @@ from sgbn.search.table_search import TablePlan
 
 EFFORTS = ("fast", "standard", "thorough")
 
-# What makes a problem large: one start and no kicks then find as much as more would.
-LARGE_VARIABLES = 100  # a problem with more, and with enough samples, is large
-LARGE_SAMPLES_PER_VARIABLE = 2  # enough samples
-MAX_KICKED_VARIABLES = 500  # with more, kicks and tables take too long, whatever the samples
+# A problem is large if it has more than `LARGE_VARIABLES` variables and enough samples for them.
+# In a large problem, one start without kicks finds as good a network as more of both.
+LARGE_VARIABLES = 100
+LARGE_SAMPLES_PER_VARIABLE = 2  # from here upwards the samples are enough
+MAX_KICKED_VARIABLES = 500  # with more variables, kicks and tables take too long
 
-CLEAR_SAMPLES_PER_VARIABLE = 10  # from here on, the best order is soon found
+CLEAR_SAMPLES_PER_VARIABLE = 10  # from here upwards, the best order is found quickly
 # With fewer samples the best score fits noise, by parents that help only together. With 25 samples
-# of 120 variables, the networks of tables have a tenth more errors than those of trees.
+# of 120 variables, networks from tables have 10 % more errors than networks from trees.
 MIN_TABLE_SAMPLES = 50
-SAMPLES_PER_PARENT = 3  # with fewer, parents fit noise, which no penalty of this kind outweighs
+SAMPLES_PER_PARENT = 3  # with fewer, parents fit noise, and no BIC penalty prevents this
 
-# Up to here the best of all networks is found: with 15 variables it takes longer than a search.
+# Up to this size all networks are compared. With 15 variables this takes longer than a search.
 MAX_EXACT_VARIABLES = 14
-MAX_EXACT_VARIABLES_THOROUGH = 20
+MAX_EXACT_VARIABLES_THOROUGH = 20  # with effort="thorough"
 
-# Candidates are screened where variables are many and samples no fewer. This halves the time there.
+# With many variables and at least as many samples, candidates are screened by their partial
+# correlation. This halves the time.
 MIN_SCREENED_VARIABLES = 500  # with fewer variables, screening costs accuracy
 SCREENING_Z = 1.0  # standard errors of a partial correlation; a higher limit costs accuracy
 
-# A rough order comes first where samples are many, found as if there were fewer of them: from a
-# poor order, weak dependences make the trees seven times larger at m = 100 and degree 10.
-# It needs `CLEAR_SAMPLES_PER_VARIABLE`: on ABIDE, 93 regions of 530 subjects, scores became worse.
-ROUGH_SAMPLES = 100  # as if there were so many; from twice as many upwards
-# From here on, the rough order is found by the next three limits (benchmarks/scale.py).
+# With many samples, the search starts from a rough order, found as if there were fewer samples.
+# From a poor order, weak dependences make the trees seven times larger (m = 100, degree 10).
+# It needs `CLEAR_SAMPLES_PER_VARIABLE`: on ABIDE (93 regions, 530 subjects) scores became worse.
+ROUGH_SAMPLES = 100  # number of samples for the rough order, if there are at least twice as many
+# From this many samples per variable upwards, large problems use the next three limits instead
+# (benchmarks/scale.py).
 MIN_SAMPLES_PER_VARIABLE = 100
-ROUGH_SAMPLES_PER_VARIABLE = 3  # as if there were so many
-ROUGH_Z = 2.0  # in place of `SCREENING_Z` after such an order
-ROUGH_MAX_TUCKS = 10_000  # in one local search after such an order; 5,000 cost accuracy
+ROUGH_SAMPLES_PER_VARIABLE = 3  # samples per variable for the rough order
+ROUGH_Z = 2.0  # replaces `SCREENING_Z` after such an order
+ROUGH_MAX_TUCKS = 10_000  # replaces `MAX_TUCKS` after such an order; 5,000 cost accuracy
 
-TUCK_DEPTH = 2  # tucks tried together; 3 costs twice the time and finds the same
-MAX_TUCKS = 50_000  # in one local search: with 2,000 variables 5,000 are too few, 10,000 suffice
+TUCK_DEPTH = 2  # tucks tried together; 3 takes twice the time and finds the same
+# Tucks in one local search. With 2,000 variables, 5,000 tucks are too few and 10,000 are enough.
+MAX_TUCKS = 50_000
 MAX_TUCKS_QUICK = 5_000  # for an order that need not be the best one
 
 STANDARD = TablePlan(
@@ -62,10 +66,10 @@ STANDARD = TablePlan(
     patience=4,
     max_rounds=20,
 )
-# Kicks before tables, where the starts disagree: their networks propose candidates. A problem of
-# more than `LARGE_VARIABLES` has none, because they cost more there than they find.
+# Kicks before the search on tables, if the starts ended at different scores. The networks they find
+# propose candidates. Above `LARGE_VARIABLES` there are no kicks: they take long and find little.
 STANDARD_KICKS = 5
-THOROUGH = TablePlan(  # `steps` is multiplied by the number of variables
+THOROUGH = TablePlan(  # `for_size` multiplies `steps` by the number of variables
     n_candidates=15,
     n_further=10,
     n_islands=4,
@@ -77,30 +81,40 @@ THOROUGH = TablePlan(  # `steps` is multiplied by the number of variables
     patience=4,
     max_rounds=40,
 )
-N_QUICK_SEARCHES = 12  # from random orders, before tables: their networks propose candidates
-THOROUGH_KICKS = 100  # where no search on tables follows
+N_QUICK_SEARCHES = 12  # from random orders: their networks propose candidates for the tables
+THOROUGH_KICKS = 100  # if no search on tables follows
 
 
 def most_parents(n: int, m: int, max_parents: int | None = None) -> int:
-    """Return the most parents that n samples allow, or `max_parents` where that is fewer."""
+    """Return the largest number of parents for n samples of m variables, at most `max_parents`."""
     most = max(1, min(n // SAMPLES_PER_PARENT, MOST_PARENTS, m - 1))
     return most if max_parents is None else min(most, int(max_parents))
 
 
 class SearchPlan(NamedTuple):
-    """Starts and kicks of the search on trees, and what follows on tables, if anything.
+    """How long to search on trees, and whether and how to search on score tables afterwards.
 
     Attributes
     ----------
-    n_starts, n_kicks : as in SGBN.
-    is_exact : whether all networks are compared, instead of any search.
-    n_quick : searches from random orders, whose networks start the search on tables.
-    tables : how long to search on tables; None for not at all.
-    n_tucks : the most tucks in one local search.
-    candidate_z : a partial correlation above this many standard errors makes a candidate; None
-        means that all variables are candidates.
-    n_rough : a rough order is found first, as if there were this many samples; 0 for none.
-    kick_agreed : whether kicks follow where all starts ended at the same score.
+    n_starts : int
+        Number of orders from which the search on trees starts.
+    n_kicks : int
+        The search on trees ends after this many kicks in a row without a better order.
+    is_exact : bool
+        Whether all networks are compared. Then there is no search.
+    n_quick : int
+        Number of searches from random orders. Their networks start the search on tables.
+    tables : TablePlan or None
+        How long to search on tables. None means no search on tables.
+    n_tucks : int
+        The most tucks in one local search.
+    candidate_z : float or None
+        A variable is a candidate parent if its partial correlation is above this many standard
+        errors. None means that all variables are candidates.
+    n_rough : int
+        A rough order is found first, as if there were this many samples. 0 means no rough order.
+    kick_agreed : bool
+        Whether kicks follow even if all starts ended at the same score.
     """
 
     n_starts: int
@@ -131,14 +145,15 @@ class SearchPlan(NamedTuple):
         ----------
         n, m : int
             Numbers of samples and of variables.
-        effort : one of `EFFORTS`
+        effort : str
+            One of `EFFORTS`.
         n_starts, n_kicks : int, optional
-            They hold where they are given. With the standard effort, the search is then one on
-            trees alone.
+            Starts and kicks that the user asks for. With the standard effort there is then no
+            search on tables.
         n_required : int
-            The most required parents of a variable. Tables have space for few.
+            The most required parents of a variable. Tables have space for only a few.
         equal_noise : bool
-            Whether noise variances are taken to be equal, which tables cannot do.
+            Whether noise variances are assumed to be equal. Tables cannot score such networks.
         """
         enough = n >= LARGE_SAMPLES_PER_VARIABLE * m
         is_large = m > LARGE_VARIABLES and (enough or m > MAX_KICKED_VARIABLES)
@@ -162,14 +177,14 @@ class SearchPlan(NamedTuple):
         if not equal_noise:
             is_clear = is_large or n >= CLEAR_SAMPLES_PER_VARIABLE * m
             plan = plan._with_rough_order(n, m, is_clear and effort != "thorough")
-        # Last: what the user gives holds over all rules.
+        # This comes last, because what the user asks for overrides all rules.
         return plan._replace(
             n_starts=plan.n_starts if n_starts is None else int(n_starts),
             n_kicks=plan.n_kicks if n_kicks is None else int(n_kicks),
         )
 
     def _with_rough_order(self, n: int, m: int, is_clear: bool) -> Self:
-        """Return the plan with a rough order first, where samples are many enough."""
+        """Return this plan, with a rough order first if there are enough samples."""
         if m > LARGE_VARIABLES and n >= MIN_SAMPLES_PER_VARIABLE * m:
             n_rough = ROUGH_SAMPLES_PER_VARIABLE * m
             return self._replace(n_tucks=ROUGH_MAX_TUCKS, candidate_z=ROUGH_Z, n_rough=n_rough)

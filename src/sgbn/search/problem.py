@@ -1,7 +1,8 @@
-"""What a search gets: correlations, prices and limits, with the variables in one order.
+"""The input of a search: correlations, prices of parents, and limits.
 
-`SearchProblem.of` sorts the user's columns once, in an order that does not depend on theirs, and
-`to_user` takes the answer back: the same seed gives the same network for any order of the columns.
+`SearchProblem.of` sorts the variables in an order that does not depend on the order of the user's
+columns. `to_user` returns the network in the user's order. So the same seed gives the same network
+for any order of the columns.
 """
 
 from __future__ import annotations
@@ -17,20 +18,20 @@ from scipy.special import gammaln
 from sgbn.moments import Moments, one_blas_thread
 from sgbn.types import Array, Indices, Mask, Order
 
-MOST_PARENTS = 60  # what a tree keeps after shrinking are the bits of one 64-bit number
-SMALLEST_RIDGE = 0.02  # in units of the variance, where a ridge is needed at all
-VIF_DIGITS = 6  # decimals of log variance inflation that tell variables apart: more are round-off
+MOST_PARENTS = 60  # a tree node keeps its parents as the bits of one 64-bit number
+SMALLEST_RIDGE = 0.02  # in units of the variance; used only if a ridge is needed
+VIF_DIGITS = 6  # decimals of log variance inflation that sort the variables; more are round-off
 
 
 def default_gamma(n: int) -> float:
-    """Return gamma for n samples: 1 up to 100, half their decimal logarithm beyond."""
+    """Return the default gamma for n samples: 1 up to n = 100, and log10(n) / 2 above."""
     return max(1.0, float(np.log10(n)) / 2)
 
 
 def ebic_prices(n: int, m: int, gamma: float) -> Array:
-    r"""Price of 0, 1, 2, ... parents: :math:`k \log n + 2 \gamma \log \binom{m - 1}{k}`.
+    r"""Return the price of k = 0, 1, ... parents: :math:`k \log n + 2 \gamma \log\binom{m - 1}{k}`.
 
-    The binomial stays at its largest value beyond k = (m - 1) / 2: a price never falls.
+    For k above (m - 1) / 2 the binomial keeps its largest value, so that prices never fall.
     """
     k = np.arange(MOST_PARENTS + 2)
     chosen = np.minimum(k, (m - 1) // 2)
@@ -39,23 +40,23 @@ def ebic_prices(n: int, m: int, gamma: float) -> Array:
 
 
 def inverse_correlation(R: Array, n: int) -> Array:
-    """Return the inverse of the correlation matrix, with a ridge where n is not well above m."""
+    """Return the inverse of the correlation matrix, with a ridge unless n > 2 m."""
     m = len(R)
     ridge = 0.0 if n > 2 * m else max(SMALLEST_RIDGE, 0.2 * m / n)
-    # LAPACK's inverse from a Cholesky factor: half the work of a general inverse, and symmetric.
+    # LAPACK inverts from a Cholesky factor with half the work of a general inverse.
     cholesky, invert = get_lapack_funcs(("potrf", "potri"), (R,))
     with one_blas_thread():
         factor, failed = cholesky(R + ridge * np.eye(m), lower=1)
-        if failed:  # exact copies of a column
+        if failed:  # a column is a combination of others
             factor, _ = cholesky(R + SMALLEST_RIDGE * np.eye(m), lower=1)
         inverse: Array = np.tril(invert(factor, lower=1)[0])
     return inverse + np.tril(inverse, -1).T
 
 
 class ScoredNetwork(NamedTuple):
-    """A network, an order that it agrees with, and its score (the less the better).
+    """A network, its score (lower is better), and an order in which parents come first.
 
-    ``parents[v, u]`` is True where u -> v.
+    ``parents[v, u]`` is True if u is a parent of v.
     """
 
     score: float
@@ -65,16 +66,20 @@ class ScoredNetwork(NamedTuple):
 
 @dataclass(frozen=True)
 class ParentProblem:
-    """What the score of a parent set rests on.
+    """What is needed to score sets of parents.
 
     Attributes
     ----------
-    R : (m, m) correlations.
-    n : number of samples.
-    price : what 0, 1, 2, ... parents cost, in units of the score.
-    max_parents : most parents of a variable.
-    allowed, required : (m, m) ``allowed[v, u]``: u may be a parent of v; ``required[v, u]``: it
-        must be one.
+    R : ndarray of shape (m, m)
+        Correlations of the variables.
+    n : int
+        Number of samples.
+    price : ndarray
+        Price of 0, 1, 2, ... parents, in units of the score.
+    max_parents : int
+        Largest number of parents of a variable.
+    allowed, required : ndarray of shape (m, m), bool
+        If ``allowed[v, u]``, u may be a parent of v. If ``required[v, u]``, it must be one.
     """
 
     R: Array
@@ -86,19 +91,22 @@ class ParentProblem:
 
     @property
     def samples(self) -> tuple[Array, Array]:
-        """Correlations (S, m, m) and sizes (S,) of the samples that scores on tables sum over."""
+        """Correlations (S, m, m) and sizes (S,) of the S samples; table scores are their sum."""
         return self.R[None], np.array([float(self.n)])
 
 
 @dataclass(frozen=True)
 class SearchProblem(ParentProblem):
-    """The problem of a whole search, with its variables by rising variance inflation.
+    """The problem of a whole search, with its variables sorted by rising variance inflation.
 
     Attributes
     ----------
-    columns : (m,) the user's column of each variable.
-    precision : (m, m) inverse correlations.
-    variance : (m,) variances of the variables, where noise variances are taken to be equal.
+    columns : ndarray of shape (m,)
+        The user's column of each variable.
+    precision : ndarray of shape (m, m)
+        Inverse of the correlation matrix.
+    variance : ndarray of shape (m,) or None
+        Variances of the variables, if noise variances are assumed to be equal.
     """
 
     columns: Indices
@@ -116,29 +124,28 @@ class SearchProblem(ParentProblem):
         *,
         equal_noise: bool = False,
     ) -> Self:
-        """Make the search problem of a sample, with its columns sorted.
+        """Return the search problem of a sample, with its variables sorted.
 
         Parameters
         ----------
         moments : Moments
             Moments of the sample.
         edges : pair of ndarray of shape (m, m), bool
-            The edges that are allowed, and those that are required, in the user's order;
-            ``[i, j]`` is i -> j.
+            The allowed and the required edges in the user's order; ``[i, j]`` is i -> j.
         gamma : float
             Weight of the second term of the extended BIC.
         max_parents : int
             Largest number of parents that a variable may have.
         names : sequence of str, optional
-            Columns of the same variance inflation are sorted by these names; without names they
-            are sorted by their content.
+            Names in the user's order. Columns of equal variance inflation are sorted by name.
+            Without names they are sorted by their content.
         equal_noise : bool
-            Whether noise variances are equal, in the units of the data.
+            Whether noise variances are assumed to be equal, in the units of the data.
         """
         n, m = moments.n, moments.m
         precision = inverse_correlation(moments.R, n)
         inflation = np.round(np.log(np.maximum(np.diag(precision), 1.0)), VIF_DIGITS)
-        # Moments have their variables sorted by content.
+        # The variables of `moments` are sorted by content already.
         tie = np.arange(m) if names is None else np.array(names)[moments.columns]
         order = np.lexsort((tie, inflation))
         pairs, columns = np.ix_(order, order), moments.columns[order]
@@ -158,17 +165,17 @@ class SearchProblem(ParentProblem):
 
     @property
     def partial(self) -> Array:
-        """Absolute partial correlations of all pairs given all others."""
+        """Absolute partial correlations of all pairs of variables given all others."""
         scale = np.sqrt(np.diag(self.precision))
         return np.abs(self.precision) / np.outer(scale, scale)
 
     def partly_correlated(self, z: float) -> Mask:
-        """Pairs whose partial correlation given all others is more than z standard errors."""
+        """Return the pairs whose partial correlation exceeds z standard errors, as a mask."""
         scale = np.diag(self.precision)
-        # squared and multiplied out: no roots of a large matrix
+        # The squared inequality needs no square roots of a large matrix.
         return np.square(self.precision) > z**2 / self.n * np.outer(scale, scale)
 
     def to_user(self, parents: Mask) -> Mask:
-        """Return the edges ``[i, j]`` between the user's columns from ``parents[v, u]``."""
+        """Return ``edges[i, j]`` (i -> j) between the user's columns from ``parents[v, u]``."""
         place = np.argsort(self.columns)
         return np.ascontiguousarray(parents[np.ix_(place, place)].T)

@@ -1,22 +1,23 @@
-r"""Scores of every parent set among a few candidates, and their minima and sums over subsets.
+r"""Score tables: the score of every set of parents among a few candidates.
 
-For each variable v with candidate parents :math:`c_0, \dots, c_{K-1}` a table holds, for every set
-T of candidates as the bits of a whole number,
+Each variable v with candidate parents :math:`c_0, \dots, c_{K-1}` has tables. Their index is a set
+T or M of candidates, as the bits of an integer:
 
 .. math:: s_v(T) = \sum_s n_s \log RSS_{v|T}^{(s)} + price(|T|), \qquad
           best_v(M) = \min_{T \subseteq M} s_v(T), \qquad
           total_v(M) = \log \sum_{T \subseteq M} e^{-s_v(T) / 2}.
 
-The sum is over samples. There is one as a rule, and one per subject where each has a series.
+The sum over s is over samples. Usually there is one sample. If each subject has a series, there is
+one sample per subject.
 
-With M the candidates that stand before v in an order, `best` gives the score of that order and
-`total` its posterior weight, each by one look-up per variable: a move in an order costs a few
+M may be the candidates that stand before v in an order. Then `best` gives the score of this order
+and `total` its posterior weight, with one look-up per variable. So a move in an order costs a few
 look-ups instead of regressions.
 
-The residual sums come from one recursion over the candidates, which decides for or against each.
-A decision for a candidate takes its share from the covariances of all later candidates; a decision
-against it leaves them as they are. This takes about eight operations per set. Minima and sums are
-zeta transforms, one pass over the table per candidate.
+The residual sums of squares (RSS) of all sets come from one recursion over the candidates. It
+decides for each candidate whether it is in the set. If it is, the covariances of all later
+candidates are conditioned on it, otherwise they stay. This takes about eight operations per set.
+Minima and sums over subsets are zeta transforms, with one pass over the table per candidate.
 """
 
 from __future__ import annotations
@@ -30,20 +31,24 @@ from sgbn.jit import jit, jit_inside, jit_loops
 from sgbn.search.path_regression import COLLINEAR, SMALLEST_RSS
 from sgbn.types import Array, Mask
 
-IMPOSSIBLE = 1e15  # score of a set that is not allowed: no sum or minimum ever takes it
-SAMPLES_PER_BLOCK = 32  # whose residual sums are computed at once: their covariances stay in cache
-MAX_FACTORS = 20  # residual sums in one product: 20 times `SMALLEST_RSS` cannot underflow
-NEGLIGIBLE_LOG = 40.0  # difference of logarithms beyond which a sum is its larger part, to the bit
+IMPOSSIBLE = 1e15  # score of a set that is not allowed: too high for any sum or minimum
+SAMPLES_PER_BLOCK = 32  # samples computed together: their covariances fit into the cache
+MAX_FACTORS = 20  # residual sums in one product: `SMALLEST_RSS` to this power does not underflow
+NEGLIGIBLE_LOG = 40.0  # log(e^a + e^b) equals a in floating point if a - b is larger
 
 
 class ScoreTables(NamedTuple):
-    """Candidates of every variable, and tables over the sets of them.
+    """The candidate parents of every variable, and the scores of all sets of them.
 
     Attributes
     ----------
-    candidates : (m, K) candidate parents of each variable v, then -1.
-    bit : (m, m) ``bit[v, u]`` is the place of u among v's candidates, -1 if it is none.
-    score : (m, 2^K) score of every set of candidates; bit k of a column stands for candidate k.
+    candidates : int64, (m, K)
+        Row v lists the candidate parents of v. The rest of the row is -1.
+    bit : int64, (m, m)
+        ``bit[v, u]`` is the place of u among v's candidates, or -1 if u is not a candidate.
+    score : float, (m, 2^K)
+        Score of every set of candidates. Bit k of the column number is set if candidate k is in the
+        set.
     """
 
     candidates: NDArray[np.int64]
@@ -59,25 +64,26 @@ def score_tables(
     candidates: NDArray[np.int64],
     required: Mask,
 ) -> ScoreTables:
-    """Fill the tables of all variables.
+    """Return the score tables of all variables.
 
     Parameters
     ----------
     R : ndarray of shape (m, m) or (S, m, m)
-        Correlations, of one sample or of several.
+        Correlations of one sample or of several samples.
     n : int or ndarray of shape (S,)
         Size of each sample.
     price : ndarray
-        What 0, 1, 2, ... parents cost.
+        Price of 0, 1, 2, ... parents.
     max_parents : int
-        Larger sets are impossible.
+        Largest number of parents. Larger sets get the score `IMPOSSIBLE`.
     candidates : ndarray of shape (m, K)
-        Distinct variables other than v itself, then -1.
+        Row v lists distinct variables other than v. The rest of the row is -1.
     required : ndarray of shape (m, m), bool
-        ``required[v, u]``: sets of v without u are impossible. They must be candidates.
+        If ``required[v, u]``, sets of v without u get the score `IMPOSSIBLE`. Required parents must
+        be candidates.
     """
     m, K = candidates.shape
-    # Sets with places beyond the candidates of v stay impossible.
+    # Columns with bits beyond the candidates of v stay impossible.
     score = np.full((m, 1 << K), IMPOSSIBLE)
     samples = R.reshape(-1, m, m), np.atleast_1d(np.asarray(n, float))
     first = np.arange(m) << K
@@ -94,16 +100,16 @@ def fill_tables(
     first: NDArray[np.int64],
     score: Array,
 ) -> None:
-    """Fill `score`, one table per variable; table v begins at ``first[v]``.
+    """Fill `score` with one table per variable. Table v begins at ``first[v]``.
 
-    The other parameters are those of `score_tables`; `samples` are the correlations (S, m, m) and
-    the sizes (S,).
+    `samples` are the correlations (S, m, m) and the sizes (S,) of the samples. All other parameters
+    are described in `score_tables`.
     """
     R, n = samples
     counts = (candidates >= 0).sum(axis=1)
     places = places_of(candidates)
-    if (required & (places < 0)).any():  # bit 0 would stand for another variable
-        raise ValueError("A required parent is no candidate.")
+    if (required & (places < 0)).any():  # it would be confused with the candidate of bit 0
+        raise ValueError("A required parent is not a candidate. Add it to the candidates.")
     needed = np.where(required, 1 << np.maximum(places, 0), 0).sum(axis=1)
     limits = price, max_parents, candidates, counts, needed, first
     if len(n) == 1:
@@ -115,7 +121,7 @@ def fill_tables(
 
 
 def places_of(candidates: NDArray[np.int64]) -> NDArray[np.int64]:
-    """``bit[v, u]``: the place of u among the candidates of v, -1 if it is none."""
+    """Return ``bit[v, u]``: the place of u among the candidates of v, or -1 if it is not there."""
     m = len(candidates)
     bit = np.full((m, m), -1, np.int64)
     rows, places = np.nonzero(candidates >= 0)
@@ -123,7 +129,7 @@ def places_of(candidates: NDArray[np.int64]) -> NDArray[np.int64]:
     return bit
 
 
-# Two kernels, because compiling takes seconds and most users need the first one only.
+# There are two kernels because compiling takes seconds and most users need only the first.
 
 
 @jit_loops
@@ -151,7 +157,7 @@ def _fill_sums(R, n, price, max_parents, candidates, counts, needed, first, scor
 
 @jit_inside
 def _add_prices(price, max_parents, needed, score):  # type: ignore[no-untyped-def]
-    """Add the price of every set; sets that are too large or lack a `needed` one are impossible."""
+    """Add the price of every set; sets that are too large or lack `needed` bits are impossible."""
     for mask in range(score.size):
         size = count_bits(mask)
         if size > max_parents or mask & needed != needed:
@@ -162,7 +168,7 @@ def _add_prices(price, max_parents, needed, score):  # type: ignore[no-untyped-d
 
 @jit_inside
 def count_bits(mask):  # type: ignore[no-untyped-def]
-    """Return how many bits are set."""
+    """Return the number of bits that are set."""
     count = 0
     while mask:
         mask &= mask - 1  # clears the lowest bit that is set
@@ -174,11 +180,11 @@ def count_bits(mask):  # type: ignore[no-untyped-def]
 def _residual_sums(R, v, chosen, k, covariance, rss):  # type: ignore[no-untyped-def]
     """Fill ``rss[mask]``, the residual variance of v, for all sets of its first k candidates.
 
-    ``covariance[d]`` holds, on and below its diagonal, the covariances of what is left after d
-    decisions: candidates k-1-d, ..., 0, and v last.
+    ``covariance[d]`` belongs to d decisions. On and below its diagonal are the covariances of the
+    variables that are left: candidates k-1-d, ..., 0, and v last.
     """
-    # The last candidate, the highest bit, is decided first: counting the masks up then changes the
-    # latest decisions most often, where the fewest covariances are left.
+    # The last candidate, the highest bit, is decided first. Counting the masks up then changes the
+    # latest decisions most often, and these have the fewest covariances.
     for a in range(k + 1):
         left = v if a == k else chosen[k - 1 - a]
         for c in range(a + 1):
@@ -188,7 +194,7 @@ def _residual_sums(R, v, chosen, k, covariance, rss):  # type: ignore[no-untyped
         if k == 1:
             rss[1] = _without(covariance[0, 1, 1], covariance[0, 1, 0], covariance[0, 0, 0])
         return
-    # The last two decisions are half of the work. They are written out, four masks at a time.
+    # The last two decisions are half of the work, so they are written out: four masks at a time.
     for quarter in range(1 << (k - 2)):
         first = 0  # the first decision that differs from those of the quarter before
         if quarter:
@@ -203,8 +209,8 @@ def _residual_sums(R, v, chosen, k, covariance, rss):  # type: ignore[no-untyped
 @jit
 def _sum_over_samples(R, n, v, chosen, k, score):  # type: ignore[no-untyped-def]
     """Fill the sum of n log RSS over samples for all sets of the first k candidates of v."""
-    # Every step of the recursion is done for a block of samples at once, which takes a fifth of the
-    # time of one sample after the other.
+    # Every step of the recursion handles a block of samples. This takes a fifth of the time of
+    # single samples.
     score[: 1 << k] = 0.0
     covariance = np.empty((k + 1, k + 1, k + 1, SAMPLES_PER_BLOCK))
     inverse = np.empty(SAMPLES_PER_BLOCK)
@@ -214,9 +220,8 @@ def _sum_over_samples(R, n, v, chosen, k, score):  # type: ignore[no-untyped-def
             left = v if a == k else chosen[k - 1 - a]
             for c in range(a + 1):
                 right = v if c == k else chosen[k - 1 - c]
-                for s in range(
-                    SAMPLES_PER_BLOCK
-                ):  # samples beyond the last repeat it, and weigh nothing
+                # The last block is filled up with copies of the last sample, which are not summed.
+                for s in range(SAMPLES_PER_BLOCK):
                     covariance[0, a, c, s] = R[begin + min(s, width - 1), left, right]
         for mask in range(1 << k):
             first = 0  # the first decision that differs from those of the mask before
@@ -232,9 +237,9 @@ def _sum_over_samples(R, n, v, chosen, k, score):  # type: ignore[no-untyped-def
 
 @jit_inside
 def _weighted_logs(rss, n):  # type: ignore[no-untyped-def]
-    """Return the sum of n log RSS."""
-    # Neighbours of the same n share the logarithm of their product, which spares most logarithms:
-    # callers sort the samples by n.
+    """Return the sum of n log RSS over samples."""
+    # Neighbours with the same n share one logarithm, of their product. Callers sort the samples by
+    # n, so that few logarithms are left.
     total, product, factors = 0.0, 1.0, 0
     for s in range(n.size):
         product *= max(rss[s], SMALLEST_RSS)
@@ -247,7 +252,7 @@ def _weighted_logs(rss, n):  # type: ignore[no-untyped-def]
 
 @jit_inside
 def _decide_for_all(before, after, size, is_taken, inverse):  # type: ignore[no-untyped-def]
-    """Do what `_decide` does, for a block of samples: a sample is the last index of arrays."""
+    """Do what `_decide` does for a block of samples; the last index of arrays is the sample."""
     if not is_taken:
         for a in range(1, size):
             for c in range(1, a + 1):
@@ -256,7 +261,8 @@ def _decide_for_all(before, after, size, is_taken, inverse):  # type: ignore[no-
         return
     for s in range(inverse.size):
         pivot = before[0, 0, s]
-        inverse[s] = 1.0 / pivot if pivot > COLLINEAR else 0.0  # a copy of others adds nothing
+        # A variable that is a combination of others explains nothing more.
+        inverse[s] = 1.0 / pivot if pivot > COLLINEAR else 0.0
     for a in range(1, size):
         for c in range(1, a + 1):
             for s in range(inverse.size):
@@ -266,7 +272,7 @@ def _decide_for_all(before, after, size, is_taken, inverse):  # type: ignore[no-
 
 @jit_inside
 def _without(left, covariance, variance):  # type: ignore[no-untyped-def]
-    """Return the variance that one more variable leaves; a copy of others leaves all of it."""
+    """Return the variance left after one more variable; all of it if that variable is redundant."""
     return left - covariance * covariance / variance if variance > COLLINEAR else left
 
 
@@ -274,7 +280,8 @@ def _without(left, covariance, variance):  # type: ignore[no-untyped-def]
 def _last_two(cov, rss, mask):  # type: ignore[no-untyped-def]
     """Fill four residual variances of the last of three variables.
 
-    Given are, in this order: none of the first two, the second, the first, both.
+    They are, in this order: given neither of the first two variables, given the second, given the
+    first, given both.
     """
     rss[mask] = cov[2, 2]
     rss[mask + 1] = _without(cov[2, 2], cov[2, 1], cov[1, 1])
@@ -292,9 +299,9 @@ def _last_two(cov, rss, mask):  # type: ignore[no-untyped-def]
 
 @jit_inside
 def _decide(before, after, size, is_taken):  # type: ignore[no-untyped-def]
-    """Fill the covariances without the first variable; given it, if it is taken.
+    """Fill `after`: the covariances without the first variable, conditioned on it if it is taken.
 
-    One that is a copy of others is left out even if it is taken.
+    A variable that is a combination of others has no effect even if it is taken.
     """
     pivot = before[0, 0]
     if is_taken and pivot > COLLINEAR:
@@ -309,7 +316,7 @@ def _decide(before, after, size, is_taken):  # type: ignore[no-untyped-def]
 
 
 def log_totals(tables: ScoreTables) -> Array:
-    """Return the logarithm of the sum of ``exp(-score / 2)`` over the subsets of every set."""
+    """Return, for every set, the logarithm of the sum of ``exp(-score / 2)`` over its subsets."""
     total = tables.score * -0.5
     _sums(total)
     return total
@@ -317,14 +324,14 @@ def log_totals(tables: ScoreTables) -> Array:
 
 @jit_loops
 def _sums(total):  # type: ignore[no-untyped-def]
-    """Replace logarithms by those of sums over subsets, in place: a zeta transform."""
+    """Replace each logarithm by the logarithm of the sum over all subsets (a zeta transform)."""
     m, size = total.shape
     for v in range(m):
         step = 1
         while step < size:
             for mask in range(size):
                 if mask & step:
-                    # log(e^a + e^b) from the larger one: neither power can overflow
+                    # log(e^a + e^b) is computed from the larger one, so that no power overflows.
                     large, small = total[v, mask], total[v, mask ^ step]
                     if small > large:
                         large, small = small, large

@@ -1,15 +1,17 @@
-r"""One graph for several subjects, each with a sample of its own: the mean of their scores.
+r"""Search for one graph that several subjects share, by the mean of their scores.
 
 .. math:: \min_{DAG} \frac{1}{S} \sum_j \Big[ 2 \gamma \log \binom{m - 1}{k_j}
           + \sum_s \big( n_s \log RSS_{sj} + c \, k_j \log n_s \big) \Big], \qquad k_j = |PA_j|
 
-(the sum over subjects is the idea of IMaGES, Ramsey and others 2010). Each subject has weights and
-noise variances of its own, and only the graph is shared. An edge enters if it is worth its price in
-the mean over subjects: thousands of volumes cannot make a weak one worth it, but a few subjects
-with a very strong one can. The mean, not the sum, keeps scores on the scale that annealing knows.
+S is the number of subjects, :math:`n_s` the effective number of volumes of subject s, and c a
+penalty. The sum over subjects is the idea of IMaGES (Ramsey and others 2010). Each subject has its
+own weights and noise variances, and only the graph is shared. An edge enters if it is worth its
+price in the mean over subjects. Thousands of volumes cannot make a weak edge worth it, but a few
+subjects with a very strong edge can. The mean, unlike the sum, keeps scores on the scale for which
+the temperatures of annealing are set.
 
-Searches on trees see one sample only. They have the mean correlations of all subjects, and their
-networks are where the search on tables, which has the true score, begins.
+The search on trees works on one sample, so it uses the mean correlations of all subjects. The
+search on tables starts from its networks, and uses the score above.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from sgbn.search.problem import ScoredNetwork, SearchProblem, default_gamma, ebi
 from sgbn.search.table_search import TablePlan, search_tables
 from sgbn.types import Array, Indices, Mask
 
-MAX_START_NETWORKS = 4  # of the search on trees: the search on tables begins with them
+MAX_START_NETWORKS = 4  # networks of the search on trees from which the search on tables starts
 TABLES = TablePlan(
     n_candidates=12,
     n_further=4,
@@ -45,12 +47,14 @@ TABLES = TablePlan(
 
 @dataclass(frozen=True)
 class SubjectsProblem(SearchProblem):
-    """A search over subjects. `R` and `n` are those of the mean subject.
+    """A search problem over subjects. `R` and `n` are means over the subjects.
 
     Attributes
     ----------
-    R_of_subjects : (S, m, m) correlations of each subject, variables as in `R`.
-    n_of_subjects : (S,) effective volumes of each subject, divided by the number of subjects.
+    R_of_subjects : ndarray of shape (S, m, m)
+        Correlations of each subject, with the variables in the order of `R`.
+    n_of_subjects : ndarray of shape (S,)
+        Effective number of volumes of each subject, divided by the number of subjects.
     """
 
     R_of_subjects: Array = field(kw_only=True)
@@ -71,25 +75,25 @@ class SubjectsProblem(SearchProblem):
         max_parents: int,
         names: Sequence[str],
     ) -> SubjectsProblem:
-        """Return the problem of subjects, sorted so that results do not depend on the columns.
+        """Return the problem, with variables sorted so that the order of columns has no effect.
 
         Parameters
         ----------
         R : ndarray of shape (S, m, m)
-            Correlations of each subject, positive definite among any few regions.
+            Correlations of each subject. Those among any few regions must be positive definite.
         n : ndarray of shape (S,)
-            Effective volumes of each subject.
+            Effective number of volumes of each subject.
         edges : pair of ndarray of shape (m, m), bool
-            The edges that are allowed, and those that are required; ``[i, j]`` is i -> j.
+            The allowed and the required edges; ``[i, j]`` is i -> j.
         penalty : float
-            c above: how many times its price in BIC an edge has to pay.
+            The factor c above: the price of an edge is c times its price in BIC.
         max_parents : int
-            Most parents of a variable.
+            Largest number of parents of a variable.
         names : sequence of str
-            Names of the regions, for ties.
+            Names of the regions. They decide ties when the variables are sorted.
         """
         S, m = len(R), R.shape[1]
-        # Tables are filled faster where neighbours have as many volumes.
+        # Tables are filled faster if subjects with equally many volumes follow one another.
         by_size = np.argsort(n, kind="stable")
         R, n = R[by_size], n[by_size]
         size = max(2, round(float(np.mean(n))))
@@ -98,7 +102,8 @@ class SubjectsProblem(SearchProblem):
         plain = SearchProblem.of(moments, edges, default_gamma(size), max_parents, names)
         columns = plain.columns
         shared = {item.name: getattr(plain, item.name) for item in fields(plain)}
-        choices = ebic_prices(1, m, default_gamma(size))  # log 1 is 0: the choices alone
+        # With n = 1 the term k log n is 0, and only the binomial term is left.
+        choices = ebic_prices(1, m, default_gamma(size))
         k = np.arange(len(choices))
         shared["price"] = penalty * k * np.log(n).mean() + choices / S
         R_of_subjects = np.ascontiguousarray(R[:, columns[:, None], columns])
@@ -106,7 +111,7 @@ class SubjectsProblem(SearchProblem):
         return cls(**shared, R_of_subjects=R_of_subjects, n_of_subjects=n_of_subjects)
 
     def score(self, parents: Mask) -> float:
-        """Return the score of a network; ``parents[v, u]``: u -> v."""
+        """Return the mean score of a network; ``parents[v, u]`` is u -> v."""
         R, n = self.samples
         total = 0.0
         for v, row in enumerate(parents):
@@ -117,10 +122,7 @@ class SubjectsProblem(SearchProblem):
 
 
 def residual_shares(R: Array, v: int, P: Indices) -> Array:
-    """Return the residual variance of v given P, which may be empty, in units of its variance.
-
-    There is one for each subject.
-    """
+    """Return, for each subject, the share of the variance of v that the variables P leave."""
     right = R[:, P, v]
     weights = np.linalg.solve(R[:, P[:, None], P], right[:, :, None])[:, :, 0]
     return 1.0 - np.einsum("sp,sp->s", weights, right)
@@ -129,7 +131,7 @@ def residual_shares(R: Array, v: int, P: Indices) -> Array:
 def search_subjects(
     problem: SubjectsProblem, rng: np.random.RandomState, plan: TablePlan = TABLES
 ) -> ScoredNetwork:
-    """Return a network of low mean score; the best one up to `MAX_EXACT_VARIABLES`."""
+    """Return a network of low mean score. Up to `MAX_EXACT_VARIABLES` variables it is the best."""
     m = len(problem.R)
     if m <= MAX_EXACT_VARIABLES:
         return best_network(problem)
@@ -138,6 +140,6 @@ def search_subjects(
     seen: list[ScoredNetwork] = []
     seen.append(search_on_trees(problem, trees, starts, rng, seen=seen))
     best = sorted(seen, key=lambda network: network.score)[:MAX_START_NETWORKS]
-    # Trees scored the mean subject. Tables compare with the score over subjects.
+    # The trees scored mean correlations. The search on tables needs the score over subjects.
     known = [network._replace(score=problem.score(network.parents)) for network in best]
     return search_tables(problem, known, problem.partial, plan, rng)

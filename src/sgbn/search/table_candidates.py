@@ -1,22 +1,22 @@
-r"""Candidate parents for score tables: few per variable, chosen around good networks.
+r"""Choose the candidate parents for score tables: a few per variable, around good networks.
 
-Tables over all sets of K candidates (`sgbn.search.score_tables`) are exact among these candidates
-and blind beyond them. On 60 random problems annealing always found the best network that its tables
-held. It missed the best known one only where a parent was no candidate.
+Score tables (`sgbn.search.score_tables`) contain all sets of the candidates, but no other parents.
+On 60 random problems annealing always found the best network within its tables. It missed the best
+known network only if a parent was not a candidate.
 
-The neighbours of v in the best network known are its first candidates. All further candidates come
-from lists, which take turns:
+The first candidates of v are its neighbours in the best network known. All further candidates come
+from lists. Each list ranks the other variables u by one criterion:
 
-- "pool": neighbours in other good networks, by how many have them and how good these are;
-- "partial": by the partial correlation with v given all other variables;
-- "now": by what u would be worth for v in the best networks as they are, as a further parent or
-  instead of one;
-- "last": by what u would be worth if all neighbours of v were its parents;
-- "mixed": "pool", "now" and "partial" summed up, so that several networks of the pool can be
-  improved at once.
+- "pool": the number of good networks in which u and v are neighbours, better networks weighing
+  more;
+- "partial": the partial correlation of u and v given all other variables;
+- "now": the change of the score if u became a parent of v in one of the best networks, as a further
+  parent or in place of another;
+- "last": the change of the score if u and all neighbours of v were its parents;
+- "mixed": the sum of "pool", "now" and "partial", so that several networks can be improved at once.
 
-Each round takes one list alone, because sets of parents often help only together. Required parents
-come first of all, and what is not allowed is no candidate.
+Each round uses one list alone, because parents often help only together. Required parents come
+first of all. Variables that are not allowed are never candidates.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from sgbn.search.problem import ParentProblem, ScoredNetwork
 from sgbn.types import Array, Mask
 
 LISTS = ("pool", "partial", "now", "last", "mixed")
-CHILD_WEIGHT = 0.5  # of a child of v as its candidate, where a parent counts 1
-MAX_EXAMINED = 4  # networks in which the worth of further parents is computed
-MAX_LOSS = 6.0  # score that a parent may cost and still count in "mixed"
-MAX_MERIT = 1.5  # largest weight of such a parent, where 1 is the weight of one network
-TOLERANCE = 20.0  # score behind the best at which the weight of a network has fallen to 1 / e
+CHILD_WEIGHT = 0.5  # weight of a child of v as its candidate; a parent of v has the weight 1
+MAX_EXAMINED = 4  # networks in which "now", "last" and "mixed" compute changes of the score
+MAX_LOSS = 6.0  # units of score; a parent that increases the score by more has no merit in "mixed"
+MAX_MERIT = 1.5  # largest merit of a parent in "mixed"; one network of the pool counts 1
+TOLERANCE = 20.0  # a network whose score is this much above the best has the weight 1 / e
 
 
 def score_changes(problem: ParentProblem, network: ScoredNetwork) -> tuple[Array, Array]:
     """Return how the score of v changes if u becomes its parent, ``change[v, u]``, in two cases.
 
-    The first is the network as it is: u is a further parent, or stands in for one that is not
-    required. It is infinite where u stands behind v in the order. The second is a network in which
-    all neighbours of v are its parents, as if v stood last. Both are infinite where u is a
-    neighbour already.
+    In the first case, u is added to the parents of v in the network, or replaces one of them that
+    is not required. The change is infinite if u stands behind v in the order. In the second case, u
+    is added to all neighbours of v, as if v stood last and they were its parents. Both changes are
+    infinite if u is a neighbour of v already.
     """
     m = len(problem.R)
     rank = np.argsort(network.order)
@@ -60,11 +60,11 @@ def score_changes(problem: ParentProblem, network: ScoredNetwork) -> tuple[Array
 
 @jit_inside
 def _scores_with(R, n, price, v, given, size, work, scores):  # type: ignore[no-untyped-def]
-    """Fill the score of v with each variable as one more parent; returns that without any.
+    """Fill the score of v with each variable as one more parent; return the score without it.
 
     The parents are the first `size` variables of `given`. A further parent takes
-    covariance^2 / variance from the residual sum of each sample. `work` is three arrays: (m, m),
-    (m,), (m,).
+    covariance^2 / variance from the residual sum of each sample. `work` is three arrays of the
+    shapes (m, m), (m,) and (m,).
     """
     rows, covariance, variance = work
     for u in range(scores.size):
@@ -76,7 +76,7 @@ def _scores_with(R, n, price, v, given, size, work, scores):  # type: ignore[no-
             variance[u] = 1.0
         for a in range(size):
             regress_on(R[s], v, given[a], a, rows, variance, covariance)
-        rss = covariance[v]  # of v with itself
+        rss = covariance[v]  # the covariance of v with itself, given its parents
         alone += n[s] * np.log(rss if rss > SMALLEST_RSS else SMALLEST_RSS)
         for u in range(scores.size):
             left = rss
@@ -88,7 +88,7 @@ def _scores_with(R, n, price, v, given, size, work, scores):  # type: ignore[no-
 
 @jit_inside
 def _list_others(is_listed, v, most, out):  # type: ignore[no-untyped-def]
-    """Fill `out` with at most `most` of the listed variables, without v; returns their number."""
+    """Fill `out` with at most `most` listed variables other than v, and return their number."""
     k = 0
     for u in range(is_listed.size):
         if is_listed[u] and u != v and k < most:
@@ -99,7 +99,7 @@ def _list_others(is_listed, v, most, out):  # type: ignore[no-untyped-def]
 
 @jit
 def _fill_changes(R, n, price, parents, neighbours, required, now, at_end):  # type: ignore[no-untyped-def]
-    """Fill both results of `score_changes`, whatever the order and the neighbours."""
+    """Fill both results of `score_changes` for all pairs, without the infinite entries."""
     m = parents.shape[0]
     given, fewer = np.empty(m, np.int64), np.empty(m, np.int64)
     work = np.empty((m, m)), np.empty(m), np.empty(m)
@@ -133,13 +133,13 @@ def candidate_priorities(
     Parameters
     ----------
     problem : ParentProblem
-        What is searched.
+        The problem that is searched.
     networks : list of ScoredNetwork
         The best networks known, the best first.
     partial : ndarray of shape (m, m)
         Absolute partial correlations of all pairs given all others.
     which : str
-        One of the `LISTS`. It decides between variables that are no neighbours of v.
+        One of the `LISTS`. It ranks the variables that are not neighbours of v.
     """
     best = networks[0].parents
     counted = np.zeros(best.shape)
@@ -147,7 +147,7 @@ def candidate_priorities(
         weight = np.exp((networks[0].score - network.score) / TOLERANCE)
         counted += weight * (network.parents + CHILD_WEIGHT * network.parents.T)
     if which not in LISTS:
-        raise ValueError(f"which is {which!r}: give one of {LISTS}")
+        raise ValueError(f"which is {which!r}. Use one of {LISTS}.")
     if which == "pool":
         cost = -counted
     elif which == "partial":
@@ -160,29 +160,31 @@ def candidate_priorities(
             cost = -(counted + merit + partial)
         else:
             cost = (now if which == "now" else last).min(axis=0)
-    # Neighbours are above 1, all others at most 1: neighbours come first.
+    # Neighbours come first: their priority is above 1, and all others have at most 1.
     return np.where(best | best.T, 1.0 + counted, 1.0 / (1.0 + _places(cost)))
 
 
 def _places(values: Array) -> NDArray[np.int64]:
-    """Return the place of every value in its row, the smallest first, infinite ones last."""
+    """Return the place of every value in its row, from the smallest to the largest."""
     return np.argsort(np.argsort(values, axis=1, kind="stable"), axis=1, kind="stable")
 
 
 def best_candidates(
     priority: Array, allowed: Mask, required: Mask, counts: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return the candidates of every variable by falling priority, required ones first, then -1.
+    """Return the candidates of every variable, one row each.
+
+    Required parents come first, then other variables by falling priority. The rest of a row is -1.
 
     Parameters
     ----------
     priority : ndarray of shape (m, m)
-        ``priority[v, u]`` of u as a parent of v; finite.
+        ``priority[v, u]`` is the finite priority of u as a parent of v.
     allowed, required : ndarray of shape (m, m), bool
-        ``allowed[v, u]``: u may be a parent of v; ``required[v, u]``: it must be one.
+        If ``allowed[v, u]``, u may be a parent of v. If ``required[v, u]``, it must be one.
     counts : ndarray of shape (m,)
-        How many each variable gets, if as many are allowed. It must not be below the number of
-        required ones.
+        Number of candidates of each variable. A variable gets fewer if fewer are allowed. It must
+        be at least the number of its required parents.
     """
     m = len(priority)
     is_possible = (allowed | required) & ~np.eye(m, dtype=bool)

@@ -1,12 +1,12 @@
-r"""Networks by annealing on score tables, in rounds with candidates chosen anew.
+r"""Search for networks by annealing on score tables, in rounds with new candidates each time.
 
-One round chooses candidate parents around the best networks known, fills score tables, anneals from
-some of these networks and from random orders, and keeps the best distinct networks. The rounds end
-when some in a row found nothing better.
+One round chooses candidate parents around the best networks known and fills score tables. It
+anneals from some of these networks and from random orders, and keeps the best distinct networks.
+The search ends when several rounds in a row found no better network.
 
-Islands are such searches from networks of their own. Where no network stands out, one
-search often ends at a network that is not the best. The networks of all islands start a last
-search.
+An island is such a search from its own starting networks. If no network is clearly the best, one
+search often misses the best network. So there may be several islands, and the networks of all
+islands start a last search.
 """
 
 from __future__ import annotations
@@ -21,32 +21,40 @@ from sgbn.search.table_candidates import best_candidates, candidate_priorities
 from sgbn.types import Array, Mask, Order
 
 BETTER = 1e-6  # smallest difference of scores that is not round-off
-MAX_POOL_NETWORKS = 20  # kept from round to round
-ISLAND_PATIENCE = 2  # rounds without a better network; the last search, from all islands, has more
-AGREEING_ISLANDS = 3  # with the same best score: no further island is needed
+MAX_POOL_NETWORKS = 20  # networks kept from round to round
+ISLAND_PATIENCE = 2  # an island ends after this many rounds without a better network
+AGREEING_ISLANDS = 3  # when this many islands have the same best score, no further one is started
 # Temperatures are in units of the score.
-HOT = 10.0  # where annealing from random orders begins; all from 5 to 20 do
-WARM = (2.0, 4.0)  # range of where annealing from known networks begins; 5 is worse on real tables
-COLD = 0.3  # where annealing ends
-MAX_SETS = 2**23  # in all tables: 64 megabytes
+HOT = 10.0  # first temperature from random orders; values from 5 to 20 work equally well
+WARM = (2.0, 4.0)  # range of the first temperature from known networks; 5 is worse on real tables
+COLD = 0.3  # last temperature
+MAX_SETS = 2**23  # sets in all tables together: 64 megabytes
 
 
 class TablePlan(NamedTuple):
-    """How long to search on tables, and from where.
+    """How long to search on tables, and from which networks.
 
     Attributes
     ----------
-    n_candidates : most candidate parents of a variable.
-    n_further : candidates beyond the neighbours in the best network known.
-    n_islands : searches of their own, before the last search from all their networks.
-    n_random, n_warm, n_crossed : annealings in one round: from random orders, from known networks,
-        and from pairs of these.
-    steps : steps of one annealing, per variable.
-    lists : candidates beyond neighbours come from these lists in turn (see `table_candidates`); on
-        islands they come from "mixed" alone.
-    patience : the search ends after this many rounds in a row without a better network; on islands
-        after 2.
-    max_rounds : the search ends after this many rounds in any case.
+    n_candidates : int
+        Largest number of candidate parents of a variable.
+    n_further : int
+        Number of candidates beyond the neighbours in the best network known.
+    n_islands : int
+        Number of separate searches before the last search, which starts from all their networks.
+    n_random, n_warm, n_crossed : int
+        Number of annealings in one round that start from random orders, from known networks, and
+        from pairs of known networks.
+    steps : int
+        Steps of one annealing per variable.
+    lists : tuple of str
+        The lists from which rounds in turn take the candidates beyond neighbours (see
+        `table_candidates`). Islands use only "mixed".
+    patience : int
+        The search ends after this many rounds in a row without a better network. Islands end after
+        2.
+    max_rounds : int
+        The search ends after this many rounds in any case.
     """
 
     n_candidates: int
@@ -68,14 +76,14 @@ def search_tables(
     plan: TablePlan,
     rng: np.random.RandomState,
 ) -> ScoredNetwork:
-    """Return the best network found, never worse than the best known.
+    """Return the best network found. It is never worse than the best known network.
 
     Parameters
     ----------
     problem : ParentProblem
-        What is searched.
+        The problem that is searched.
     known : list of ScoredNetwork
-        One or more networks, in agreement with what is allowed and required.
+        One or more networks to start from. They must agree with the allowed and required edges.
     partial : ndarray of shape (m, m)
         Absolute partial correlations given all other variables.
     plan : TablePlan
@@ -102,7 +110,7 @@ def _improved(
     plan: TablePlan,
     rng: np.random.RandomState,
 ) -> list[ScoredNetwork]:
-    """Anneal in rounds until nothing better is found; returns the best networks, the best first."""
+    """Anneal in rounds until no better network is found; return the best ones, best first."""
     pool = _best_distinct(known)
     in_vain = 0
     for turn in range(plan.max_rounds):
@@ -118,7 +126,8 @@ def _improved(
 
 
 def _best_distinct(networks: list[ScoredNetwork]) -> list[ScoredNetwork]:
-    """Return the best networks by score, one per score: equivalent networks have the same."""
+    """Return the best networks, sorted by score, and only one of those with the same score."""
+    # Equivalent networks have the same score, and one of them is enough.
     kept: list[ScoredNetwork] = []
     for network in sorted(networks, key=lambda network: network.score):
         if not kept or network.score > kept[-1].score + BETTER:
@@ -131,7 +140,7 @@ def _best_distinct(networks: list[ScoredNetwork]) -> list[ScoredNetwork]:
 def _tables_around(
     problem: ParentProblem, parents: Mask, priority: Array, plan: TablePlan
 ) -> OrderTables:
-    """Return tables for as many candidates as the best network has neighbours, and some more."""
+    """Return tables whose candidates are the neighbours in the best network, and some more."""
     needed = problem.required.sum(axis=1)
     n_neighbours = (parents | parents.T).sum(axis=1)
     n_further = plan.n_further
@@ -152,9 +161,9 @@ def _annealed(
     plan: TablePlan,
     rng: np.random.RandomState,
 ) -> list[ScoredNetwork]:
-    """Return networks by annealing from the best ones, from crossed ones and from random ones.
+    """Return networks annealed from the best, from crossed and from random orders.
 
-    Crossed are the best networks, in turn, each with any other one.
+    For a crossed order, each of the best networks in turn is crossed with a random network.
     """
     m = len(tables.bit)
     runs = [(pool[i % len(pool)].order, rng.uniform(*WARM)) for i in range(plan.n_warm)]
@@ -171,10 +180,10 @@ def _annealed(
 
 
 def crossed(first: ScoredNetwork, second: ScoredNetwork, rng: np.random.RandomState) -> Order:
-    """Return the order of the first network, but in a random neighbourhood that of the second.
+    """Return the order of the first network, with the order of the second in a random part.
 
-    The neighbourhood grows from a random variable along the edges of both, to a random size. What
-    two networks have right in different neighbourhoods comes together in one.
+    The part grows from a random variable along the edges of both networks, to a random size. This
+    can combine what each network has right in a different part.
     """
     m = len(first.order)
     joined = first.parents | first.parents.T | second.parents | second.parents.T
@@ -191,9 +200,9 @@ def crossed(first: ScoredNetwork, second: ScoredNetwork, rng: np.random.RandomSt
 
 
 def respecting(required: Mask, order: Order) -> Order:
-    """Return an order near `order` that agrees with the required edges.
+    """Return an order that is close to `order` and agrees with the required edges.
 
-    It takes again and again the first variable whose required parents are all taken.
+    Each step takes the first variable left whose required parents are all taken already.
     """
     if not required.any():
         return np.array(order)

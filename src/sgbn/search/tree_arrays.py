@@ -1,7 +1,7 @@
 """The arrays that hold the trees of `sgbn.search.parent_trees`, and how they grow.
 
-There is one tree per variable. All tree nodes of all variables share one pool of rows, and all
-children another, so that growing means to copy four arrays.
+There is one tree per variable. The nodes of all trees share one pool of rows, and all children
+share another. So only four arrays are copied when the trees grow.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from sgbn.search.problem import MOST_PARENTS, ParentProblem
 from sgbn.types import Array, Mask
 
-# Memory that no tree node uses is never touched, so that the system does not hand it out.
+# First sizes of the pools. They cost no memory until they are used: the system reserves memory
+# only when it is first written.
 NODES_PER_TREE, CHILDREN_PER_TREE = 192, 3072
-MAX_TREE_BYTES = 2**29  # half a gigabyte; trees beyond it are dropped, and computed again
+MAX_TREE_BYTES = 2**29  # half a gigabyte; larger trees are emptied and computed again
 
 # Places in `Trees.limits`
 IS_EQUAL, MAX_PARENTS = 0, 1
@@ -29,48 +30,50 @@ N_NODES, N_CHILDREN, IS_FULL, LOADED = 0, 1, 2, 3
 
 
 class Trees(NamedTuple):
-    """The problem, the trees, and arrays to work in.
+    """The problem, the trees, and work space.
 
-    Kernels take all of it as one argument. There are few arrays because each one costs compile
-    time. m is the number of variables, width the most parents of a variable plus one.
+    Kernels get all of it as one argument. There are few arrays because each array costs compile
+    time. m is the number of variables. width is the most parents of a variable plus one. RSS is the
+    residual sum of squares.
 
     Attributes
     ----------
     R : float, (m, m)
-        Gram matrix with a unit diagonal. Read only.
+        Gram matrix of the variables, with a unit diagonal. Read only.
     candidates : int64, (m, 1 + most candidates)
-        ``candidates[v, 0]`` counts the variables that may become parents of v, and these follow.
-        Required parents are not among them. Read only.
+        ``candidates[v, 0]`` is the number of variables that may become parents of v. The variables
+        themselves follow, without the required parents. Read only.
     required : int64, (m, 1 + most required)
-        The parents that v must have, in the same form. Read only.
+        The number of required parents of each variable, and then these parents. Read only.
     weight : float, (m,)
-        Score per unit of RSS, where noise variances are equal; else per unit of log RSS, which is
-        the number of samples n. Read only.
+        Score per unit of RSS if noise variances are assumed to be equal. Otherwise score per unit
+        of log RSS, which is the number of samples n. Read only.
     price : float, (parents,)
-        Score that 0, 1, 2, ... parents cost. Read only.
+        Price of 0, 1, 2, ... parents, in units of the score. Read only.
     limits : float, (2,)
-        `IS_EQUAL`: 1 where noise variances are taken to be equal, else 0. `MAX_PARENTS`: the most
-        parents of a variable. Read only.
+        Two numbers. `IS_EQUAL` is 1 if noise variances are assumed to be equal, otherwise 0.
+        `MAX_PARENTS` is the largest number of parents of a variable. Read only.
     node : int64, (nodes, 6)
-        One row per tree node; row v < m is the root of v's tree. `PARENT` is the node above (-1 for
-        a root), `VARIABLE` the variable that this node adds to its path, `DEPTH` the size of the
-        path, `FIRST` the row of its first child in `child` (-1 until `_expand` finds the children),
-        `COUNT` the number of its children, and `KEPT` the places of the path that are left after
-        shrinking, as bits (-1 until `_shrink` finds them). Written by `_add_node`, `_expand`,
-        `_shrink`.
+        One row per tree node. Row v < m is the root of v's tree. The columns are `PARENT` (the node
+        above, -1 for a root), `VARIABLE` (the variable that the node adds to its path), `DEPTH`
+        (the size of the path), `FIRST` (the row of its first child in `child`, -1 until `_expand`
+        finds the children), `COUNT` (the number of its children), and `KEPT` (the places of the
+        path that are left after shrinking, as bits, -1 until `_shrink` finds them). Written by
+        `_add_node`, `_expand` and `_shrink`.
     score : float, (nodes,)
-        Score of each tree node after shrinking. Valid once `KEPT` is. Written by `_shrink`.
+        Score of each tree node after shrinking. Valid if `KEPT` is not -1. Written by `_shrink`.
     sets : uint64, (nodes, 3, words)
-        Three sets of variables per tree node, 64 variables per word: those `INSIDE` its path, the
-        `BETTER` ones that would have been preferred to a variable of the path, and its `CHILDREN`.
-        Written by `_add_node` (the first two) and `_expand`.
+        Three sets of variables per tree node, 64 variables per word. `INSIDE` are the variables of
+        its path. `BETTER` are the variables that would have been preferred to a variable of the
+        path. `CHILDREN` are its children. Written by `_add_node` (the first two) and `_expand`.
     child : int32, (children, 2)
-        Variable of each child and its tree node, which is -1 until it is needed. The children of
-        one node lie side by side, the best first. Written by `_expand` and `_add_node`.
+        The variable of each child, and its tree node. The tree node is -1 until it is needed. The
+        children of one node are in consecutive rows, the best first. Written by `_expand` and
+        `_add_node`.
     used : int64, (4,)
-        `N_NODES` and `N_CHILDREN` count the rows in use; `IS_FULL` is 1 once a row was wanted and
-        none was left; `LOADED` is the tree node whose regression is in `path`, `L`, `b`, `rows` and
-        `loaded_rss`, or -1. Written by all kernels that add, load or shrink.
+        Four numbers. `N_NODES` and `N_CHILDREN` count the rows in use. `IS_FULL` is 1 after a row
+        was needed and none was free. `LOADED` is the tree node whose regression is in `path`, `L`,
+        `b`, `rows` and `loaded_rss`, or -1. Written by all kernels that add, load or shrink.
     path : int64, (width,)
         Variables of the loaded path. Written by `_load` and `_shrink`.
     index : int64, (max(candidates, width),)
@@ -80,9 +83,10 @@ class Trees(NamedTuple):
     b : float, (width,)
         L^-1 R_v for the loaded path.
     rows : float, (width + 3, candidates)
-        Row a is row a of L^-1 R_path, one column per candidate. The last three rows hold, for each
-        candidate given the path, from the last one upwards: its variance, its covariance with v,
-        and what it would take from the RSS (else work space of `_shrink`).
+        Row a is row a of L^-1 R_path, with one column per candidate. The last three rows describe
+        each candidate given the path. The last row is its variance, the row above its covariance
+        with v, and the row above that the amount by which it would reduce the RSS (also work space
+        of `_shrink`).
     loaded_rss : float, (1,)
         RSS of v given the loaded path, as a share of v's variance.
     """
@@ -118,16 +122,17 @@ class _Pools(NamedTuple):
 def make_trees(
     problem: ParentProblem, candidates: Mask | None = None, weight: Array | None = None
 ) -> Trees:
-    """Return trees that have nothing but roots.
+    """Return the trees of a problem, which have only their roots.
 
     Parameters
     ----------
     problem : ParentProblem
         The problem, with prices of up to `MOST_PARENTS` parents.
     candidates : ndarray of shape (m, m), bool, optional
-        ``candidates[v, c]``: c may be a parent of v. By default all that are allowed.
+        If ``candidates[v, c]``, c may be a parent of v. By default all allowed parents are
+        candidates.
     weight : ndarray of shape (m,), optional
-        What a unit of RSS costs, where noise variances are taken to be equal.
+        Score per unit of RSS, if noise variances are assumed to be equal.
     """
     m, required, max_parents = len(problem.R), problem.required, problem.max_parents
     candidates = problem.allowed if candidates is None else candidates
@@ -154,7 +159,7 @@ def make_trees(
 
 
 def _listed(mask: Mask) -> NDArray[np.int64]:
-    """Return for each row the number of places that are set, and then these places."""
+    """Return, for each row, the number of places that are True, and then these places."""
     counts = mask.sum(axis=1)
     listed = np.zeros((len(mask), int(counts.max()) + 1), np.int64)
     listed[:, 0] = counts
@@ -174,7 +179,7 @@ def _empty_pools(n_nodes: int, n_children: int, n_words: int) -> _Pools:
 
 
 def grown(trees: Trees) -> Trees:
-    """Return the same trees in twice the memory; beyond `MAX_TREE_BYTES`, empty ones instead."""
+    """Return the same trees in twice the memory, or empty trees above `MAX_TREE_BYTES`."""
     pools = {name: getattr(trees, name) for name in _Pools._fields}
     if 2 * sum(pool.nbytes for pool in pools.values()) > MAX_TREE_BYTES:
         trees.sets[:] = 0
@@ -187,7 +192,7 @@ def grown(trees: Trees) -> Trees:
 
 
 def _planted(trees: Trees) -> Trees:
-    """Make the roots; the path of a root holds the required parents."""
+    """Return the trees with only their roots. The path of a root holds the required parents."""
     m = len(trees.R)
     trees.node[:m] = -1
     trees.node[:m, DEPTH] = trees.required[:, 0]

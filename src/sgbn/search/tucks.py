@@ -1,8 +1,8 @@
-"""Tucks: moves of several variables at once, for orders that no single move improves.
+"""Tucks move several variables at once, for orders that no single move improves.
 
-A tuck for an edge x -> y moves y, and those ancestors of y that stand after x, to just before x.
-They keep their order. If the edge is covered (x and y have the same other parents), the tuck only
-reverses it: the score stays the same, but another tuck may help afterwards.
+A tuck for an edge x -> y moves y, and the ancestors of y that stand after x, to just before x. They
+keep their order. If the edge is covered (x and y have the same other parents), the tuck only
+reverses the edge. The score then stays the same, but another tuck may help afterwards.
 
 In all kernels `T` is a `sgbn.search.tree_arrays.Trees` and `S` a
 `sgbn.search.order_search.SearchState`.
@@ -21,13 +21,13 @@ MOVED, STAYING = 0, 1  # rows of `SearchState.tuck_sets`
 
 @jit_inside
 def _mark_ancestors(T, S, x, y, parents):  # type: ignore[no-untyped-def]
-    """Mark y and its ancestors after x in `S.moved`; returns whether the tuck is allowed.
+    """Mark y and its ancestors after x in `S.moved`, and return whether the tuck is allowed.
 
-    A required edge from x to one of them forbids it.
+    A required edge from x to a marked variable forbids the tuck.
     """
     lowest = S.rank[x]
     S.moved[y] = True
-    # Backwards in the order: all children of a variable are seen before it.
+    # Backwards in the order, so that all children of a variable come before it.
     for i in range(S.rank[y], lowest, -1):
         v = S.order[i]
         if S.moved[v]:
@@ -45,7 +45,8 @@ def _mark_ancestors(T, S, x, y, parents):  # type: ignore[no-untyped-def]
 def _is_affected(T, S, v):  # type: ignore[no-untyped-def]
     """Return whether a tuck may change the parents of v.
 
-    A variable that moves loses those that stay; one that stays gains those that move.
+    Variables that stay are no longer available to variables that move. Variables that move become
+    available to variables that stay.
     """
     node = S.node[v]
     for word in range(S.tuck_sets.shape[1]):
@@ -59,7 +60,7 @@ def _is_affected(T, S, v):  # type: ignore[no-untyped-def]
 
 @jit_inside
 def _list_affected(T, S, lowest, highest):  # type: ignore[no-untyped-def]
-    """Fill `S.affected` with the variables whose parents a tuck may change; their number."""
+    """List the variables whose parents a tuck may change in `S.affected`; return their number."""
     for word in range(S.tuck_sets.shape[1]):
         S.tuck_sets[MOVED, word] = 0
         S.tuck_sets[STAYING, word] = 0
@@ -76,9 +77,9 @@ def _list_affected(T, S, lowest, highest):  # type: ignore[no-untyped-def]
 
 @jit_inside
 def _reorder(S, lowest, highest, before):  # type: ignore[no-untyped-def]
-    """Put the marked variables first, each part in its order, and unmark them.
+    """Put the marked variables before the others, and unmark them.
 
-    `before` is a copy of the order.
+    Marked and other variables keep their order among themselves. `before` is a copy of the order.
     """
     place = lowest
     for turn in range(2):
@@ -93,9 +94,9 @@ def _reorder(S, lowest, highest, before):  # type: ignore[no-untyped-def]
 
 @jit_inside
 def _tuck(T, S, x, y, level):  # type: ignore[no-untyped-def]
-    """Move y and its ancestors after x before x; returns the fall of the score.
+    """Tuck y, with its ancestors after x, in before x, and return the fall of the score.
 
-    It is minus infinity, and nothing has moved, where a required edge forbids the tuck. `level` is
+    If a required edge forbids the tuck, nothing moves and minus infinity is returned. `level` is
     the row of `kept_order` and `kept_node` that `_untuck` will need.
     """
     lowest, highest = S.rank[x], S.rank[y]
@@ -103,7 +104,7 @@ def _tuck(T, S, x, y, level):  # type: ignore[no-untyped-def]
     for i in range(lowest, highest + 1):
         S.kept_order[level, i] = S.order[i]
         S.kept_node[level, i] = S.node[S.order[i]]
-        S.moved[S.order[i]] &= allowed  # nothing is marked: `_reorder` then changes nothing
+        S.moved[S.order[i]] &= allowed  # if not allowed, unmark all: `_reorder` changes nothing
     n_affected = _list_affected(T, S, lowest, highest)
     _reorder(S, lowest, highest, S.kept_order[level])
     if not allowed:
@@ -119,7 +120,7 @@ def _tuck(T, S, x, y, level):  # type: ignore[no-untyped-def]
 
 @jit_inside
 def _untuck(S, lowest, highest, level):  # type: ignore[no-untyped-def]
-    """Take the last tuck of this level back."""
+    """Undo the last tuck of this level."""
     for i in range(lowest, highest + 1):
         v = S.kept_order[level, i]
         S.order[i] = v
@@ -129,7 +130,7 @@ def _untuck(S, lowest, highest, level):  # type: ignore[no-untyped-def]
 
 @jit_inside
 def _list_turned(S, lowest, highest, level):  # type: ignore[no-untyped-def]
-    """Fill `S.turned` with the variables whose parents a tuck changed; returns their number."""
+    """List the variables whose parents a tuck changed in `S.turned`; return their number."""
     n_turned = 0
     for i in range(lowest, highest + 1):
         v = S.kept_order[level, i]
@@ -149,7 +150,7 @@ def _is_listed(listed, size, v):  # type: ignore[no-untyped-def]
 
 @jit_inside
 def _touches(sets, node, turned, n_turned):  # type: ignore[no-untyped-def]
-    """Return whether the path of a tree node has one of the variables in `turned`."""
+    """Return whether one of the variables in `turned` is on the path of a tree node."""
     for t in range(n_turned):
         if sets[node, INSIDE, turned[t] >> 6] & bit_of(turned[t]):
             return True
@@ -158,11 +159,11 @@ def _touches(sets, node, turned, n_turned):  # type: ignore[no-untyped-def]
 
 @jit_inside
 def _tuck_near(T, S, lowest, highest, level, budget):  # type: ignore[no-untyped-def]
-    """After a tuck that did not change the score, try tucks near the variables that it changed.
+    """Try a second tuck near the variables that a first tuck changed; return the fall of the score.
 
-    Returns the fall of the score. The first tuck that helps is kept.
+    The first tuck did not change the score. The search ends at a second tuck that lowers it.
     """
-    # Any other edge was tried before that tuck, or will be, with the same outcome.
+    # Tucks of other edges give the same result without the first tuck, so they are not tried here.
     n_turned = _list_turned(S, lowest, highest, level)
     second = level - 1
     parents = S.parents[second]
@@ -191,12 +192,13 @@ def _tuck_near(T, S, lowest, highest, level, budget):  # type: ignore[no-untyped
 
 @jit_loops
 def tuck_any(T, S, depth, budget):  # type: ignore[no-untyped-def]
-    """Try the tucks of all edges once, and keep those that help; returns the fall of the score.
+    """Try the tucks of all edges once, keep those that help, and return the fall of the score.
 
-    With a depth of 2, one that leaves the score is followed by a second. ``budget[0]`` counts down.
+    With a depth of 2, a tuck that does not change the score is followed by a second tuck.
+    ``budget[0]`` is the number of tucks left and counts down.
     """
     gain = 0.0
-    # Computed, not written as 0 and 1: numba compiles a kernel once per constant that it is given.
+    # `level` is computed because numba compiles a kernel again for each constant argument.
     level = depth - 1
     parents = S.parents[level]
     for j in range(S.order.size - 1, -1, -1):

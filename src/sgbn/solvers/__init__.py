@@ -1,7 +1,7 @@
-"""Solvers on arrays: each returns the solution, its iterations and its distance from the optimum.
+"""Solvers on arrays. Each returns the solution, its iterations and its distance from the optimum.
 
-Each file opens with the problem that it solves. What its solver returns ends with `n_iter`,
-`violation` and `converged`; where the answer is one array, it is a `SolverResult`.
+Each file opens with the problem that it solves. The result of a solver ends with `n_iter`,
+`violation` and `converged`. If the solution is one array, the result is a `SolverResult`.
 """
 
 from sgbn.solvers.result import SolverResult

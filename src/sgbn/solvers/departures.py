@@ -1,15 +1,15 @@
-r"""Lasso along an order, from given weights: a price on each departure from them.
+r"""Lasso along an order, with a price on each departure from given weights.
 
-For every variable j, with those before it as regressors,
+Solve, for every variable j, with the variables before it as regressors,
 
 .. math:: \min_d \tfrac12 (b + d)^T S (b + d) - s_j^T (b + d) + \sum_k w_{jk} |d_k|,
           \qquad d_k = 0 \text{ for } k \ge j,
 
-where b are the given weights and S a covariance matrix whose rows and columns stand in the order.
-With b = 0 it is the plain lasso along the order.
+where d are the departures, b the given weights, and S a covariance matrix with the variables in the
+order. With b = 0 it is the plain lasso along the order.
 
 As in `sgbn.solvers.lasso`, a working set grows by the departures that violate the optimality (KKT)
-conditions, and the normal equations of its signs give the departures to round-off.
+conditions. The normal equations for its signs then give the departures to round-off.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from sgbn.solvers.lasso import solve_on, violation_at
 from sgbn.types import Array
 
 TOL = 1e-8  # KKT violation, on variables of about unit scale
-MAX_EPOCHS = 500  # of a variable; reached only where columns are nearly collinear
-EMPTY_VARIANCE = 1e-12  # of a regressor that says nothing, on variables of about unit scale
+MAX_EPOCHS = 500  # passes per variable; reached only if columns are nearly collinear
+EMPTY_VARIANCE = 1e-12  # a regressor of less variance is constant, on variables of about unit scale
 
 
 class Departures(NamedTuple):
-    """Departures from given weights, and what they leave.
+    """Departures from given weights, and the residual variances that follow.
 
     Attributes
     ----------
     x : ndarray of shape (m, m)
         ``x[j, k]`` is added to the weight of k -> j.
     variances : ndarray of shape (m,)
-        Variance that the weights, departures included, leave of each variable.
+        Residual variance of each variable, given its weights with the departures.
     n_iter : int
-        Epochs of the variable that took most.
+        Largest number of epochs (passes over the working set) of a variable.
     violation : float
         Largest violation of the KKT conditions.
     converged : bool
@@ -65,9 +65,10 @@ def _gradient(S, j, b, d, g):  # type: ignore[no-untyped-def]
 
 @jit
 def _solve_variable(S, j, w, b, d, g, working):  # type: ignore[no-untyped-def]
-    """Find the departures `d` of variable j, from what `d` holds; returns epochs and violation.
+    """Find the departures `d` of variable j; return the number of epochs and the violation.
 
-    `g` ends as the gradient at `d`; `working` is work space.
+    `d` is the start, and holds the solution afterwards. `g` becomes the gradient at `d`. `working`
+    is work space.
     """
     n_epochs = 0
     while True:
@@ -75,6 +76,7 @@ def _solve_variable(S, j, w, b, d, g, working):  # type: ignore[no-untyped-def]
         size, worst = 0, 0.0
         for k in range(j):
             violation = violation_at(g, w, d, k)
+            # A constant regressor has no departure, and its equation would be singular.
             if S[k, k] > EMPTY_VARIANCE and (d[k] != 0.0 or violation > TOL):
                 worst = max(worst, violation)
                 working[size] = k
@@ -83,7 +85,7 @@ def _solve_variable(S, j, w, b, d, g, working):  # type: ignore[no-untyped-def]
             return n_epochs, worst
         places, c = working[:size], np.empty(size)
         for i in range(size):
-            # The right side such that S d - c is the gradient: s_j - S b, what b leaves.
+            # The right side c must make S d - c the gradient on the working set.
             c[i] = -g[places[i]]
             for h in range(size):
                 c[i] += S[places[i], places[h]] * d[places[h]]
@@ -92,14 +94,14 @@ def _solve_variable(S, j, w, b, d, g, working):  # type: ignore[no-untyped-def]
 
 @jit
 def _solve(S, W, B, D, variances):  # type: ignore[no-untyped-def]
-    """Set `D`, from what it holds, and `variances`; returns most epochs and worst violation."""
+    """Solve `D` in place and set `variances`; return the most epochs and the worst violation."""
     m = S.shape[0]
     g, working = np.empty(m), np.empty(m, np.int64)
     most_epochs, worst = 0, 0.0
     for j in range(m):
         n_epochs, violation = _solve_variable(S, j, W[j], B[j], D[j], g, working)
         most_epochs, worst = max(most_epochs, n_epochs), max(worst, violation)
-        # s_jj - 2 s_j'b + b'S b, and S b = g + s_j
+        # The variance is s_jj - 2 s_j'b + b'S b for the weights b, and S b = g + s_j.
         total = S[j, j]
         for k in range(j):
             total += (B[j, k] + D[j, k]) * (g[k] - S[j, k])
@@ -108,18 +110,18 @@ def _solve(S, W, B, D, variances):  # type: ignore[no-untyped-def]
 
 
 def lasso_departures(S: Array, W: Array, B: Array, start: Array | None = None) -> Departures:
-    """Return the departures from the weights `B`, one row per variable; see the module.
+    """Return the departures from the weights `B` that solve the lasso along the order.
 
     Parameters
     ----------
     S : ndarray of shape (m, m)
-        Covariance matrix, C-ordered; variables stand in the order.
+        Covariance matrix in C order, with the variables in the order of the network.
     W : ndarray of shape (m, m)
         ``W[j, k]`` is the price of a departure of the weight of k -> j.
     B : ndarray of shape (m, m)
-        Weights to depart from, strictly lower triangular.
+        The given weights; ``B[j, k]`` is the weight of k -> j. Strictly lower triangular.
     start : ndarray of shape (m, m), optional
-        Departures to start from, such as those at a higher price; zero by default.
+        Departures to start from, for example the solution at a higher price. Zero by default.
     """
     D = np.zeros(S.shape) if start is None else start.copy()
     variances = np.empty(len(S))

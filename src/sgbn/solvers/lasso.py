@@ -4,12 +4,13 @@ For each target j, with R the Gram matrix of variables scaled to a unit diagonal
 
 .. math:: \min_b \tfrac12 b^T R b - R_j^T b + \sum_k w_k |b_k|, \qquad b_j = 0,
 
-which is Eq. 4.2 of the paper for fixed order variables, divided by 2n, one column of Theta at a
-time. Prices of 1 or more are never worth paying, because |x_k' r| <= ||x_k|| ||r|| <= n.
+which is Eq. 4.2 of the paper for fixed order variables, divided by 2n, for one column of Theta. A
+weight with a price of 1 or more is always 0, because |x_k' r| <= ||x_k|| ||r|| <= n.
 
-A working set grows by the coordinates that violate the optimality (KKT) conditions. On it,
-cyclic coordinate descent finds the signs, and the normal equations of these signs then give the
-weights to round-off ("polish"): a tolerance alone would let supports differ from run to run.
+A working set grows by the coordinates that violate the optimality (KKT) conditions. Cyclic
+coordinate descent on this set finds the signs of the weights. The normal equations for these signs
+then give the weights to round-off ("polish"). With a tolerance alone, supports could differ from
+run to run.
 """
 
 from __future__ import annotations
@@ -21,16 +22,16 @@ from sgbn.solvers.result import SolverResult
 from sgbn.types import Array
 
 TOL = 1e-10  # KKT violation, on variables of unit scale
-SINGULAR = 1e-12  # pivots of a Gram matrix with unit diagonal: smaller ones are round-off
-ROUND_OFF = 1e-12  # of a gradient, on variables of unit scale
-SLOW_EPOCHS = 30  # after which coordinate descent is helped along
-MAX_EPOCHS = 1000  # passes over a working set; reached only where columns are nearly collinear
+SINGULAR = 1e-12  # smaller pivots of a Gram matrix with unit diagonal are round-off
+ROUND_OFF = 1e-12  # round-off of a gradient, on variables of unit scale
+SLOW_EPOCHS = 30  # after so many passes, an active-set method helps coordinate descent
+MAX_EPOCHS = 1000  # passes over a working set; reached only if columns are nearly collinear
 
 
 @jit
 def support_of(b):  # type: ignore[no-untyped-def]
     """Return the places where `b` is not zero."""
-    # By hand: np.flatnonzero takes seconds to compile.
+    # A loop, because numba needs seconds to compile np.flatnonzero.
     size = 0
     for k in range(b.size):
         size += b[k] != 0.0
@@ -45,11 +46,11 @@ def support_of(b):  # type: ignore[no-untyped-def]
 
 @jit_inside
 def _factor(M):  # type: ignore[no-untyped-def]
-    """Factor `M` by Cholesky in its lower triangle, in place.
+    """Factor `M` by Cholesky in its lower triangle, in place, up to the first dependent row.
 
-    Returns how many leading rows are independent; the factor ends there.
+    Return the number of leading rows that are linearly independent.
     """
-    # By hand: the systems are tiny (tens of unknowns), and LAPACK's call costs more than it saves.
+    # A loop, because the systems are tiny (tens of unknowns) and a call of LAPACK costs more.
     for i in range(M.shape[0]):
         for j in range(i + 1):
             rest = M[i, j]
@@ -79,7 +80,7 @@ def _solve_factored(L, size, x):  # type: ignore[no-untyped-def]
 
 @jit
 def _submatrix(M, places):  # type: ignore[no-untyped-def]
-    """Return the lower triangle of the rows and columns `places` of `M`; the rest is not set."""
+    """Return the rows and columns `places` of `M`. Only the lower triangle is set."""
     sub = np.empty((places.size, places.size))
     for i in range(places.size):
         for j in range(i + 1):
@@ -91,8 +92,9 @@ def _submatrix(M, places):  # type: ignore[no-untyped-def]
 def _optimum_for_signs(M, s, w, b, support, goal):  # type: ignore[no-untyped-def]
     """Set `goal` to the solution of the normal equations for the signs of `b`, and return True.
 
-    Where the support is collinear there is no single one. Then `goal` becomes a direction along
-    which the fit stays and the penalty falls, and the function returns False.
+    If the variables of the support are collinear, the solution is not unique. Then `goal` becomes a
+    direction along which the fit stays the same and the penalty falls, and the function returns
+    False.
     """
     L = _submatrix(M, support)
     rank = _factor(L)
@@ -102,7 +104,8 @@ def _optimum_for_signs(M, s, w, b, support, goal):  # type: ignore[no-untyped-de
             goal[i] = s[k] - w[k] * np.sign(b[k])
         _solve_factored(L, rank, goal)
         return True
-    # The first dependent variable as a combination of those before it: the null vector of M.
+    # The first dependent variable is a combination of those before it. This gives a null vector
+    # of M.
     for i in range(support.size):
         goal[i] = -M[support[i], support[rank]] if i < rank else 0.0
     _solve_factored(L, rank, goal)
@@ -110,7 +113,7 @@ def _optimum_for_signs(M, s, w, b, support, goal):  # type: ignore[no-untyped-de
     slope = 0.0
     for i in range(support.size):
         slope += w[support[i]] * np.sign(b[support[i]]) * goal[i]
-    # Without prices no direction is better than another: stay, rather than run off along one.
+    # If the penalty does not change along it, no sign is better: stay, instead of moving for ever.
     turn = -1.0 if slope > 0.0 else 1.0 if slope < 0.0 else 0.0
     for i in range(support.size):
         goal[i] *= turn
@@ -119,16 +122,17 @@ def _optimum_for_signs(M, s, w, b, support, goal):  # type: ignore[no-untyped-de
 
 @jit
 def _polish(M, s, w, b, persist):  # type: ignore[no-untyped-def]
-    """Move `b`, in place, to the optimum for its signs, if that has these signs.
+    """Move `b`, in place, to the optimum for its signs, if this optimum has the same signs.
 
-    Else, if `persist`, go towards it as far as the signs allow, drop the weight that became zero,
-    and try again. This is an active-set method: slow but sure where coordinate descent crawls.
+    Otherwise `b` stays, unless `persist` is True. Then it moves towards the optimum until a weight
+    becomes zero, drops this weight, and tries again. This active-set method is slow, but ends where
+    coordinate descent hardly advances.
     """
     while True:
         support = support_of(b)
         goal = np.empty(support.size)
         solved = _optimum_for_signs(M, s, w, b, support, goal)
-        share = 1.0 if solved else np.inf  # a direction has no end but the first sign that turns
+        share = 1.0 if solved else np.inf  # along a direction, only a change of sign stops the move
         first = -1
         for i in range(support.size):
             step = goal[i] - b[support[i]] if solved else goal[i]
@@ -141,7 +145,7 @@ def _polish(M, s, w, b, persist):  # type: ignore[no-untyped-def]
             return
         for i in range(support.size):
             step = goal[i] - b[support[i]] if solved else goal[i]
-            # The goal itself, not b + (goal - b): weights must be the same from any start.
+            # Copy the goal itself: b + (goal - b) has round-off that depends on the start.
             b[support[i]] = goal[i] if solved and first < 0 else b[support[i]] + share * step
         if first < 0:
             return
@@ -171,12 +175,12 @@ def violation_at(g, w, b, k):  # type: ignore[no-untyped-def]
 
 @jit_inside
 def _epoch(M, w, b, g):  # type: ignore[no-untyped-def]
-    """Make one cyclic pass over `b`, in place with its gradient; returns whether a sign changed."""
+    """Update `b` and its gradient in one cyclic pass, and return whether a sign changed."""
     sign_changed = False
     for k in range(b.size):
         z = M[k, k] * b[k] - g[k]
         size = abs(z) - w[k]
-        # A copy of a regressor in use stands at its threshold: round-off must not let it in.
+        # A copy of a regressor in use is exactly at its threshold. Round-off must not let it enter.
         new = np.sign(z) * size / M[k, k] if size > (0.0 if b[k] != 0.0 else ROUND_OFF) else 0.0
         step = new - b[k]
         if step != 0.0:
@@ -190,14 +194,15 @@ def _epoch(M, w, b, g):  # type: ignore[no-untyped-def]
 
 @jit
 def _solve_working_set(M, s, w, b, tol, max_epochs):  # type: ignore[no-untyped-def]
-    """Solve the lasso on a small Gram matrix, `b` in place; returns the number of epochs."""
+    """Solve the lasso on a small Gram matrix for `b`, in place, and return the number of epochs."""
     g = np.empty(b.size)
     _gradient(M, s, b, g)
     for n_epochs in range(1, max_epochs + 1):
         sign_changed = _epoch(M, w, b, g)
         if n_epochs > SLOW_EPOCHS or not sign_changed:
             _polish(M, s, w, b, n_epochs > SLOW_EPOCHS)
-            _gradient(M, s, b, g)  # anew, also because updates gather round-off
+            # Computed anew, because `b` has moved and updates accumulate round-off.
+            _gradient(M, s, b, g)
         worst = 0.0
         for k in range(b.size):
             worst = max(worst, violation_at(g, w, b, k))
@@ -208,11 +213,11 @@ def _solve_working_set(M, s, w, b, tol, max_epochs):  # type: ignore[no-untyped-
 
 @jit
 def solve_on(R, places, s, w, b, tol, max_epochs):  # type: ignore[no-untyped-def]
-    """Solve the lasso on the variables `places` alone, `b` in place; returns the number of epochs.
+    """Solve the lasso on the variables `places` for `b`, in place; return the number of epochs.
 
     ``s[i]`` is the right side of the variable ``places[i]``.
     """
-    # A copy of the working set: the inner loops then run over contiguous memory.
+    # The working set is copied, so that the inner loops run over contiguous memory.
     M = np.empty((places.size, places.size))
     sub_w = np.empty(places.size)
     sub_b = np.empty(places.size)
@@ -230,16 +235,16 @@ def solve_on(R, places, s, w, b, tol, max_epochs):  # type: ignore[no-untyped-de
 
 @jit
 def solve_column(R, j, w, b):  # type: ignore[no-untyped-def]
-    """Solve the lasso of variable j on all others. `b` is the start, and holds the solution after.
+    """Solve the lasso of variable j on all others; return the number of epochs and the violation.
 
-    Weights with a penalty of at least 1 are first set to 0, since they can never be worth it.
-    Returns the number of epochs, which is 0 if `b` was then optimal, and the KKT violation.
+    `b` is the start, and holds the solution afterwards. Weights with a price of at least 1 are
+    first set to 0, their optimum. If `b` is then optimal, the number of epochs is 0.
     """
     p = R.shape[0]
     g = np.empty(p)
     working = np.empty(p, np.int64)
     for k in range(p):
-        if w[k] >= 1.0:  # never worth paying: from any start, what is forbidden is gone
+        if w[k] >= 1.0:
             b[k] = 0.0
     n_epochs = 0
     while True:
@@ -259,12 +264,13 @@ def solve_column(R, j, w, b):  # type: ignore[no-untyped-def]
         s = np.empty(size)
         for i in range(size):
             s[i] = R[j, places[i]]
+        # A stricter tolerance, so that the working set still satisfies TOL in the whole problem.
         n_epochs += solve_on(R, places, s, w, b, 0.1 * TOL, MAX_EPOCHS - n_epochs)
 
 
 @jit_loops
 def _solve_columns(R, W, B):  # type: ignore[no-untyped-def]
-    """Solve every row of `B` in place; returns the most epochs and the worst violation."""
+    """Solve every row of `B` in place, and return the most epochs and the worst violation."""
     most_epochs = 0
     worst = 0.0
     for j in range(B.shape[0]):
@@ -286,13 +292,14 @@ def lasso_gram(R: Array, W: Array, start: Array | None = None) -> SolverResult:
     W : ndarray of shape (m, p)
         ``W[j, k]`` is the price of |weight of k -> j|.
     start : ndarray of shape (m, p), optional
-        Weights to start from; zero by default.
+        Weights to start from. Zero by default.
 
     Returns
     -------
     SolverResult
-        `x[j]` holds the weights of j's parents; `n_iter` is the most epochs of a column, and
-        `violation`, at most `TOL` where converged, the worst one of the KKT conditions.
+        `x[j]` holds the weights of j's parents. `n_iter` is the largest number of epochs (passes
+        over the working set) of a variable. `violation` is the largest violation of the KKT
+        conditions. The solver has converged if it is at most `TOL`.
     """
     B = np.zeros(W.shape) if start is None else start.copy()
     n_epochs, violation = _solve_columns(R, W, B)
@@ -301,9 +308,9 @@ def lasso_gram(R: Array, W: Array, start: Array | None = None) -> SolverResult:
 
 @jit
 def refit_column(R, j, b):  # type: ignore[no-untyped-def]
-    """Fit j by least squares on the variables that are not zero in `b`, in place.
+    """Replace the weights of j that are not zero in `b` by least squares, and return True.
 
-    Returns False, and leaves `b` as it was, where they are collinear.
+    If their variables are collinear, `b` does not change and the function returns False.
     """
     parents = support_of(b)
     L = _submatrix(R, parents)
@@ -330,12 +337,12 @@ def residual_variance(R, j, b):  # type: ignore[no-untyped-def]
             if b[k] != 0.0:
                 fitted += R[i, k] * b[k]
         total += b[i] * (fitted - 2.0 * R[i, j])
-    return max(total, 0.0)  # a perfect fit may be negative by round-off
+    return max(total, 0.0)  # round-off may make a perfect fit negative
 
 
 @jit_inside
 def column_objective(R, j, w, b):  # type: ignore[no-untyped-def]
-    """Return half the residual variance of j plus the prices, per unit of its second moment."""
+    """Return half the residual variance of j (1 is its second moment) plus the prices."""
     total = 0.5 * residual_variance(R, j, b)
     for k in range(b.size):
         total += w[k] * abs(b[k])

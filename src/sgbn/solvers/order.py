@@ -1,22 +1,24 @@
-r"""The order step: order variables of least cost for fixed weights.
+r"""The order step: find the order variables of least cost for fixed weights.
 
 .. math:: \min_{o \in \mathbb{Z}_{\ge 0}^m} \sum_{ij} |\Theta_{ij}| \max(0, 1 - (o_j - o_i))
 
 is Eq. 4.2 of the paper for fixed Theta, with Delta = m and Upsilon eliminated. Its dual is a
-circulation x of least cost with 0 <= x_ij <= |Theta_ij|, and the two are optimal together when
+circulation x of least cost: a flow on the edges that enters and leaves every node in equal amounts,
+with 0 <= x_ij <= |Theta_ij|. Both are optimal together if
 
 - x_ij = |Theta_ij| on edges that the order violates (o_j - o_i < 1),
-- x_ij = 0 on edges with space to spare (o_j - o_i > 1), and anything between where o_j - o_i = 1.
+- x_ij = 0 on edges with space to spare (o_j - o_i > 1),
+- x_ij is anything in between on tight edges (o_j - o_i = 1).
 
-The primal-dual method keeps these three and repairs the balance of the nodes: it pushes flow from
-nodes with an excess along the tight edges, and when none can move any further it raises all nodes
-that the remaining excess reaches (the source side of a minimum cut) by one level, which makes new
-edges tight. The weights are rounded to whole steps, so that o and x stay whole as well.
+The primal-dual method keeps these three conditions and balances the nodes. It pushes flow from
+nodes with an excess along the tight edges. When no flow can move any further, it raises all nodes
+that the remaining excess reaches (the source side of a minimum cut) by one level. This makes new
+edges tight. The weights are rounded to whole steps, so that o and x stay integers.
 
-Ties. Optimal orders form a lattice, and rising from zero ends at its least element: every node on
-the lowest level that an optimum allows. Amounts of up to `TIE` steps count as nothing, so that
-weights that are equal but for round-off count as equal: two variables with |theta_12| = |theta_21|
-stay on one level whatever the last bits are.
+Ties: if several orders are optimal, the method ends at the lowest one, with every node on the
+lowest level that an optimum allows. Amounts of up to `TIE` steps count as zero, so that weights
+that differ only by round-off count as equal. For example, two variables with
+|theta_12| = |theta_21| stay on one level whatever the last bits are.
 """
 
 from __future__ import annotations
@@ -29,18 +31,19 @@ from sgbn.jit import jit, jit_inside
 from sgbn.solvers.result import SolverResult
 from sgbn.types import Array, Indices
 
-RESOLUTION = 2.0**40  # steps up to the largest weight; int64 holds the sum of 2^22 such weights
-MAX_RISES_PER_NODE = 2  # an optimal order has m levels at most, the rest is round-off
+RESOLUTION = 2.0**40  # steps of the largest weight; int64 holds the sum of 2^22 such weights
+MAX_RISES_PER_NODE = 2  # an optimal order has at most m levels; more rises are round-off
 TIE = 64  # steps, 6e-11 of the largest weight: above round-off, below any weight of interest
 
 
 @jit
 def _tight_network(tails, heads, w, x, o):  # type: ignore[no-untyped-def]
-    """Return the residual network of the tight edges: arcs grouped by the node that they leave.
+    """Return the residual network of the tight edges, with two arcs per edge.
 
-    Returns ``first, to, twin, capacity, forward``. Node u has the arcs ``first[u]`` to
-    ``first[u + 1]``. Arc a leads to node ``to[a]``, can carry ``capacity[a]`` more steps, and
-    ``twin[a]`` is its way back. ``forward[e]`` is the arc of edge e, -1 if it is not tight.
+    The result is ``first, to, twin, capacity, forward``. The arcs that leave node u are
+    ``first[u]`` to ``first[u + 1] - 1``. Arc a leads to node ``to[a]`` and can carry
+    ``capacity[a]`` more steps. ``twin[a]`` is the arc of the same edge in the other direction.
+    ``forward[e]`` is the arc of edge e, or -1 if the edge is not tight.
     """
     m = o.size
     first = np.zeros(m + 1, np.int64)
@@ -70,8 +73,11 @@ def _tight_network(tails, heads, w, x, o):  # type: ignore[no-untyped-def]
 
 @jit
 def _distances_to_deficit(first, to, twin, capacity, excess):  # type: ignore[no-untyped-def]
-    """Return the fewest arcs with capacity from each node to one with a deficit (m: no way)."""
-    # Breadth first from all deficits at once, against the direction of the arcs.
+    """Return the number of arcs from each node to the nearest deficit, or m if there is no path.
+
+    Paths use only arcs with capacity left.
+    """
+    # A breadth-first search from all deficits at once, against the direction of the arcs.
     m = excess.size
     distance = np.empty(m, np.int64)
     queue = np.empty(m, np.int64)
@@ -97,9 +103,9 @@ def _distances_to_deficit(first, to, twin, capacity, excess):  # type: ignore[no
 
 @jit_inside
 def _push(twin, capacity, excess, path, source, sink):  # type: ignore[no-untyped-def]
-    """Push as much as the path takes; returns the place on it of the first full arc.
+    """Push as much as the path can carry, and return the place of its first full arc.
 
-    The search goes on from there: the path up to it still has capacity.
+    The path up to this arc still has capacity, so that the search can continue from there.
     """
     amount = min(excess[source], -excess[sink])
     for a in path:
@@ -117,7 +123,7 @@ def _push(twin, capacity, excess, path, source, sink):  # type: ignore[no-untype
 
 @jit_inside
 def _relabel(u, first, to, capacity, label, count):  # type: ignore[no-untyped-def]
-    """Raise the label of u, in place, to one more than the lowest that it has capacity to."""
+    """Raise the label of u to one more than the lowest label that an arc with capacity reaches."""
     m = label.size
     old = label[u]
     lowest = m - 1
@@ -127,8 +133,8 @@ def _relabel(u, first, to, capacity, label, count):  # type: ignore[no-untyped-d
     label[u] = lowest + 1
     count[old] -= 1
     count[label[u]] += 1
-    # Labels along a path fall by one at most: one that no node has any more cuts all nodes above it
-    # off from the deficits (the gap heuristic).
+    # Labels along a path fall by at most one. So if no node has the old label any more, no path
+    # leads from the nodes with higher labels to a deficit (the gap heuristic).
     if count[old] == 0:
         for v in range(m):
             if old < label[v] < m:
@@ -140,8 +146,8 @@ def _relabel(u, first, to, capacity, label, count):  # type: ignore[no-untyped-d
 def _push_to_deficits(first, to, twin, capacity, excess):  # type: ignore[no-untyped-def]
     """Push the maximum flow from excesses to deficits, in place, by shortest augmenting paths.
 
-    Labels are lower bounds of the distance to a deficit. A path follows labels that fall by one,
-    and a node that it cannot leave that way is relabelled.
+    Labels are lower bounds of the distance to a deficit. A path follows labels that fall by one. If
+    it cannot leave a node this way, the node is relabelled.
     """
     m = excess.size
     label = _distances_to_deficit(first, to, twin, capacity, excess)
@@ -170,12 +176,12 @@ def _push_to_deficits(first, to, twin, capacity, excess):  # type: ignore[no-unt
             else:
                 _relabel(u, first, to, capacity, label, count)
                 pointer[u] = first[u]
-                length = max(length - 1, 0)  # back by one arc
+                length = max(length - 1, 0)  # go back by one arc
 
 
 @jit
 def _reached_by_excess(first, to, capacity, excess):  # type: ignore[no-untyped-def]
-    """Return the nodes that an excess reaches: the source side of a minimum cut."""
+    """Return a mask of the nodes that an excess reaches: the source side of a minimum cut."""
     reached = excess > TIE
     stack = np.empty(excess.size, np.int64)
     size = 0
@@ -197,8 +203,8 @@ def _reached_by_excess(first, to, capacity, excess):  # type: ignore[no-untyped-
 @jit_inside
 def _raise_nodes(tails, heads, w, x, o, excess, reached):  # type: ignore[no-untyped-def]
     """Raise the reached nodes by one level, in place."""
-    # Edges that are no longer tight must be full or empty, or the duality breaks. What they lack,
-    # at most TIE, becomes excess of their ends.
+    # Edges that are no longer tight must be full or empty, to keep the conditions of optimality.
+    # Their flow changes by at most TIE, and the excess of their ends balances the change.
     for e in range(x.size):
         i, j = tails[e], heads[e]
         if o[j] - o[i] == 1 and reached[i] != reached[j]:
@@ -212,9 +218,9 @@ def _raise_nodes(tails, heads, w, x, o, excess, reached):  # type: ignore[no-unt
 
 @jit
 def _primal_dual(tails, heads, w, o):  # type: ignore[no-untyped-def]
-    """Raise `o` in place from zero to the least optimal order; returns the number of rises."""
+    """Raise `o` in place from zero to the lowest optimal order, and return the number of rises."""
     m = o.size
-    x = w.copy()  # with o = 0 every edge is violated, and must be full
+    x = w.copy()  # with o = 0 the order violates every edge, so that every edge is full
     excess = np.zeros(m, np.int64)
     for e in range(w.size):
         excess[heads[e]] += w[e]
@@ -234,7 +240,7 @@ def _primal_dual(tails, heads, w, o):  # type: ignore[no-untyped-def]
 
 
 def solve_order(tails: Indices, heads: Indices, weights: Array, m: int) -> SolverResult:
-    """Return the order variables of least cost; the lowest ones where several are optimal.
+    """Return the order variables of least cost. If several are optimal, return the lowest.
 
     Paper: Eq. 4.2 for fixed Theta.
 
@@ -243,21 +249,22 @@ def solve_order(tails: Indices, heads: Indices, weights: Array, m: int) -> Solve
     tails, heads : ndarray of shape (n_edges,)
         Edges i -> j of the graph, which may have cycles.
     weights : ndarray of shape (n_edges,)
-        |Theta_ij| > 0, the cost of each level that o_j is short of o_i + 1.
+        |Theta_ij| > 0: the cost per level by which o_j is below o_i + 1.
     m : int
         Number of nodes.
 
     Returns
     -------
     SolverResult
-        `x` is the order in whole numbers from 0, `n_iter` the number of rises.
+        `x` is the order, in integers from 0. `n_iter` is the number of rises. `violation` is always
+        0. `converged` is False if the limit of rises was reached.
     """
     o = np.zeros(m, np.int64)
     if weights.size == 0:
         return SolverResult(o, 0, 0.0, True)
     tails, heads = np.ascontiguousarray(tails), np.ascontiguousarray(heads)
     lowest = levels_of_edges(tails, heads, m)
-    if np.all(lowest >= 0):  # a DAG: every edge, however small, can be satisfied at no cost
+    if np.all(lowest >= 0):  # the graph is a DAG, so that an order of cost 0 exists
         return SolverResult(lowest, 0, 0.0, True)
     whole = np.rint(weights * (RESOLUTION / weights.max())).astype(np.int64)
     count = whole > TIE

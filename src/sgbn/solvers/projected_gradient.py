@@ -1,15 +1,16 @@
-r"""Spectral projected gradient: a smooth function over a product of balls, with projection P.
+r"""Spectral projected gradient: minimise a smooth function over a product of balls.
 
 .. math:: \min_x f(x), \qquad \| x_c \| \le \rho_c \text{ for every block } c; \qquad
           \text{optimal of first order where } P(x - \nabla f(x)) = x.
 
-Each iteration aims at P(x - a g), with the Barzilai-Borwein step a = s's / s'y of the last move s
-and the change y of the gradient in it, and goes there unless the value exceeds the worst of the
-last few (a non-monotone line search): the short steps that a strict descent needs would undo what
-the spectral step gains. The path does not depend on the scale of f; the tolerance does.
+P is the projection onto the balls and g the gradient. Each iteration aims at P(x - a g), with the
+Barzilai-Borwein step a = s's / s'y, where s is the last move and y the change of the gradient along
+it. It moves there unless the value exceeds the highest of the last few values (a non-monotone line
+search). A strictly descending search would need short steps, and lose what the spectral step gains.
+The path does not depend on the scale of f, but the tolerance does.
 
-The search is a generator that asks for evaluations: `spg` answers with any Python function, and
-compiled solvers ask its compiled form `descent`, without a call back into Python.
+The search is a generator that asks for evaluations. `spg` answers with any Python function.
+Compiled solvers use the compiled form `descent`, without a call back into Python.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ from sgbn.types import Array
 
 ValueAndGradient = Callable[[Array], tuple[float, Array]]
 
-MEMORY = 10  # iterations that the line search and the test for a stall look back on
-DECREASE = 1e-4  # share of the decrease that the gradient promises, for a step to be taken
-SHORTEST = 1e-12  # share of a move below which only round-off is left to gain
-LONGEST = 1e10  # spectral step, as a multiple of the first one, and its inverse as the least
-LENGTHEN = 10.0  # where f is concave along a move and no spectral step exists
-ROUND_OFF = 1e-14  # of f, as a share of it: the gradient goes on falling where f no longer can
+MEMORY = 10  # past iterations that the line search and the test for a stall use
+DECREASE = 1e-4  # a step is accepted if f falls by this share of what the gradient predicts
+SHORTEST = 1e-12  # a smaller share of a move changes f only by round-off
+LONGEST = 1e10  # the spectral step is at most the first step times this, at least divided by this
+LENGTHEN = 10.0  # the step grows by this factor if f is concave along a move (no spectral step)
+ROUND_OFF = 1e-14  # round-off of f, as a share of f: the gradient can still fall when f cannot
 
 
 def spg(
@@ -44,31 +45,32 @@ def spg(
     max_iter: int,
     stall: float = 0.0,
 ) -> SolverResult:
-    """Spectral projected gradient with a non-monotone line search.
+    """Return a minimum by the spectral projected gradient method.
 
     Parameters
     ----------
     value_and_gradient : callable
-        x -> (f(x), gradient). Where either is not finite, the step is shortened.
+        Function of x that returns f(x) and its gradient. If either is not finite, the step is
+        shortened.
     offsets : ndarray of int of shape (n_balls + 1,)
-        Block c is ``x[offsets[c] : offsets[c + 1]]``; blocks may be empty.
+        Block c is ``x[offsets[c] : offsets[c + 1]]``. Blocks may be empty.
     radii : ndarray of shape (n_balls,)
-        Radius of each ball; infinity leaves the block free.
+        Radius of each ball. A block with an infinite radius is unconstrained.
     x0 : ndarray of shape (d,)
-        Start; its projection must have a finite value.
+        The start. f must be finite at its projection.
     tol : float
-        Limit of `violation`, which is in the unit of the gradient: scale f to the order of 1.
+        Limit of `violation`. It has the unit of the gradient, so f should be of the order of 1.
     max_iter : int
-        The most moves.
+        Largest number of moves.
     stall : float, default=0
-        Also stop, converged or not, when the lowest value fell by less than this share of it over
-        ten iterations.
+        The search also stops, converged or not, when the lowest value fell by less than this share
+        of it over ten iterations.
 
     Returns
     -------
     SolverResult
-        The point of the lowest value seen; `n_iter` counts moves, and `violation` is the largest
-        entry of |P(x - g) - x| at that point.
+        `x` is the point of the lowest value found. `n_iter` is the number of moves, and `violation`
+        the largest entry of |P(x - g) - x| at this point.
 
     Raises
     ------
@@ -81,15 +83,18 @@ def spg(
         value[0], gradient[:] = value_and_gradient(x.copy())
     n_iter, violation = outcome
     if np.isnan(violation):
-        raise InputError("the value or the gradient at the start is not finite: start elsewhere.")
+        raise InputError(
+            "the value or the gradient at the start x0 is not finite. Start from another point."
+        )
     return SolverResult(x, int(n_iter), float(violation), bool(violation <= tol))
 
 
 def search(x, value, gradient, offsets, radii, tol, max_iter, stall, outcome):  # type: ignore[no-untyped-def]
-    """Ask for evaluations: at each yield, put f(x) in ``value[0]`` and its gradient in `gradient`.
+    """Minimise f as a generator. At each yield the caller evaluates f at `x`.
 
-    Changes `x`, at the end the result, and `outcome`: iterations, and the violation, which is not a
-    number if f is not finite at the start.
+    The caller writes f(x) to ``value[0]`` and the gradient to `gradient`. At the end, `x` is the
+    result, and `outcome` holds the number of iterations and the violation. The violation is NaN if
+    f is not finite at the start.
     """
     project_balls(x, offsets, radii)
     yield 0
@@ -102,18 +107,18 @@ def search(x, value, gradient, offsets, radii, tol, max_iter, stall, outcome):  
     first = step = 1.0 / max(_largest(slope_at), 1e-300)
     recent = np.full(MEMORY, -np.inf)
     recent[0] = height
-    lows = np.full(MEMORY + 1, np.inf)  # the last lowest values, the oldest at n_iter + 1
+    lows = np.full(MEMORY + 1, np.inf)  # lowest values so far; the oldest is at place n_iter + 1
     lows[0] = lowest
     n_iter, fresh = 0, True
     while violation > tol and n_iter < max_iter:
         move = _aimed(point, slope_at, step, offsets, radii)
-        # The bound holds for any convex set, and keeps the sign where g'move is round-off.
+        # This bound holds for any convex set. It keeps the sign when g'move is round-off.
         slope = min(_inner(slope_at, move), -_inner(move, move) / step)
         bar, share, accepted = _highest(recent), 1.0, False
         while slope < 0.0 and share >= SHORTEST and not accepted:
             _go(point, share, move, x)
             yield 0
-            if not _finite(value, gradient):  # no parabola to go by
+            if not _finite(value, gradient):  # no parabola can be fitted
                 share *= 0.1
             elif value[0] <= bar + DECREASE * share * slope + ROUND_OFF * abs(bar):
                 accepted = True
@@ -132,16 +137,16 @@ def search(x, value, gradient, offsets, radii, tol, max_iter, stall, outcome):  
                 break
             if violation > tol or height <= lowest + ROUND_OFF * abs(lowest):
                 continue
-        elif fresh:  # nothing helps from the lowest point either
+        elif fresh:  # the line search fails even from the lowest point
             break
-        # The line search failed, or it converged at a higher point: a fresh start where f is
-        # lowest, without the memory of higher values.
+        # The line search failed, or converged at a point that is not the lowest. Start afresh from
+        # the lowest point, and forget the higher values.
         height = _keep(best, lowest, best_slope, point, slope_at)
         violation = _violation(point, slope_at, offsets, radii)
         step, fresh = first, True
         recent[:] = -np.inf
         recent[0] = height
-    if violation > tol:  # not converged: the lowest point, not the last one
+    if violation > tol:  # not converged: return the lowest point instead of the last one
         _keep(best, lowest, best_slope, point, slope_at)
     _keep(point, lowest, slope_at, x, gradient)
     outcome[0], outcome[1] = n_iter, _violation(point, slope_at, offsets, radii)
@@ -150,13 +155,13 @@ def search(x, value, gradient, offsets, radii, tol, max_iter, stall, outcome):  
 descent = jit_generator(search)
 
 
-# Loops in small kernels: numba needs seconds for each expression of whole arrays in `search`, which
-# is compiled into every kernel that minimises.
+# `search` is compiled into every kernel that minimises, and numba needs seconds for each expression
+# of whole arrays in it. So the loops are in the small kernels below.
 
 
 @jit_loops
 def _keep(x, value, gradient, point, slope):  # type: ignore[no-untyped-def]
-    """Copy x to `point` and its gradient to `slope`; the value."""
+    """Copy `x` to `point` and its gradient to `slope`, and return the value."""
     for i in range(x.size):
         point[i] = x[i]
         slope[i] = gradient[i]
@@ -172,7 +177,7 @@ def _go(point, share, move, x):  # type: ignore[no-untyped-def]
 
 @jit_loops
 def _highest(values):  # type: ignore[no-untyped-def]
-    """Largest of at least one value."""
+    """Return the largest of one or more values."""
     highest = values[0]
     for i in range(1, values.size):
         highest = max(highest, values[i])
@@ -181,7 +186,7 @@ def _highest(values):  # type: ignore[no-untyped-def]
 
 @jit_loops
 def _largest(values):  # type: ignore[no-untyped-def]
-    """Largest of the absolute values; 0 if there are none, NaN if one is NaN."""
+    """Return the largest absolute value, 0 for an empty array, NaN if a value is NaN."""
     largest = 0.0
     for i in range(values.size):
         if np.isnan(values[i]):
@@ -192,13 +197,13 @@ def _largest(values):  # type: ignore[no-untyped-def]
 
 @jit
 def _inner(a, b):  # type: ignore[no-untyped-def]
-    """Return the inner product, by BLAS."""
-    return a @ b
+    """Return the inner product."""
+    return a @ b  # by BLAS
 
 
 @jit_loops
 def project_balls(x, offsets, radii):  # type: ignore[no-untyped-def]
-    """Move `x`, in place, to the nearest point in a product of balls around zero."""
+    """Project `x`, in place, onto a product of balls around zero."""
     for c in range(radii.size):
         total = 0.0
         for i in range(offsets[c], offsets[c + 1]):
@@ -212,7 +217,7 @@ def project_balls(x, offsets, radii):  # type: ignore[no-untyped-def]
 @jit_loops
 def _finite(value, gradient):  # type: ignore[no-untyped-def]
     """Return whether value and gradient are finite."""
-    total = 0.0  # finite only if all are; opposite infinities give NaN
+    total = 0.0  # finite only if all entries are: opposite infinities add up to NaN
     for i in range(gradient.size):
         total += gradient[i]
     return np.isfinite(value[0]) and np.isfinite(total)
@@ -237,8 +242,12 @@ def _violation(x, g, offsets, radii):  # type: ignore[no-untyped-def]
 
 @jit_loops
 def _shortened(share, slope, rise):  # type: ignore[no-untyped-def]
-    """Return the share of the move at the minimum of the parabola, kept within 0.1 and 0.9."""
-    # The parabola through the value and the slope at the start and the value that was too high
+    """Return a shorter share of the move: the minimum of a parabola, or else half the share.
+
+    The minimum is used if it is between 0.1 and 0.9 times the present share.
+    """
+    # The parabola goes through the value and the slope at the start, and the value that was too
+    # high.
     bend = rise - share * slope
     lowest = -0.5 * share**2 * slope / bend if bend > 0.0 else 0.0
     return lowest if 0.1 * share <= lowest <= 0.9 * share else 0.5 * share

@@ -1,4 +1,4 @@
-"""What every solver returns."""
+"""The result that solvers return."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from numpy.typing import NDArray
 
 
 class SolverResult(NamedTuple):
-    """Solution, iterations, and how far from optimal the solution is.
+    """The solution, the number of iterations, and the distance from the optimum.
 
     Attributes
     ----------
     x : ndarray
         The solution.
     n_iter : int
-        Iterations used; what one is, the solver says.
+        Number of iterations. The docstring of the solver says what it counts.
     violation : float
         Largest violation of the optimality conditions.
     converged : bool

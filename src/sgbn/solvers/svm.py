@@ -3,24 +3,25 @@ r"""L2-SVM on a kernel, and the radius for its radius-margin bound (Section 3.1.
 .. math:: \min_{w, b, \xi} \tfrac12 \|w\|^2 + \tfrac{C}{2} \sum_i \xi_i^2, \qquad
           y_i (w^T \phi_i + b) \ge 1 - \xi_i
 
-is a hard-margin SVM on the kernel K + I/C. The paper writes C without the half, which would make it
-K + I/(2C). With alpha the multipliers and beta_i = alpha_i y_i, the optimality conditions are
+is a hard-margin SVM on the kernel K + I/C. (The paper writes C without the half. This would make it
+K + I/(2C).) With the multipliers alpha and beta_i = alpha_i y_i, the optimality conditions are
 
 .. math:: y_i ((K + I/C) \beta + b)_i = 1 \text{ or more}, \quad \alpha_i \ge 0, \quad
           \textstyle\sum_i \beta_i = 0,
 
-with equality where alpha_i > 0, and at the optimum half the sum of alpha is half the squared norm
-of the augmented w, the paper's J_0.
+with equality if alpha_i > 0. At the optimum, half the sum of alpha is half the squared norm of the
+augmented w (the w of the kernel K + I/C). This is the paper's J_0.
 
-Newton's method. Without xi the objective is 1/2 ||w||^2 + C/2 sum max(0, s_i)^2 with the slacks
-s_i = 1 - y_i f_i: convex and quadratic as long as the same samples have s_i > 0. Each iteration
-solves the linear system of the present piece, and a few are enough almost always. Where they are
-not, an active-set method takes over on the dual: it goes towards the solution of the system only as
-far as alpha >= 0, drops the sample that blocks, and else lets in the one that violates most. The
-dual objective rises all the time, so that it cannot cycle.
+The solver is Newton's method. Without xi the objective is 1/2 ||w||^2 + C/2 sum max(0, s_i)^2 with
+the slacks s_i = 1 - y_i f_i. It is convex, and quadratic on each piece on which the same samples
+have s_i > 0. Each iteration solves the linear system of the present piece. A few iterations are
+almost always enough. If they are not, an active-set method continues on the dual. It moves towards
+the solution of the system as far as alpha >= 0 allows, and drops the sample that blocks the move.
+If none does, it adds the sample that violates the conditions most. The dual objective rises in
+every step, so that the method cannot cycle.
 
-Both problems here, SVM and ball, depend on the kernel only through distances, and may move the
-origin to where the numbers are best.
+Both problems in this file, SVM and ball, depend on the kernel only through distances. So the origin
+may be moved to where round-off is smallest.
 """
 
 from __future__ import annotations
@@ -36,34 +37,35 @@ from sgbn.types import Array, Indices, Mask
 
 TOL = 1e-9  # KKT violation, in units of the margin
 MAX_ITER = 5000  # linear systems; 1 to 10 are usual
-MAX_NEWTON_STEPS = 15  # before the active-set method takes over
-GAP = 1e-10  # between the bounds on the squared radius, as a share of it
-MAX_POINTS = 10_000  # times that a point may enter the support of the ball; n / 2 are usual
-ROUND_OFF = 1e-15  # of a sum, as a share of its terms
-SINGULAR = 1e-12  # pivots of the points' Gram matrix, as a share of the largest distance
+MAX_NEWTON_STEPS = 15  # afterwards the active-set method continues
+GAP = 1e-10  # gap between the bounds on the squared radius, as a share of it
+MAX_POINTS = 10_000  # how often a point may enter the support of the ball; n / 2 is usual
+ROUND_OFF = 1e-15  # round-off of a sum, as a share of its terms
+SINGULAR = 1e-12  # smaller pivots of the points' Gram matrix, over the largest, are round-off
 
-# LAPACK itself: for a hundred unknowns, scipy's checks would take longer than the work.
+# LAPACK is called directly: for a hundred unknowns, scipy's checks take longer than the solution.
 _posv, _potrf, _potrs = get_lapack_funcs(("posv", "potrf", "potrs"), dtype=np.float64)
 
 
 class L2SVM(NamedTuple):
-    """Separating plane f(x) = sum_i beta_i k(x, x_i) + intercept.
+    """The separating plane f(x) = sum_i beta_i k(x, x_i) + intercept.
 
     Attributes
     ----------
     beta : ndarray of shape (n,)
-        alpha_i y_i; they sum to zero.
+        The coefficients alpha_i y_i. Their sum is zero.
     intercept : float
+        The constant of the plane.
     objective : float
-        J_0, half the squared norm of the augmented w.
+        J_0: half the squared norm of the augmented w.
     support : ndarray of int
-        Samples with alpha > 0, which is `start` for a similar kernel.
+        Samples with alpha > 0. They can be the `start` for a similar kernel.
     n_iter : int
-        Linear systems solved.
+        Number of linear systems solved.
     violation : float
         Largest violation of the optimality conditions, in units of the margin.
     converged : bool
-        Whether `violation` is within the tolerance, or within round-off where that is larger.
+        Whether `violation` is within the tolerance or, if that is larger, within round-off.
     """
 
     beta: Array
@@ -76,21 +78,22 @@ class L2SVM(NamedTuple):
 
 
 class Radius(NamedTuple):
-    """Smallest ball around all points.
+    """The smallest ball around all points.
 
     Attributes
     ----------
     squared : float
-        Squared radius: the lower bound, which is exact where converged.
+        Lower bound of the squared radius. It is exact if the solver has converged.
     weights : ndarray of shape (n,)
-        The centre as a convex combination of the points; `start` for a similar kernel. The
-        derivative of `squared` in K_ij is -weights_i weights_j, and weights_i more where i = j.
+        The centre as a convex combination of the points. They can be the `start` for a similar
+        kernel. The derivative of `squared` with respect to K_ij is -weights_i weights_j, plus
+        weights_i if i = j.
     n_iter : int
-        Points that entered the support.
+        How often a point entered the support.
     violation : float
-        Gap between the farthest point and `squared`, as a share of the former.
+        (d - `squared`) / d, where d is the squared distance of the farthest point.
     converged : bool
-        Whether `violation` is within the tolerance, or within round-off where that is larger.
+        Whether `violation` is within the tolerance or, if that is larger, within round-off.
     """
 
     squared: float
@@ -101,7 +104,7 @@ class Radius(NamedTuple):
 
 
 class _Plane(NamedTuple):
-    """A plane; its slacks are alpha / C to the last digit where it solved for them."""
+    """A plane and its slacks. Slacks of samples in the linear system are exactly alpha / C."""
 
     beta: Array
     K_beta: Array
@@ -112,9 +115,8 @@ class _Plane(NamedTuple):
 def total_scatter(K: Array) -> float:
     """Return the trace of the total scatter matrix, tr(K) - 1'K1 / n.
 
-    It is the sum of squared distances from the mean.
-
-    For the augmented features, on K + I/C, it is (n - 1) / C larger.
+    It is the sum of the squared distances from the mean. For the augmented features, on K + I/C, it
+    is larger by (n - 1) / C.
 
     Paper: Eq. 3.5, the trace that replaces the squared radius.
     """
@@ -122,15 +124,12 @@ def total_scatter(K: Array) -> float:
 
 
 def _lifted(K: Array) -> tuple[Array, Array, float]:
-    """Return the kernel of the points seen from their mean, plus a constant.
-
-    Returns also what was taken from each row, and the constant.
-    """
-    # Centring keeps digits where a kernel is nearly constant. The constant lifts the points off the
-    # origin, so that they are linearly independent where they are affinely so.
+    """Return the kernel of the centred points plus a constant, the row means, and the constant."""
+    # Centring keeps digits if a kernel is nearly constant. The constant lifts the points off the
+    # origin, so that affinely independent points become linearly independent.
     means = K.mean(axis=0)
     means -= 0.5 * means.mean()
-    lifted = K - (means + means[:, None])  # symmetric to the last digit
+    lifted = K - (means + means[:, None])  # in this form symmetric to the last digit
     constant = float(np.diag(lifted).max())
     constant = constant if constant > 0.0 else 1.0
     lifted += constant
@@ -151,19 +150,22 @@ def l2_svm(
     Parameters
     ----------
     K : ndarray of shape (n, n)
-        Kernel: symmetric, without negative eigenvalues, and without I/C.
+        The kernel without I/C. It is symmetric and has no negative eigenvalues.
     y : ndarray of shape (n,)
-        1.0 or -1.0. If all are equal, the plane is f = y.
+        Classes, 1.0 or -1.0. If all are equal, the plane is f = y.
     C : float
         Price of half a squared slack.
     start : array of int or bool, optional
-        Samples supposed to be in the support; all by default.
+        First guess of the samples in the support. All samples by default.
     tol : float, default=1e-9
+        Limit of `violation`, in units of the margin.
     max_iter : int, default=5000
+        Largest number of linear systems.
 
     Returns
     -------
     L2SVM
+        The plane.
 
     Raises
     ------
@@ -186,14 +188,14 @@ def l2_svm(
         converged = violation <= max(tol, noise)
         if converged:
             break
-        # Newton's steps are few as a rule, but may go in circles. The active-set method ends.
+        # Newton's steps usually end soon, but may cycle. The active-set method always ends.
         if n_iter < MAX_NEWTON_STEPS:
             inside, b = goal.slack > 0.0, goal.intercept
         else:
             alpha = _feasible(goal.beta * y, y) if n_iter == MAX_NEWTON_STEPS else alpha
             alpha, inside = _ascend(alpha, goal, y, inside)
     beta = goal.beta
-    # The dual objective: right to second order in what is left of the violation.
+    # The dual objective: its error is of second order in the remaining violation.
     objective = beta @ y - 0.5 * beta @ (goal.K_beta + beta / C)
     return L2SVM(
         beta,
@@ -207,12 +209,12 @@ def l2_svm(
 
 
 def _optimum_on(K: Array, y: Array, C: float, inside: Mask, b: float) -> _Plane:
-    """Return the optimum of the piece on which the samples `inside` have a slack.
+    """Return the optimum of the piece on which exactly the samples `inside` have a slack.
 
-    Without such samples the bias is `b`.
+    If there are no such samples, the bias is `b`.
     """
-    # The system is (K + I/C) beta + b = y with beta adding up to zero. The bias is eliminated: two
-    # right sides, y and ones, are solved at once.
+    # The system is (K + I/C) beta + b = y, where beta sums to zero. To eliminate the bias, it is
+    # solved for two right sides, y and ones.
     places = np.flatnonzero(inside)
     beta = np.zeros(y.size)
     if places.size:
@@ -223,8 +225,8 @@ def _optimum_on(K: Array, y: Array, C: float, inside: Mask, b: float) -> _Plane:
         _, solved, failed = _posv(A, sides, lower=1, overwrite_a=1, overwrite_b=1)
         if failed:
             raise InputError(
-                f"K + I/C with C = {C:g} is not positive definite to working precision. Give a "
-                "kernel without negative eigenvalues or a smaller C."
+                f"K + I/C with C = {C:g} is not positive definite to working precision. Use a "
+                "kernel without negative eigenvalues, or a smaller C."
             )
         b = float(solved[:, 0].sum() / solved[:, 1].sum())
         beta[places] = solved[:, 0] - b * solved[:, 1]
@@ -235,8 +237,8 @@ def _optimum_on(K: Array, y: Array, C: float, inside: Mask, b: float) -> _Plane:
 
 def _violation(plane: _Plane, y: Array, C: float, diagonal: Array) -> float:
     """Return the largest violation of the optimality conditions, in units of the margin."""
-    # A negative alpha counts by the margin that it takes from its own sample, unless its slack is
-    # within the error with which the system was solved: alphas of copies may cancel like that.
+    # A negative alpha counts as the margin that it takes from its own sample. It does not count if
+    # its slack is within the error of the linear system: copies of a sample can have such alphas.
     alpha = plane.beta * y
     missing = 1.0 - y * (plane.K_beta + plane.intercept) - alpha / C
     missing = np.where(alpha != 0.0, np.abs(missing), missing)
@@ -246,7 +248,7 @@ def _violation(plane: _Plane, y: Array, C: float, diagonal: Array) -> float:
 
 
 def _feasible(alpha: Array, y: Array) -> Array:
-    """Return the positive part of `alpha`, scaled down in one class so that both sums agree."""
+    """Return the positive part of `alpha`, scaled down in one class to make both sums equal."""
     alpha = np.maximum(alpha, 0.0)
     sums = np.array([alpha[y > 0.0].sum(), alpha[y < 0.0].sum()])
     if sums.min() == 0.0:
@@ -256,11 +258,11 @@ def _feasible(alpha: Array, y: Array) -> Array:
 
 
 def _ascend(alpha: Array, goal: _Plane, y: Array, inside: Mask) -> tuple[Array, Mask]:
-    """Make one step of the active-set method; returns the new alpha, and the next samples."""
+    """Make one step of the active-set method; return the new alpha and the samples inside."""
     inside = inside.copy()
     towards = goal.beta * y - alpha
     falling = np.flatnonzero(inside & (goal.beta * y < 0.0))
-    if not falling.size:
+    if not falling.size:  # no sample blocks the move: add the one with the largest slack
         inside[np.where(inside, -np.inf, goal.slack).argmax()] = True
         return goal.beta * y, inside
     reach = -alpha[falling] / towards[falling]
@@ -276,22 +278,26 @@ def radius(
 ) -> Radius:
     """Return the squared radius of the smallest ball around all points of a kernel.
 
-    It is the largest value of sum_i p_i K_ii - p'Kp over weights p >= 0 that add up to one. The
-    farthest point enters the support, and points leave it whose weight would become negative: an
-    active-set method. Each p bounds the squared radius from below, its farthest point from above.
+    It is the largest value of sum_i p_i K_ii - p'Kp over weights p >= 0 that sum to one. This is an
+    active-set method: in each step the farthest point enters the support, and points whose weight
+    would become negative leave it. The objective at p is a lower bound of the squared radius. The
+    squared distance of the farthest point is an upper bound.
 
     Parameters
     ----------
     K : ndarray of shape (n, n)
-        Kernel; K + I/C for the augmented features of `l2_svm`.
+        The kernel. For the augmented features of `l2_svm` it is K + I/C.
     start : ndarray of shape (n,), optional
-        Weights to start from; the point farthest from the mean by default.
+        Weights to start from. By default the weight is on the point farthest from the mean.
     tol : float, default=1e-10
+        Limit of `violation`, a share of the squared radius.
     max_iter : int, default=10,000
+        How often a point may enter the support.
 
     Returns
     -------
     Radius
+        The ball.
     """
     G, _, constant = _lifted(K)
     d = np.diag(G) - constant
@@ -315,7 +321,7 @@ def radius(
 
 
 def _include(G: Array, d: Array, p: Array, far: int) -> Array:
-    """Return the weights of the smallest ball around `far` and some of the support of `p`."""
+    """Return the weights of the smallest ball around `far` and a part of the support of `p`."""
     p = p.copy()
     places = np.append(np.flatnonzero((p > 0.0) & (np.arange(p.size) != far)), far)
     while True:
@@ -331,10 +337,10 @@ def _include(G: Array, d: Array, p: Array, far: int) -> Array:
 
 
 def _direction(G: Array, d: Array, p: Array, places: Indices) -> tuple[Array, float]:
-    """Return a direction in which the objective rises, and the step along it (1 is the optimum).
+    """Return a direction in which the objective rises, and the step to its optimum.
 
-    Where a point is a combination of those before it, weights can be shifted among them without
-    moving the centre. The objective then rises for ever, and the distance is infinite.
+    The step is 1, or infinite if a point is a combination of the points before it. Weights can then
+    be shifted among these points without moving the centre, and the objective rises without limit.
     """
     L, failed = _potrf(G[np.ix_(places, places)], lower=1, clean=1)
     valid = failed - 1 if failed else places.size

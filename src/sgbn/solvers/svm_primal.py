@@ -1,12 +1,12 @@
-r"""L2-SVM on explicit features, in as many unknowns as there are features: no n x n matrix.
+r"""L2-SVM on explicit features, with one unknown per feature and without an n x n matrix.
 
 .. math:: \min_{w, b} \tfrac12 \|w\|^2 + \tfrac{C}{2} \sum_i \max(0, s_i)^2, \qquad
           s_i = 1 - y_i (w^T \phi_i + b),
 
-the problem of `sgbn.solvers.svm` in its primal variables. It is convex, and quadratic as long as
-the same samples have a slack s_i > 0. Each iteration solves the linear system of the present piece
-and, unless that is the optimum, goes towards its solution as far as the objective falls, found
-exactly along the line. The objective falls all the time and the pieces are finite in number, so
+is the problem of `sgbn.solvers.svm` in its primal variables. It is convex, and quadratic on each
+piece on which the same samples have a slack s_i > 0. Each iteration solves the linear system of the
+present piece. If the solution is not the optimum, the iteration moves towards it, to the exact
+minimum along the line. The objective falls in every step and the number of pieces is finite, so
 that the method ends.
 """
 
@@ -24,21 +24,23 @@ from sgbn.types import Array, Mask
 
 TOL = 1e-9  # violation, in units of the margin
 MAX_ITER = 200  # linear systems; 3 to 10 are usual
-CG_TOL = 1e-6  # of the gradient: the objective is then right to its square
-FORCING = 0.1  # share of the gradient that a truncated Newton step leaves
+CG_TOL = 1e-6  # limit of the relative gradient; the error of the objective is of its square
+FORCING = 0.1  # a truncated Newton step may leave this share of the gradient
 
 (_posv,) = get_lapack_funcs(("posv",), dtype=np.float64)
 
 
 def l2_svm_features(Phi: Array, y: Array, C: float) -> L2SVM:
-    """Return the L2-SVM on features: by `l2_svm_primal`, or on the kernel if samples are fewer.
+    """Return the L2-SVM on features: by `l2_svm_primal` if p < n, otherwise on the kernel.
 
     Parameters
     ----------
     Phi : ndarray of shape (n, p)
+        Features, one row per sample.
     y : ndarray of shape (n,)
-        Classes -1 and 1, at least one sample each.
+        Classes -1 and 1, with at least one sample each.
     C : float
+        Price of half a squared slack.
 
     Returns
     -------
@@ -48,6 +50,7 @@ def l2_svm_features(Phi: Array, y: Array, C: float) -> L2SVM:
     n, p = Phi.shape
     if p < n:
         return l2_svm_primal(Phi, y, C)
+    # Centring keeps digits if features are far from zero. The intercept makes up for it.
     centred = Phi - Phi.mean(axis=0)
     plane = l2_svm(centred @ centred.T, y, C)
     shift = float(Phi.mean(axis=0) @ (centred.T @ plane.beta))
@@ -62,28 +65,31 @@ def l2_svm_primal(
     Parameters
     ----------
     Phi : ndarray of shape (n, p)
+        Features, one row per sample.
     y : ndarray of shape (n,)
-        Classes -1 and 1, at least one sample each.
+        Classes -1 and 1, with at least one sample each.
     C : float
-        Penalty of the slacks.
+        Price of half a squared slack.
     tol : float, default=1e-9
+        Limit of `violation`, in units of the margin.
     max_iter : int, default=200
+        Largest number of linear systems.
 
     Returns
     -------
     L2SVM
-        As of `l2_svm` on ``Phi @ Phi.T``. `violation` is the largest slack that the solution of the
-        system wants to have another sign, in units of the margin.
+        The same plane as `l2_svm` on ``Phi @ Phi.T``. `violation` is the largest slack whose sign
+        differs between the linear system and its solution, in units of the margin.
 
     Raises
     ------
     InputError
-        If the system is not positive definite to working precision: dependent features and a very
-        large C.
+        If the system is not positive definite to working precision. This happens if features are
+        dependent and C is very large.
     """
     means = Phi.mean(axis=0)
-    F = Phi - means  # keeps digits where features are far from zero; the bias takes up the rest
-    weight = 1.0 + C * np.einsum("ij,ij->i", F, F)  # what a negative alpha takes from its margin
+    F = Phi - means  # keeps digits if features are far from zero; the intercept makes up for it
+    weight = 1.0 + C * np.einsum("ij,ij->i", F, F)  # a negative slack counts by the margin it costs
     w, b = np.zeros(Phi.shape[1]), 0.0
     slack, n_iter = np.ones(y.size), 0
     while True:
@@ -111,9 +117,9 @@ def l2_svm_primal(
 
 
 def _optimum_on(F: Array, y: Array, C: float, inside: Mask, b: float) -> tuple[Array, float]:
-    """Return weights and bias that are best where the samples `inside` have a slack.
+    """Return the optimal weights and bias if exactly the samples `inside` have a slack.
 
-    Without such samples, all weights are zero and the bias is `b`.
+    If there are no such samples, all weights are zero and the bias is `b`.
     """
     p = F.shape[1]
     if not inside.any():
@@ -126,7 +132,7 @@ def _optimum_on(F: Array, y: Array, C: float, inside: Mask, b: float) -> tuple[A
     _, w, failed = _posv(H, G.T @ (target - share), lower=1, overwrite_a=1, overwrite_b=1)
     if failed:
         raise InputError(
-            f"Phi'Phi + I/C with C = {C:g} is not positive definite to working precision. Give a "
+            f"Phi'Phi + I/C with C = {C:g} is not positive definite to working precision. Use a "
             "smaller C."
         )
     return w, float(share - middle @ w)
@@ -134,7 +140,7 @@ def _optimum_on(F: Array, y: Array, C: float, inside: Mask, b: float) -> tuple[A
 
 def _line_minimum(w: Array, move: Array, slack: Array, change: Array, C: float) -> float:
     """Return the t that minimises 1/2 ||w + t move||^2 + C/2 sum max(0, slack + t change)^2."""
-    # The derivative is piecewise linear and rises. Its pieces end where a slack changes its sign.
+    # The derivative is piecewise linear and rising. Its pieces end where a slack changes its sign.
     active = (slack > 0.0) | ((slack == 0.0) & (change > 0.0))
     ends = np.divide(-slack, change, out=np.full(slack.size, np.inf), where=change != 0.0)
     order = np.flatnonzero((ends > 0.0) & np.isfinite(ends))
@@ -150,7 +156,7 @@ def _line_minimum(w: Array, move: Array, slack: Array, change: Array, C: float) 
 
 
 class Features(Protocol):
-    """Features of samples that are known by their products only."""
+    """Features of samples of which only products with vectors are known."""
 
     shape: tuple[int, int]
 
@@ -161,7 +167,7 @@ class Features(Protocol):
         """Return Phi' v."""
 
     def subset(self, rows: Mask) -> Features:
-        """Return some of the samples; single precision is enough, as it gives directions only."""
+        """Return the features of some samples. Single precision is enough: it gives directions."""
 
 
 def l2_svm_cg(
@@ -173,26 +179,29 @@ def l2_svm_cg(
     tol: float = CG_TOL,
     max_iter: int = MAX_ITER,
 ) -> tuple[L2SVM, tuple[Array, float]]:
-    """Return the L2-SVM on features known by their products only, by truncated Newton steps.
+    """Return the L2-SVM on features that are known only by their products with vectors.
 
     Parameters
     ----------
-    Phi : Features of shape (n, p)
+    Phi : Features
+        Features of shape (n, p).
     y : ndarray of shape (n,)
-        Classes -1 and 1, at least one sample each.
+        Classes -1 and 1, with at least one sample each.
     C : float
-    start : weights and bias, optional
-        Those of a similar problem; zero by default.
+        Price of half a squared slack.
+    start : tuple of ndarray of shape (p,) and float, optional
+        Weights and bias to start from, for example of a similar problem. Zero by default.
     tol : float, default=1e-6
-        Of the gradient's norm, as a share of that of the weights.
+        Limit of `violation`.
     max_iter : int, default=200
+        Largest number of truncated Newton steps.
 
     Returns
     -------
     L2SVM
-        `violation` is the norm of the gradient over that of the weights.
-    tuple of weights and bias
-        `start` for a similar problem.
+        The plane. `violation` is the norm of the gradient divided by the norm of the weights.
+    tuple of ndarray of shape (p,) and float
+        Weights and bias. They can be the `start` for a similar problem.
     """
     w, b = (np.zeros(Phi.shape[1]), 0.0) if start is None else start
     slack = 1.0 - y * (Phi.matvec(w) + b)
@@ -215,7 +224,7 @@ def l2_svm_cg(
 
 
 def _newton_direction(Phi: Features, C: float, gradient: Array) -> Array:
-    """Return Newton's direction in weights and bias, to within a share of its length."""
+    """Return Newton's direction in weights and bias, approximately, by conjugate gradients."""
 
     def hessian(v: Array) -> Array:
         product = C * (Phi.matvec(v[:-1]) + v[-1])

@@ -29,7 +29,7 @@ def test_what_a_fit_leaves_fits_together(classifier, analysis):
 @pytest.mark.parametrize(
     ("attribute", "value", "said"),
     [
-        ("priors_", np.ones(3) / 3, "has the shape (3,), and not (2,)"),
+        ("priors_", np.ones(3) / 3, "has the shape (3,), not (2,)"),
         ("priors_", np.array([2.0, -1.0]), "do not add up to 1"),
         ("priors_", [0.5, 0.5], "is not an array"),
         ("temperature_", -1.0, "not a number from 1e-06 to 1e+06"),
@@ -38,9 +38,9 @@ def test_what_a_fit_leaves_fits_together(classifier, analysis):
         ("temperature_", 1e-320, "not a number from"),
         ("networks_", {}, "not have one network per class"),
         ("networks_", None, "not have one network per class"),
-        ("n_features_in_", 7, "6 features, and other names"),
-        ("n_features_in_", "six", "no number of features"),
-        ("feature_names_in_", np.arange(6), "odd names"),
+        ("n_features_in_", 7, "6 features, but their names"),
+        ("n_features_in_", "six", "not a positive integer"),
+        ("feature_names_in_", np.arange(6), "feature name that is not text"),
         ("classes_", None, "is not an array"),
     ],
 )
@@ -69,12 +69,12 @@ def test_networks_of_other_variables_are_refused(classifier):
         (0, "_named_places", np.array([0.5]), "not places of columns"),
         (0, "_names", [], "one name for each"),
         (0, "_centres", {None: np.zeros(3)}, "one median for each region"),
-        (1, "location_", np.zeros((2, 5)), "has the shape (2, 5), and not (2, 6)"),
+        (1, "location_", np.zeros((2, 5)), "has the shape (2, 5), not (2, 6)"),
         (1, "_fitted", None, "is not an array"),
-        (2, "coef_", np.zeros((3, 6)), "(2,), and not (3,)"),
-        (3, "support_", np.ones(3, bool), "(3,), and not (6,)"),
-        (4, "mean_", np.zeros(2), "(2,), and not (4,)"),
-        (5, "coef_", np.zeros((2, 4)), "(2, 4), and not (1, 4)"),
+        (2, "coef_", np.zeros((3, 6)), "(2,), not (3,)"),
+        (3, "support_", np.ones(3, bool), "(3,), not (6,)"),
+        (4, "mean_", np.zeros(2), "(2,), not (4,)"),
+        (5, "coef_", np.zeros((2, 4)), "(2, 4), not (1, 4)"),
     ],
 )
 def test_steps_of_parts_that_do_not_fit_are_refused(analysis, step, attribute, value, said):

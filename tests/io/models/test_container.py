@@ -144,20 +144,25 @@ def test_a_changed_member_has_another_checksum(path):
 
 def test_the_manifest_lists_what_there_is(path):
     rewrite(path, lambda parts: [*parts, ("arrays/0001.npy", b"")])
-    with pytest.raises(InputError, match="does not list the parts"):
+    with pytest.raises(InputError, match="lists other parts"):
         read_members(path)
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "model.json"])
 def test_a_part_that_all_have_is_needed(path, name):
     rewrite(path, lambda parts: [pair for pair in parts if pair[0] != name])
-    with pytest.raises(InputError, match=f"has no {name}"):
+    with pytest.raises(InputError, match=f"has no part '{name}'"):
         read_members(path)
 
 
 @pytest.mark.parametrize(
     ("schema", "said"),
-    [(2, "Install a newer version of sgbn"), (0, "Fetch"), ("1", "Fetch"), (True, "Fetch")],
+    [
+        (2, "Install a newer version of sgbn"),
+        (0, "Download"),
+        ("1", "Download"),
+        (True, "Download"),
+    ],
 )
 def test_other_schemas_say_what_to_do(path, schema, said):
     def change(parts):
@@ -172,7 +177,7 @@ def test_other_schemas_say_what_to_do(path, schema, said):
 @pytest.mark.parametrize("text", [b"[]", b"{}", b'{"format": "zip"}'])
 def test_another_manifest_is_refused(path, text):
     rewrite(path, lambda parts: [(n, text if n == "manifest.json" else c) for n, c in parts])
-    with pytest.raises(InputError, match="not that of a model"):
+    with pytest.raises(InputError, match="does not belong to a model"):
         read_members(path)
 
 
@@ -181,8 +186,6 @@ def test_another_manifest_is_refused(path, text):
     [
         (b"[" * 10**6, "not JSON"),
         (b'{"a":' * 10**5, "not JSON"),
-        (b"[NaN]", "holds NaN"),
-        (b"[-Infinity]", "holds -Infinity"),
         (b'{"a":1,"a":2}', "key twice"),
         (b"1" * 5000, "not JSON"),
         (b"\xff\xfe\x00", "not JSON"),

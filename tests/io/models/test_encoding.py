@@ -95,5 +95,5 @@ def test_what_cannot_be_saved_is_named_by_its_place():
 def test_what_holds_itself_is_refused():
     endless = []
     endless.append(endless)
-    with pytest.raises(InputError, match="holds itself"):
+    with pytest.raises(InputError, match="contains itself"):
         Encoder().encode(endless, "it")

@@ -303,13 +303,15 @@ def test_parts_of_another_scikit_learn_are_warned_of(saved, forge):
 def test_errors_name_the_file_and_what_to_do(tmp_path):
     path = tmp_path / "model.sgbn"
     path.write_bytes(b"PK nothing")
-    with pytest.raises(InputError, match=r"model\.sgbn' cannot be read as a model.*Fetch the file"):
+    with pytest.raises(
+        InputError, match=r"model\.sgbn' cannot be read as a model.*Download or copy"
+    ):
         load(path)
 
 
 def test_another_class_than_the_manifest_says_is_refused(saved, forge):
     other = forge(saved, lambda parts: None, manifest=lambda about: about.update({"class": "SGBN"}))
-    with pytest.raises(InputError, match="another model than its manifest says"):
+    with pytest.raises(InputError, match="another class than its manifest says"):
         load(other)
 
 
@@ -335,7 +337,7 @@ def test_parts_that_no_network_is_made_of_are_refused(part, value, said, tmp_pat
         model["state"][part] = value
 
     message = rf"forged\.sgbn' cannot be read as a model: its parts do not fit together \({said}.*"
-    with pytest.raises(InputError, match=rf"{message}Fetch the file again"):
+    with pytest.raises(InputError, match=rf"{message}Download or copy the file again"):
         load(forge_model(path, change))
 
 

@@ -82,7 +82,7 @@ def test_a_site_of_another_name_is_named(analysis, table):
 
 
 def test_a_site_for_a_model_without_sites_is_refused(classifier, regions):
-    with pytest.raises(InputError, match="knows no sites"):
+    with pytest.raises(InputError, match="without sites"):
         read_inputs(classifier, regions[0], site="site")
 
 

@@ -175,3 +175,9 @@ def test_a_number_within_three_ranges_is_a_value():
     values = np.array([30.0, 35, 45, 99])  # 3.6 ranges above
     with pytest.raises(InputError, match="99"):
         check_sentinels(table(a=values), "a", values, Missing())
+
+
+def test_a_range_that_no_float_holds_is_no_error_of_sgbn():
+    made = table(a=[0.0, 1.0, 2.0, 5.9e307, -9.0])
+    with pytest.raises(InputError, match=r"'a'.*-9"):
+        covariate(made, "a", Missing())

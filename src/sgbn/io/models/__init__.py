@@ -1,4 +1,4 @@
-"""Models as files: a zip of JSON and npy files that holds numbers and names, and no code."""
+"""Save models as files and load them: a zip of JSON and npy files that holds no code."""
 
 from sgbn.io.models.files import load, save
 from sgbn.io.models.inputs import Inputs, inputs_of, read_inputs

@@ -1,4 +1,4 @@
-"""The one way in which a part of a model file is refused."""
+"""Checks that raise InputError if a part of a model file is wrong."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def require(right: bool, wrong: str) -> None:
 
 
 def require_type(value: Any, kind: Any) -> Any:
-    """Return `value` if it is an instance of `kind`; else raise InputError."""
-    if not isinstance(value, kind):  # the text of a large list is made only where it is needed
-        raise InputError(f"{value!r:.60} is not what belongs in its place.")
+    """Return `value`, or raise InputError unless it is an instance of `kind`."""
+    if not isinstance(value, kind):  # not `require`: the text of a large list is slow to make
+        raise InputError(f"it holds {value!r:.60} where a value of another type belongs.")
     return value

@@ -1,7 +1,7 @@
-"""From JSON and arrays to a model. What `encoding` does not write is refused.
+"""Make a model from JSON and arrays. Whatever `encoding` does not write is refused.
 
-One thing is not: attributes that a fit would not give an estimator are kept, since other versions
-of scikit-learn have others. Like the rest they are plain values, and none is a method.
+There is one exception. An estimator may have attributes that a fit does not set, because other
+versions of scikit-learn set other attributes. These too are plain values, and never methods.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from sgbn.io.models.consistency import check_object
 from sgbn.io.models.encoding import MAX_DEPTH
 from sgbn.io.models.registry import attributes, build
 
-MAX_BYTES = 2**29  # for the arrays of a model, each counted as often as it is used
-# Beside the cells of arrays. An analysis has ten per region, one with IterativeImputer 250.
+MAX_BYTES = 2**29  # of the arrays of a model, each counted as often as it is used
+# Cells of arrays do not count. An analysis has ten values per region, 250 with IterativeImputer.
 MAX_VALUES = 2**18
 
-# Kind of value -> its keys, in the order in which the method of its name takes them.
+# Kind of value -> its keys, in the order of the parameters of the method that decodes it.
 KINDS = {
     "tuple": ("items",),
     "set": ("items",),
@@ -47,27 +47,41 @@ _TYPES_OF_CELLS: dict[str, set[type]] = {"b": {bool}, "i": {int}, "u": {int}, "f
 
 
 class Decoder:
-    """Turns JSON into values; `members` are the files of the arrays that it names.
+    """Turns JSON into values.
 
-    An array that is used in several places counts in each, because whoever holds it may copy it:
-    a small file could else ask for any amount of memory.
+    An array that is used in several places counts in each place, because each owner may copy it.
+    Otherwise a small file could ask for any amount of memory.
+
+    Parameters
+    ----------
+    members : dict of str to bytes
+        Name -> content of the npy files that the JSON refers to.
+
+    Attributes
+    ----------
+    classes : set of str
+        Names of the classes of all objects that were made.
+    arrays : dict of str to ndarray
+        Name -> array of each npy file that was used.
     """
 
     def __init__(self, members: Mapping[str, bytes]) -> None:
         self.classes: set[str] = set()
-        self.arrays: dict[str, NDArray[Any]] = {}  # that were used, by the name of their file
+        self.arrays: dict[str, NDArray[Any]] = {}
         self._members, self._depth = members, 0
         self._bytes_left, self._values_left = MAX_BYTES, MAX_VALUES
 
     def decode(self, value: Any, finite: bool = True) -> Any:
-        """Value of a piece of JSON; with `finite`, NaN and infinity are refused."""
+        """Return the value of a piece of JSON; with `finite`, NaN and infinity are refused."""
         self._values_left -= 1
         if self._values_left < 0:
             raise InputError(f"it holds more than {MAX_VALUES} values.")
         if not isinstance(value, list | dict):
+            # Python's JSON reader accepts NaN, and reads 1e999 as infinity.
+            _check_finite(not finite or not isinstance(value, float) or math.isfinite(value))
             return value
         self._depth += 1
-        require(self._depth <= MAX_DEPTH, f"objects are nested more than {MAX_DEPTH} deep.")
+        require(self._depth <= MAX_DEPTH, f"its values are nested more than {MAX_DEPTH} deep.")
         made = self._all(value, finite) if isinstance(value, list) else self._made(value, finite)
         self._depth -= 1
         return made
@@ -77,8 +91,8 @@ class Decoder:
         if not isinstance(kind, str) or kind not in KINDS:
             raise InputError(f"{kind!r:.60} is not a kind of value.")
         keys = ("is", *KINDS[kind])
-        if set(given) != set(keys):  # no `require` here: its message would be made for each value
-            raise InputError(f"a {kind} has {listed(sorted(given))} and not {keys}.")
+        if set(given) != set(keys):  # not `require`: its message would be made for each value
+            raise InputError(f"a {kind} has the keys {listed(sorted(given))}, not {listed(keys)}.")
         return getattr(self, f"_{kind}")(finite, *(given[key] for key in keys[1:]))
 
     def _all(self, values: Any, finite: bool) -> list[Any]:
@@ -95,7 +109,7 @@ class Decoder:
         for pair in require_type(items, list):
             require(len(require_type(pair, list)) == 2, "a dict has an item that is not a pair.")
             key = self.decode(pair[0])
-            # A later value would else replace an earlier one without a word.
+            # Otherwise the later value would silently replace the earlier one.
             require(key not in made, f"a dict has the key {key!r:.60} twice.")
             made[key] = self.decode(pair[1], finite)
         return made
@@ -107,11 +121,8 @@ class Decoder:
 
     def _array(self, finite: bool, numbers: Any, shape: Any, dtype: Any, order: Any) -> Any:
         cells, kind = require_type(numbers, list), self._dtype(finite, dtype)
-        check_shape(require_type(shape, list))
-        if len(cells) != math.prod(shape) or order not in ("C", "F"):
-            raise InputError(
-                f"an array is said to have shape {shape}, but holds {len(cells)} numbers."
-            )
+        _check_cells(cells, shape)
+        require(order in ("C", "F"), f"{order!r:.60} is not an order of cells in memory.")
         # numpy would turn text and truth values into numbers.
         odd = set(map(type, cells)) - _TYPES_OF_CELLS[kind.kind]
         if odd:
@@ -138,16 +149,15 @@ class Decoder:
 
     def _labels(self, finite: bool, cells: Any, shape: Any, kind: Any) -> NDArray[Any]:
         labels = self._all(cells, finite)
-        check_shape(require_type(shape, list))
-        right = math.prod(shape) == len(labels) and kind in ("text", "object")
-        require(right, f"{len(labels)} labels have the shape {shape}.")
+        _check_cells(labels, shape)
+        require(kind in ("text", "object"), f"{kind!r:.60} is not a kind of labels.")
         # Labels are compared and sorted later: a list or an object among them would fail there.
         for label in labels:
             require_type(label, str if kind == "text" else str | float | int | None)
         array = np.empty(len(labels), object)
         array[:] = labels
         if kind == "text":
-            # numpy gives every label as many characters, of four bytes, as the longest has.
+            # numpy stores each label with the length of the longest, at four bytes per character.
             self._spend(4 * len(labels) * max(map(len, labels), default=0))
             array = array.astype(str)
         return array.reshape(shape)
@@ -158,7 +168,7 @@ class Decoder:
             require_type(name, str)
             require_type(column, np.ndarray)
         shapes = {column.shape for column in columns.values()}
-        require(len(shapes) == 1, f"records have fields of the shapes {sorted(shapes)}.")
+        require(len(shapes) == 1, f"the fields of records have several shapes: {sorted(shapes)}.")
         made = np.empty(shapes.pop(), [(name, column.dtype) for name, column in columns.items()])
         for name, column in columns.items():
             made[name] = column
@@ -176,13 +186,12 @@ class Decoder:
         return pd.Series(require_type(self.decode(cells, finite), np.ndarray), index=labels)
 
     def _dtype(self, _: bool, name: Any) -> np.dtype[Any]:
-        require(
-            isinstance(name, str) and name in _DTYPES, f"{name!r:.60} is not a type of numbers."
-        )
+        known = require_type(name, str) in _DTYPES
+        require(known, f"{name!r:.60} is not a type of numbers.")
         return _DTYPES[name]
 
     def _slice(self, _: bool, ends: Any) -> slice:
-        require(len(require_type(ends, list)) == 3, "a slice has three numbers.")
+        require(len(require_type(ends, list)) == 3, "a slice does not have three numbers.")
         return slice(*(require_type(end, int | None) for end in ends))
 
     def _object(self, _: bool, name: Any, state: Any) -> Any:
@@ -190,10 +199,16 @@ class Decoder:
         items = require_type(state, dict).items()
         parts = {key: self.decode(part, key not in not_finite) for key, part in items}
         made = build(name, parts)
-        check_object(name, made)  # at once: the next object may be built from this one
+        check_object(name, made)  # now, because the next object may be built from this one
         self.classes.add(name)
         return made
 
 
+def _check_cells(cells: list[Any], shape: Any) -> None:
+    check_shape(require_type(shape, list))
+    right = math.prod(shape) == len(cells)
+    require(right, f"an array has the shape {shape}, but {len(cells)} cells.")
+
+
 def _check_finite(right: bool) -> None:
-    require(right, "it holds NaN or infinity where only finite numbers can be.")
+    require(right, "it holds NaN or infinity where numbers must be finite.")

@@ -1,8 +1,9 @@
-"""From a model to JSON and arrays.
+"""Turn a model into JSON and arrays.
 
-None, truth values, whole and finite numbers, text and lists are what they are in JSON. Everything
-else is an object with a key ``is``: tuple, set, dict, float (nan, inf), array, file (an array as a
-member), labels, records, index, series, dtype, slice, or object (of a class in `registry`).
+None, truth values, integers, finite numbers, text and lists are written as in JSON. Every other
+value is a JSON object whose key ``is`` names its kind: tuple, set, dict, float (nan or inf), array,
+file (an array in its own npy file), labels, records, range, index, series, dtype, slice, or object
+(an instance of a class in `registry`).
 """
 
 from __future__ import annotations
@@ -21,13 +22,21 @@ from sgbn.io.models.arrays import order_of, plain, to_npy
 from sgbn.io.models.checks import require
 from sgbn.io.models.registry import attributes, name_of, state_of
 
-MAX_DEPTH = 40  # objects in objects; a model has about 15
-MAX_NUMBERS_IN_JSON = 256  # larger arrays are files; a small file is mostly its header
+MAX_DEPTH = 40  # levels of values inside values; a model has about 15
+MAX_NUMBERS_IN_JSON = 256  # larger arrays are npy files; a small npy file is mostly header
 ARRAY_NAME = "arrays/{:04}.npy"
 
 
 class Encoder:
-    """Turns values into what JSON can hold; arrays become files in `members`."""
+    """Turns values into what JSON can hold.
+
+    Attributes
+    ----------
+    members : dict of str to bytes
+        Name -> content of the npy files, one for each large array.
+    classes : set of str
+        Names of the classes of all objects that were encoded.
+    """
 
     def __init__(self) -> None:
         self.members: dict[str, bytes] = {}
@@ -36,11 +45,11 @@ class Encoder:
         self._depth = 0
 
     def encode(self, value: Any, where: str, finite: bool = True) -> Any:
-        """JSON of a value; `where` is what an error calls it.
+        """Return the JSON of a value; with `finite`, NaN and infinity are refused.
 
-        With `finite`, NaN and infinity are refused.
+        `where` names the value in error messages, such as ``"SGBN.coef_"``.
         """
-        # A fit leaves numpy's scalars here and there; JSON has Python's only.
+        # A fit may leave a number of numpy, but JSON holds only Python's numbers.
         value = value.item() if isinstance(value, np.generic) else value
         if value is None or isinstance(value, bool | int | str):
             return value
@@ -49,7 +58,7 @@ class Encoder:
             _check_finite(is_finite or not finite, where)
             return value if is_finite else {"is": "float", "value": str(float(value))}
         self._depth += 1
-        too_deep = f"{where} cannot be saved: it holds itself, or is nested too deeply."
+        too_deep = f"{where} cannot be saved: it contains itself, or is nested too deeply."
         require(self._depth <= MAX_DEPTH, too_deep)
         encoded = self._composed(value, where, finite)
         self._depth -= 1
@@ -65,10 +74,10 @@ class Encoder:
             return self._all(value, where, finite)
         if kind is tuple:
             return {"is": "tuple", "items": self._all(value, where, finite)}
-        if kind in (set, frozenset):  # which have no order, and the same model gives the same bytes
+        if kind in (set, frozenset):  # sorted, so that the same model gives the same bytes
             return {"is": "set", "items": self._all(sorted(value, key=repr), where, finite)}
         if kind is dict:
-            # Keys must be finite always: NaN is not equal to itself, and could not be looked up.
+            # Keys are always finite: NaN is not equal to itself, and could not be looked up.
             keys = self._all(value, f"a key of {where}", True)
             cells = [self.encode(part, f"{where}[{k!r}]", finite) for k, part in value.items()]
             return {"is": "dict", "items": [list(pair) for pair in zip(keys, cells, strict=True)]}
@@ -90,10 +99,10 @@ class Encoder:
             is_object = value.dtype == object
             return {"is": "index", "cells": cells, "object": is_object, "name": value.name}
         raise InputError(
-            f"{where} cannot be saved: it is a {type(value).__name__}. A model file holds "
-            "networks, learners, classifiers and preparations of sgbn with parameters that are "
-            "numbers, text or lists of them; of scikit-learn, Pipeline, StandardScaler, "
-            "LinearDiscriminantAnalysis."
+            f"{where} cannot be saved: it is a {type(value).__name__}. Use networks, learners, "
+            "classifiers and preparations of sgbn, whose parameters are numbers, text or lists of "
+            "them. Of scikit-learn, Pipeline, StandardScaler and LinearDiscriminantAnalysis can be "
+            "saved too."
         )
 
     def _all(self, values: Iterable[Any], where: str, finite: bool) -> list[Any]:
@@ -104,7 +113,7 @@ class Encoder:
         not_finite = attributes(name, "not_finite")
         state = {
             key: self.encode(part, f"{where}.{key}", key not in not_finite)
-            # Sorted, since attributes have the order in which a fit sets them.
+            # Sorted, because otherwise attributes have the order in which a fit sets them.
             for key, part in sorted(state_of(name, value).items())
         }
         return {"is": "object", "class": name, "state": state}
@@ -115,7 +124,7 @@ class Encoder:
             columns = [[n, self._array(value[n], f"{where}[{n!r}]", finite)] for n in names]
             return {"is": "records", "fields": columns}
         if value.dtype.kind in "UO":
-            # numpy would pickle objects: labels are written one by one.
+            # numpy would pickle objects, so labels are written one by one.
             cells = self._all(value.ravel().tolist(), where, finite)
             kind = "text" if value.dtype.kind == "U" else "object"
             return {"is": "labels", "cells": cells, "shape": shape, "kind": kind}
@@ -125,14 +134,14 @@ class Encoder:
             raise InputError(f"{where}: {error}") from error
         is_finite = bool(np.isfinite(value).all())
         _check_finite(is_finite or not finite, where)
-        if not is_finite or value.size > MAX_NUMBERS_IN_JSON:  # JSON has no NaN
+        if not is_finite or value.size > MAX_NUMBERS_IN_JSON:  # JSON cannot express NaN
             return {"is": "file", "name": self._member(to_npy(value))}
         order, dtype = order_of(value), value.dtype.name
         numbers = value.ravel(order=order).tolist()  # type: ignore[arg-type]
         return {"is": "array", "dtype": dtype, "shape": shape, "order": order, "of": numbers}
 
     def _member(self, content: bytes) -> str:
-        """Name of the file with this content: arrays that are alike are there once."""
+        """Return the name of the file with this content. Equal arrays share one file."""
         name = ARRAY_NAME.format(len(self._names))
         name = self._names.setdefault(sha256(content).hexdigest(), name)
         self.members[name] = content
@@ -140,4 +149,4 @@ class Encoder:
 
 
 def _check_finite(right: bool, where: str) -> None:
-    require(right, f"{where} cannot be saved: it holds NaN or infinity. Fit the model anew.")
+    require(right, f"{where} cannot be saved: it holds NaN or infinity. Fit the model again.")

@@ -1,4 +1,4 @@
-"""Models to files and back."""
+"""Save a model to a file, and load it again."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from sgbn.exceptions import InputError, listed, warn
 from sgbn.gaussian import GaussianNetwork
+from sgbn.io.exports.files import PathName
 from sgbn.io.models.checks import require
 from sgbn.io.models.container import (
     AGAIN,
     MODEL,
-    PathName,
     parse_json,
     read_members,
     to_json,
@@ -28,35 +28,36 @@ from sgbn.io.models.registry import class_named
 from sgbn.runs import versions
 
 LIBRARY = "scikit-learn"
-# What reading a file made by hand can raise, beside our own errors, where its parts do not fit.
+# Errors that a file made by hand can cause, besides InputError, if its parts do not fit together.
 MISFITS = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError)
 
 
 def save(model: Any, path: PathName) -> Path:
     """Write a network or a fitted model to a file, which `load` and ``sgbn predict`` read.
 
-    The file is a zip of JSON and npy files, each with a checksum. It holds numbers and names, no
-    code, and the same model always gives the same file. The names of the features are in it, and
-    all preparation if the model is a Pipeline, so that another machine needs only a raw table.
+    The file is a zip of JSON and npy files, each with a checksum. It holds numbers and names, but
+    no code. The same model always gives the same file. The file contains the names of the
+    features. For a Pipeline it also contains all steps of the preparation, so that another machine
+    needs only a raw table.
 
     Parameters
     ----------
     model : GaussianNetwork, learner, classifier, preparation or Pipeline
-        It must be fitted. It is any estimator of sgbn, or a Pipeline of such steps as
-        `make_analysis` and `make_preparation` make. Its parameters must be numbers, text or lists
-        of them, not functions or random generators.
+        A network, a fitted estimator of sgbn, or a fitted Pipeline with steps like those of
+        `make_analysis` and `make_preparation`. Its parameters must be numbers, text or lists of
+        them, not functions or random generators.
     path : path
-        Where the file is written. By custom its name ends in ``.sgbn``.
+        File to write. Its name usually ends in ``.sgbn``.
 
     Returns
     -------
     Path
-        The file written.
+        Path of the file.
 
     Notes
     -----
-    Nothing in the file is a row of a subject, except with ``RegionImputer("knn")``, which keeps
-    the regions of all training subjects; a `DataWarning` says so.
+    The file holds no rows of subjects, with one exception: ``RegionImputer("knn")`` keeps the
+    regions of all training subjects. A `DataWarning` then says so.
 
     Examples
     --------
@@ -72,38 +73,40 @@ def save(model: Any, path: PathName) -> Path:
 
 
 def parts_of(model: Any) -> dict[str, bytes]:
-    """Parts of the file of a model, all but its manifest; `model_of` makes the model of them."""
+    """Return the parts of a model's file except the manifest, as name -> content."""
     _check_fitted(model)
     encoder = Encoder()
     content = encoder.encode(model, type(model).__name__)
-    try:  # what could not be read again, such as a model that is too large, is not written
-        # In full: sizes, shapes and classes are checked by the reader alone, in one place.
+    try:
+        # A model that could not be read again, such as one that is too large, is not written.
+        # Only the reader checks sizes, shapes and classes, so it reads the whole model here.
         Decoder(encoder.members).decode(content)
     except (InputError, *MISFITS) as error:
         raise InputError(f"the model cannot be saved: {error}") from error
     if "KNNImputer" in encoder.classes:
         warn(
-            "the file will hold the regions of all training subjects, from which strategy='knn' "
-            "fills gaps. Take another strategy if they must not leave your machine."
+            "the file will hold the regions of all training subjects, because strategy='knn' "
+            "fills gaps from them. Choose another strategy if they must not leave your machine."
         )
     return {MODEL: to_json(content), **encoder.members}
 
 
 def model_of(parts: Mapping[str, bytes]) -> Any:
-    """Make the model of what `parts_of` gave."""
+    """Return the model whose parts `parts_of` returned."""
     return Decoder(parts).decode(json.loads(parts[MODEL]))
 
 
 def load(path: PathName) -> Any:
     """Read a model that `save` wrote. Its predictions are the same, bit by bit.
 
-    A file from elsewhere is safe to read: it can hold no code, only classes of sgbn and a few of
-    scikit-learn are made, and what is damaged, too large or does not fit together is refused.
+    A file from an unknown source is safe to read. It cannot contain code: only classes of sgbn and
+    a few classes of scikit-learn are made. A file that is damaged, too large, or whose parts do not
+    fit together is refused.
 
     Parameters
     ----------
     path : path
-        The file that `save` wrote.
+        File that `save` wrote.
 
     Returns
     -------
@@ -113,7 +116,7 @@ def load(path: PathName) -> Any:
     Raises
     ------
     InputError
-        Names the file, what is wrong with it, and what to do.
+        If the file cannot be read as a model. The message says why, and what to do.
     """
     try:
         manifest, members = read_members(path)
@@ -125,7 +128,7 @@ def load(path: PathName) -> Any:
 
 
 def kind_of(model: Any) -> str:
-    """Say what a model is for: "network", "classifier", "preparation" or "learner"."""
+    """Return the kind of a model: "network", "classifier", "preparation" or "learner"."""
     if isinstance(model, GaussianNetwork):
         return "network"
     if hasattr(model, "predict"):
@@ -138,9 +141,8 @@ def _check_fitted(model: Any) -> None:
         if not isinstance(model, GaussianNetwork):
             check_is_fitted(model)
     except NotFittedError as error:
-        raise InputError(
-            f"this {type(model).__name__} is not fitted. Call its fit first."
-        ) from error
+        name = type(model).__name__
+        raise InputError(f"this {name} is not fitted. Call its method fit first.") from error
     except TypeError as error:
         raise InputError(
             f"a {type(model).__name__} cannot be saved. Give a network or a fitted model of sgbn."
@@ -148,7 +150,7 @@ def _check_fitted(model: Any) -> None:
 
 
 def _names(model: Any) -> dict[str, list[str] | None]:
-    """Names of features and classes, for a reader of the manifest."""
+    """Return the names of features and classes, for a person who reads the manifest."""
     is_network = isinstance(model, GaussianNetwork)
     features = model.names if is_network else getattr(model, "feature_names_in_", None)
     labels = {"features": features, "classes": getattr(model, "classes_", None)}
@@ -161,7 +163,7 @@ def _decoded(manifest: Mapping[str, Any], members: Mapping[str, bytes]) -> tuple
     given = (content.get("is"), content.get("class")) if isinstance(content, dict) else None
     try:
         right = given == ("object", manifest.get("class"))
-        require(right, "it holds another model than its manifest says.")
+        require(right, "its model is of another class than its manifest says.")
         model = decoder.decode(content)
         _check_fitted(model)
         unused = sorted(set(members) - {MODEL} - set(decoder.arrays))
@@ -174,7 +176,7 @@ def _decoded(manifest: Mapping[str, Any], members: Mapping[str, bytes]) -> tuple
 
 
 def _warn_about_versions(path: PathName, manifest: Any, classes: Set[str]) -> None:
-    """Warn if parts of scikit-learn were fitted with another version of it."""
+    """Warn if a part of the model was fitted with another version of scikit-learn."""
     given = manifest.get("versions")
     then = str(given.get(LIBRARY)) if isinstance(given, dict) else "of unknown version"
     now = versions()[LIBRARY]
@@ -182,6 +184,6 @@ def _warn_about_versions(path: PathName, manifest: Any, classes: Set[str]) -> No
     has_sklearn = any(home.startswith("sklearn.") for home in homes)
     if has_sklearn and then.split(".")[:2] != now.split(".")[:2]:
         warn(
-            f"{str(path)!r} was saved with {LIBRARY} {then:.40}, and is read with {now}: its parts "
-            "may give other numbers. Compare some predictions, or install that version."
+            f"{str(path)!r} was saved with {LIBRARY} {then:.40}, but is read with {now}. Its "
+            f"predictions may differ. Compare some of them, or install {LIBRARY} {then:.40}."
         )

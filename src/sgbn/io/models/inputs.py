@@ -1,4 +1,4 @@
-"""What a fitted classifier or preparation needs of a table, and that table read for it."""
+"""Find the columns that a fitted model needs, and read them from a table."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ class Inputs:
     Attributes
     ----------
     columns : tuple of str
-        All columns, in their order.
+        Names of all columns, in the order of the training data.
     covariates : tuple of str
-        Columns that are covariates.
+        Names of the columns that are covariates.
     site : str or None
-        Column that is the site.
-    site_column : str or None
-        What the table of training called the site, where that is known.
+        Name of the column with the sites, in the model.
     levels : dict of str to tuple
-        Labels that training had, for the site and for each covariate that is a category.
+        Labels in the training data, for the site and for each covariate that is a category.
+    site_column : str or None
+        Name of the column with the sites in the training table, if it is known.
     """
 
     columns: tuple[str, ...]
@@ -48,24 +48,34 @@ class Inputs:
 
     @property
     def regions(self) -> tuple[str, ...]:
-        """Columns that are neither covariate nor site."""
+        """Names of the columns that are neither a covariate nor the site."""
         return tuple(c for c in self.columns if c not in self.covariates and c != self.site)
 
 
 def inputs_of(model: Any) -> Inputs:
-    """Columns that a fitted model reads.
+    """Return the columns that a fitted model was fitted on.
+
+    Parameters
+    ----------
+    model : fitted estimator or Pipeline
+        A model that was fitted on a DataFrame.
+
+    Returns
+    -------
+    Inputs
+        Names and roles of the columns.
 
     Raises
     ------
     InputError
-        If it was fitted on an array, whose columns have no names.
+        If the model was fitted on an array, whose columns have no names.
     """
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     columns = getattr(steps[0], "feature_names_in_", None)
     if columns is None:
         raise InputError(
-            "the model was fitted on an array, whose columns have no names, so that they cannot be "
-            "found in a table. Fit it on a DataFrame, or load it in Python and predict arrays."
+            "the model was fitted on an array. Its columns have no names, and cannot be found in a "
+            "table. Fit it on a DataFrame, or load it in Python and predict arrays."
         )
     named = [step for step in steps if isinstance(step, NamedColumnTransformer)]
     covariates = [
@@ -85,8 +95,8 @@ def inputs_of(model: Any) -> Inputs:
 
 
 def _levels(steps: Iterable[Any], site: str | None) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    """Yield the levels of categories in training; if a name comes twice, the last is right."""
-    # An imputer knows one level, the one that it fills in. A later step has seen all.
+    """Yield names and training labels of categories; a later pair of the same name is better."""
+    # An imputer knows only the label that it fills in. A later step knows all labels.
     for step in steps:
         for name, filling in getattr(step, "_fillings", {}).items():
             if filling.is_categorical:
@@ -114,25 +124,26 @@ def read_inputs(
     decimal: str | None = None,
     missing: Any = None,
 ) -> pd.DataFrame:
-    """Read the columns that a model needs from a table; all others are left out.
+    """Read the columns that a model needs from a table. All other columns are left out.
 
     Parameters
     ----------
     model : fitted estimator or Pipeline
-        It must be fitted on a DataFrame, so that its columns have names.
+        A model that was fitted on a DataFrame, so that its columns have names.
     source, id, participants, sheet, delimiter, decimal, missing
-        They are those of `read_table`.
+        Table and options with the same meaning as in `read_table`.
     site : str, optional
-        Column of the site, if neither the model nor the table of training has it under this name.
+        Name of the column with the sites, if it differs from its name in the training data.
 
     Returns
     -------
     DataFrame
-        The columns that the model was fitted on, in their order; the subjects' ids are the index.
+        The columns that the model was fitted on, in the same order. The index holds the ids of the
+        subjects.
     """
     inputs = inputs_of(model)
     if site is not None and inputs.site is None:
-        raise InputError(f"the model knows no sites: leave out site={site!r} (--site).")
+        raise InputError(f"the model was fitted without sites. Leave out site={site!r} (--site).")
 
     def read(column: str | None) -> tuple[RawTable, Options]:
         options = Options.of(
@@ -148,23 +159,24 @@ def read_inputs(
 
     table, options = read(site or inputs.site_column or inputs.site)
     if site is None and _is_called_as_in_the_model(table, inputs):
-        table, options = read(inputs.site)  # read anew: labels of a site are text
+        table, options = read(inputs.site)  # read again, because labels of a site are read as text
     _check_columns(table, options, inputs, joined=participants is not None)
     return _rows(assemble(table, options, participants)[0], inputs)
 
 
 def _atlas_of(inputs: Inputs) -> Atlas:
-    """Make an atlas in which every region of the model is a region, whatever the training used.
+    """Return an atlas that consists of the regions of the model.
 
-    A user's own atlas may have a region that is called like a total, such as Left-Cerebral-Cortex.
+    With a standard atlas, a region of a user's own atlas could be mistaken for a total, such as
+    Left-Cerebral-Cortex.
     """
-    nowhere = (np.nan,) * 3  # no figure is drawn by this atlas
+    nowhere = (np.nan,) * 3  # coordinates are not needed, since no figure is drawn
     regions = (Region(name, "", UNKNOWN_LOBE, *nowhere, np.nan) for name in inputs.regions)
     return Atlas("model", "regions of the model", tuple(regions))
 
 
 def _is_called_as_in_the_model(table: RawTable, inputs: Inputs) -> bool:
-    """Whether a table calls the site as the model does, and not as the table of training did."""
+    """Return whether the column of sites has its name in the model, not in the training table."""
     return (
         inputs.site is not None
         and inputs.site_column not in (None, inputs.site)
@@ -174,7 +186,10 @@ def _is_called_as_in_the_model(table: RawTable, inputs: Inputs) -> bool:
 
 
 def _check_columns(table: RawTable, options: Options, inputs: Inputs, joined: bool) -> None:
-    """Name all columns that are missing at once; those of participants are looked for later."""
+    """Raise InputError with all columns that the table lacks.
+
+    If another table is `joined`, only regions are checked, since covariates may come from there.
+    """
     wanted = list(inputs.regions)
     if not joined:
         wanted += [*inputs.covariates, *([options.site] if options.site else [])]
@@ -184,16 +199,18 @@ def _check_columns(table: RawTable, options: Options, inputs: Inputs, joined: bo
         near = did_you_mean(missing[0], free) if free else ""
         if not near.startswith("Did you mean"):
             near = f"Its columns are {listed(table.columns)}."
-        where = " Name the column of sites (site=, --site)." if options.site in missing else ""
+        where = (
+            " Give the name of the site column (site=, --site)." if options.site in missing else ""
+        )
         raise InputError(
             f"{table.name} lacks {len(missing)} of the {len(inputs.columns)} columns that the "
             f"model was fitted on: {listed(missing)}. {near}{where} Rename the columns of the "
-            "table to those of the model."
+            "table as in the model."
         )
 
 
 def _rows(cohort: Cohort, inputs: Inputs) -> pd.DataFrame:
-    """Table in the order of the model, with labels as training had them."""
+    """Return the rows with the columns in the order of the model, and the labels of training."""
     columns: dict[str, Any] = dict(zip(cohort.regions, cohort.values.T, strict=True))
     for name, cells in cohort.covariates.items():
         known = inputs.levels.get(name)
@@ -205,7 +222,7 @@ def _rows(cohort: Cohort, inputs: Inputs) -> pd.DataFrame:
 
 
 def _as(cells: NDArray[Any], levels: tuple[Any, ...] | None) -> NDArray[np.object_]:
-    """Replace each label by the training label of the same text ("1" by 1); None if missing."""
+    """Replace each label by the training label of the same text ("1" by 1), a gap by None."""
     known = {str(level): level for level in levels or ()}
     labels = np.empty(len(cells), object)
     for row, cell in enumerate(cells.tolist()):

@@ -1,6 +1,7 @@
-"""Classes that a model file may hold: these and no others, whatever a file asks for.
+"""Classes whose instances a model file may hold.
 
-A class is found by its name in ``classes.toml``. Nothing is imported that is not written there.
+``classes.toml`` lists them by name. A class that is not in this list is never imported, whatever a
+file asks for.
 """
 
 from __future__ import annotations
@@ -20,23 +21,23 @@ from sgbn.structure import baselines
 
 _MODULES = tomllib.loads(files(__package__).joinpath("classes.toml").read_text("utf-8"))
 SHARED: dict[str, str] = _MODULES.pop("shared")
-# Baselines share one line. A new one is known by its line in baselines/__init__.pyi.
+# All baselines share one line of the table, so that a new baseline needs no line here.
 _BASELINE = _MODULES["sgbn.structure.baselines"]["each"]
 _MODULES["sgbn.structure.baselines"] = dict.fromkeys(baselines.__all__, _BASELINE)
-# Class -> its line of the table, and the module that it is imported from as "home".
+# Name of the class -> its line of the table, with the module to import it from as "home".
 CLASSES: dict[str, dict[str, str]] = {
     name: {"home": home, **line} for home, lines in _MODULES.items() for name, line in lines.items()
 }
-# Attributes of estimators that older versions called otherwise.
+# Name of an attribute in older versions -> its name now.
 RENAMED = {"_arrows": "arrows_"}
 
 
 @cache
 def class_named(name: str) -> type[Any]:
-    """Return the class of the table with this name."""
+    """Return the class of this name; raise InputError if the table does not list it."""
     if name not in CLASSES:
-        raise InputError(f"{name!r} is not a class that a model is made of.")
-    # Imported by need: a file of one class does not load the modules of all.
+        raise InputError(f"{name!r} is not the name of a class that a model may hold.")
+    # Imported here, so that a file of one class does not load the modules of all classes.
     cls: type[Any] = getattr(import_module(CLASSES[name]["home"]), name)
     return cls
 
@@ -44,32 +45,32 @@ def class_named(name: str) -> type[Any]:
 def name_of(value: object) -> str | None:
     """Return the name of the class of `value`; None if ``classes.toml`` does not list it."""
     name = type(value).__name__
-    # A subclass may keep other things in its attributes, and is not saved as its parent.
+    # A subclass may have other attributes than its parent, so it is not saved as its parent.
     return name if name in CLASSES and class_named(name) is type(value) else None
 
 
 def is_estimator(name: str) -> bool:
-    """Whether a class is kept by its attributes, as scikit-learn's estimators are."""
+    """Return whether a class is an estimator of scikit-learn, whose attributes are saved."""
     return issubclass(class_named(name), BaseEstimator)
 
 
-def attributes(name: str, quality: str) -> list[str]:
-    """Attributes that the table lists under `quality`, such as ``not_finite``, for a class."""
-    return CLASSES.get(name, {}).get(quality, "").split()
+def attributes(name: str, key: str) -> list[str]:
+    """Return the attributes of a class that the table lists under a key such as ``not_finite``."""
+    return CLASSES.get(name, {}).get(key, "").split()
 
 
 @cache
 def parameters(name: str) -> dict[str, Any]:
-    """Parameter of the constructor -> its default, or `Parameter.empty`.
+    """Return the parameters of the constructor with their defaults, or `Parameter.empty`.
 
-    For a named tuple, a dataclass and a network, they are all that an instance is made of.
+    A named tuple, a dataclass or a network is fully described by the values of its parameters.
     """
     given = signature(class_named(name)).parameters.values()
     return {p.name: p.default for p in given if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
 
 
 def state_of(name: str, value: Any) -> dict[str, Any]:
-    """Return what an instance is made of."""
+    """Return the attributes or fields of an instance, from which `build` makes it again."""
     if not is_estimator(name):
         return {field: getattr(value, field) for field in parameters(name)}
     left_out = attributes(name, "left_out")
@@ -77,9 +78,9 @@ def state_of(name: str, value: Any) -> dict[str, Any]:
 
 
 def build(name: str, state: dict[str, Any]) -> Any:
-    """Instance from what `state_of` gave.
+    """Return the instance that `state_of` described.
 
-    A parameter that an older version lacked has its default.
+    A parameter that is missing, because an older version did not have it, gets its default.
     """
     cls, known = class_named(name), parameters(name)
     state = known | {RENAMED.get(attribute, attribute): part for attribute, part in state.items()}
@@ -87,19 +88,19 @@ def build(name: str, state: dict[str, Any]) -> Any:
     require(not missing, f"a {name} has no {listed(missing)}.")
     if not is_estimator(name):
         if not state.keys() <= known.keys():
-            raise InputError(f"a {name} has {listed(sorted(state))}, and not {listed([*known])}.")
-        return cls(**state)  # it checks what it is given
+            raise InputError(f"a {name} has {listed(sorted(state))}, not {listed([*known])}.")
+        return cls(**state)  # the constructor checks the values
     for attribute in state:
-        # A file could else put data in the place of a method, and so change what a model does.
-        if not attribute.isidentifier() or attribute.startswith("__") or _works(cls, attribute):
-            raise InputError(f"a {name} has no attribute {attribute!r}.")
-    # Without __init__: a fit has set attributes that no constructor takes.
+        # Otherwise a file could replace a method by data, and so change what a model does.
+        if not attribute.isidentifier() or attribute.startswith("__") or _is_member(cls, attribute):
+            raise InputError(f"a {name} cannot have an attribute {attribute!r}.")
+    # Not by __init__, because a fit sets attributes that are not parameters.
     made: Any = object.__new__(cls)
     vars(made).update(state)
     return made
 
 
-def _works(cls: type[Any], attribute: str) -> bool:
-    """Whether this is a method or property of the class, which a file must not replace."""
+def _is_member(cls: type[Any], attribute: str) -> bool:
+    """Return whether an attribute is a method or property of the class."""
     member = getattr_static(cls, attribute, None)
     return callable(member) or hasattr(member, "__get__")

@@ -234,7 +234,8 @@ def check_sentinels(table: RawTable, column: str, values: Array, missing: Missin
     usual = present[~np.isin(present, SENTINELS)]
     if missing.unguarded or len(usual) < MIN_USUAL_VALUES:
         return
-    low, high = usual.min(), usual.max()
+    # Floats of Python: a range that is too large for a float becomes inf without a warning.
+    low, high = float(usual.min()), float(usual.max())
     reach = MAX_RANGES_AWAY * (high - low)
     for sentinel in sorted(set(present.tolist()) & set(SENTINELS)):
         # Where all values are positive, as volumes are, any negative sentinel is odd.
