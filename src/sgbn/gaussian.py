@@ -117,9 +117,8 @@ class GaussianNetwork:
             )
         cycle = find_cycle(self.coef)
         if cycle is not None:
-            raise CycleError(
-                [self.names[i] for i in [*cycle, cycle[0]]]
-            )  # the first name is repeated at the end
+            # The first name is repeated at the end.
+            raise CycleError([self.names[i] for i in [*cycle, cycle[0]]])
 
     def __repr__(self) -> str:
         return f"GaussianNetwork({self.m} variables, {self.n_edges} edges)"
@@ -211,9 +210,7 @@ class GaussianNetwork:
     @cached_property
     def mean(self) -> Array:
         """Mean of every variable: (I - Theta')^-1 theta_0."""
-        return _frozen(
-            self.intercept @ self._total_effects, "mean"
-        )  # read-only, because it is cached
+        return _frozen(self.intercept @ self._total_effects, "mean")  # read-only: it is cached
 
     @cached_property
     def covariance(self) -> Array:
@@ -283,9 +280,8 @@ class GaussianNetwork:
         """
         rng = np.random.default_rng(random_state)
         noise = rng.standard_normal((n_samples, self.m)) * np.sqrt(self.noise_variance)
-        return (
-            noise + self.intercept
-        ) @ self._total_effects  # all rows at once, without a loop over the order
+        # All rows at once, without a loop over the order.
+        return (noise + self.intercept) @ self._total_effects
 
     # Conversion -------------------------------------------------------------------------------
 

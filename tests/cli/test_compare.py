@@ -343,7 +343,7 @@ def test_outliers_are_left_out_by_name(study_frame, tmp_path, capsys):
     assert 'outliers = "trim"' in config
     assert 'transform = "none"' in config
     report = (tmp_path / "trim" / "report.html").read_text()
-    assert "far out, left out" in report
+    assert "outliers, left out" in report
     assert "were left out of networks: 1 of 40 CTR and 0 of 40 AD/../MCI" in report
     options = ["--learner", "ORSGBN", "--outliers", "trim"]
     assert main([*command, *options, "--out", str(tmp_path / "or")]) == 1

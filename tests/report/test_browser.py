@@ -131,7 +131,7 @@ def _is_number(title):
     return title.split(",")[0] in (
         *("weight", "weight per SD", "change", "change per SD", "statistic", "p", "q"),
         "change per SD (95 % interval)",
-        *("Monte-Carlo error", "confidence", "this way", "probability", "its z"),
+        *("Monte-Carlo error", "confidence", "this way", "probability", "z of that region"),
         "p of deviation",
     )
 

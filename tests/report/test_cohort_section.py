@@ -56,8 +56,8 @@ def test_who_was_left_out_is_counted_and_other_visits_apart(compared):
         found = replace(compared.tests, left_out=visits)
         changed = replace(compared, learners=learners, tests=found)
         rows = rows_of(groups_table(changed, Veil(changed)))
-        assert rows["far out, left out"] == ["none", "1 (tables/left_out.csv names them)"]
-        assert ("left out of the tests, with all rows" in rows) == apart
+        assert rows["outliers, left out"] == ["none", "1 (tables/left_out.csv names them)"]
+        assert ("left out of the tests, with all their rows" in rows) == apart
     named = rows_of(groups_table(changed, Veil(changed, lifted=True)))
-    assert named["far out, left out"] == ["none", first]
-    assert named["left out of the tests, with all rows"] == ["s0", "s1"]
+    assert named["outliers, left out"] == ["none", first]
+    assert named["left out of the tests, with all their rows"] == ["s0", "s1"]

@@ -213,7 +213,7 @@ def test_of_many_regions_only_those_with_a_change_are_in_the_matrix(compared, mo
     wanted = {compared.cohort.labels[name] for name in ends}
     assert set(options["names"]) == wanted
     assert options["weights"].shape == (len(wanted),) * 2
-    assert options["title"].endswith(f"{len(wanted)} regions of these pairs, of 12")
+    assert options["title"].endswith(f"{len(wanted)} of 12 regions: those of these pairs")
     plans(compared)["differences_matrix"].draw()
 
 
@@ -277,7 +277,7 @@ def test_regions_can_be_chosen(compared):
         figures(compared, ["nowhere"])
 
 
-@pytest.mark.parametrize(("top", "said"), [(2, "that come nearest, of"), (100, "to patient")])
+@pytest.mark.parametrize(("top", "said"), [(2, "that come nearest"), (100, "to patient")])
 def test_the_forest_says_which_pairs_it_shows(nothing_differs, monkeypatch, top, said):
     module = import_module("sgbn.report.figures")
     monkeypatch.setattr(module, "FOREST_ROWS", top)

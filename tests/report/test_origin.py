@@ -21,7 +21,10 @@ def test_facts_are_said_in_words():
     assert said["rows left out"] == (
         "1 row without a group was left out; 3 rows of the group mci were left out"
     )
-    assert said["columns left out: neither named nor regions"] == "sid, note"
+    assert (
+        said["columns left out because they are neither regions nor named by the user"]
+        == "sid, note"
+    )
     assert said["cells are separated by"] == "semicolons"
     assert said["decimal mark"] == "comma"
     assert said["names of subjects"] == "column sid"
@@ -41,8 +44,8 @@ def test_several_tables_have_their_facts_each():
         ("table 1: source", "lh.txt"),
         ("table 2: source", "rh.txt"),
         ("participants: source", "people.tsv"),
-        ("participants: columns that were taken", "age"),
-        ("participants: rows of subjects that the table lacks", "2"),
+        ("participants: columns that were used", "age"),
+        ("participants: rows of subjects that are not in the table", "2"),
         ("names of subjects", "none: rows are numbered"),
     ]
 

@@ -268,7 +268,7 @@ def test_a_first_report_says_what_is_still_to_come(compared, quick):
     html = quick(early)
     page = check(html)
     assert "This is a first report. Still being computed: how the finds depend" in page.words
-    assert "Classification was not tried: this is not yet computed." in page.words
+    assert "Classification was not tried: this is not computed yet." in page.words
     assert "not asked for" not in page.words
     # several remarks are a list
     assert "<li>First &lt;b&gt;.</li><li>Second.</li></ul></dd>" in html

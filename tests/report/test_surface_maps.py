@@ -74,7 +74,7 @@ def test_captions_say_what_is_shown_and_what_is_not(cortical):
 @pytest.mark.parametrize(
     ("q", "words"),
     [
-        (1.0, "None of them has q ≤ 0.05: the colours may be chance."),
+        (1.0, "No region has q ≤ 0.05: the colours may be chance."),
         (0.01, "Outlined: 6 regions with q ≤ 0.05."),
     ],
 )

@@ -103,9 +103,8 @@ class Candidates(NamedTuple):
         """Return the weights of the candidates by their losses on these rows; the sum is 1."""
         total = EVIDENCE * self.losses[:, :, rows].sum(axis=2)
         total[~np.isfinite(total)] = np.inf  # a candidate without a finite loss gets no weight
-        weights = self.temperatures * np.exp(
-            total.min() - total
-        )  # subtracting the least avoids underflow
+        # Subtracting the least avoids underflow: the largest weight is about 1.
+        weights = self.temperatures * np.exp(total.min() - total)
         weights[weights < MIN_RELATIVE_WEIGHT * weights.max()] = 0.0
         shares: Array = weights / weights.sum()
         return shares

@@ -1,4 +1,4 @@
-"""How well the classifiers tell the groups apart, as the page shows it."""
+"""The section of the page that shows how well the classifiers tell the groups apart."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import pandas as pd
 from sgbn.comparison import Comparison
 from sgbn.comparison.accuracy import METRICS, SENSITIVITY
 from sgbn.comparison.peers import COVARIATES_ALONE
-from sgbn.report.cells import DASH, Field, Table, interval_text, make_table, mark_by, p_value
+from sgbn.report.cells import Field, Table, interval_text, make_table, mark_by, p_value
 from sgbn.report.methods import prepared_in_folds
 
 
 def accuracy_section(comparison: Comparison) -> dict[str, Any] | None:
-    """Scores of the classifiers; None if none was tried."""
+    """Collect the scores of the classifiers; return None if no classifier was tried."""
     accuracy = comparison.accuracy
     if accuracy is None:
         return None
@@ -31,7 +31,7 @@ def accuracy_section(comparison: Comparison) -> dict[str, Any] | None:
         "n_permutations": len(accuracy.permuted),
         "sensitivity_of": accuracy.recalls.get(SENSITIVITY, ""),
         "chance": f"{accuracy.chance:.2f}",
-        # `folds` has a row per repeat, with the number of the test fold of each subject, from 0.
+        # `folds` has one row per repeat: the number of the test fold of each subject, from 0.
         "folds": int(accuracy.folds.max()) + 1,
         "repeats": len(accuracy.folds),
         "gain": gain_text,
@@ -42,7 +42,7 @@ def accuracy_section(comparison: Comparison) -> dict[str, Any] | None:
 
 
 def accuracy_table(comparison: Comparison) -> Table:
-    """One row per classifier, one column per score, with intervals; the best first."""
+    """Make a table of all scores with intervals: one row per classifier, the best first."""
     ours = "" if comparison.accuracy is None else comparison.accuracy.ours
     marks = {ours: "ours", COVARIATES_ALONE: "covariates"}
     return make_table(
@@ -56,7 +56,7 @@ def accuracy_table(comparison: Comparison) -> Table:
 
 
 def recognised_table(comparison: Comparison) -> Table:
-    """One row per classifier, the best first: the share of each group that it recognises."""
+    """Make a table of the share of each group that each classifier recognises."""
     recalls = [] if comparison.accuracy is None else comparison.accuracy.recalls
     return make_table(
         "recognised-table",
@@ -72,12 +72,12 @@ def recognised_table(comparison: Comparison) -> Table:
 
 
 def _by_method(comparison: Comparison) -> pd.DataFrame:
-    """One row per classifier, the best first; one column per score, as text, and its p."""
+    """Return the scores as text and the p: one row per classifier, the best first."""
     table = comparison.tables.accuracy
     texts = [interval_text(*row) for row in table[["mean", "low", "high"]].itertuples(index=False)]
     wide = table.assign(text=texts).pivot(index="method", columns="metric", values="text")
     balanced = table[table["metric"] == METRICS[0]].set_index("method")
-    # `pivot` has sorted the classifiers by name: p must follow.
-    wide["p"] = [DASH if p != p else p_value(p) for p in balanced["p"].reindex(wide.index)]
+    # `pivot` has sorted the classifiers by name, so p must be sorted in the same way.
+    wide["p"] = [p_value(p) for p in balanced["p"].reindex(wide.index)]
     best_first = balanced["mean"].sort_values(ascending=False, kind="stable").index
     return wide.loc[best_first].reset_index()

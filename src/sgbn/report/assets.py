@@ -1,4 +1,4 @@
-"""Files of the report: its own words and templates, and the libraries of other wheels."""
+"""Read the files that the page is made of: our templates, and JavaScript of other packages."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from sgbn.exceptions import InputError
 
 TEMPLATES = "templates"
-# Only where a statement can begin: the word may be part of a name or a text.
+# Matches only where a statement can begin: "export" may also be part of a name or a text.
 EXPORT = re.compile(r"(?:^|(?<=[;}\n]))export\s*\{([^{}]*)\}\s*;?")
-MIN_PLOTLY_LENGTH = 1_000_000  # characters: the whole library has 4.8 million
+MIN_PLOTLY_LENGTH = 1_000_000  # characters; the whole library has 4.8 million
 
 
 @cache
 def plotly_script() -> str:
-    """Read Plotly, a classic script that defines ``Plotly``."""
+    """Read the script of Plotly, which defines ``Plotly``."""
     source = _read("plotly", "package_data", "plotly.min.js")
     if len(source) < MIN_PLOTLY_LENGTH or "Plotly" not in source:
         raise InputError(_changed("plotly", "plotly.min.js is not the whole library"))
@@ -30,15 +30,15 @@ def plotly_script() -> str:
 
 @cache
 def tables_script() -> str:
-    """Read DataTables with its buttons, made a classic script that defines ``DataTable``."""
+    """Read DataTables with its buttons, as a classic script that defines ``DataTable``."""
     return safe_script(as_classic_script(_read("itables", "html", "dt_bundle.js")))
 
 
 @cache
 def tables_style() -> str:
-    """Read the style sheet of DataTables; it loads nothing from elsewhere."""
+    """Read the style sheet of DataTables; raise InputError if it would load other files."""
     style = _read("itables", "html", "dt_bundle.css")
-    # A page that loads nothing works without a network, and tells nobody that it is read.
+    # A page that loads nothing works offline, and no server learns that somebody reads it.
     loaded = [url for url in re.findall(r"url\(\s*['\"]?([^)]*)", style) if url[:5] != "data:"]
     if loaded or "@import" in style:
         raise InputError(_changed("itables", "dt_bundle.css loads other files"))
@@ -48,21 +48,21 @@ def tables_style() -> str:
 
 
 def own_file(name: str) -> str:
-    """Text of a template, script or style sheet of this package."""
+    """Return the text of a template, script or style sheet of this package."""
     return files("sgbn.report").joinpath(TEMPLATES, name).read_text(encoding="utf-8")
 
 
 def own_table(name: str) -> dict[str, dict[str, Any]]:
-    """Sections of a TOML file of this package."""
+    """Return the sections of a TOML file of this package."""
     return tomllib.loads(files("sgbn.report").joinpath(name).read_text(encoding="utf-8"))
 
 
 def own_templates(*, autoescape: bool) -> Environment:
-    """Make an environment for the templates of this package: of HTML, or of plain text."""
+    """Return the Jinja environment of our templates; `autoescape` is for those of HTML."""
     return Environment(
         loader=PackageLoader("sgbn.report", TEMPLATES),
         autoescape=autoescape,
-        # A name that a template misspells is an error, not an empty text.
+        # A misspelled name in a template raises an error instead of giving an empty text.
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -70,10 +70,11 @@ def own_templates(*, autoescape: bool) -> Environment:
 
 
 def as_classic_script(module: str) -> str:
-    """Turn the ES module of DataTables into a script that needs no import.
+    """Turn the ES module of DataTables into a classic script.
 
-    A browser can import a module only from an address, and here the module has none. The only
-    export statement becomes an assignment to ``window.DataTable``, and a function encloses it all.
+    A browser can import a module only from an address, and a module inside the page has no address.
+    So the only export statement becomes an assignment to ``window.DataTable``, and a function
+    encloses the whole module.
     """
     exports = EXPORT.findall(module)
     if len(exports) != 1:
@@ -81,24 +82,25 @@ def as_classic_script(module: str) -> str:
     names = dict(_exported(entry) for entry in exports[0].split(",") if entry.strip())
     if "default" not in names:
         raise InputError(_changed("itables", "dt_bundle.js has no default export"))
-    # A function as the replacement: a minified name may hold a backslash or a group reference.
+    # The replacement is a function, because re.sub would interpret a backslash in a text.
     body = EXPORT.sub(lambda _: f";window.DataTable={names['default']};", module)
     if re.search(r"(?:^|[;}\n])\s*(?:import\s*[\w{*\"']|export\s)|import\.meta", body):
         raise InputError(
-            _changed("itables", "dt_bundle.js imports other files, which no report can")
+            _changed("itables", "dt_bundle.js imports other files, which a report cannot do")
         )
-    # Modules are always strict. The line break: a comment at the end would swallow the brackets.
+    # Modules are always strict. Without the line break, a comment at the end of the module would
+    # make the closing brackets part of the comment.
     return f'(function(){{"use strict";{body}\n}})();'
 
 
 def safe_script(source: str) -> str:
-    """Escape a script so that none of its texts can end the script element around it."""
-    # To JavaScript \x3C is the same sign, in texts and in patterns; to HTML it is not.
+    """Escape a script so that no text in it can end the script element around it."""
+    # JavaScript reads \x3C as "<", in texts and in patterns; HTML does not.
     return re.sub(r"<(?=/script|!--)", r"\\x3C", source, flags=re.IGNORECASE)
 
 
 def _exported(entry: str) -> tuple[str, str]:
-    """Name outside -> name inside, of ``inside as outside``."""
+    """Split ``inside as outside`` into the exported name and the name inside the module."""
     inside, _, outside = entry.strip().partition(" as ")
     return (outside or inside).strip(), inside.strip()
 
@@ -114,7 +116,7 @@ def _changed(package: str, what: str) -> str:
     installed = [f"{package} {library.version}" for library in distributions(name=package)]
     source = next(iter(installed), package)
     return (
-        f"the report takes JavaScript from {source}, but {what}. Install {package} again: "
+        f"the report needs JavaScript from {source}, but {what}. Install {package} again: "
         f"pip install --force-reinstall '{package}'. If that does not help, install "
-        "another version."
+        f"another version of {package}."
     )

@@ -1,4 +1,4 @@
-"""Text alternative and caption of the figures of the page; the words are in ``captions.toml``."""
+"""Text alternatives and captions of the figures of the page; ``captions.toml`` has the words."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from sgbn.report.surface_maps import surface_maps
 
 Words = tuple[str, str]  # text alternative, caption
 
-# Sentences with gaps for the facts of a comparison, by figure
+# Figure -> sentences with blanks for the facts of a comparison
 SENTENCES = own_table("captions.toml")
-# Figures whose words are the same in every comparison
+# Figures whose sentences have no blanks
 CONSTANT = ("permutations", "accuracy", "roc", "sparsity", "refinements", "forest")
 
 
 def captions(comparison: Comparison) -> dict[str, Words]:
-    """Text alternative and caption of each figure that the page shows, by the figure's name."""
+    """Return the text alternative and caption of each figure that the page can show, by name."""
     words = {name: _words(name) for name in CONSTANT}
     for group, stem in difference_stems(comparison.groups).items():
         change = f"from {comparison.reference} to {group}"
@@ -37,29 +37,30 @@ def captions(comparison: Comparison) -> dict[str, Words]:
 
 
 def titles_of_networks(comparison: Comparison) -> dict[str, str]:
-    """Title of each picture of edges, for where no 3-D view can be drawn."""
+    """Return the titles of the pictures that replace the 3-D view where it cannot be drawn."""
     safe = file_names(comparison.groups)
     stems = difference_stems(comparison.groups).items()
     titles = {stem: f"Change from {comparison.reference} to {group}" for group, stem in stems}
     titles |= {f"network_{safe[group]}": f"Network of {group}" for group in comparison.groups}
-    # One picture of each network is enough: the brain, where regions have places.
+    # One picture per network is enough: the brain if the regions have coordinates.
     kind = BRAIN if layout_of(comparison).located else CIRCLE
     return {f"{stem}_{kind}": title for stem, title in titles.items()}
 
 
 def _first_captions(comparison: Comparison) -> dict[str, Words]:
-    """Return the words for the pictures of the first screen, under each name of a picture."""
+    """Return the words for the pictures of the first screen, by each name that they can have."""
     stem, group, table = first_stem(comparison), first_group(comparison), comparison.differences
-    # Without tested edges there is no table of a single group.
+    # `differences_of` needs tested edges.
     if len(table):
         table = differences_of(comparison, group)
     change, level = f"from {comparison.reference} to {group}", comparison.settings.level
     which, chance = "pairs that differ both ways", ""
     if not len(table) or not (table["q_both"] <= level).any():
-        which = "no pair differs both ways; these come nearest"
+        which = "no pair differs both ways; these are the pairs that come nearest"
+        # Readers see intervals that do not include 0, and take them for findings.
         chance = (
-            f" None is found to differ: the most extreme of {len(table)} may lie beside 0 by "
-            "chance alone."
+            " No pair is found to differ both ways: the intervals of the most extreme of "
+            f"{len(table)} edges can exclude 0 by chance alone."
         )
     where = _words(DIFFERENCES, which=which, change=change)
     interval = f"{100 * (1 - level):.3g} %"

@@ -1,4 +1,4 @@
-"""Changes of edges from the reference to another group, as figures show them: the surest only."""
+"""The surest changes of edges from the reference to another group, for the figures."""
 
 from __future__ import annotations
 
@@ -20,12 +20,15 @@ class Changes(NamedTuple):
     Attributes
     ----------
     sizes : ndarray of shape (m, m)
-        Change per standard deviation; 0 where none is shown.
+        Change of the weight per standard deviation; 0 where the figure shows no change.
     kinds : ndarray of str, shape (m, m)
-    sure, supported : ndarray of bool, shape (m, m)
-        Pairs that differ both ways, and edges with a direction that is supported.
+        Kind of change, such as "gained"; "" where the figure shows no change.
+    sure : ndarray of bool, shape (m, m)
+        Pairs that differ both ways, which means in whichever direction the edge is read.
+    supported : ndarray of bool, shape (m, m)
+        Edges whose direction is supported.
     title : str
-        How many pairs differ, and what is shown of them.
+        Says how many pairs differ, and which of them are shown.
     """
 
     sizes: Array
@@ -35,23 +38,20 @@ class Changes(NamedTuple):
     title: str
 
     def only_sure(self) -> Changes:
-        """Leave out what is not significant, unless nothing is."""
+        """Return only the significant changes; return all changes if none is significant."""
         return self._replace(sizes=np.where(self.sure, self.sizes, 0.0)) if self.any_sure else self
 
     @property
     def any_sure(self) -> bool:
-        """Whether any pair differs both ways."""
+        """Whether at least one pair differs both ways."""
         return bool(self.sure.any())
 
 
 def changes_of(comparison: Comparison, group: str) -> Changes:
-    """Collect the surest changes from the reference to a group, at most 40."""
+    """Collect the surest changes from the reference to a group, at most `MAX_PAIRS`."""
     table = differences_of(comparison, group)
-    shown, place = (
-        # The surest come first in it.
-        table.head(MAX_PAIRS),
-        {name: k for k, name in enumerate(comparison.cohort.regions)},
-    )
+    shown = table.head(MAX_PAIRS)  # the surest changes are the first rows
+    place = {name: k for k, name in enumerate(comparison.cohort.regions)}
     where = shown["source"].map(place).to_numpy(int), shown["target"].map(place).to_numpy(int)
     shape = len(place), len(place)
     # 16 letters hold every kind of change; numpy would cut a longer name without an error.
@@ -62,7 +62,7 @@ def changes_of(comparison: Comparison, group: str) -> Changes:
     supported[where] = shown["supported"]
     title = f"{verdict(comparison, group)}\n{change_words(comparison, group)}"
     if not sure.any():
-        title += ": those that come nearest, faintly"
-    elif len(table) > MAX_PAIRS and sure.sum() == MAX_PAIRS:  # more may be sure than are shown
+        title += ": faint are the pairs that come nearest"
+    elif len(table) > MAX_PAIRS and sure.sum() == MAX_PAIRS:  # other pairs may differ as well
         title += f": the surest {MAX_PAIRS}"
     return Changes(sizes, kinds, sure, supported, title)

@@ -1,4 +1,4 @@
-"""Whether findings depend on choices, and whether residuals fit, as the page shows it."""
+"""The section of the page that checks the findings: other choices, and residuals."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TITLES = {HALF: "half penalty", TWICE: "twice", OTHER_ORDER: "other order"}
 
 
 def checks_section(comparison: Comparison) -> dict[str, Any]:
-    """Give words and tables of both; None where there is nothing to show."""
+    """Collect the words and tables of both checks; a table is None if it would be empty."""
     return {
         "residuals": residuals_table(comparison),
         "residual_lines": residual_words(comparison).split("\n"),
@@ -27,7 +27,7 @@ def checks_section(comparison: Comparison) -> dict[str, Any]:
 
 
 def residuals_table(comparison: Comparison) -> Table | None:
-    """One row per group; None if all are too small."""
+    """Make a table of residuals with one row per group; return None if all groups are too small."""
     table = comparison.tables.residuals
     if table.empty:
         return None
@@ -40,7 +40,7 @@ def residuals_table(comparison: Comparison) -> Table | None:
         far=[f"{row['far']} ({row['expected_far']:.1f})" for row in rows],
     )
     cohort = comparison.cohort
-    # The tests of residuals take rows as independent, which those of relatives are not.
+    # The tests of residuals treat rows as independent. Rows of relatives are not independent.
     related = "" if cohort.person is None and cohort.block is None else HINTS[KEY]["of_relatives"]
     fields = [
         Field("group", "group"),
@@ -60,9 +60,9 @@ def _largest(value: float, region: str) -> str:
 
 
 def pairs_table(comparison: Comparison) -> Table | None:
-    """One row per pair that the tests or a repetition found; None if there is no such pair."""
+    """Make a table of the pairs that the tests or a repetition found; None if no pair was found."""
     table = comparison.tables.sensitivity
-    # A table without rows: the words say that no pair was found.
+    # If the table has no rows, the words above it say that no pair was found.
     if table.empty or comparison.sensitivity is None:
         return None
     hint = HINTS["sensitivity-table"]["q_both_with_choice"]
@@ -71,7 +71,7 @@ def pairs_table(comparison: Comparison) -> Table | None:
         Field("found", "found"),
         Field("stays", "in each repetition"),
         Field("q_both", "q, both ways", "p"),
-        # Prior knowledge of directions leaves no other order to try.
+        # With prior knowledge of directions, the repetition with another order is missing.
         *(
             Field(f"q_both_{name}", f"q, {TITLES[name]}", "p", hint)
             for name in comparison.sensitivity.tests

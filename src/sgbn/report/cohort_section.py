@@ -1,4 +1,4 @@
-"""The cohort as the page shows it: groups beside each other, what was odd, and where it is from."""
+"""The section of the page on the data: sizes of the groups, findings of the review, and origin."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from sgbn.report.privacy import WITHHELD, Veil
 
 
 def cohort_section(comparison: Comparison, veil: Veil) -> dict[str, Any]:
-    """Collect all that the template says about the data; the veil hides names of subjects."""
+    """Collect what the page says about the data; the veil hides names of subjects."""
     cohort = comparison.cohort
-    # Of the cohort as it was read: `comparison.prepared` has no gaps any more.
+    # From the cohort as it was read: in `comparison.prepared` the gaps are filled.
     missing, findings = np.isnan(cohort.values), veil.findings(comparison)
-    lobes = Counter(cohort.lobes)  # in the order of the regions
+    lobes = Counter(cohort.lobes)  # keeps the order of the regions
     return {
         "table": groups_table(comparison, veil),
         "findings": findings_table(findings),
@@ -34,20 +34,20 @@ def cohort_section(comparison: Comparison, veil: Veil) -> dict[str, Any]:
 
 
 def has_lobes(comparison: Comparison) -> bool:
-    """Whether the lobe of any region is known."""
-    # Without an atlas each region has the lobe "unknown", which is worth no column.
+    """Return whether the lobe of at least one region is known."""
+    # Without an atlas each region has the lobe "unknown", and a column of these tells nothing.
     return set(comparison.cohort.lobes) != {UNKNOWN_LOBE}
 
 
 def lobe_fields(comparison: Comparison) -> tuple[Field, ...]:
-    """Fields of the lobes of both ends of an edge, if any is known."""
+    """Return the fields with the lobes of both regions of an edge, if any lobe is known."""
     if not has_lobes(comparison):
         return ()
     return Field("source_lobe", "from lobe"), Field("target_lobe", "to lobe")
 
 
 def row_word(comparison: Comparison) -> str:
-    """Say what a row of the table is: a subject, a visit, or one of several rows of a person."""
+    """Return what the rows of the table are: "subjects", "visits" or just "rows"."""
     cohort = comparison.cohort
     if cohort.pair is not None:
         return "visits"
@@ -55,33 +55,33 @@ def row_word(comparison: Comparison) -> str:
 
 
 def groups_table(comparison: Comparison, veil: Veil) -> Table:
-    """Rows, gaps and who was left out, one column per group; Table 1 has the covariates."""
+    """Make a table of rows, missing cells and subjects left out, with one column per group."""
     cohort, group = comparison.cohort, np.asarray(comparison.cohort.group)
     rows = [(row_word(comparison), [str(cohort.sizes[name]) for name in comparison.groups])]
     for what, labels in (("persons", cohort.persons), ("families (blocks)", cohort.block)):
         if labels is not None:
             counts = [len(np.unique(labels[group == name])) for name in comparison.groups]
             rows.append((what, [str(count) for count in counts]))
-    if not comparison.of_series:  # the review of series leaves no empty region
+    if not comparison.of_series:  # the review of time series removes empty regions
         gaps = np.isnan(cohort.values)
         shares = [f"{gaps[group == name].mean():.1%}" for name in comparison.groups]
         rows.append(("missing cells of regions", shares))
     rows += _left_out_rows(comparison, veil)
     frame = pd.DataFrame([[name, *cells] for name, cells in rows])
     fields = [Field("0", "what")]
-    # Columns are numbers, because a group may be called like the first column.
+    # Names of columns are numbers, because a group could have the name of the first column.
     fields += [Field(str(k), name) for k, name in enumerate(comparison.groups, start=1)]
     frame.columns = pd.Index([field.source for field in fields])
     return make_table("cohort", "Rows of the groups", frame, fields, searched=False)
 
 
 def _left_out_rows(comparison: Comparison, veil: Veil) -> list[tuple[str, list[str]]]:
-    """Count those who lie far out, and persons whose other visit does; name them if allowed."""
+    """Count the subjects that networks and tests leave out; name them if that is allowed."""
     far, tests = comparison.far_out, comparison.tests
-    lists = {"far out, left out": far}
-    # Tests leave out all rows of a person or family of whom one row lies far out.
+    lists = {"outliers, left out": far}
+    # If one row of a person or family is an outlier, the tests leave out all its rows.
     if tests is not None and tests.left_out != far and any(tests.left_out.values()):
-        lists["left out of the tests, with all rows"] = tests.left_out
+        lists["left out of the tests, with all their rows"] = tests.left_out
     return [
         (what, [_who(left_out[group], veil) for group in comparison.groups])
         for what, left_out in lists.items()
@@ -90,16 +90,16 @@ def _left_out_rows(comparison: Comparison, veil: Veil) -> list[tuple[str, list[s
 
 
 def _who(ids: tuple[Any, ...], veil: Veil) -> str:
-    """Count subjects; name them if that is allowed."""
+    """Return the number of subjects, or their names if these may be shown."""
     if not ids:
         return "none"
     return ", ".join(map(str, ids)) if veil.lifted else f"{len(ids)} ({NAMED_IN} names them)"
 
 
 def findings_table(findings: pd.DataFrame) -> Table:
-    """List what the review of the data found, the most serious first."""
+    """Make a table of the findings of the review of the data, the most serious first."""
     fields = [
-        Field("level", "how grave"),
+        Field("level", "level"),
         Field("what", "what was found"),
         Field("action", "what was done, or can be done"),
     ]

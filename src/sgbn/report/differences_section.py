@@ -1,4 +1,4 @@
-"""The tested edges and what they add up to, as the page shows them."""
+"""The section of the page on differences: tested edges, connected sets, regions and lobes."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ KEY = "differences-table"
 FAMILY_WISE, BOTH_WAYS, ONE_WAY, NOT_FOUND = VERDICTS = (
     *("both ways, family-wise", "both ways"),
     *("one way only", "no"),
-)  # on an edge, the surest first
+)  # verdicts on an edge, the surest first
 
 
 def differences_section(comparison: Comparison) -> dict[str, Any] | None:
-    """Collect tested edges and what they add up to; None if nothing was tested."""
+    """Collect the tables and words of the tests; return None if nothing was tested."""
     tests, level = comparison.tests, comparison.settings.level
     if tests is None:
         return None
@@ -41,7 +41,7 @@ def differences_section(comparison: Comparison) -> dict[str, Any] | None:
         "supported": int((both_ways & table["supported"]).sum()),
         **further_tests(comparison),
         "permutations": tests.n_permutations,
-        # The data themselves count as one permutation, so that no p can be smaller.
+        # The data themselves count as one permutation, so p cannot be smaller than this.
         "smallest": f"{1 / (tests.n_permutations + 1):.2g}",
         "components": components_table(comparison),
         "hubs": hubs_table(comparison),
@@ -52,7 +52,7 @@ def differences_section(comparison: Comparison) -> dict[str, Any] | None:
 
 
 def differences_table(comparison: Comparison, table: pd.DataFrame) -> Table:
-    """List tested edges, the significant first."""
+    """Make a table of the tested edges, the significant edges first."""
     groups = comparison.groups
     table = _with_verdicts(comparison, table)
     table, changes = _with_changes(comparison, with_labels(comparison, table))
@@ -72,22 +72,22 @@ def differences_table(comparison: Comparison, table: pd.DataFrame) -> Table:
 
 
 def _with_verdicts(comparison: Comparison, table: pd.DataFrame) -> pd.DataFrame:
-    """Table with a verdict on each edge, sorted by it."""
+    """Add the verdict on each edge in a column `found`, and sort the table by it."""
     level = comparison.settings.level
     both_ways = table["q_both"] <= level
-    # The first that holds counts, and the surest stand first.
+    # np.select takes the first condition that holds: the strictest condition is the first.
     verdicts = np.select(
         [both_ways & (table["p_fwer_both"] <= level), both_ways, table["q"] <= level],
         [FAMILY_WISE, BOTH_WAYS, ONE_WAY],
         NOT_FOUND,
     )
     table = table.assign(found=verdicts)
-    # Stable: within a verdict the order of the table, by its p, stays.
+    # A stable sort keeps the order by p among edges with the same verdict.
     return table.iloc[np.argsort(table["found"].map(VERDICTS.index), kind="stable")].copy()
 
 
 def _rarely_asked(comparison: Comparison) -> list[Field]:
-    """Folded fields of tested edges, which a reader opens on demand."""
+    """Return the fields that the table hides until a reader asks for them."""
     groups = comparison.groups
     in_units: list[Field] = []
     if not comparison.of_series:  # weights of series are standardised and have no units
@@ -115,7 +115,7 @@ def _rarely_asked(comparison: Comparison) -> list[Field]:
 
 
 def _per_group(comparison: Comparison, column: str, title: str, kind: Any) -> list[Field]:
-    """Make one field per group for a number; one entry of `HINTS` explains them all."""
+    """Return one field per group; the same hint explains all of them."""
     return [
         Field(f"{column}_{group}", title.format(group), kind, HINTS["any"][column])
         for group in comparison.groups
@@ -123,15 +123,15 @@ def _per_group(comparison: Comparison, column: str, title: str, kind: Any) -> li
 
 
 def _with_changes(comparison: Comparison, table: pd.DataFrame) -> tuple[pd.DataFrame, list[Field]]:
-    """Table with the change of each group from the reference, and the fields that show it.
+    """Return the table with the changes from the reference, and the fields that show them.
 
-    With two groups it has an interval. With more, the table knows an error for the last group only,
-    and the columns of that one group are left out.
+    With two groups, the change has an interval. With more groups, there is one change per group.
+    The table then has a standard error for the last group only, so it is not shown.
     """
     if len(comparison.groups) == 2:
         ends = (table[name] for name in ("difference_std", "low", "high"))
         interval = pd.Series(list(zip(*ends, strict=True)), index=table.index)
-        # Intervals have the level of the tests.
+        # The tests at level 0.05 go with 95 % intervals.
         share = f"{100 * (1 - comparison.settings.level):.3g} %"
         return table.assign(change_interval=interval), [
             Field("change_interval", f"change per SD ({share} interval)", "interval"),
@@ -139,7 +139,7 @@ def _with_changes(comparison: Comparison, table: pd.DataFrame) -> tuple[pd.DataF
             Field("high", "change per SD, high", "number", "", folds=True),
         ]
     changes = changes_per_sd(comparison, table)
-    # `make_table` shows only columns that there are.
+    # `make_table` leaves out the fields of these columns.
     table = table.drop(columns=["difference", "standard_error", "low", "high"])
     columns = {f"change_{group}": change for group, change in changes.items()}
     hint = hint_of(KEY, "change")
@@ -150,6 +150,7 @@ def _with_changes(comparison: Comparison, table: pd.DataFrame) -> tuple[pd.DataF
 
 
 def _kind_fields(comparison: Comparison) -> list[Field]:
+    """Return one field per compared group, with the kind of change from the reference."""
     compared, hint = comparison.groups[1:], hint_of(KEY, "kind")
     return [
         Field(f"kind_{group}", "kind of change" + f", {group}" * (len(compared) > 1), hint=hint)
@@ -158,7 +159,7 @@ def _kind_fields(comparison: Comparison) -> list[Field]:
 
 
 def _with_symbols(comparison: Comparison, table: pd.DataFrame) -> pd.DataFrame:
-    """Table with the symbol of each kind of change before its name, where a difference is found."""
+    """Put a symbol before each kind of change, and a dash where no difference was found."""
     words = {kind: f"{style.symbol} {kind}" for kind, style in KIND_STYLES.items()}
     names = [f"kind_{group}" for group in comparison.groups[1:]]
     differs = table["found"] != NOT_FOUND
@@ -166,10 +167,10 @@ def _with_symbols(comparison: Comparison, table: pd.DataFrame) -> pd.DataFrame:
 
 
 def components_table(comparison: Comparison) -> Table:
-    """List connected sets of changed edges."""
+    """Make a table of the connected sets of changed edges."""
     table = comparison.tables.components
     if len(comparison.groups) == 2:
-        # With more groups an edge has one kind of change for each.
+        # With more groups an edge has several kinds of change, one per compared group.
         table = _with_kinds(comparison, table)
     table = with_labels(comparison, table)
     fields = [
@@ -189,7 +190,7 @@ def _with_kinds(comparison: Comparison, table: pd.DataFrame) -> pd.DataFrame:
     """Add the kind of change of each edge, and the number of edges of each kind in its set."""
     ends, kind = ["source", "target"], f"kind_{comparison.groups[-1]}"
     kinds = comparison.tables.differences[[*ends, kind]].rename(columns={kind: "kind"})
-    # how="left" keeps the order of the sets.
+    # A left join keeps the order of the sets.
     table = table.merge(kinds, on=ends, how="left")
     words = {
         number: ", ".join(f"{count} {kind}" for kind, count in Counter(of_set).items())
@@ -199,7 +200,7 @@ def _with_kinds(comparison: Comparison, table: pd.DataFrame) -> pd.DataFrame:
 
 
 def hubs_table(comparison: Comparison) -> Table:
-    """List changes of the strength of regions."""
+    """Make a table of the changes of the strength of each region's edges."""
     of = [Field("region", "region", "name"), Field("kind", "edges that go")]
     caption = "Regions: strength of edges in and out"
     table = with_labels(comparison, comparison.tables.hubs)
@@ -207,7 +208,7 @@ def hubs_table(comparison: Comparison) -> Table:
 
 
 def lobes_table(comparison: Comparison) -> Table:
-    """List changes from lobe to lobe."""
+    """Make a table of the changes of the edges from lobe to lobe."""
     of = [Field("source", "from lobe"), Field("target", "to lobe"), Field("kind", "of edges")]
     caption = "Lobes: strength and number of edges"
     return _sums_table(comparison, "lobes", caption, comparison.tables.lobes, of)
@@ -216,8 +217,8 @@ def lobes_table(comparison: Comparison) -> Table:
 def _sums_table(
     comparison: Comparison, key: str, caption: str, table: pd.DataFrame, of: list[Field]
 ) -> Table:
-    """List tests of sums over edges; the fields `of` say which edges are summed."""
-    # Of several groups it is the largest minus the smallest, and has no sign.
+    """Make a table of tests of sums over edges; the fields `of` say which edges are summed."""
+    # With more groups, the table has the largest sum minus the smallest, without a sign.
     title = "change" if len(comparison.groups) == 2 else "range"
     fields = [
         *of,

@@ -1,7 +1,7 @@
-"""Figures as files, drawn once: those that a folder keeps are only read.
+"""Draw figures as files, and keep them in a folder so that each is drawn only once.
 
-A figure is told by its plan and by the code that draws it. Each is one task of a study, so that it
-is kept as soon as it is drawn, whole or not at all.
+The key of a kept figure is a hash of its plan and of the code that draws it. Each figure is one
+task of a study, so its file is kept as soon as it is drawn, and is never incomplete.
 """
 
 from __future__ import annotations
@@ -20,26 +20,27 @@ from sgbn.exceptions import StudyError
 from sgbn.report.figures import Plan
 from sgbn.runs import Arrays, Study, read_result
 
-PIXELS_PER_INCH = 300  # what journals ask for
+PIXELS_PER_INCH = 300  # journals ask for this
 KINDS = ("svg", "pdf", "png")
-WORTH_WORKERS = 6  # figures; for fewer, starting processes costs more than it saves
-DRAWN_BY = ("matplotlib", "nilearn")
+WORTH_WORKERS = 6  # figures; for fewer, starting processes costs more time than it saves
+DRAWN_BY = ("matplotlib", "nilearn")  # packages whose version can change a picture
 
-Pictures = dict[str, dict[str, bytes]]
+Pictures = dict[str, dict[str, bytes]]  # figure -> kind of file -> content of the file
 
 
 def draw_figures(
     planned: Mapping[str, Plan], n_jobs: int | None, folder: str | Path | None = None
 ) -> Pictures:
-    """Draw figures that a folder does not keep yet, as files of all kinds.
+    """Draw figures as files of all kinds; figures that the folder keeps are only read.
 
     Parameters
     ----------
     planned : mapping of name to Plan
+        The figures.
     n_jobs : int or None
         Number of processes.
     folder : path, optional
-        Folder that keeps the figures. One that is damaged is drawn again.
+        Folder that keeps the figures. A damaged figure is drawn again.
 
     Returns
     -------
@@ -48,9 +49,9 @@ def draw_figures(
     """
     keys = {name: _key(plan) for name, plan in planned.items()}
     tasks = {keys[name]: {"plan": plan} for name, plan in planned.items()}
-    # Only figures that are not kept are work for other processes.
+    # Only figures that are not kept yet need processes.
     missing = set(tasks) - _kept(folder)
-    # Figures with the same key are one task, and are drawn once.
+    # Figures with the same key are one task, so they are drawn once.
     study = Study(folder, n_jobs if len(missing) >= WORTH_WORKERS else 1)
     drawn = study.run(_files_of, tasks, {"kinds": KINDS, "dpi": PIXELS_PER_INCH})
     return {
@@ -59,26 +60,26 @@ def draw_figures(
 
 
 def forget_others(planned: Mapping[str, Plan], folder: str | Path) -> None:
-    """Remove kept figures that are not among those of a plan."""
-    # Each run that changes a figure leaves the old one behind, under another key.
+    """Remove the kept figures that are not planned any more."""
+    # A figure that changes gets another key, and the old figure would stay for ever.
     for name in _kept(folder) - {_key(plan) for plan in planned.values()}:
         _path(folder, name).unlink(missing_ok=True)
 
 
 def _key(plan: Plan) -> str:
-    """Name of a figure among those that are kept: it changes with all that changes the picture."""
-    # The plan is a function with all its arguments, arrays among them, and the size.
+    """Return the key of a figure, which changes with everything that changes the picture."""
+    # The plan has the function that draws, all its arguments (also arrays), and the size.
     return f"{joblib.hash(plan)}-{_code()}"
 
 
 def _files_of(plan: Plan) -> Arrays:
-    # A study keeps arrays, and a file is an array of bytes.
+    """Draw a figure as files of all kinds, each as an array of bytes, which a study can keep."""
     drawn = plan.files(kinds=KINDS, dpi=PIXELS_PER_INCH)
     return {kind: np.frombuffer(content, dtype=np.uint8) for kind, content in drawn.items()}
 
 
 def _kept(folder: str | Path | None) -> set[str]:
-    """Names of the figures that a folder keeps; those that cannot be read are removed."""
+    """Return the keys of the figures that a folder keeps; remove files that cannot be read."""
     kept = set()
     for path in [] if folder is None else sorted(_path(folder, "").parent.glob("*.npz")):
         try:
@@ -95,12 +96,12 @@ def _path(folder: str | Path, name: str) -> Path:
 
 @cache
 def _code() -> str:
-    """Hash of what draws: our code, and the libraries that it uses."""
+    """Return a hash of the code that draws, and of the versions of the libraries that it uses."""
     drawing = [files("sgbn.report").joinpath(name) for name in ("figures.py", "pictures.py")]
     sources = [*drawing, *files("sgbn.viz").iterdir()]
-    # Sorted below: the order in which a folder lists its files may differ.
+    # Sorted below, because folders list their files in any order.
     texts = {path.name: path.read_text("utf-8") for path in sources if path.name.endswith(".py")}
     code = [text for _, text in sorted(texts.items())]
-    # An extra that is absent has no distribution: installing it draws the figures anew.
+    # A library that is not installed adds no version, so figures are drawn again once it is.
     versions = [library.version for name in DRAWN_BY for library in distributions(name=name)]
     return sha256("\n".join([*versions, *code]).encode()).hexdigest()[:16]

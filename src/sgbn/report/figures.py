@@ -1,4 +1,4 @@
-"""Pictures of a comparison: files for a paper, and what the page shows without a script."""
+"""The figures of a comparison: for a paper, and for the page."""
 
 from __future__ import annotations
 
@@ -24,30 +24,41 @@ from sgbn.types import Array, Mask
 from sgbn.viz.surface import draw_surface
 
 MAX_EDGES_IN_BRAIN = 60  # more arrows hide each other
-MAX_IN_CIRCLE = 120  # names of regions around it; with more the brain is drawn alone
+MAX_IN_CIRCLE = 120  # regions; with more, only the brain is drawn, if they have coordinates
 MAX_REFINED = 30  # rows of the picture of refined weights
-IN_ROC = (REFINED, FIRST_PEER)  # beside our classifier
-MAX_CURVES = 3  # of a ROC plot, where none of these was tried
-INCHES_PER_LETTER = 0.065  # of the names of edges, at eight points
-INCHES_PER_REGION = 0.075  # of a matrix: room for a name of four points
-INCHES_ROUND_CIRCLE = 0.115  # side of the figure for each region around the circle
+IN_ROC = (REFINED, FIRST_PEER)  # classifiers of the ROC plot beside ours
+MAX_CURVES = 3  # of a ROC plot, if none of `IN_ROC` was tried
+INCHES_PER_LETTER = 0.065  # width of the names of edges, in letters of 8 points
+INCHES_PER_REGION = 0.075  # side of a matrix: a name in letters of 4 points fits
+INCHES_ROUND_CIRCLE = 0.115  # side of the figure per region around the circle
 PER_SD = "weight per standard deviation"
-MAX_IN_MATRIX = 60  # regions in a matrix of changes; with more only those that have a change
-FOREST_ROWS = 15  # of all groups together
-MIN_ROWS_OF_GROUP = 5  # in the forest, however many groups share it
+MAX_IN_MATRIX = 60  # regions; a matrix of more shows only the regions that have a change
+FOREST_ROWS = 15  # in all groups together
+MIN_ROWS_OF_GROUP = 5  # in the forest plot, even if many groups share it
 
 
 class Plan(NamedTuple):
-    """A figure to be drawn: by which function of `viz`, and how large."""
+    """A figure that is not drawn yet.
 
-    # A partial of a named function: it can be sent to other processes, and hashed (see `drawing`).
-    plot: partial[Any]  # but for the axes; those of `ON_FIGURES` have the figure in their place
+    Attributes
+    ----------
+    plot : partial
+        Function that draws, with all arguments but the first: the axes, or the figure if the
+        function is in `ON_FIGURES`.
+    inches : tuple of float
+        Width and height.
+    scale : str
+        Label of the colour bar of a matrix; "" if the figure has no colour bar.
+    """
+
+    # A partial of a named function can be sent to other processes, and hashed (see `drawing`).
+    plot: partial[Any]
     inches: tuple[float, float]
-    scale: str = ""  # what the colours of a matrix say
+    scale: str = ""
 
     def draw(self) -> Figure:
-        """Draw it."""
-        # These place their own axes, and a layout engine would move them.
+        """Draw the figure."""
+        # These functions place their own axes, and a layout engine would move the axes.
         places_itself = self.plot.func in (viz.plot_glass_brain, draw_surface)
         figure = Figure(figsize=self.inches, layout=None if places_itself else "constrained")
         if self.plot.func in ON_FIGURES:
@@ -61,8 +72,8 @@ class Plan(NamedTuple):
         return figure
 
     def files(self, kinds: Sequence[str], dpi: float) -> dict[str, bytes]:
-        """Draw it once, and give it as files of several kinds."""
-        # A layout engine works at every drawing: the layout is made once for all kinds.
+        """Draw the figure once, and return its files by their kind."""
+        # A layout engine works at every drawing, so the layout is made once for all kinds.
         figure = self.draw()
         part = lay_out_once(figure)
         return {kind: picture(figure, kind, dpi, part) for kind in kinds}
@@ -72,7 +83,7 @@ Plans = Iterator[tuple[str, Plan]]
 
 
 class Layout(NamedTuple):
-    """What all pictures of networks share: readable names and places of the regions."""
+    """Readable names and places of the regions, which all pictures of networks share."""
 
     names: tuple[str, ...]
     lobes: tuple[str, ...]
@@ -81,36 +92,40 @@ class Layout(NamedTuple):
 
     @property
     def located(self) -> bool:
-        """Whether there is a place in the brain for an edge."""
+        """Whether at least two regions have coordinates, so that an edge can be drawn."""
         return int(np.isfinite(self.coordinates).all(axis=1).sum()) > 1
 
 
 def figures(comparison: Comparison, highlight: Sequence[str] | None = None) -> dict[str, Figure]:
-    """Draw everything that was found.
+    """Draw all figures of a comparison.
 
     Parameters
     ----------
     comparison : Comparison
+        The results.
     highlight : sequence of str, optional
-        Regions that are emphasised in matrices, by their names in the data. By default those of
-        pairs that differ both ways in matrices of differences, and none in those of networks.
+        Names in the data of regions that matrices emphasise. By default, matrices of differences
+        emphasise the regions of pairs that differ both ways. Matrices of networks emphasise none.
 
     Returns
     -------
     dict of str to Figure
-        By names that are safe in file names: ``network_GROUP_matrix``, ``_brain``, ``_circle``
-        (not of more than 120 regions that lie in the brain) of each group,
-        ``differences_matrix``, ``_brain`` and ``_circle`` (of more than two groups
-        ``differences_GROUP_matrix`` and so on, from the reference to each other group), at most 40
-        pairs of regions each, ``forest``, ``permutations``, ``accuracy``, ``roc`` (of two groups),
-        ``sparsity`` and ``refinements``; those for which there are results. Of atlases with a
-        surface also ``means_surface`` and so on, see `surface_maps`.
+        The figures for which there are results, by names that are safe in file names:
+
+        - ``network_GROUP_matrix``, ``network_GROUP_brain`` and ``network_GROUP_circle`` of each
+          group. More than 120 regions with coordinates have no circle.
+        - ``differences_matrix``, ``differences_brain`` and ``differences_circle``, with at most 40
+          pairs of regions each. With more than two groups there is one of each per group, such as
+          ``differences_GROUP_matrix``, for the change from the reference to this group.
+        - ``forest``, ``permutations``, ``accuracy``, ``roc`` (only with two groups), ``sparsity``
+          and ``refinements``.
+        - ``means_surface`` and other maps of the cortex, if the atlas has a surface.
     """
     return {name: plan.draw() for name, plan in plans(comparison, highlight).items()}
 
 
 def plans(comparison: Comparison, highlight: Sequence[str] | None = None) -> dict[str, Plan]:
-    """Name of each of `figures` -> how it is drawn, for those who do not need all."""
+    """Return the plans of all `figures` by name, so that a caller can draw only some of them."""
     return {
         **dict(_networks(comparison, highlight)),
         **dict(_differences(comparison, highlight)),
@@ -123,14 +138,14 @@ def plans(comparison: Comparison, highlight: Sequence[str] | None = None) -> dic
 
 
 def difference_stems(groups: Sequence[str]) -> dict[str, str]:
-    """Map each group to the first part of the file names of its difference figures."""
+    """Map each compared group to the first part of the names of its difference figures."""
     safe = file_names(groups)
     more = len(groups) > 2
     return {group: f"differences_{safe[group]}" if more else "differences" for group in groups[1:]}
 
 
 def layout_of(comparison: Comparison) -> Layout:
-    """Names and places of the regions; without lobes if none is known."""
+    """Return names and places of the regions; lobes are "" if no lobe is known."""
     cohort = comparison.cohort
     unknown = ("",) * len(cohort.regions)
     nowhere = (np.nan,) * 3
@@ -147,8 +162,8 @@ def _networks(comparison: Comparison, highlight: Sequence[str] | None) -> Plans:
     chosen = _chosen(comparison, highlight)
     safe = file_names(comparison.groups)
     learners = comparison.learners
-    # One scale of colours for all groups, so that their pictures can be compared.
-    # Without any edge the limit would be 0, which is not a scale.
+    # One scale of colours for all groups, so that their pictures can be compared. If no network
+    # has an edge, the limit would be 0: None lets the figure choose one.
     limit = max(float(np.abs(fitted.coef_std_).max()) for fitted in learners.values()) or None
     for group, learner in learners.items():
         stem, weights = f"network_{safe[group]}", learner.coef_std_
@@ -168,14 +183,15 @@ def _differences(comparison: Comparison, highlight: Sequence[str] | None) -> Pla
         changes = changes_of(comparison, group)
         chosen = None if highlight is None else _chosen(comparison, highlight)
         yield f"{stem}_matrix", _matrix_of_changes(changes, layout, chosen)
-        # A matrix can show faint ones beside the sure; among arrows they would hide these.
+        # A matrix can show faint changes beside sure ones. Among arrows, faint changes would hide
+        # the sure ones.
         drawn = changes.only_sure()
         more = {"kinds": drawn.kinds, "supported": drawn.supported, "title": drawn.title}
         yield from _as_arrows(stem, drawn.sizes, layout, faint=not drawn.any_sure, **more)
 
 
 def _matrix_of_changes(changes: Changes, layout: Layout, chosen: list[str] | None) -> Plan:
-    """Plan a matrix of changes: only of regions that have any, where there are many."""
+    """Plan a matrix of changes; if there are many regions, only of those that have a change."""
     title = changes.title + ("; outlined: differs both ways" if changes.any_sure else "")
     if chosen is None:
         chosen = [layout.names[k] for k in np.flatnonzero(_ends(changes.sure))]
@@ -183,7 +199,7 @@ def _matrix_of_changes(changes: Changes, layout: Layout, chosen: list[str] | Non
     if len(kept) > MAX_IN_MATRIX:
         has_change = _ends(changes.sizes != 0) | np.isin(layout.names, chosen)
         kept = np.flatnonzero(has_change)
-        title += f"\n{len(kept)} regions of these pairs, of {len(has_change)}"
+        title += f"\n{len(kept)} of {len(has_change)} regions: those of these pairs"
     part = np.ix_(kept, kept)  # the same regions as rows and as columns
     fewer = layout._replace(
         names=tuple(layout.names[k] for k in kept), lobes=tuple(layout.lobes[k] for k in kept)
@@ -193,12 +209,12 @@ def _matrix_of_changes(changes: Changes, layout: Layout, chosen: list[str] | Non
 
 
 def _ends(pairs: Mask) -> Mask:
-    """Regions of some pairs."""
+    """Return the regions that are in at least one of these pairs."""
     return np.asarray(pairs.any(axis=0) | pairs.any(axis=1))
 
 
 def _chosen(comparison: Comparison, highlight: Sequence[str] | None) -> list[str]:
-    """Readable names of regions that are to be emphasised."""
+    """Return the readable names of the regions to emphasise."""
     names = comparison.cohort.labels
     return [names.get(region, region) for region in highlight or ()]
 
@@ -210,23 +226,23 @@ def _forest(comparison: Comparison) -> Plans:
 
 
 def forest_plan(comparison: Comparison, groups: Sequence[str], rows: int) -> Plan | None:
-    """Plan the surest differences of each of some groups from the reference, below each other.
+    """Plan a forest plot per group: its surest differences from the reference.
 
-    So many rows in all, but a few of each group. None if no edge was tested, or only all groups
-    together.
+    The groups share this number of rows, but each has at least `MIN_ROWS_OF_GROUP`. Returns None
+    if no edge was tested, or if the groups were only tested all together.
     """
     if comparison.tests is None or not len(comparison.tests.edges):
         return None
     tables = {group: differences_of(comparison, group) for group in groups}
-    # Tests of all groups at once have no error of a single change, and so no interval.
+    # A test of all groups at once has no standard error of a single change, and so no interval.
     if any("standard_error" not in table for table in tables.values()):
         return None
     top = max(rows // len(tables), MIN_ROWS_OF_GROUP)
     titles = {}
     for group, table in tables.items():
         none = not (table["q_both"] <= comparison.settings.level).any()
-        which = f"the {top} that come nearest" if none else f"the surest {top}"
-        rest = f": {which}, of {len(table)} tested pairs" if len(table) > top else ""
+        which = f"the {top} pairs that come nearest" if none else f"the {top} surest pairs"
+        rest = f": {which}, of {len(table)} tested" if len(table) > top else ""
         titles[group] = f"{verdict(comparison, group)}\n{change_words(comparison, group)}{rest}"
     names = comparison.cohort.labels
     shown = {group: table.head(top) for group, table in tables.items()}
@@ -251,12 +267,12 @@ def _draw_forests(
     reference: str,
     **more: Any,
 ) -> None:
-    # Rows have the same height in all groups; 3 more are the title and the axis.
+    # Rows have the same height in all groups. The title and the axis need the height of 3 rows.
     heights = [max(len(table), 1) + 3 for table in tables.values()]
     axes = figure.subplots(len(tables), squeeze=False, height_ratios=heights, sharex=True)
     for ax, (group, table) in zip(axes.flat, tables.items(), strict=True):
         viz.plot_forest(ax, table, reference, group, title=titles[group], top=len(table), **more)
-        # Axes that share their x show its numbers only below the last one.
+        # By default, plots that share the x axis show its numbers only below the last plot.
         ax.tick_params(labelbottom=True)
 
 
@@ -287,7 +303,7 @@ def _accuracy(comparison: Comparison) -> Plans:
     yield "accuracy", Plan(plot, (6.4, 1.4 + 0.32 * len(table)))
     if len(accuracy.groups) == 2:
         first = [accuracy.ours, *(name for name in IN_ROC if name in accuracy.probabilities)]
-        # Time series have neither: the first classifiers are drawn.
+        # Comparisons of time series have neither of `IN_ROC`: draw the first classifiers.
         drawn = dict.fromkeys(first if len(first) > 1 else [*accuracy.probabilities][:MAX_CURVES])
         curves = {name: accuracy.roc(name) for name in drawn}
         yield "roc", Plan(partial(viz.plot_roc, curves=curves), (4.6, 4.4))
@@ -307,7 +323,7 @@ def _refinements(comparison: Comparison) -> Plans:
     ]
     if not ends:
         return
-    # The longest name decides how much of the width is left for the plot.
+    # The longest name decides how wide the figure must be.
     longest = max(len(" – ".join(pair)) for pair in ends)
     count = min(max(len(table["source"]) for table in moved.values()), MAX_REFINED)
     arrows = {(group, names[i], names[j]) for group, i, j in _supported_names(comparison)}
@@ -317,7 +333,7 @@ def _refinements(comparison: Comparison) -> Plans:
 
 
 def _with_labels(table: NDArray[Any], names: Mapping[str, str]) -> dict[str, list[Any]]:
-    """Columns of a table of moved edges, with readable names; a bias has no source."""
+    """Return a table of moved weights as columns, with readable names of regions."""
     columns = {name: table[name].tolist() for name in ("class", "source", "target", "difference")}
     for end in ("source", "target"):
         columns[end] = [names.get(name, name) for name in columns[end]]
@@ -325,7 +341,7 @@ def _with_labels(table: NDArray[Any], names: Mapping[str, str]) -> dict[str, lis
 
 
 def _supported_names(comparison: Comparison) -> set[tuple[str, str, str]]:
-    """Group, source and target of each edge whose direction is supported."""
+    """Return group, source and target of each edge whose direction is supported."""
     regions = comparison.cohort.regions
     return {
         (group, regions[i], regions[j])
@@ -341,7 +357,7 @@ def _matrix(weights: Array, layout: Layout, scale: str, **more: Any) -> Plan:
 
 
 def _as_arrows(stem: str, weights: Array, layout: Layout, **more: Any) -> Plans:
-    """Plan a brain where there are places, and a circle where its names can be read."""
+    """Plan a brain if regions have coordinates, and a circle if its names can be read."""
     if layout.located:
         yield f"{stem}_brain", _brain(weights, layout, **more)
     if not layout.located or len(layout.names) <= MAX_IN_CIRCLE:

@@ -1,4 +1,4 @@
-"""Tables of edges and regions named beforehand, and of tests of each pair of groups."""
+"""Tables of the tests of edges named beforehand, and of the tests of each pair of groups."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ PAIRWISE = (
 
 
 def further_tests(comparison: Comparison) -> dict[str, Table | None]:
-    """Collect the tables by the name that the page has for them; None where nothing was tested."""
+    """Return the tables by the names that the page uses; None where nothing was tested."""
     tables, table_of = comparison.tables, partial(_table_of, comparison)
     pairwise = tables.pairwise
     if len(pairwise):
-        # Many pairs share a q, which never falls as p rises: p orders those.
+        # Many pairs have the same q. Among these, p gives the order.
         pairwise = pairwise.sort_values(["q_both", "p_both"], kind="stable")
-    # Both ways: a change of variance alone can make an edge differ one way.
+    # Both tests must be significant: a change of variance alone can make an edge differ one way.
     both_ways = "p_fwer", both_ways_column(len(tables.named))
     among = "Edges between regions named beforehand"
     closed = "Closed tests of each pair of groups, the surest first"
     return {
         "named": table_of("named", "Edges named beforehand", tables.named, NAMED, *both_ways),
         "among": table_of("among", among, tables.among, AMONG, "q"),
-        # Closed tests allow for all pairs of groups: no further correction is due.
+        # Closed tests already correct for the number of pairs of groups.
         "pairwise": table_of("pairwise", closed, pairwise, PAIRWISE, "q_both"),
     }
 
@@ -65,7 +65,7 @@ def _table_of(
     fields: Sequence[Field],
     *tests: str,
 ) -> Table | None:
-    """List tested edges; those stand out in which all of these tests are significant."""
+    """Make a table of tested edges that marks rows in which all `tests` are significant."""
     if table.empty:
         return None
     mark = significant(comparison.settings.level, *tests)

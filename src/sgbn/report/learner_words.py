@@ -1,4 +1,4 @@
-"""How the methods paragraph names the learner of the networks: its own source and settings."""
+"""Words of the methods paragraph about the learner of the networks: its source and settings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sgbn.structure.ensemble import SGBNEnsemble
 from sgbn.structure.penalized import PenalizedEstimator
 from sgbn.structure.posterior.sampling import GAMMA
 
-# The first of these classes that a learner belongs to -> the work that it comes from
+# Class of a learner -> key of the work that describes it; the first class that fits counts
 SOURCES: dict[type[LearnedNetwork], str] = {
     ORSGBN: "zhou2016",
     HSGBN: "huang2013",
@@ -25,18 +25,18 @@ SOURCES: dict[type[LearnedNetwork], str] = {
 
 
 def learned_by(learners: Sequence[LearnedNetwork], cite: Callable[..., str]) -> str:
-    """Say how networks were learned ("by ..."), from fitted learners of one kind.
+    """Return words that say how the networks were learned, such as "by ORSGBN [1] with ...".
 
     Parameters
     ----------
-    learners : sequence of fitted learners
-        One per group.
+    learners : sequence of LearnedNetwork
+        The fitted learners, one per group, all of the same class.
     cite : callable
-        Key of a work -> its number in brackets.
+        Maps the key of a work to its number in brackets.
     """
     first = learners[0]
     if isinstance(first, SGBNEnsemble):
-        # A fitted ensemble keeps its parameter as given: None stands for this default.
+        # A fitted ensemble keeps its parameter as given, and None means this default.
         gamma = GAMMA if first.gamma is None else float(first.gamma)
         return (
             "by SGBNEnsemble, the consensus of networks drawn from posteriors over orders of the "
@@ -61,7 +61,7 @@ def learned_by(learners: Sequence[LearnedNetwork], cite: Callable[..., str]) -> 
 
 
 def _idea(cite: Callable[..., str]) -> str:
-    """Cite the paper for its idea, networks of groups, and say that its search is another one."""
+    """Cite the paper that proposed one network per group, and say that its search is different."""
     return (
         f"sparse Gaussian Bayesian networks of groups were proposed in {cite('zhou2016')}, which "
         "learns them in another way"
@@ -69,7 +69,7 @@ def _idea(cite: Callable[..., str]) -> str:
 
 
 def weights_are(learner: LearnedNetwork) -> str:
-    """Say what the weights of its networks are."""
+    """Return the kind of weights that a learner gives."""
     lasso = getattr(learner, "weights", "refit") == "lasso"
     if isinstance(learner, PenalizedEstimator):
         lasso = not learner.refit
@@ -77,5 +77,5 @@ def weights_are(learner: LearnedNetwork) -> str:
 
 
 def _values(numbers: Iterable[Any]) -> str:
-    # Groups that share a value are not listed one by one.
+    # A value that several groups share is listed once.
     return joined(sorted({f"{number:.3g}" for number in numbers}))

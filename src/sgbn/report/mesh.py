@@ -1,7 +1,8 @@
-"""The brain's surface for the interactive view, coarse enough to travel in a page.
+"""The surface of the brain for the interactive view, coarse enough to keep the page small.
 
-Nilearn brings the pial surfaces of fsaverage5. That mesh halves the edges of fsaverage4: its first
-vertices are those of fsaverage4, and each of the others is the middle of one of its edges.
+Nilearn contains the pial surfaces of fsaverage5, a subdivision of the coarser mesh fsaverage4. The
+first vertices of fsaverage5 are the vertices of fsaverage4. Each other vertex of fsaverage5 is the
+middle of an edge of fsaverage4.
 """
 
 from __future__ import annotations
@@ -20,18 +21,18 @@ DECIMALS = 1  # of millimetres
 
 
 class Surface(NamedTuple):
-    """Vertices in mm (those of fsaverage are within some 2 mm of MNI152), and triangles."""
+    """Vertices in mm and triangles; fsaverage lies within about 2 mm of MNI152."""
 
     vertices: Array
     faces: Indices
 
 
-@cache  # a comparison makes two reports, the first and the complete one
+@cache  # a comparison makes two reports: the first report and the complete report
 def brain_mesh() -> dict[str, Surface] | None:
-    """Pial surfaces of fsaverage4, "left" and "right"; None without nilearn (extra "brain")."""
+    """Return the pial surfaces of fsaverage4, "left" and "right"; None without nilearn."""
     try:
         pial = {side: read_gifti(f"pial_{side}") for side in SIDES}
-    except InputError:  # pictures of the brain stand in for the view
+    except InputError:  # the page then shows pictures of the brain in place of the view
         return None
     return {
         side: coarsened(vertices, np.asarray(faces, dtype=np.intp), N_COARSE)
@@ -40,10 +41,10 @@ def brain_mesh() -> dict[str, Surface] | None:
 
 
 def coarsened(vertices: Array, faces: Indices, n_old: int) -> Surface:
-    """Undo one subdivision of a mesh, whose first `n_old` vertices were there before it.
+    """Undo one subdivision of a mesh; its first `n_old` vertices are those of the old mesh.
 
-    A triangle of the old mesh became four. The inner one joins the middles of its edges, and two
-    of these have one end in common: a corner of the old triangle.
+    The subdivision cut each old triangle into four. The inner one of the four joins the middles of
+    the three old edges. Two old edges share one end, which is a corner of the old triangle.
     """
     ends = _ends(faces, n_old)
     inner = faces[(faces >= n_old).all(axis=1)]
@@ -53,19 +54,19 @@ def coarsened(vertices: Array, faces: Indices, n_old: int) -> Surface:
 
 
 def _ends(faces: Indices, n_old: int) -> Indices:
-    """Find the old edge that each new vertex halves; -1 in the rows of old vertices."""
+    """Return both ends of the old edge that each new vertex halves; -1 for old vertices."""
     sides = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
     sides = np.unique(np.sort(sides, axis=1), axis=0)
-    # Every new vertex halves one old edge, so that it has exactly two old neighbours.
+    # Every new vertex halves one old edge, so it has exactly two old neighbours.
     old, new = sides[(sides[:, 0] < n_old) & (sides[:, 1] >= n_old)].T
     by_new = np.argsort(new, kind="stable")
     ends = np.full((int(faces.max()) + 1, 2), -1)
-    # Sorted by the new vertex, the two ends of an old edge stand beside each other.
+    # Sorted by the new vertex, the two ends of an old edge are next to each other.
     ends[n_old:] = old[by_new].reshape(-1, 2)
     return ends
 
 
 def _common(first: Indices, second: Indices) -> Indices:
-    """Find the end that two edges share, row by row."""
+    """Return the end that the edges of each row share."""
     in_second = (first[:, :1] == second).any(axis=1)
     return np.where(in_second, first[:, 0], first[:, 1])

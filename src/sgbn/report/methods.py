@@ -1,6 +1,6 @@
-"""The methods of a comparison as paragraphs for a paper: what was done, and nothing else.
+"""The methods of a comparison as paragraphs for a paper, which describe only what was done.
 
-The words are in the templates ``methods*.txt.j2`` and ``folds.txt.j2``; this file has the facts.
+The words are in the templates ``methods*.txt.j2`` and ``folds.txt.j2``. This file has the facts.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from sgbn.structure.series import SeriesSGBN
 from sgbn.structure.series.subject_moments import MIN_EFFECTIVE_VOLUMES
 from sgbn.structure.smooth import effect_names
 
-NEXT_PARAGRAPH = "¶"  # in the templates: blank lines come and go with what is not said
-# White space of names, and what stands for it while that of the templates is removed: letters that
-# Unicode leaves to private use
+NEXT_PARAGRAPH = "¶"  # mark in the templates; their blank lines have no meaning
+# White space in names must stay, while the line breaks of the templates are removed. Meanwhile
+# letters that Unicode leaves to private use replace it.
 SPACES = [code for code in range(0x3001) if chr(code).isspace()]
 KEPT = {code: 0xF0000 + code for code in SPACES}
 SHOWN = {kept: code for code, kept in KEPT.items()}
@@ -55,57 +55,68 @@ Facts = dict[str, Any]
 
 
 class Methods(NamedTuple):
-    """Paragraphs with numbered citations, and what they cite."""
+    """Paragraphs with numbered citations, and the works that they cite."""
 
     paragraphs: list[str]
     references: list[Reference]
 
     @property
     def text(self) -> str:
-        """All as plain text."""
+        """Paragraphs and list of references as plain text."""
         numbered = [f"[{k}] {work.text}" for k, work in enumerate(self.references, start=1)]
         return "\n\n".join(self.paragraphs) + "\n\nReferences\n" + "\n".join(numbered) + "\n"
 
     @property
     def bibtex(self) -> str:
-        """All references, this package among them, for BibTeX."""
+        """All references as BibTeX, also that of this package."""
         return "\n\n".join(work.bibtex for work in self.references) + "\n"
 
 
 class Citations:
-    """Numbers works in the order in which they are cited first."""
+    """Numbers the works in the order of their first citation."""
 
     def __init__(self) -> None:
         self.keys: list[str] = []
 
     def __call__(self, *keys: str) -> str:
-        """Give the number of each work, in brackets."""
+        """Return the numbers of the works in brackets, such as "[1, 3]"."""
         self.keys += [key for key in keys if key not in self.keys]
         numbers = sorted(self.keys.index(key) + 1 for key in keys)
         return "[" + ", ".join(map(str, numbers)) + "]"
 
 
 def describe_methods(comparison: Comparison) -> Methods:
-    """Describe what was done."""
-    # The template calls `cite` while it is rendered, so that numbers follow the order of the text.
+    """Describe the methods of a comparison, with citations.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        The results, with all settings.
+
+    Returns
+    -------
+    methods : Methods
+        Paragraphs and references.
+    """
+    # The template calls `cite` while it is rendered, so the numbers follow the order of the text.
     cite = Citations()
     learners = list(comparison.learners.values())
     facts = _facts(comparison) | {"cite": cite}
     if comparison.of_series:
         text = _render("methods_of_series.txt.j2", facts | _facts_of_series(comparison))
     else:
-        # Called where the template says so, for it cites: numbers follow the text.
+        # A function, not a text: it cites works, so the template must call it at the right place.
         facts |= {"learned_by": partial(learned_by, learners, cite)}
         text = _render("methods.txt.j2", facts | _facts_of_tables(comparison))
-    # Templates break their lines anywhere: what counts is the mark between paragraphs.
+    # Templates have line breaks anywhere, so only the mark separates paragraphs.
     paragraphs = [_one_line(part) for part in text.split(NEXT_PARAGRAPH) if part.strip()]
     works = REFERENCES | {PROGRAM: software(versions()["sgbn"])}
-    # After rendering: only then is it known what was cited.
+    # Only after rendering is it known which works were cited.
     return Methods(paragraphs, [works[key] for key in cite.keys])
 
 
 def prepared_in_folds(comparison: Comparison) -> str:
-    """Say what was done to the regions in each training part of the cross-validation."""
+    """Return words that say how each training part of the cross-validation was prepared."""
     return _one_line(_render("folds.txt.j2", _facts(comparison)))
 
 
@@ -114,8 +125,8 @@ def _render(template: str, facts: Facts) -> str:
 
 
 def _with_kept_spaces(value: object) -> object:
-    """Mark the white space of a name, so that it stays as it is; see `_one_line`."""
-    # Only a macro gives text with line breaks, and names inside it are marked already.
+    """Replace the white space of a name, so that `_one_line` can restore it."""
+    # A text with line breaks comes from a macro, and names inside it are already treated.
     return value.translate(KEPT) if isinstance(value, str) and "\n" not in value else value
 
 
@@ -126,12 +137,12 @@ def _one_line(text: str) -> str:
 
 @cache
 def _environment() -> Environment:
-    # Plain text: the page escapes it where it shows it.
+    # The text is plain text; the page escapes it where it shows the text.
     environment = own_templates(autoescape=False)
     environment.finalize = _with_kept_spaces
     environment.filters |= {
         "joined": lambda names: joined(list(names)),
-        # Jinja's own filter `format` is that of the % sign.
+        # Jinja's own filter `format` uses the old formats with a % sign.
         "form": format,
         "n_unique": lambda labels: len(np.unique(labels)),
     }
@@ -139,9 +150,9 @@ def _environment() -> Environment:
 
 
 def _facts(comparison: Comparison) -> Facts:
-    """Collect what the methods of tables and of time series share."""
+    """Collect the facts that the methods of tables and of time series share."""
     cohort, settings = comparison.cohort, comparison.settings
-    # A list of one word or none, which templates join to others.
+    # A list of one word, or an empty list: templates join it to other lists.
     sites = ["sites"] * (comparison.n_sites > 1)
     used = versions()
     return {
@@ -166,7 +177,7 @@ def _facts(comparison: Comparison) -> Facts:
 
 
 def _facts_of_rows(comparison: Comparison) -> Facts:
-    """Say which rows belong together, and which steps kept them together."""
+    """Collect which rows belong together, and which steps kept these rows together."""
     cohort = comparison.cohort
     labels = {"person": cohort.person, "family": cohort.block}
     steps = {
@@ -186,7 +197,7 @@ def _facts_of_confidence(comparison: Comparison) -> Facts:
     if not comparison.confidence:
         return {}
     joins, points = (f"{100 * share:.3g}%" for share in min_shares(comparison))
-    # All groups have as many: the settings, or the learner, say how many.
+    # The number is the same for all groups: it comes from the settings or from the learner.
     n_halves = next(iter(comparison.confidence.values())).n_halves
     return {"n_halves": n_halves, "min_joined": joins, "min_pointing": points}
 
@@ -197,7 +208,7 @@ def _facts_of_tests(comparison: Comparison) -> Facts:
     if comparison.sensitivity is not None:
         repeated = comparison.sensitivity.tests
         facts["repetitions"] = [SAID[name] for name in repeated]
-        # The same in all repetitions: see `fewer_permutations`.
+        # The number is the same in all repetitions, see `fewer_permutations`.
         facts["permutations_of_repetitions"] = next(iter(repeated.values())).n_permutations
     if tests is None:
         return facts
@@ -217,7 +228,7 @@ def _facts_of_accuracy(comparison: Comparison) -> Facts:
     if accuracy is None:
         return {"accuracy": None}
     n_folds, n_repeats = int(accuracy.folds.max()) + 1, len(accuracy.folds)
-    # What is left are the peers, which the text lists by name.
+    # All other classifiers are peers, and the text lists them by name.
     ours = (accuracy.ours, OURS, REFINED, COVARIATES_ALONE)
     return {
         "accuracy": accuracy,
@@ -262,7 +273,7 @@ def _facts_of_tables(comparison: Comparison) -> Facts:
 
 
 def _facts_of_sites(comparison: Comparison) -> Facts:
-    """Say by which kind of ComBat sites were harmonised, and what it held aside."""
+    """Collect which kind of ComBat harmonised the sites, and which effects it preserved."""
     cohort, effects = comparison.cohort, effect_names(comparison.cohort)
     repeated = has_repeated_visits(cohort)
     return {
@@ -299,7 +310,7 @@ def _steps_in_folds(comparison: Comparison) -> list[str]:
     """List what was done to a table in each training part."""
     cohort, effects = comparison.cohort, effect_names(comparison.cohort)
     steps = []
-    # A sentence only of what was done: a table without gaps needs none about gaps.
+    # Only steps that changed something: a table without gaps needs no words about gaps.
     if not comparison.of_series and np.isnan(cohort.values).any():
         steps.append("missing cells were filled in")
     if comparison.n_sites > 1:
@@ -313,9 +324,9 @@ def _steps_in_folds(comparison: Comparison) -> list[str]:
 
 
 def _exchanged_whole(comparison: Comparison) -> list[str]:
-    """List which rows changed places together."""
+    """List the rows that the permutations exchanged as one unit."""
     cohort = comparison.cohort
-    if cohort.pair is not None:  # both visits of a person stay: their labels change places
+    if cohort.pair is not None:  # permutations exchange the labels of both visits of a person
         return []
     units = ["all rows of a person"] * (cohort.person is not None)
     if cohort.block is not None:
@@ -324,7 +335,7 @@ def _exchanged_whole(comparison: Comparison) -> list[str]:
 
 
 def _gamma_of_tests(comparison: Comparison) -> float:
-    """Sparsity of the common order: that of the networks, or the default for all rows."""
+    """Return the gamma of the common order: that of the networks, or the default for all rows."""
     learner = comparison.searcher
     given = learner.gamma if isinstance(learner, SGBN) else None
     return default_gamma(len(comparison.cohort)) if given is None else float(given)

@@ -1,18 +1,17 @@
-"""Whether a network is the right picture, as the page shows it."""
+"""The section of the page that compares networks with other models of the same data."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
-
-import numpy as np
 
 from sgbn.comparison import Comparison
 from sgbn.inference.held_out import NETWORK
-from sgbn.report.cells import DASH, MINUS, Field, Table, make_table, mark_by
+from sgbn.report.cells import Field, Table, fixed, make_table, mark_by
 
 
 def models_section(comparison: Comparison) -> dict[str, Any] | None:
-    """Verdict on the network of each group, and a table; None if models were not compared."""
+    """Collect a verdict per group and a table; return None if models were not compared."""
     if not comparison.models:
         return None
     lines = [f"{group}: {compared.verdict}" for group, compared in comparison.models.items()]
@@ -20,23 +19,19 @@ def models_section(comparison: Comparison) -> dict[str, Any] | None:
 
 
 def models_table(comparison: Comparison) -> Table:
-    """One row per group and model."""
+    """Make a table with one row per group and model."""
     table = comparison.tables.models
+    # Models often differ only in the second or third decimal.
+    three_places = partial(fixed, places=3)
     columns = ("log_likelihood", "difference", "standard_error")
-    table = table.assign(**{name: table[name].map(_three_places) for name in columns})
+    table = table.assign(**{name: table[name].map(three_places) for name in columns})
     fields = [
         *(Field("group", "group"), Field("model", "model")),
         Field("factors", "hidden factors", "count"),
         Field("log_likelihood", "log-likelihood"),
-        Field("difference", "less the network's"),
+        Field("difference", "minus that of the network"),
         Field("standard_error", "standard error"),
     ]
     caption = "Prediction of unseen subjects, per region"
     mark = mark_by("model", {NETWORK: "ours"})
     return make_table("models-table", caption, table, fields, mark=mark, searched=False)
-
-
-def _three_places(value: float) -> str:
-    """Write a likelihood: models differ in the second or third place."""
-    # "+ 0.0" makes a minus zero a zero.
-    return DASH if np.isnan(value) else f"{value + 0.0:.3f}".replace("-", MINUS)

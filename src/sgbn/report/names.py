@@ -1,4 +1,4 @@
-"""Names of groups that are safe in names of files, and readable names of regions in tables."""
+"""Names of groups for names of files, and readable names of regions for tables."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ import pandas as pd
 
 from sgbn.comparison import Comparison
 
-NAMES = ("source", "target", "region", "skewed_region", "heavy_region")  # columns of regions
+NAMES = ("source", "target", "region", "skewed_region", "heavy_region")  # columns with regions
 
 
 def file_names(groups: Iterable[str]) -> dict[str, str]:
-    """Group -> a name that is safe in a file name.
+    """Map each group to a name that is safe in a file name.
 
-    No two are the same in letters and digits, whatever the case: names after BIDS have only these.
+    Two names always differ in their letters and digits, also if upper case is read as lower case:
+    names in BIDS have only letters and digits.
     """
     names: dict[str, str] = {}
     for group in groups:
-        # A name without any Latin letter or digit would leave nothing.
+        # Of a name without any Latin letter or digit, nothing is left.
         safe = name = re.sub(r"[^A-Za-z0-9-]+", "_", group).strip("_") or "group"
         number = 2
-        # Some file systems do not tell A from a: names differ in more than the case.
+        # Some file systems do not distinguish A from a.
         while _letters(name) in map(_letters, names.values()):
             name, number = f"{safe}_{number}", number + 1
         names[group] = name
@@ -34,7 +35,7 @@ def _letters(name: str) -> str:
 
 
 def with_labels(comparison: Comparison, table: pd.DataFrame) -> pd.DataFrame:
-    """Table with readable names of regions in those of its columns that have any."""
+    """Return the table with readable names of regions."""
     readable = comparison.cohort.labels
     known = [name for name in NAMES if name in table]
     return table.assign(**{name: table[name].replace(readable) for name in known})

@@ -1,11 +1,11 @@
-"""Where the data come from, in words: how a table was read, and what was left out."""
+"""Words about the origin of the data: how a table was read, and what was left out."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-MOST_NAMED = 20  # of a list of columns
+MOST_NAMED = 20  # entries of a list, such as columns; the words count the others
 TITLES = {
     "source": "source",
     "sheet": "sheet",
@@ -19,46 +19,46 @@ TITLES = {
     "ids": "names of subjects",
     "left_out": "rows left out",
     "regions": "regions",
-    "atlas": "atlas, by its name here",
+    "atlas": "name of the atlas",
     "atlas_file": "table of the atlas",
     "atlas_sha256": "SHA-256 of that table",
-    "totals": "columns left out: totals",
-    "excluded": "columns left out: as asked",
-    "other_measures": "columns left out: of other measures",
-    "confounds": "columns left out: called like confounds",
-    "constant": "columns left out: the same in all volumes of each subject",
-    "ignored": "columns left out: neither named nor regions",
+    "totals": "columns left out because they are totals",
+    "excluded": "columns left out as asked",
+    "other_measures": "columns left out because they have other measures",
+    "confounds": "columns left out because their names are those of confounds",
+    "constant": "columns left out because they are constant in each subject",
+    "ignored": "columns left out because they are neither regions nor named by the user",
     "lobes": "lobes that were asked for",
-    "other_lobes": "columns left out: of other lobes",
-    "columns": "columns that were taken",
-    "not_in_table": "rows of subjects that the table lacks",
-    "subjects_without_row": "subjects without a row here",
+    "other_lobes": "columns left out because they are in other lobes",
+    "columns": "columns that were used",
+    "not_in_table": "rows of subjects that are not in the table",
+    "subjects_without_row": "subjects without a row in this table",
 }
-MARKS = {",": "commas", ";": "semicolons", "\t": "tabs", " ": "blanks", "|": "vertical bars"}
-# What the findings of the review say.
+MARKS = {",": "commas", ";": "semicolons", "\t": "tabs", " ": "spaces", "|": "vertical bars"}
+# Facts that the findings of the review report
 FINDINGS = ("unnamed_sites", "repeated", "unnamed_motion", "taken_motion", "censored")
 DECIMALS = {".": "point", ",": "comma"}
 CHOSEN = {"all": "all columns without another role", "given": "named by the user"}
 
 
 def origin_words(provenance: Mapping[str, Any], table: str = "") -> list[tuple[str, str]]:
-    """Say each fact of a provenance that says something.
+    """Return the facts of a provenance in words; facts without content are left out.
 
     Parameters
     ----------
     provenance : mapping
-        As a cohort has it.
+        `Cohort.provenance`, or a part of it.
     table : str
-        What begins each title, where there are several tables.
+        First words of each title, if there are several tables.
 
     Returns
     -------
     list of (str, str)
-        Title and text.
+        Title and text of each fact.
     """
     facts = []
     for key, value in provenance.items():
-        if key in FINDINGS:  # the table of findings says these, with what to do about them
+        if key in FINDINGS:  # the table of findings has these facts, and says what to do
             continue
         if key == "participants" and isinstance(value, Mapping):
             facts += origin_words(value, "participants: ")
@@ -71,8 +71,8 @@ def origin_words(provenance: Mapping[str, Any], table: str = "") -> list[tuple[s
 
 
 def _text(key: str, value: Any) -> str:
-    """Value of a fact in words, "" if it says nothing."""
-    # None, an empty list, or no rows: nothing that a reader would miss.
+    """Return the value of a fact in words; "" if it has no content."""
+    # None, an empty list or 0 tells a reader nothing.
     if not value:
         return ""
     if key == "left_out" and isinstance(value, Mapping):
@@ -91,7 +91,7 @@ def _rows_left_out(label: object, count: int) -> str:
 
 
 def _plain(value: Any) -> str:
-    """Write lists and mappings as one does in a sentence."""
+    """Write a value for a sentence; long lists are cut."""
     if isinstance(value, Mapping):
         value = [f"{name}: {_plain(entry)}" for name, entry in value.items()]
     if not _is_list(value):
@@ -101,5 +101,5 @@ def _plain(value: Any) -> str:
 
 
 def _is_list(value: Any) -> bool:
-    # To Python a text is a sequence as well.
+    # In Python a text is a sequence as well.
     return isinstance(value, Sequence) and not isinstance(value, str | bytes)

@@ -1,4 +1,4 @@
-"""The report: one HTML file with all that it needs, which opens anywhere and loads nothing."""
+"""The report: one HTML file that contains everything it needs, and loads nothing."""
 
 from __future__ import annotations
 
@@ -39,14 +39,13 @@ from sgbn.runs import versions, write_atomically
 
 PAPER = "zhou2016"
 PAPER_OF_SERIES = "ramsey2010"
-# Bytes of the pictures of networks in a page, which stays small; files have them all.
-MAX_STATIC_BYTES = 1_400_000
-# Letters with which a text would leave its script element, or end a line of JavaScript
+MAX_STATIC_BYTES = 1_400_000  # of the pictures of networks: keeps the page small
+# Letters that could end the script element around a text, or a line of JavaScript
 UNSAFE = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
 
 
 class Shown(NamedTuple):
-    """A figure of the page."""
+    """A figure of the page: its address, text alternative and caption."""
 
     address: str
     alt: str
@@ -61,33 +60,34 @@ def render_report(
     pictures: Mapping[str, bytes] | None = None,
     subjects_in_report: bool = False,
 ) -> str:
-    """Make the report of a comparison.
+    """Return the report of a comparison as HTML.
 
     Parameters
     ----------
     comparison : Comparison
+        The results.
     command : str
-        What was typed to make it, for those who want to repeat it.
+        Command that made the comparison. The page shows it, so that readers can repeat it.
     config : str
-        Text of a ``config.toml`` with which ``sgbn compare --config`` repeats it. Without it the
-        page shows Python code that does.
+        Text of a ``config.toml`` with which ``sgbn compare --config`` repeats the comparison. By
+        default the page shows Python code that does.
     pictures : mapping of str to bytes, optional
-        SVG files of its figures, by the names of `figures`, where they were drawn for more than
-        the report.
+        SVG files of figures that are already drawn, by the names of `figures`. By default the
+        figures are drawn now.
     subjects_in_report : bool
         Whether the page names subjects and lists them one by one, with diagnosis, prediction and
-        deviation. Without it the page has counts only, and can be passed on.
+        deviation. By default the page has only counts, so that it can be passed on.
 
     Returns
     -------
     str
-        HTML. The same comparison gives the same text.
+        HTML. The same comparison always gives the same text.
     """
     words, titles = captions(comparison), titles_of_networks(comparison)
     if pictures is None:
         planned = plans(comparison)
         planned = planned | first_plans(comparison, planned)
-        # The page shows only some of the figures of a results folder: the others are not drawn.
+        # The page shows only some of the figures, so the others are not drawn.
         shown = [name for name in (*words, *titles) if name in planned]
         pictures = {name: planned[name].files(["svg"], PAGE_DPI)["svg"] for name in shown}
     veil = Veil(comparison, lifted=subjects_in_report)
@@ -115,7 +115,22 @@ def write_report(
     config: str = "",
     subjects_in_report: bool = False,
 ) -> Path:
-    """Write the report of a comparison to a file, which is whole or absent; see `render_report`."""
+    """Write the report of a comparison to an HTML file.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        The results.
+    path : path
+        File to write. An error never leaves a part of a file there.
+    command, config, subjects_in_report
+        As for `render_report`.
+
+    Returns
+    -------
+    Path
+        The file.
+    """
     target = Path(path)
     page = render_report(
         comparison, command, config=config, subjects_in_report=subjects_in_report
@@ -125,25 +140,25 @@ def write_report(
 
 
 def script_data(content: Any) -> Markup:
-    """JSON that can stand in a script element, whatever its texts are."""
-    # JSON has no NaN: one would cost the page all its views, so that it is refused here.
+    """Return JSON that is safe in a script element, whatever texts it contains."""
+    # JSON has no NaN. One NaN would break all views of the page, so it raises an error here.
     text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return Markup(text.translate(UNSAFE))
 
 
 def python_code(comparison: Comparison) -> str:
-    """Write code that makes the same comparison of the same cohort."""
+    """Return Python code that makes the same comparison of the same cohort."""
     settings, known = comparison.settings, comparison.cohort.fingerprint
-    # All settings, also those at their defaults, which a later version may change.
+    # All settings are written, because a later version may change the defaults.
     given = "".join(
         f"    {field.name}={getattr(settings, field.name)!r},\n" for field in fields(settings)
     )
     learner = repr(next(iter(comparison.learners.values())))
-    # How the data were read is not known here; the fingerprint tells whether they are the same.
+    # How the data were read is not known here. The fingerprint shows whether they are the same.
     reader = "read_series" if comparison.of_series else "read_table"
     return (
         "import sgbn\n\n"
-        f"cohort = ...  # such as sgbn.{reader}(...); fingerprint {known}\n"
+        f"cohort = ...  # your data, such as sgbn.{reader}(...); its fingerprint is {known}\n"
         f"settings = sgbn.Settings(\n{given})\n"
         f"comparison = sgbn.compare(cohort, settings, learner=sgbn.{learner})\n"
         'sgbn.write_comparison(comparison, "results")\n'
@@ -151,7 +166,7 @@ def python_code(comparison: Comparison) -> str:
 
 
 def _found(comparison: Comparison, veil: Veil) -> dict[str, Any]:
-    """Collect the results, section by section."""
+    """Collect the results for the template, section by section."""
     return {
         "title": joined([*map(called, comparison.groups)]),
         "groups": comparison.groups,
@@ -165,8 +180,8 @@ def _found(comparison: Comparison, veil: Veil) -> dict[str, Any]:
         "paired": comparison.cohort.pair is not None,
         "pending": pending_words(comparison),
         "skipped": {step: veil.text(reason) for step, reason in comparison.skipped.items()}
-        # A first report has steps that are still to come: the page says so in their place.
-        | dict.fromkeys(comparison.pending, "this is not yet computed."),
+        # A first report lacks some steps; the page says so in their sections.
+        | dict.fromkeys(comparison.pending, "this is not computed yet."),
         "statements": veil.statements(_answers(comparison)),
         "support": comparison.words.support,
         "cohort": cohort_section(comparison, veil),
@@ -180,19 +195,19 @@ def _found(comparison: Comparison, veil: Veil) -> dict[str, Any]:
         "edges": sections.edges_table(comparison),
         "accuracy": accuracy_section(comparison),
         "refinements": sections.refinements_section(comparison),
-        # Rows about single subjects may tell who they are, even without their names.
+        # A row about a single subject can reveal who it is, even without the name.
         "subjects": sections.subjects_table(comparison) if veil.lifted else None,
     }
 
 
 def _answers(comparison: Comparison) -> list[Statement]:
-    """Give the answers that stand neither on the first screen nor in the section of differences."""
+    """Return the answers that neither the first screen nor the section on differences shows."""
     shown = {comparison.words.verdict[0], *comparison.words.edges}
     return [answer for answer in comparison.words.statements if not shown.issuperset(answer.lines)]
 
 
 def _about(comparison: Comparison, command: str, config: str, veil: Veil) -> dict[str, Any]:
-    """How it was done, and how it can be done again."""
+    """Collect how the comparison was made, and how it can be repeated."""
     return {
         "methods": describe_methods(comparison),
         "paper": REFERENCES[PAPER_OF_SERIES if comparison.of_series else PAPER],
@@ -214,8 +229,8 @@ def _about(comparison: Comparison, command: str, config: str, veil: Veil) -> dic
 
 
 def _libraries() -> dict[str, Markup]:
-    """Scripts and styles, which go into the page as they are."""
-    # Markup: escaping would change their signs. `assets` sees that they stay in their element.
+    """Return the scripts and styles, which the page contains as they are."""
+    # Markup prevents escaping, which would break them. `assets` checks that they are safe.
     texts = {
         "tables_style": assets.tables_style(),
         "page_style": assets.own_file("report.css") + assets.own_file("networks.css"),
@@ -228,11 +243,11 @@ def _libraries() -> dict[str, Markup]:
 
 
 def _static_views(titles: Mapping[str, str], pictures: Mapping[str, bytes]) -> Markup:
-    """Show the first pictures of edges, as many as the page has room for."""
+    """Return HTML of the first pictures of edges, up to `MAX_STATIC_BYTES`."""
     shown, left_out, bytes_left = [], 0, MAX_STATIC_BYTES
     for name in filter(pictures.__contains__, titles):
         image = address(pictures[name])
-        # Once it is below 0, all that follow are left out: the page shows the first ones only.
+        # Once it is below 0, all other pictures are left out, also smaller ones.
         bytes_left -= len(image)
         if bytes_left >= 0:
             shown.append(Shown(image, f"{titles[name]}, as arrows.", titles[name]))
@@ -244,5 +259,5 @@ def _static_views(titles: Mapping[str, str], pictures: Mapping[str, bytes]) -> M
 
 @cache
 def _environment() -> Environment:
-    # Names of groups, regions and files are the user's: all are escaped.
+    # Names of groups, regions and files come from the user, so all texts are escaped.
     return assets.own_templates(autoescape=True)

@@ -1,4 +1,4 @@
-"""A figure as a file: SVG for the page, and SVG, PDF and PNG for a paper."""
+"""Write a figure as a file: SVG for the page, and SVG, PDF and PNG for a paper."""
 
 from __future__ import annotations
 
@@ -17,24 +17,25 @@ from matplotlib.transforms import Bbox
 from sgbn.viz.style import missing_glyphs_allowed
 
 TYPESETTING = ("GSUB", "GPOS", "GDEF", "kern", "MATH")  # tables of a font
-DROPPED = "_drop_tables_default"  # where fontTools has the tables that it leaves out
-SALT = "sgbn"  # of the ids in SVG files: the same picture is the same file
-TRUETYPE = 42  # letters of PDF files stay text that can be edited, as journals ask
-PAGE_DPI = 110  # of what is an image inside an SVG
-MARGIN = 0.1  # inches around all that is drawn
-COMPRESSION = 3  # of PNG files: a tenth larger than by 6, and packed in half the time
+DROPPED = "_drop_tables_default"  # attribute of fontTools: tables that it leaves out
+SALT = "sgbn"  # for the ids in SVG files, so that the same picture gives the same file
+TRUETYPE = 42  # letters in PDF files stay text that can be edited, as journals ask
+PAGE_DPI = 110  # resolution of images inside an SVG
+MARGIN = 0.1  # inches around the drawn part
+COMPRESSION = 3  # of PNG files: 10 % larger than with 6, in half the time
 PATH = re.compile(rb'(?<= )d="[^"]*"')
 DECIMALS = re.compile(rb"(\.\d)\d+")
 
 
 def lay_out_once(figure: Figure) -> Bbox:
-    """Lay a figure out, for all kinds of files; return the part that has anything on it, in inches.
+    """Lay a figure out once for all kinds of files; return the part that is not empty, in inches.
 
-    A layout engine works at every drawing, and a file that is to be cut to this part draws twice.
+    Without this, the layout engine would run at every drawing, and each file that is cut to this
+    part would be drawn twice.
     """
     with missing_glyphs_allowed():
         figure.draw_without_rendering()
-        # All stays where the engine has put it; no later drawing calls it again.
+        # Everything stays where the engine has put it.
         figure.set_layout_engine(None)
         return figure.get_tightbbox().padded(MARGIN)
 
@@ -42,13 +43,13 @@ def lay_out_once(figure: Figure) -> Bbox:
 def picture(
     figure: Figure, kind: str = "svg", dpi: float = PAGE_DPI, part: Bbox | None = None
 ) -> bytes:
-    """File of a figure, or of a part of it; all that is not empty by default.
+    """Return the file of a figure, cut to a part of it; by default to the part that is not empty.
 
-    The same figure gives the same bytes, whenever it is made.
+    The same figure always gives the same bytes.
     """
     stream = BytesIO()
     more: dict[str, Any] = {"pil_kwargs": {"compress_level": COMPRESSION}} if kind == "png" else {}
-    # Matplotlib writes the time of drawing into these, so that no two files would be the same.
+    # Without this, Matplotlib writes the time into these files, and each file would differ.
     dated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})
     fonts = mpl.rc_context({"svg.hashsalt": SALT, "pdf.fonttype": TRUETYPE})
     with fonts, _fonts_without_typesetting(), missing_glyphs_allowed():
@@ -66,13 +67,13 @@ def picture(
 
 @contextmanager
 def _fonts_without_typesetting() -> Iterator[None]:
-    """Context in which fonts of PDF files lack the tables by which letters find their places.
+    """Leave out of PDF files the tables of fonts with which programs place letters.
 
-    A PDF says where each letter stands. To read these tables, only to write them into the file, is
-    most of the time that it takes.
+    A PDF says where each letter is, so it does not need these tables. Reading and writing them
+    takes most of the time of a file.
     """
     usual = getattr(Options, DROPPED, None)
-    if usual is None:  # in another version of fontTools
+    if usual is None:  # another version of fontTools may lack the private attribute
         yield
         return
     # A private attribute of fontTools: Matplotlib offers no way to pass options to it.
@@ -89,5 +90,5 @@ def rounded(svg: bytes) -> bytes:
 
 
 def address(svg: bytes) -> str:
-    """Picture as the address of an image, so that the page needs no other file."""
+    """Return a picture as the address of an image, so that the page needs no other file."""
     return "data:image/svg+xml;base64," + base64.b64encode(rounded(svg)).decode()

@@ -1,6 +1,6 @@
-"""What a report for others must not show: names of subjects, and rows about single subjects.
+"""Hide the names of subjects in a report that is passed on.
 
-Names stay in the CSV files beside the report.
+The CSV files beside the report keep the names.
 """
 
 from __future__ import annotations
@@ -15,20 +15,22 @@ from sgbn.comparison.summary import Statement
 
 WITHHELD = "withheld]"
 ONE, SEVERAL = f"[name {WITHHELD}", f"[names {WITHHELD}"
-# Neither a word nor a small number: a sentence may have these for other reasons
+# A name with a letter and a digit, or a long number. A word or a small number is not unmistakable:
+# a sentence can contain it for another reason.
 UNMISTAKABLE = re.compile(r"(?=.*[^\W\d_])(?=.*\d).{3,}|\d{5,}", re.DOTALL)
 
 
 class Veil:
-    """Takes names of subjects out of texts, unless they may be shown.
+    """Removes names of subjects from texts, unless they may be shown.
 
-    A name is known by its quotes, by another name beside it ("12 and 13"), or because it is neither
-    a word nor a small number: a sentence that counts 12 subjects stays as it is where one is called
-    12.
+    A name is removed if it is in quotes, if another name is beside it ("12 and 13"), or if it is
+    neither a word nor a small number. So a sentence that counts 12 subjects stays as it is, even if
+    a subject has the name 12.
 
     Parameters
     ----------
     comparison : Comparison
+        The results, with all names of subjects.
     lifted : bool
         Whether names may be shown.
     """
@@ -39,23 +41,23 @@ class Veil:
         known = [cohort.ids, cohort.person, cohort.pair]
         known += [finding.left_out for finding in comparison.review.findings]
         names = {str(name) for labels in known if labels is not None for name in labels}
-        # Messages write names as `repr` does, which escapes some letters.
+        # Messages write names with `repr`, which escapes some letters.
         self._names = _pattern(names | {repr(name)[1:-1] for name in names})
 
     def text(self, text: str) -> str:
-        """Text without names."""
+        """Return the text without names."""
         if self.lifted:
             return text
         return self._names.sub(_withheld, text)
 
     def statements(self, statements: Iterable[Statement]) -> list[Statement]:
-        """Statements without names."""
+        """Return the statements without names."""
         return [
             Statement(answer.question, [*map(self.text, answer.lines)]) for answer in statements
         ]
 
     def findings(self, comparison: Comparison) -> pd.DataFrame:
-        """Level, what and action of each finding of the review, without names."""
+        """Return level, what and action of each finding of the review, without names."""
         rows = [
             (finding.level, self.text(finding.what), self.text(finding.action))
             for finding in comparison.review.findings
@@ -64,15 +66,15 @@ class Veil:
 
 
 def _pattern(names: set[str]) -> re.Pattern[str]:
-    """Pattern of names: in quotes, several in a row, or one that is unmistakable."""
-    # Longest first: of "s1" and "s10" an alternation would take the first that fits.
+    """Return the pattern of names in quotes, of several names, and of unmistakable names."""
+    # The longest first, because a pattern takes the first name that fits: "s10", not "s1".
     longest_first = sorted(names, key=lambda name: (-len(name), name))
-    # "(?!)" fits nothing: an alternation of no names would fit everywhere.
+    # "(?!)" never matches. An empty alternation would match everywhere.
     any_name, clear = (
         f"(?:{'|'.join(map(re.escape, chosen)) or '(?!)'})"
         for chosen in (longest_first, [*filter(UNMISTAKABLE.fullmatch, longest_first)])
     )
-    # A dot or dash may be part of a longer word or number: 1.12 and sub-12 hold no subject "12".
+    # A dot or dash can be part of a longer word or number: 1.12 and sub-12 do not name subject 12.
     begin, end = r"(?<![\w.-])", r"(?![\w-])"
     bare = begin + any_name + end
     quoted = rf"['\"]{any_name}(?: and {any_name})*['\"]"
@@ -86,12 +88,12 @@ def _withheld(names: re.Match[str]) -> str:
 
 
 def left_out_table(comparison: Comparison) -> pd.DataFrame:
-    """One row per subject left out of all steps, networks or tests; without columns if none is."""
+    """Return one row per subject that a step left out; no columns if no subject was left out."""
     tests = comparison.tests
-    steps_of: dict[tuple[str, str], list[str]] = {}  # subject and group -> what does without
+    steps_of: dict[tuple[str, str], list[str]] = {}  # subject and group -> steps without it
     for finding in comparison.review.findings:
         for subject in finding.left_out:
-            # The cohort does not have them any more, so that their group is not known.
+            # The review removed them from the cohort, so their group is not known here.
             steps_of.setdefault((subject, ""), []).append("everything")
     lists = {"networks": comparison.left_out, "tests": {} if tests is None else tests.left_out}
     for step, groups in lists.items():
@@ -99,5 +101,5 @@ def left_out_table(comparison: Comparison) -> pd.DataFrame:
             for subject in ids:
                 steps_of.setdefault((str(subject), group), []).append(step)
     rows = [(*who, " and ".join(steps)) for who, steps in steps_of.items()]
-    # Without columns no file is written: see `_write_found`.
+    # `_write_found` writes no file for a table without columns.
     return pd.DataFrame(rows, columns=["subject", "group", "left_out_of"] if rows else None)

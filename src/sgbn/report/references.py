@@ -1,6 +1,6 @@
-"""Works that the methods paragraph cites: as a line of a list and as BibTeX.
+"""The works that the methods paragraph cites, as lines of a list and as BibTeX.
 
-``references.toml`` beside this file has them all.
+``references.toml`` beside this file lists all of them.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from sgbn.report.assets import own_table
 
-OTHERS = "others"  # how BibTeX says that there are more authors
+OTHERS = "others"  # in BibTeX: there are more authors
 
 
 class Reference(NamedTuple):
-    """One work.
+    """A work that can be cited.
 
     Attributes
     ----------
@@ -23,9 +23,13 @@ class Reference(NamedTuple):
     kind : str
         "article", "inproceedings", "book" or "software".
     authors : sequence of str
-        Each as "Family, Given".
+        Names such as "Family, Given".
+    title : str
     where : str
         Journal, proceedings, publisher, or version of a program.
+    year : int or None
+    volume, issue, pages, doi : str
+        "" if the work has none.
     """
 
     key: str
@@ -41,7 +45,7 @@ class Reference(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Line of a list of references."""
+        """The work as a line of a list of references."""
         names = [_short(name) for name in self.authors]
         place = f"{self.where} {self.volume}" if self.volume else self.where
         place += f"({self.issue})" if self.issue else ""
@@ -52,12 +56,12 @@ class Reference(NamedTuple):
 
     @property
     def bibtex(self) -> str:
-        """Entry of a BibTeX file."""
+        """The work as an entry of a BibTeX file."""
         homes = {"book": "publisher", "software": "note", "inproceedings": "booktitle"}
         home = homes.get(self.kind, "journal")
         fields = {
             "author": " and ".join(self.authors),
-            "title": f"{{{self.title}}}",  # braces: BibTeX styles keep the capitals
+            "title": f"{{{self.title}}}",  # in braces, BibTeX keeps the capital letters
             home: self.where.replace("&", r"\&"),
             "year": str(self.year or ""),
             "volume": self.volume,
@@ -70,11 +74,11 @@ class Reference(NamedTuple):
 
 
 def _short(name: str) -> str:
-    """Family name with initials."""
+    """Write a name as the family name and initials."""
     if name == OTHERS:
         return "et al."
     family, _, given = name.strip("{}").partition(", ")
-    # "Jean-Pierre" has two initials, JP. Braces keep a name such as {the sgbn developers} whole.
+    # "Jean-Pierre" has two initials, JP. A name in braces, {the sgbn developers}, is not split.
     initials = "".join(part[0] for part in given.replace("-", " ").split())
     return f"{family} {initials}".strip()
 
@@ -83,7 +87,7 @@ REFERENCES = {key: Reference(key, **entry) for key, entry in own_table("referenc
 
 
 def software(version: str) -> Reference:
-    """Make the reference to this package."""
+    """Return the reference to a version of this package."""
     return Reference(
         "sgbn",
         "software",

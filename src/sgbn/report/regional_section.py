@@ -1,4 +1,4 @@
-"""Differences of the means of single regions, as the page shows them."""
+"""The section of the page on differences of the means of regions."""
 
 from __future__ import annotations
 
@@ -16,11 +16,14 @@ KEY = "regional-table"
 
 
 def regional_section(comparison: Comparison) -> dict[str, Any] | None:
-    """Give a sentence, maps and a table, or the reason why not; None for time series."""
+    """Collect a sentence, maps and a table; return None for time series.
+
+    If the means were not tested, the sentence says why.
+    """
     if comparison.of_series:
         return None
     table = comparison.tables.regional
-    # Only families keep these tests from being done.
+    # Means are not tested if the cohort has families. There is no other reason.
     if not len(table):
         return {
             "words": FAMILIES[:1].upper() + FAMILIES[1:],
@@ -29,9 +32,9 @@ def regional_section(comparison: Comparison) -> dict[str, Any] | None:
             "no_surface": "",
         }
     level = comparison.settings.level
-    # Both corrections: q bounds the share of false findings, Holm the chance of a single one.
+    # q bounds the share of false findings. Holm's p bounds the chance of a single false finding.
     n_found, n_sure = ((table[name] <= level).sum() for name in ("q", "p_holm"))
-    # With more groups a region has one row for each group beside the reference.
+    # With more groups, a region has one row per group other than the reference.
     of = counted(len(table), "region" if len(comparison.groups) == 2 else "comparison")
     words = (
         f"{n_found} of {of} {'differs' if n_found == 1 else 'differ'} in the mean from "
@@ -47,11 +50,11 @@ def regional_section(comparison: Comparison) -> dict[str, Any] | None:
 
 
 def regional_table(comparison: Comparison) -> Table:
-    """One row per region and group beside the reference, the surest first."""
+    """Make a table with one row per region and compared group, the surest first."""
     mark = significant(comparison.settings.level, "q")
     paired = "" if comparison.cohort.pair is None else "_paired"
     fields = [
-        # With two groups it would be the same in all rows.
+        # With two groups, this column would be the same in all rows.
         *([Field("group", "group")] if len(comparison.groups) > 2 else []),
         Field("region", "region"),
         Field("hedges_g", "g", "number", HINTS[KEY][f"hedges_g{paired}"]),

@@ -1,4 +1,4 @@
-"""Whether differences come back in subjects that were held back, as the page shows it."""
+"""The section of the page that tests the differences again, in subjects that were held back."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from sgbn.report.cells import Field, Table, in_words, make_table, mark_by
 
 
 def replication_section(comparison: Comparison) -> dict[str, Any] | None:
-    """Give the words and a table; None if no replication was asked for."""
+    """Collect words and a table; return None if no replication was asked for."""
     words = comparison.words.replication
     if not words:
         return None
-    # Where the discovery found nothing, the words say so, and a table would be empty.
+    # If the discovery found nothing, the words say so, and the table would be empty.
     any_found = len(comparison.tables.replication) > 0
     return {"words": words, "table": replication_table(comparison) if any_found else None}
 
 
 def replication_table(comparison: Comparison) -> Table:
-    """One row per discovered edge."""
+    """Make a table with one row per discovered edge."""
     table = in_words(comparison.tables.replication, "holds_both_ways", "same_sign", "confirmed")
     fields = [
         Field("confirmed", "confirmed"),
@@ -32,7 +32,7 @@ def replication_table(comparison: Comparison) -> Table:
         Field("same_sign", "same sign"),
         Field("holds_both_ways", "both ways"),
     ]
-    # Few rows: the table needs no search.
     caption = "Edges that the discovery found, in the subjects held back"
     mark = mark_by("confirmed", {"yes": "found"})
+    # The table has few rows, so it needs no search.
     return make_table("replication-table", caption, table, fields, mark=mark, searched=False)

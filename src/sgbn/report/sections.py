@@ -1,4 +1,4 @@
-"""Edges, refinements, subjects and diagnostics, as the page shows them."""
+"""The sections of the page on edges, refinements, subjects and diagnostics."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sgbn.report.names import with_labels
 
 
 def edges_table(comparison: Comparison) -> Table:
-    """All edges of the networks."""
+    """Make a table of all edges of the networks."""
     limits = HINTS["edges-table"]["limits_of_series"] if comparison.of_series else None
     fields = [
         Field("group", "group"),
@@ -30,7 +30,7 @@ def edges_table(comparison: Comparison) -> Table:
         Field("survives", "stays without a tenth"),
         *folded(
             [
-                # Weights of series are standardised: without units they would only be said twice.
+                # Weights of time series are standardised, so this column would repeat another.
                 *([] if comparison.of_series else [Field("weight", "weight", "number")]),
                 Field("low", "weight, low", "number", limits),
                 Field("high", "weight, high", "number", limits),
@@ -47,13 +47,13 @@ def edges_table(comparison: Comparison) -> Table:
 
 
 def refinements_section(comparison: Comparison) -> dict[str, Any] | None:
-    """Collect what the refinements moved, and whether the groups differ; None without any."""
+    """Collect the table of refined weights and whether the groups differ, if there is a table."""
     table = refinements_table(comparison)
     return None if table is None else {"table": table, "differ": groups_differ(comparison)}
 
 
 def groups_differ(comparison: Comparison) -> bool:
-    """Whether all edges together or any single pair differ; False if that was not tested."""
+    """Return whether all edges together or any pair differ; False if that was not tested."""
     tests, level = comparison.tests, comparison.settings.level
     if tests is None:
         return False
@@ -61,7 +61,7 @@ def groups_differ(comparison: Comparison) -> bool:
 
 
 def refinements_table(comparison: Comparison) -> Table | None:
-    """How the refinements move the weights; None without any."""
+    """Make a table of the weights before and after refinement; return None if none was moved."""
     table = with_labels(comparison, comparison.tables.refinements)
     if table.empty:
         return None
@@ -77,9 +77,9 @@ def refinements_table(comparison: Comparison) -> Table | None:
 
 
 def subjects_table(comparison: Comparison) -> Table:
-    """Subjects, as they come."""
+    """Make a table of the subjects, in the order of the data."""
     table = comparison.tables.subjects
-    # The column is there only where classifiers were tried.
+    # The table has this column only if classifiers were tried.
     if "predicted" in table:
         right = table["predicted"] == table["group"]
         table = table.assign(right=np.where(right, "yes", "no"))
@@ -88,25 +88,25 @@ def subjects_table(comparison: Comparison) -> Table:
     fields = [
         *(Field("subject", "subject"), Field("group", "group")),
         Field("predicted", "predicted"),
-        Field("right", "as it is"),
+        Field("right", "correct"),
         *(Field(f"probability_{group}", f"probability, {group}", "share") for group in groups),
-        Field("because", "what spoke for it", "prose", because),
+        Field("because", "reasons", "prose", because),
         Field("deviation_p", "p of deviation", "p"),
-        Field("farthest_region", "farthest region"),
-        Field("farthest_z", "its z", "number"),
+        Field("farthest_region", "most deviating region"),
+        Field("farthest_z", "z of that region", "number"),
     ]
     return make_table("subjects-table", "Subjects", table, fields)
 
 
 def networks_table(comparison: Comparison) -> Table:
-    """How the network of each group was learned."""
+    """Make a table of how the network of each group was learned."""
     rows = []
     for group, learner in comparison.learners.items():
         confidence = comparison.confidence.get(group)
         rows.append(
             {
                 "group": group,
-                # Those that the network was learned from.
+                # Only the rows that the network was learned from
                 "rows": comparison.cohort.sizes[group] - len(comparison.left_out[group]),
                 "edges": np.count_nonzero(learner.coef_),
                 "supported": int(comparison.supported[group].sum()),
@@ -126,14 +126,14 @@ def networks_table(comparison: Comparison) -> Table:
         Field("arrows_again", "arrows found again", "share"),
         *(Field("gamma", "sparsity (gamma)", "number"), Field("score", "criterion", "number")),
     ]
-    # Not every learner has a gamma or a score, and without half samples nothing is found again.
+    # Some learners have no gamma or no score. Without half samples, two more columns are empty.
     known = pd.DataFrame(rows).dropna(axis="columns", how="all")
     return make_table("learned", "Networks", known, fields, searched=False)
 
 
 def time_table(comparison: Comparison) -> Table:
-    """Seconds of each step."""
-    # A step without a title of its own keeps its name.
+    """Make a table of the seconds that each step took."""
+    # A step without a title is shown by its name.
     rows = [(STEPS.get(step, step), took) for step, took in comparison.seconds.items()]
     frame = pd.DataFrame(rows, columns=["step", "seconds"])
     fields = [Field("step", "step"), Field("seconds", "seconds", "number")]
@@ -141,7 +141,7 @@ def time_table(comparison: Comparison) -> Table:
 
 
 def skipped_steps(comparison: Comparison) -> list[tuple[str, str]]:
-    """List steps that could not be done, with their reasons."""
+    """Return the steps that could not be done, with the reasons."""
     return [
         (", ".join(filter(None, (STEPS.get(step, step), of_groups(comparison, step)))), reason)
         for step, reason in comparison.skipped.items()

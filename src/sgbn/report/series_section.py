@@ -1,4 +1,4 @@
-"""The time series of the subjects, as the page shows them."""
+"""The section of the page on the time series of the subjects."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ from sgbn.report.cells import Field, Table, in_words, make_table
 from sgbn.report.hints import hint_of
 
 KEY = "series-table"
-
-
-# Numbers of each subject, which are also summarised by group
+# Numbers of each subject; `groups_table` summarises them by group
 MEASURES = (
     Field("volumes", "volumes", "count"),
     Field("runs", "runs", "count"),
@@ -25,7 +23,8 @@ MEASURES = (
     Field("autocorrelation", "autocorrelation", "number"),
     Field("mean_fd", "mean FD", "number"),
 )
-DIGITS = {"autocorrelation": 2, "mean_fd": 3}  # decimals of a summary; the others are counts
+DIGITS = {"autocorrelation": 2, "mean_fd": 3}  # decimals in the summary; other numbers are counts
+# Columns of the table of subjects alone
 FURTHER = (
     Field("slow_power", "slow", "share"),
     Field("fast_power", "fast", "share"),
@@ -35,9 +34,9 @@ FURTHER = (
 
 
 def series_section(comparison: Comparison, *, named: bool) -> dict[str, Any] | None:
-    """Tables, and what was not done; None of a cohort without series.
+    """Collect tables and the steps that were not done; return None for data without time series.
 
-    Subjects are listed only if `named`.
+    Single subjects are listed only if `named`.
     """
     if not comparison.of_series:
         return None
@@ -49,10 +48,10 @@ def series_section(comparison: Comparison, *, named: bool) -> dict[str, Any] | N
 
 
 def groups_table(comparison: Comparison) -> Table:
-    """Median and range of each number, one column per group."""
+    """Make a table with the median and range of each number, one column per group."""
     table = comparison.tables.series
     of = {group: table[table["group"] == group] for group in comparison.groups}
-    # What is known of nobody, such as motion, has no column.
+    # A number that no subject has, such as motion, has no column in the table.
     shown = [measure for measure in MEASURES if measure.source in table]
     rows = []
     for name, title, *_ in shown:
@@ -60,7 +59,7 @@ def groups_table(comparison: Comparison) -> Table:
         cells = {group: spread(rows_of[name], digits=digits) for group, rows_of in of.items()}
         rows.append({"what": title} | cells)
     known = [(measure.title, hint_of(KEY, measure.source)) for measure in shown]
-    # In lower case, as each follows its title in one sentence.
+    # In lower case, because each hint follows its title in one sentence.
     hints = [f"{title}: {hint[0].lower()}{hint[1:]}" for title, hint in known if hint]
     fields = [Field("what", "of a subject", hint="; ".join(hints))]
     fields += [Field(group, group, hint="") for group in comparison.groups]
@@ -69,7 +68,7 @@ def groups_table(comparison: Comparison) -> Table:
 
 
 def subjects_table(comparison: Comparison) -> Table:
-    """Numbers of each subject."""
+    """Make a table with one row per subject."""
     fields = [
         *(Field("subject", "subject"), Field("group", "group")),
         *(*MEASURES, *FURTHER),

@@ -1,4 +1,4 @@
-"""Maps of regional results on the cortex: what is drawn, or why nothing is."""
+"""Maps of regional results on the cortex, or the reason why there is no map."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ from sgbn.viz.parcellations import Parcellation, find_parcellation
 from sgbn.viz.surface import draw_surface, parcel_numbers
 from sgbn.viz.surface_mesh import SIDES, load_mesh
 
-INCHES = 7.2, 5.6
+INCHES = 7.2, 5.6  # width and height of a map
 MEANS, STRENGTH, DEVIATIONS = "means", "strength", "deviations"
 SURFACE = "on the inflated cortex of fsaverage5"
 
 
 class _Map(NamedTuple):
-    """Values of regions: which are significant, what they mean, and how that is known."""
+    """Values of regions for a map, and the words of the map."""
 
     values: pd.Series[float]  # by region
-    sure: pd.Series[bool] | None  # None where nothing was tested
+    sure: pd.Series[bool] | None  # whether a value is significant; None if it was not tested
     title: str
-    label: str
-    what: str
-    test: str
+    label: str  # of the colour bar
+    what: str  # begins the caption
+    test: str  # condition of significance, such as "q ≤ 0.05"; "" if not tested
 
 
 class _Surface(NamedTuple):
-    """A parcellation, and the number in it of each region of the cohort; -1 if it is absent."""
+    """A parcellation, and the number of each region of the cohort in it; -1 if it is absent."""
 
     parcels: Parcellation
     numbers: Indices
 
 
 class SurfaceMap(NamedTuple):
-    """A map to be drawn on a figure, its text alternative and its caption."""
+    """A map that is not drawn yet: the function that draws it, text alternative and caption."""
 
     plot: partial[Any]
     alt: str
@@ -50,12 +50,13 @@ class SurfaceMap(NamedTuple):
 
 
 def surface_maps(comparison: Comparison) -> dict[str, SurfaceMap]:
-    """List maps by names that are safe in file names; none where `no_surface` gives a reason.
+    """Return the maps by names that are safe in file names; empty if the atlas has no surface.
 
-    ``means_surface`` has the differences of means, ``strength_in_surface`` and
-    ``strength_out_surface`` those of the strength of edges (of two groups), and
-    ``deviations_surface`` the mean deviation from the network of the reference. Of more than two
-    groups there is one of means and deviations per group, such as ``means_GROUP_surface``.
+    ``means_surface`` shows the differences of means. ``strength_in_surface`` and
+    ``strength_out_surface`` show the changes of the strength of edges, only with two groups.
+    ``deviations_surface`` shows the mean deviation from the network of the reference. With more
+    than two groups, there is one map of means and one of deviations per group, such as
+    ``means_GROUP_surface``.
     """
     surface = _surface(comparison)
     if isinstance(surface, str):
@@ -64,28 +65,28 @@ def surface_maps(comparison: Comparison) -> dict[str, SurfaceMap]:
 
 
 def no_surface(comparison: Comparison) -> str:
-    """Sentence that says why there is no map of the cortex; empty where there is one.
+    """Return a sentence that says why there is no map of the cortex; "" if there is a map.
 
-    Also empty where no region has a place in the brain: nobody expects one.
+    It is also "" if no region has coordinates, because then nobody expects a map.
     """
     surface_or_reason = _surface(comparison)
     return surface_or_reason if isinstance(surface_or_reason, str) else ""
 
 
 def names_of_maps(comparison: Comparison, kind: str) -> list[str]:
-    """Names of the maps of one kind: MEANS, STRENGTH or DEVIATIONS."""
+    """Return the names of the maps of one kind: `MEANS`, `STRENGTH` or `DEVIATIONS`."""
     return [name for name, _ in _maps(comparison) if name.startswith(f"{kind}_")]
 
 
 def _surface(comparison: Comparison) -> _Surface | str:
-    """Surface of the atlas, or the reason why there is none."""
+    """Return the surface of the atlas, or the reason why there is none."""
     cohort = comparison.cohort
     if cohort.atlas is None or not any(cohort.places):
         return ""
     try:
         parcels = find_parcellation(cohort.atlas)
         numbers = parcel_numbers(cohort.regions, cohort.atlas, parcels)
-        for side in SIDES:  # now, so that an absent mesh gives a sentence, not a failed figure
+        for side in SIDES:  # load now: a missing mesh gives a sentence, not a failed figure later
             load_mesh(side)
     except InputError as error:
         return f"No map of the cortex is drawn: {error}"
@@ -98,11 +99,12 @@ def _surface(comparison: Comparison) -> _Surface | str:
 
 def _planned(comparison: Comparison, surface: _Surface, shown: _Map) -> SurfaceMap:
     regions, labels = list(comparison.cohort.regions), comparison.cohort.labels
-    # Tables are sorted by p: the map needs the order of the regions. A region without a row is NaN.
+    # Tables are sorted by p, and the map needs the order of the regions. Regions without a row
+    # become NaN.
     values = np.asarray(shown.values.reindex(regions), dtype=np.float64)
     marked = np.zeros(len(regions), bool)
     if shown.sure is not None:
-        # .eq(True): the NaN of a region without a row would become True as a truth value.
+        # .eq(True), because a NaN (a region without a row) would become True in an array of bool.
         marked = shown.sure.reindex(regions).eq(True).to_numpy(dtype=bool)
     plot = partial(
         draw_surface,
@@ -114,48 +116,50 @@ def _planned(comparison: Comparison, surface: _Surface, shown: _Map) -> SurfaceM
         title=shown.title,
         note=_note(shown.test, marked),
     )
-    # Those that are drawn in colour also need a value; the others are grey.
+    # Regions without a value are grey, and are not counted.
     on_surface = surface.numbers >= 0
     drawn = int((on_surface & np.isfinite(values)).sum())
     hidden = [labels[region] for region, on in zip(regions, on_surface, strict=True) if not on]
-    # Subcortical regions above all: a reader must not take their absence for no effect.
-    left_out = f" Not on this surface, and not shown ({len(hidden)}): {', '.join(hidden)}."
+    # Above all subcortical regions: a reader must not think that they have no effect.
+    left_out = f" Not shown, because not on this surface ({len(hidden)}): {', '.join(hidden)}."
     outlined = _outlined(shown.test, int((marked & on_surface).sum()))
     caption = (
         f"{shown.what}, {SURFACE}: {counted(drawn, 'region')}.{outlined} "
-        f"Grey has no value.{left_out if hidden else ''}"
+        f"Grey regions have no value.{left_out if hidden else ''}"
     )
     return SurfaceMap(plot, f"{shown.what}, as colours on the cortex.", caption)
 
 
 def _note(test: str, marked: Mask) -> str:
-    """Say on the picture itself, which may leave the report, what an outline means."""
+    """Return what an outline means, for the picture itself: it may be used without its caption."""
     if not test:
         return "not tested"
-    return f"outlined: {test}" if marked.any() else f"none has {test}: the colours may be chance"
+    if marked.any():
+        return f"outlined: {test}"
+    return f"no region has {test}: the colours may be chance"
 
 
 def _outlined(test: str, count: int) -> str:
-    """Say which regions have an outline, and warn where none has."""
+    """Return a sentence for the caption about outlines; a warning if no region has one."""
     if not test:
         return ""
     if not count:
-        return f" None of them has {test}: the colours may be chance."
+        return f" No region has {test}: the colours may be chance."
     return f" Outlined: {counted(count, 'region')} with {test}."
 
 
 def _maps(comparison: Comparison) -> Iterator[tuple[str, Callable[[], _Map]]]:
-    """Give the name of each map, whether or not there is a surface, and what makes it."""
+    """Yield the name of each map and a function that makes it, also without a surface."""
     safe = file_names(comparison.groups)
     for group in comparison.groups[1:]:
-        # With two groups there is one map of a kind, whose name needs no group.
+        # With two groups there is one map of each kind, so its name needs no group.
         stem = f"{safe[group]}_" if len(comparison.groups) > 2 else ""
         if len(comparison.tables.regional):
             yield f"{MEANS}_{stem}surface", partial(_means, comparison, group)
         if comparison.deviations is not None:
             make = partial(_deviations, comparison, comparison.deviations, group)
             yield f"{DEVIATIONS}_{stem}surface", make
-    # With more groups the test of a region is of a range, which has no sign to colour.
+    # With more groups, the test of a region uses a range, which has no sign for the colours.
     if comparison.tests is not None and len(comparison.groups) == 2:
         for kind in ("in", "out"):
             yield f"{STRENGTH}_{kind}_surface", partial(_strength, comparison, kind)

@@ -1,7 +1,7 @@
-"""What the interactive views of the networks are drawn from, as JSON can write it.
+"""The data of the interactive views of the networks, in a form that JSON can write.
 
-Tables are columns of equal length, so that a page with thousands of edges stays small. Regions,
-lobes and kinds of edge are numbers that count from 0 in their lists.
+A table is a mapping of names to columns of equal length, so that a page with thousands of edges
+stays small. A region, a lobe or a kind of edge is its place in its list, counted from 0.
 """
 
 from __future__ import annotations
@@ -22,36 +22,43 @@ from sgbn.viz.kind_styles import KIND_STYLES
 
 Columns = dict[str, Any]
 
-DIGITS = 4  # decimals of numbers: a page with thousands of edges stays small
+DIGITS = 4  # decimals of numbers; more would make the page larger
 KINDS = (
     {"name": "supported", "arrow": True},
     {"name": "not supported", "arrow": False},
-)  # of edges: how they are drawn
-# Tol's muted colours and two more: neither the red nor the blue of signs, for colour-blind readers
+)  # kinds of edges by their direction, and how they are drawn
+# Tol's muted colours and two more, which colour-blind readers can distinguish. Red and blue are not
+# among them: they show the signs of weights.
 PALETTE = (
     "#44AA99", "#DDCC77", "#AA4499", "#117733", "#88CCEE",
     "#999933", "#882255", "#E69F00", "#BBBBBB", "#777777",
 )  # fmt: skip
-SYMBOLS = ("circle", "square", "diamond")  # 3 do not divide 10: thirty looks
+SYMBOLS = ("circle", "square", "diamond")  # with 10 colours, 30 lobes look different
 
 
 def payload(comparison: Comparison) -> dict[str, Any]:
-    """Collect what the views show.
+    """Collect the data that the views show.
 
     Returns
     -------
     dict
-        groups (the reference first), level, lobes (name, colour and symbol), has_lobes (whether
-        any is known), kinds (of edges: an `arrow` has a direction that is supported, the others are
-        lines), changes (kinds of change: name, colour, dark, dash, symbol), nodes, networks (one
-        per group: source, target, weight, kind, adjacent, this_way), differences (None if not
-        tested: source, target, kind, q, q_both, p_fwer, `weights` of each group and its `changes`
-        from the reference, per standard deviation, `change` (kind of each) and `adjacent` of each
-        group) and mesh (None without the extra "brain" or where no region has a place).
+        - groups: names, the reference first.
+        - level: largest q of a difference.
+        - lobes: name, colour and symbol of each lobe.
+        - has_lobes: whether at least one lobe is known.
+        - kinds: see `KINDS`.
+        - changes: name, colour, dark, dash and symbol of each kind of change.
+        - nodes: name, lobe, hemisphere, x, y and z of the regions.
+        - networks: one per group, with source, target, kind, weight, adjacent and this_way.
+        - differences: source, target, kind, q, q_both and p_fwer of the tested edges; `weights` and
+          `adjacent` of each group; `changes` (per standard deviation) and `change` (the kind) of
+          each group but the reference. None if nothing was tested.
+        - mesh: surface of each hemisphere. None without the extra "brain", or if no region has
+          coordinates.
     """
     cohort = comparison.cohort
     edges, tested = comparison.tables.edges, comparison.tables.differences
-    # By the names in the data, which are unique; readable ones are only shown.
+    # Names in the data are unique. Readable names may not be, so they are only shown.
     code = {name: k for k, name in enumerate(cohort.regions)}
     lobes = list(dict.fromkeys(cohort.lobes))
     nodes = _nodes(comparison, lobes)
@@ -75,7 +82,7 @@ def payload(comparison: Comparison) -> dict[str, Any]:
 
 
 def _lobes(names: Sequence[str]) -> list[dict[str, str]]:
-    # strict=False: cycles have no end.
+    # strict=False, because a cycle has no end.
     looks = zip(names, cycle(PALETTE), cycle(SYMBOLS), strict=False)
     return [{"name": name, "colour": colour, "symbol": symbol} for name, colour, symbol in looks]
 
@@ -91,17 +98,17 @@ def _nodes(comparison: Comparison, lobes: Sequence[str]) -> Columns:
         "hemisphere": hemispheres,
     }
     for k, axis in enumerate("xyz"):
-        # In mm, a tenth of which is enough. None becomes NaN as a float, and None again for JSON.
+        # A tenth of a mm is enough. None becomes NaN in an array of floats, and None in JSON.
         columns[axis] = numbers([place[k] for place in places], 1)
     return columns
 
 
 def _network(table: pd.DataFrame, regions: Mapping[str, int]) -> Columns:
-    """Edges of a group; without half samples their confidence is None."""
+    """Collect the edges of a group; without half samples their confidence is None."""
     return _ends(table, regions) | {
         "weight": numbers(table["weight_std"]),
         **{
-            # None tells the script that there are no half samples.
+            # The script hides the confidence if it is None.
             name: numbers(table[name]) if name in table else None
             for name in ("adjacent", "this_way")
         },
@@ -131,8 +138,8 @@ def _differences(
 
 
 def plotly_dash(dash: Sequence[float]) -> str:
-    """Name that Plotly has for a pattern of dashes and gaps."""
-    # Plotly has six patterns by name. Dashes and gaps are in widths of the line, as in matplotlib.
+    """Return Plotly's name for a pattern of dashes and gaps, in widths of the line."""
+    # Scatter plots in 3-D accept only these names, not lengths of dashes.
     if len(dash) < 2:
         return "solid"
     if len(dash) > 2:
@@ -159,6 +166,6 @@ def _mesh(surfaces: Mapping[str, Surface] | None) -> list[Columns] | None:
 
 
 def numbers(values: ArrayLike | Sequence[Any], digits: int = DIGITS) -> list[float | None]:
-    """Round numbers, and put None where there is none: JSON knows no NaN."""
+    """Round numbers, and replace NaN and infinity by None, because JSON has neither."""
     floats = np.round(np.asarray(values, dtype=np.float64), digits) + 0.0  # + 0.0: no minus zero
     return [float(value) if np.isfinite(value) else None for value in floats]

@@ -1,4 +1,4 @@
-"""A comparison as a folder: report, tables, networks for other programs, pictures."""
+"""Write a comparison to a folder: report, tables, networks for other programs, and figures."""
 
 from __future__ import annotations
 
@@ -41,46 +41,49 @@ def write_comparison(
     n_jobs: int | None = None,
     drawn: str | Path | None = None,
 ) -> list[Path]:
-    """Write everything that was found to a folder.
+    """Write all results of a comparison to a folder.
 
     Parameters
     ----------
     comparison : Comparison
+        The results.
     folder : path
-        Made if absent. What an earlier comparison wrote there is replaced.
-    command, config : str
-        What was typed, and the text of a ``config.toml`` that repeats it, which is written too: the
-        report shows them.
+        Folder to write to; it is created if it does not exist. Files that an earlier comparison
+        wrote there are replaced.
+    command : str
+        Command that made the comparison. The report shows it.
+    config : str
+        Text of a ``config.toml`` that repeats the comparison. It is written, and the report shows
+        it.
     subjects_in_report : bool
         Whether ``report.html``, ``summary.txt`` and ``about.json`` may name subjects, and the
-        report lists them one by one. Without it only tables do: ``subjects.csv``,
-        ``left_out.csv``, ``findings.csv``.
+        report lists them one by one. By default only these tables name subjects:
+        ``subjects.csv``, ``left_out.csv`` and ``findings.csv``.
     n_jobs : int, optional
-        Processes that draw the figures.
+        Number of processes that draw the figures.
     drawn : path, optional
-        Folder that keeps the figures: a later call with the same folder draws only those that are
-        new. A first report has only those of its first screen.
+        Folder that keeps drawn figures. A later call with the same folder draws only new figures.
 
     Returns
     -------
     list of Path
-        The files: ``report.html`` first; ``summary.txt``, ``tables/*.csv``, ``networks/*`` (CSV,
-        GraphML, JSON, BrainNet Viewer, relation matrices), ``figures/*`` (SVG, PDF and PNG),
+        The files: ``report.html`` first, then ``summary.txt``, ``tables/*.csv``, ``networks/*``
+        (CSV, GraphML, JSON, BrainNet Viewer, relation matrices), ``figures/*`` (SVG, PDF and PNG),
         ``model.sgbn`` (the classifier, for ``sgbn predict``) and ``about.json``, which says how
-        they were made.
+        the files were made. A first report (`Comparison.pending`) has no ``figures/*``.
     """
     cohort, folder = comparison.cohort, Path(folder)
     veil = Veil(comparison, lifted=subjects_in_report)
-    # Files for other programs cannot hold every sign; this is said before anything is drawn.
+    # Files for other programs cannot contain every sign. Report this before the slow drawing.
     check_text([*cohort.regions, *cohort.lobes, *comparison.groups])
-    # Folders of an earlier comparison stay: users may keep files of their own there.
+    # Folders of an earlier comparison are not removed: users may keep their own files there.
     for part in ("tables", "networks", FIGURES):
         (folder / part).mkdir(parents=True, exist_ok=True)
-    # All of them, also for a first report: the first screen takes its pictures from these.
+    # A first report plans all figures too: the plans of its first screen are made from them.
     planned = plans(comparison)
-    first = first_plans(comparison, planned)  # for the page alone
+    first = first_plans(comparison, planned)  # only for the page, not for files
     if comparison.pending:
-        planned = {}  # a first report comes at once: the complete one draws the other figures
+        planned = {}  # a first report must be quick; the complete report draws the other figures
     pictures = draw_figures(planned | first, n_jobs, drawn)
     if drawn is not None and not comparison.pending:
         forget_others(planned | first, drawn)
@@ -94,7 +97,7 @@ def write_comparison(
     statements = veil.statements(comparison.words.statements)
     contents[SUMMARY] = _summary(statements, pending_words(comparison)).encode()
     about = _about(comparison, command, veil)
-    _clear(folder)  # not before all that can fail
+    _clear(folder)  # now, after all steps that can fail
     written = [
         *_write_files(contents, folder),
         *_write_found(comparison, folder),
@@ -103,7 +106,7 @@ def write_comparison(
     if comparison.model is not None:
         written.append(save(comparison.model, folder / MODEL))
     names = [path.relative_to(folder).as_posix() for path in written]
-    # The next comparison in this folder takes these away, and nothing else.
+    # The next comparison in this folder removes these files, and no others.
     write_json(folder / ABOUT, about | {"files": names})
     return [*written, folder / ABOUT]
 
@@ -111,16 +114,17 @@ def write_comparison(
 def write_figures(
     comparison: Comparison, folder: str | Path, *, n_jobs: int | None = None
 ) -> list[Path]:
-    """Write only the figures of a comparison, and replace those that lie in the folder.
+    """Write only the figures of a comparison; figures of an earlier comparison are replaced.
 
     Parameters
     ----------
     comparison : Comparison
+        The results.
     folder : path
-        Its part ``figures`` is made if absent. If `write_comparison` wrote to this folder before,
-        all else stays as it is.
+        Folder whose subfolder ``figures`` gets the files; it is created if it does not exist. All
+        other files that `write_comparison` wrote to this folder stay as they are.
     n_jobs : int, optional
-        Processes that draw.
+        Number of processes that draw.
 
     Returns
     -------
@@ -132,7 +136,7 @@ def write_figures(
     (folder / FIGURES).mkdir(parents=True, exist_ok=True)
     kept = [name for name in _clear(folder, FIGURES) if (folder / name).exists()]
     written = list(_write_files(_by_file(pictures), folder))
-    # Without about.json there is no list of files that would have to be kept true.
+    # about.json lists the files of a folder, so it must be updated if there is one.
     if kept:
         about = json.loads((folder / ABOUT).read_text())
         names = [path.relative_to(folder).as_posix() for path in written]
@@ -141,7 +145,7 @@ def write_figures(
 
 
 def _by_file(pictures: Mapping[str, Mapping[str, bytes]]) -> dict[str, bytes]:
-    """Name of each file of figures -> what it holds."""
+    """Map the name of each file of figures to its content."""
     return {
         f"{FIGURES}/{name}.{kind}": content
         for name, files in pictures.items()
@@ -150,17 +154,17 @@ def _by_file(pictures: Mapping[str, Mapping[str, bytes]]) -> dict[str, bytes]:
 
 
 def _clear(folder: Path, part: str = "") -> list[str]:
-    """Take away what an earlier comparison wrote to the same folder, or to a part of it.
+    """Remove the files that an earlier comparison wrote to the folder, or to a part of it.
 
-    Returns the names of all files that the earlier comparison lists, without paths that lead out
-    of the folder.
+    Returns the names of all files that the earlier comparison lists. Paths that lead out of the
+    folder are ignored.
     """
     about = folder / ABOUT
     try:
         names = json.loads(about.read_text()).get("files", []) if about.exists() else []
     except (ValueError, AttributeError):
-        return []  # not ours
-    # A file from elsewhere could name any path: nothing outside the folder is taken away.
+        return []  # this about.json is not a file of ours
+    # An about.json of another origin could list any path. No file outside the folder is removed.
     written = [
         name
         for name in names
@@ -189,14 +193,14 @@ def _write_files(contents: Mapping[str, bytes], folder: Path) -> Iterator[Path]:
 def _write_found(comparison: Comparison, folder: Path) -> Iterator[Path]:
     """Write tables and networks, for other programs."""
     findings = [finding[:3] for finding in comparison.review.findings]
-    # Without columns no file is written below.
+    # A table without columns gets no file below.
     columns = ["level", "what", "action"] if findings else None
     beside = {
         "left_out": left_out_table(comparison),
         "findings": pd.DataFrame(findings, columns=columns),
     }
     for name, table in (comparison.tables._asdict() | beside).items():
-        if len(table.columns):  # the step was done, whatever it found
+        if len(table.columns):  # the step was done, even if it found nothing
             floats = table.select_dtypes("float")
             plain = table.assign(**dict(floats + 0.0))  # + 0.0: no minus zero
             yield write_csv(plain, folder / "tables" / f"{name}.csv")
@@ -224,7 +228,7 @@ def _about(comparison: Comparison, command: str, veil: Veil) -> dict[str, object
         "regions": list(cohort.regions),
         "covariates": list(cohort.covariates),
         "findings": [f"{row.level}: {row.what}. {row.action}." for row in findings],
-        # Clones of one learner: those of all groups have the same parameters.
+        # The learners of all groups are clones, so they have the same parameters.
         "learner": repr(next(iter(comparison.learners.values()))),
         "settings": vars(comparison.settings),
         "skipped": {step: veil.text(reason) for step, reason in comparison.skipped.items()},

@@ -233,9 +233,12 @@ def test_ids_are_kept_as_text_whatever_they_are(tmp_path, images, atlas):
     [
         (None, "images is a NoneType. Give a list"),
         (5, "images is a int. Give a list"),
-        ([5], "not as a int"),
-        ({"a": None}, "not as a NoneType"),
-        ([nib.Nifti1Image(np.ones((2, 2, 2)), None)], "not as a Nifti1Image.*nibabel.save"),
+        ([5], "is a int, not the path"),
+        ({"a": None}, "is a NoneType, not the path"),
+        (
+            [nib.Nifti1Image(np.ones((2, 2, 2)), None)],
+            "is a Nifti1Image, not the path.*nibabel.save",
+        ),
         (nib.Nifti1Image(np.ones((2, 2, 2)), None), "images is a Nifti1Image. Give a list"),
     ],
 )

@@ -73,7 +73,7 @@ def test_a_missing_file_is_kept_to_be_reported_with_the_bad_ones(folder):
 
 def test_nothing_found_is_an_error(folder):
     (folder / "none").mkdir()
-    with pytest.raises(InputError, match=r"none holds no \.nii"):
+    with pytest.raises(InputError, match=r"none contains no \.nii"):
         find_images([folder / "none"])
     with pytest.raises(InputError, match=r"no file matches '.*x\*\.nii'"):
         find_images([folder / "x*.nii"])
@@ -96,7 +96,7 @@ def test_ids_of_ones_own(folder):
     with pytest.raises(InputError, match="1 id for 2 images"):
         images_by_subject(["a.nii", "b.nii"], ["x"])
     for no_list in (5, "x"):
-        with pytest.raises(InputError, match=f"ids is {no_list!r}: give a list"):
+        with pytest.raises(InputError, match=f"ids is {no_list!r}, not a list"):
             images_by_subject(["a.nii"], no_list)
     with pytest.raises(InputError, match="given twice"):
         images_by_subject({"a": "a.nii"}, ["x"])

@@ -65,7 +65,7 @@ def test_a_table_of_all_that_a_program_knows_warns_of_nothing(path, recwarn):
 def test_the_background_can_be_several_values(path):
     assert load_label_atlas(path, background=[0, 12]).regions == ("label_5", "label_40")
     assert load_label_atlas(path, background=5).regions == ("label_0", "label_12", "label_40")
-    with pytest.raises(InputError, match="no label but the background"):
+    with pytest.raises(InputError, match="no label except the background"):
         load_label_atlas(path, background=[0, 5, 12, 40])
 
 
@@ -80,8 +80,8 @@ def test_a_background_that_is_no_label_is_refused(path, bad):
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        (5, "labels is 5. Give a file of names"),
-        ({"a": "x"}, "labels has the key 'a', which is not a label value"),
+        (5, "labels is 5, not names. Give a file of names"),
+        ({"a": "x"}, "labels has the key 'a', which is not a label"),
         ({5.5: "x"}, "labels has the key 5.5"),
         ({None: "x"}, "labels has the key None"),
     ],
@@ -100,7 +100,9 @@ def test_a_list_of_names_must_fit_the_values(labels):
     consecutive = nib.Nifti1Image((labels > 0) * (1 + (labels == 12)).astype(np.int16), AFFINE)
     assert load_label_atlas(consecutive, ["a", "b"]).regions == ("a", "b")
     assert load_label_atlas(consecutive, ["Background", "a", "b"]).regions == ("a", "b")
-    with pytest.raises(InputError, match=r"labels 1 to 2, but the atlas .* has 5 to 40"):
+    with pytest.raises(
+        InputError, match=r"labels 1 to 2, but the atlas .* has labels from 5 to 40"
+    ):
         load_label_atlas(nib.Nifti1Image(labels, AFFINE), ["a", "b"])
 
 
@@ -115,12 +117,14 @@ def test_labels_stored_as_floats_or_with_nan_are_labels(labels):
 def test_voxels_that_are_no_labels_are_shown(labels, value):
     data = labels.astype(np.float32)
     data[3, 3, 3] = value
-    with pytest.raises(InputError, match="not a whole number"):
+    with pytest.raises(
+        InputError, match=rf"the value {value:.3g}, .*whole number".replace("+", r"\+")
+    ):
         load_label_atlas(nib.Nifti1Image(data, AFFINE))
 
 
 def test_a_probabilistic_atlas_is_told_apart():
-    with pytest.raises(InputError, match="3 volumes: it seems to be probabilistic"):
+    with pytest.raises(InputError, match="3 volumes, so it seems to be probabilistic"):
         load_label_atlas(nib.Nifti1Image(np.zeros((2, 2, 2, 3), np.float32), AFFINE))
 
 

@@ -88,7 +88,7 @@ def test_a_missing_file_is_named(tmp_path):
 
 def test_a_surface_is_no_volume(tmp_path):
     nib.save(nib.GiftiImage(), tmp_path / "left.gii")
-    with pytest.raises(InputError, match=r"left\.gii holds a GiftiImage"):
+    with pytest.raises(InputError, match=r"left\.gii contains a GiftiImage"):
         open_image(tmp_path / "left.gii")
 
 

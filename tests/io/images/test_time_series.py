@@ -178,7 +178,7 @@ def test_a_run_without_values_says_what_its_voxels_are(tmp_path, atlas, value, r
 
 
 def test_what_is_no_path_is_named(atlas):
-    with pytest.raises(InputError, match="not as a Nifti1Image"):
+    with pytest.raises(InputError, match="is a Nifti1Image, not the path"):
         extract_time_series(atlas, atlas)
 
 

@@ -168,9 +168,9 @@ def test_an_image_in_another_space_is_refused(tmp_path, atlas):
     away = AFFINE.copy()
     away[:3, 3] += 500
     path = save(tmp_path / "a.nii.gz", np.ones((20, 20, 20), np.float32), away)
-    with pytest.raises(InputError, match=r"a\.nii\.gz has values in 0% .* Normalise it"):
+    with pytest.raises(InputError, match=r"a\.nii\.gz has values in only 0% .* Normalise it"):
         measure_image(path, atlas, "mean", 0.5)
-    with pytest.raises(InputError, match=r"a\.nii\.gz has values in 0% .* Normalise it"):
+    with pytest.raises(InputError, match=r"a\.nii\.gz has values in only 0% .* Normalise it"):
         measure_image(path, atlas, "mean", 0)
 
 

@@ -1,4 +1,4 @@
-"""A table of regions from images: NIfTI maps in the space of a label atlas."""
+"""Measure the regions of a label atlas in one NIfTI map per subject."""
 
 from __future__ import annotations
 
@@ -24,36 +24,37 @@ from sgbn.parameters import PROBABILITY, OneOf
 from sgbn.runs import Arrays, Study
 from sgbn.types import Array
 
-MAX_REGIONS_NAMED = 3  # regions that stand for an atlas in a message
-MIN_COVERAGE = 0.5  # an image that has less of the atlas is in another space
+MAX_REGIONS_NAMED = 3  # regions by which a message describes an atlas
+MIN_COVERAGE = 0.5  # an image that covers less of the atlas is in another space
 
 Images = str | Path | Sequence[str | Path] | Mapping[str, str | Path]
 
 
 @dataclass(frozen=True)
 class Extraction:
-    """What was measured in the images of a group.
+    """Measurements of the regions in the images of several subjects.
 
     Attributes
     ----------
     ids : list of str
-        Subjects whose image could be used.
+        Ids of the subjects whose image could be used.
     regions : list of str
         Names of the columns of `values`.
     values : ndarray of shape (n subjects, m regions)
-        Volumes in cubic mm, or means; NaN where a region has no voxel in the image, or a mean
-        no voxel with a value.
+        Volumes in cubic mm, or means. A value is NaN if the region has no voxel in the image. A
+        mean is also NaN if no voxel of the region has a value.
     coverage : ndarray of shape (n, m)
-        Share of the region's voxels that have a value: finite, and in a mean not exactly 0.
+        Share of the region's voxels that have a value: they are finite and, for means, not
+        exactly 0.
     quality : Quality
-        Tables `subjects` and `regions`.
+        Tables `subjects` and `regions` for checking the images.
     failures : dict
-        Subject id -> message, of images that were skipped.
+        Subject id -> error message, for each image that was skipped.
     measure : str
         ``"volume"`` or ``"mean"``.
     atlas : Atlas
-        The regions with hemisphere, lobe, centre and volume, see `sgbn.io.images.places`: for
-        ``read_table(found.table(), atlas=found.atlas)``.
+        Hemisphere, lobe, centre and volume of the regions; see `sgbn.io.images.places`. It is
+        meant for ``read_table(extraction.table(), atlas=extraction.atlas)``.
     """
 
     ids: list[str]
@@ -66,7 +67,7 @@ class Extraction:
     atlas: Atlas
 
     def table(self) -> pd.DataFrame:
-        """One row per subject: ``subject_id``, then the regions."""
+        """Return a table with one row per subject: ``subject_id``, then the regions."""
         table = pd.DataFrame(self.values, columns=self.regions)
         table.insert(0, "subject_id", self.ids)
         return table
@@ -92,41 +93,47 @@ def extract_regions(
     Parameters
     ----------
     images : list of path, mapping of id to path, path of a folder
-        Maps in the space of the atlas: tissue probabilities, modulated or not, PET, or any other.
-        Without ids, these are taken from the file names; see `sgbn.io.images.files.subject_id`.
+        Maps in the space of the atlas: tissue probabilities (modulated or not), PET, or any other
+        map. If no ids are given, they are taken from the file names; see
+        `sgbn.io.images.files.subject_id`.
     atlas, labels, background, download
-        See `sgbn.io.images.label_atlas.load_label_atlas`. An atlas on another grid is resampled
-        to that of the image by nearest neighbour; the image never is.
+        See `sgbn.io.images.label_atlas.load_label_atlas`. If the atlas is on another grid than the
+        image, the atlas is resampled to the grid of the image by nearest neighbour. The image is
+        never resampled.
     measure : {"volume", "mean"}
-        ``"volume"``: the sum of the voxels times the volume of a voxel, in cubic mm, for tissue
-        probabilities. ``"mean"``: the mean of the voxels, for PET and all else. Voxels that are
-        NaN or infinite count as 0 in a volume, and not at all in a mean. Nor does exactly 0 count
-        in a mean: FSL, fMRIPrep and others write it outside the mask, and a map of real numbers
-        hardly ever has it inside. Coverage tells of all voxels without a value.
+        ``"volume"``, for tissue probabilities, is the sum of the voxels times the volume of a
+        voxel, in cubic mm. ``"mean"``, for PET and all other maps, is the mean of the voxels.
+        Voxels that are NaN or infinite count as 0 in a volume, and are left out of a mean. Voxels
+        that are exactly 0 are left out of a mean too: FSL, fMRIPrep and other tools write 0
+        outside the mask, and inside the mask a map of real numbers hardly ever contains it. The
+        coverage shows how many voxels have no value.
     ids : sequence of str, optional
         One id per image.
     min_coverage : float
-        An image that has values in a smaller share of the atlas's voxels is an error.
+        Smallest share of the atlas's voxels in which an image must have values. Below it, the
+        image counts as bad.
     on_error : {"raise", "skip"}
-        What a bad image does: end the run, or be left out and listed in `failures`.
+        What happens if an image is bad. "raise" ends the run with an error. "skip" leaves the image
+        out and lists it in `failures`.
     folder : path, optional
-        Keeps what is finished, so that a second start does only what is missing, failed, or has
-        changed.
+        Folder for finished results. A second start then measures only images that are missing,
+        failed, or have changed.
     n_jobs : int, optional
         Number of processes. Each holds one image at a time.
     progress : bool
-        Show a bar with the time left.
+        Whether to show a progress bar with the time left.
 
     Returns
     -------
     Extraction
+        Values and coverage of each region, with tables for checking the images.
     """
     nibabel()
     OneOf(*MEASURES).check("measure", measure)
     PROBABILITY.check("min_coverage", min_coverage)
     paths = images_by_subject(images, ids)
     atlas = load_label_atlas(atlas, labels, background=background, download=download)
-    # Before the images: it warns of an atlas whose sides are exchanged.
+    # Before the images are measured, because it warns if left and right of the atlas are exchanged.
     places = places_of(atlas)
     same = {"atlas": atlas, "measure": measure, "min_coverage": float(min_coverage)}
     results, failures = run_subjects(
@@ -162,30 +169,29 @@ def run_subjects(
     shared: Mapping[str, Any],
     on_error: str,
 ) -> tuple[dict[str, Arrays], dict[str, str]]:
-    """Run one task per subject, see `Study.run`, and return results and failures by subject.
+    """Run one task per subject with `Study.run`, and return results and failures by subject.
 
-    Each task has a `path`: if that file changes, the task is run again.
+    Each task has an argument `path`. If that file changes, the task is run again.
     """
-    # The name of a task says which image it is of, so that a new image is a new task.
+    # The name of a task depends on its image, so that a new image is a new task.
     names = {subject: task_name(subject, task["path"]) for subject, task in tasks.items()}
     by_name = {names[subject]: task for subject, task in tasks.items()}
     done = study.run(function, by_name, settings, shared=shared, on_error=on_error)
     failures = {s: done.failures[name] for s, name in names.items() if name in done.failures}
     if not done:
         raise InputError(
-            f"none of the {len(failures)} images could be used. The first: "
+            f"none of the {len(failures)} images could be used. The error of the first is: "
             f"{next(iter(failures.values()))}"
         )
     return {s: done[name] for s, name in names.items() if name in done}, failures
 
 
 def study_settings(atlas: LabelAtlas, measure: str, min_coverage: float) -> dict[str, Any]:
-    """Return the settings that a study must share with an earlier one to use its results.
+    """Return the settings that must be the same for results of an earlier run to be used again.
 
-    The images are not among them. All facts about the atlas are one text with names, so that a
-    message can say in words how two atlases differ, and not by checksums alone.
+    The images are not part of the settings.
     """
-    # Names tell a reader what differs, where the checksum only says that something does.
+    # With names: a message about another atlas then shows more than two checksums.
     regions = f"{len(atlas.regions)} regions: {listed(atlas.regions, MAX_REGIONS_NAMED)}"
     return {
         "atlas": f"{Path(atlas.name).name} ({regions}; sha256 {atlas.fingerprint})",
@@ -195,17 +201,17 @@ def study_settings(atlas: LabelAtlas, measure: str, min_coverage: float) -> dict
 
 
 def task_name(subject: str, path: Path) -> str:
-    """Return the file name of a result; it changes with the image, which is then measured again.
+    """Return the name of a task. It changes if the image changes, which is then measured again.
 
-    What is before the last dot is the subject's alone.
+    The part before the last dot depends on the subject only.
     """
     try:
-        # Size and time of change, as make does: reading all images for a checksum takes too long.
+        # Size and time of change are enough. Reading all images for a checksum takes too long.
         status = path.stat()
         state = f"{status.st_size} {status.st_mtime_ns}"
     except OSError:
         state = "absent"
     image_state = f"{path.resolve()}\n{state}"
     owner, image = (hashlib.sha256(s.encode()).hexdigest() for s in (subject, image_state))
-    # Ids that differ in other characters alone are told apart by the checksum.
+    # The checksum distinguishes ids that differ only in the characters replaced here.
     return f"{re.sub(r'[^A-Za-z0-9_-]', '_', subject)[:80]}.{owner[:8]}.{image[:16]}"

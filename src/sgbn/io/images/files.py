@@ -1,4 +1,4 @@
-"""Which images belong to which subject."""
+"""Find images, and the subject that each image belongs to."""
 
 from __future__ import annotations
 
@@ -11,32 +11,34 @@ from pathlib import Path
 from sgbn.exceptions import InputError, counted
 
 ENDINGS = (".nii.gz", ".nii")
-OTHER_ENDINGS = (".mgz", ".mgh", ".img.gz", ".img", ".hdr")  # read if named, not looked for
+# Such files are read if they are named, but a folder is not searched for them.
+OTHER_ENDINGS = (".mgz", ".mgh", ".img.gz", ".img", ".hdr")
 
-# sub-01 or sub-01_ses-2, wherever in a name.
+# sub-01 or sub-01_ses-2, anywhere in a name.
 _BIDS = re.compile(r"sub-[A-Za-z0-9]+(?:_ses-[A-Za-z0-9]+)?")
 _SESSION = re.compile(r"ses-[A-Za-z0-9]+")
-# What SPM and CAT12 put before the name of a normalised tissue map: mwp1, m0wp1, s8mwp1, swc1, ...
-# Those of maps in native space (c1, p1) are left: "c1023" may well be a control. So are those
-# before a digit: "wc2001" may be the map wc2 of 001, or a subject of that name.
+# Prefixes that SPM and CAT12 give to normalised tissue maps: mwp1, m0wp1, s8mwp1, swc1, ...
+# The prefixes of maps in native space (c1, p1) are kept: "c1023" may be a control. A prefix before
+# a digit is kept too: "wc2001" may be the map wc2 of subject 001, or a subject called wc2001.
 _TISSUE = re.compile(r"^(?:s\d*)?(?:m0?)?w[pc][1-3](?=\D)")
 
 
 def find_images(patterns: Iterable[str | Path], exclude: Iterable[str | Path] = ()) -> list[Path]:
-    """Return the image files meant by file names, patterns (``*``, ``?``, ``**``) and folders.
+    """Return the image files that file names, patterns (``*``, ``?``, ``**``) and folders mean.
 
     Parameters
     ----------
     patterns : iterable of str or path
-        A folder means all ``.nii`` and ``.nii.gz`` files in it and below. A name that is none of
-        these is returned as it is, so that the missing file is reported with the other bad ones.
+        File names, patterns and folders. A folder means all ``.nii`` and ``.nii.gz`` files in it
+        and in the folders below. The name of a file that does not exist is returned unchanged:
+        the file is reported later, together with other bad files.
     exclude : iterable of path
-        Files that are not images of subjects, such as the atlas.
+        Files to leave out because they are not images of subjects, such as the atlas.
 
     Returns
     -------
     list of Path
-        Each file once, sorted within a pattern.
+        Paths of the files without repeats, sorted within each pattern.
     """
     unwanted = {Path(path).resolve() for path in exclude}
     matches = dict.fromkeys(path for pattern in patterns for path in _matches(str(pattern)))
@@ -54,9 +56,11 @@ def _matches(pattern: str) -> list[Path]:
     if path.is_dir():
         files = sorted(p for p in path.rglob("*") if p.name.lower().endswith(ENDINGS))
         if not files:
-            raise InputError(f"the folder {pattern} holds no .nii or .nii.gz file: give another.")
+            raise InputError(
+                f"the folder {pattern} contains no .nii or .nii.gz file. Give another folder."
+            )
         return files
-    if path.exists() or not glob.has_magic(pattern):  # a name may hold brackets
+    if path.exists() or not glob.has_magic(pattern):  # a file name may contain brackets
         return [path]
     files = sorted(p for p in map(Path, glob.glob(pattern, recursive=True)) if p.is_file())
     if not files:
@@ -67,10 +71,11 @@ def _matches(pattern: str) -> list[Path]:
 def subject_id(path: str | Path) -> str:
     """Return the id of the subject, from the name of an image.
 
-    The entities ``sub-XX`` and ``ses-YY`` of BIDS where the name or the folders above it
-    (``sub-XX/ses-YY``) have them; otherwise the name without its ending and without what SPM or
-    CAT12 put before it. That is kept where a digit follows it, because it cannot be told whether
-    ``wc2001`` is the map ``wc2`` of ``001``, or a subject of that name.
+    If the file name or the folders above it (``sub-XX/ses-YY``) contain the BIDS entities
+    ``sub-XX`` and ``ses-YY``, these are the id. Otherwise the id is the file name without its
+    ending, and without a prefix of SPM or CAT12 such as ``mwp1``. A prefix before a digit is
+    kept, because ``wc2001`` may be the map ``wc2`` of subject ``001`` or a subject called
+    ``wc2001``.
 
     Examples
     --------
@@ -84,10 +89,10 @@ def subject_id(path: str | Path) -> str:
     'wc2001'
     """
     path = Path(path)
-    # Many pipelines name the file alone gm.nii.gz and the folder by the subject.
+    # Many pipelines name the folder by the subject, and the file only gm.nii.gz.
     above = _folder_id(path.parent.parts)
     entity = _BIDS.search(path.name)
-    if entity:  # the folders may add a session to the same subject
+    if entity:  # the folders may add the session of the same subject
         return above if above.startswith(f"{entity[0]}_ses-") else entity[0]
     if above:
         return above
@@ -95,8 +100,8 @@ def subject_id(path: str | Path) -> str:
 
 
 def _folder_id(folders: Sequence[str]) -> str:
-    """Return the entities of the last folder that has any, with a session from the one below."""
-    # A study may lie below a folder that is called like a subject: the last counts.
+    """Return the BIDS id that the folders give, with the session of the folder below; else ""."""
+    # The last folder counts, since a study may lie below a folder that is called like a subject.
     places = [k for k, folder in enumerate(folders) if _BIDS.fullmatch(folder)]
     if not places:
         return ""
@@ -106,10 +111,10 @@ def _folder_id(folders: Sequence[str]) -> str:
 
 
 def stem(path: str | Path) -> str:
-    """Return the name without the ending of an image, which may have two dots."""
+    """Return the file name without its ending, such as ``.nii.gz``."""
     name = Path(path).name
     for ending in (*ENDINGS, *OTHER_ENDINGS):
-        # A file called ".nii" has no other name.
+        # A file called ".nii" would have an empty name.
         if name.lower().endswith(ending) and len(name) > len(ending):
             return name[: -len(ending)]
     return Path(name).stem
@@ -119,14 +124,14 @@ def images_by_subject(
     images: str | Path | Sequence[str | Path] | Mapping[str, str | Path],
     ids: Sequence[str] | None = None,
 ) -> dict[str, Path]:
-    """Return id -> path; two images of the same id are an error that names both."""
+    """Return id -> path of each image; raise InputError if two images have the same id."""
     if isinstance(images, Mapping):
         if ids is not None:
-            raise InputError("ids are given twice: leave out `ids`, or give `images` as a list.")
+            raise InputError("ids are given twice. Leave out `ids`, or give `images` as a list.")
         ids, images = [str(name) for name in images], list(images.values())
     paths = find_images([images]) if isinstance(images, str | Path) else _paths(images)
     if not paths:
-        raise InputError("no image was given: give one or more.")
+        raise InputError("no image was given. Give at least one.")
     names = [subject_id(path) for path in paths] if ids is None else _given_ids(ids, len(paths))
     by_subject: dict[str, Path] = {}
     for name, path in zip(names, paths, strict=True):
@@ -140,11 +145,11 @@ def images_by_subject(
 
 
 def image_path(image: object) -> Path:
-    """Return the path of an image; anything else is an error."""
+    """Return the path of an image; raise InputError if `image` is not a path."""
     if not isinstance(image, str | os.PathLike):
         raise InputError(
-            f"an image is given by the path of its file, not as a {type(image).__name__}. Save an "
-            "image that is in memory first (nibabel.save), and give its path."
+            f"an image is a {type(image).__name__}, not the path of a file. Save an image that is "
+            "in memory with nibabel.save, and give its path."
         )
     return Path(image)
 
@@ -159,12 +164,12 @@ def _paths(images: object) -> list[Path]:
 
 
 def _given_ids(ids: object, n: int) -> list[str]:
-    # A text is a list of letters.
+    # A text is iterable too, letter by letter.
     if isinstance(ids, str) or not isinstance(ids, Iterable):
-        raise InputError(f"ids is {ids!r}: give a list with one id per image.")
+        raise InputError(f"ids is {ids!r}, not a list. Give a list with one id per image.")
     names = [str(name) for name in ids]
     if len(names) != n:
         raise InputError(
-            f"{counted(len(names), 'id')} for {counted(n, 'image')}: give one id per image."
+            f"ids has {counted(len(names), 'id')} for {counted(n, 'image')}. Give one per image."
         )
     return names

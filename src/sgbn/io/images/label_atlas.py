@@ -1,4 +1,4 @@
-"""Atlases that give each voxel one label: from a file, an image, or nilearn."""
+"""Load atlases that give each voxel one label: from a file, an image in memory, or nilearn."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from sgbn.io.images.nifti import Grid, grid_of, nibabel, open_image, reading, sp
 from sgbn.parameters import is_number
 from sgbn.types import Indices
 
-LABEL_EPS = 1e-3  # labels stored as floats may be off by round-off of their scaling
-MAX_LABEL = 2.0**53  # floats beyond it skip whole numbers
+LABEL_EPS = 1e-3  # labels stored as scaled floats differ from integers by round-off
+MAX_LABEL = 2.0**53  # above this, floats cannot represent all integers
 SCHAEFER_SIZES = range(100, 1001, 100)
 
 Labels = str | Path | Mapping[int, str] | Sequence[str] | None
@@ -29,26 +29,27 @@ Labels = str | Path | Mapping[int, str] | Sequence[str] | None
 
 @dataclass(frozen=True, eq=False)
 class LabelAtlas:
-    """Regions as labels of voxels.
+    """An atlas that gives each voxel the label of a region.
 
     Attributes
     ----------
     name : str
-        File, or name of the atlas.
+        File name or name of the atlas.
     regions : tuple of str
-        Names, by rising label value.
+        Names of the regions, by increasing label value.
     index : ndarray of int32, three-dimensional
-        0 where there is no region, k in the k-th region (counted from 1).
+        Number of the region of each voxel: 0 outside all regions, k in the k-th region, counted
+        from 1.
     n_voxels : ndarray of int
-        Voxels of each region.
+        Number of voxels of each region.
     grid : Grid
-        Where the voxels lie.
+        Shape of the image, and position of its voxels in mm.
     absent : tuple of str
-        Regions that are listed with the atlas, but have no voxel in it.
+        Names that are listed with the atlas, but have no voxel in it.
     fingerprint : str
-        SHA-256 of all that decides what is extracted.
+        SHA-256 of everything that affects the extracted values.
     lobes : dict
-        Region -> lobe or network, where the file of labels says it.
+        Region -> lobe or network, for the regions for which the file of labels gives it.
     """
 
     name: str
@@ -67,7 +68,7 @@ class LabelAtlas:
         return isinstance(other, LabelAtlas) and self.fingerprint == other.fingerprint
 
 
-# Any: an image in memory, of nibabel or of another library with `dataobj` and `affine`.
+# Any stands for an image in memory, of nibabel or of a library with `dataobj` and `affine`.
 AtlasSource = str | os.PathLike[str] | Bunch | LabelAtlas | Any
 
 
@@ -83,25 +84,29 @@ def load_label_atlas(
     Parameters
     ----------
     atlas : path, image, nilearn atlas, str or LabelAtlas
-        An image file with one whole number per voxel; such an image in memory; what a fetcher of
-        nilearn returns (``maps`` and ``labels``); or the name of one: "aal", "destrieux",
-        "harvard_oxford", "schaefer" (100 regions), "schaefer200", ...
+        An image file with one integer per voxel, or such an image in memory. It may also be an
+        atlas that a fetcher of nilearn returned (with ``maps`` and ``labels``), or the name of an
+        atlas that nilearn can fetch: "aal", "destrieux", "harvard_oxford", "schaefer" (100
+        regions), "schaefer200", ...
     labels : path, mapping, sequence of str, optional
-        Names: a file (see `read_label_names`), value -> name, or a list for the values 1, 2, ...
-        (0, 1, ... if it begins with "Background"). By default what comes with the atlas, or a
-        file beside the image of the same name. A label without a name is called ``label_12``.
+        Names of the regions: a file (see `read_label_names`), a mapping of label to name, or a
+        list of names for the labels 1, 2, ... (0, 1, ... if the list begins with "Background"
+        or "Unknown"). By default, the names that come with the atlas, or a file beside the image
+        with the same name and another ending. A region without a name is called by its label, such
+        as ``label_12``.
     background : int or collection of int
-        Values that are not regions.
+        Labels of voxels that belong to no region.
     download : bool
-        Let nilearn fetch an atlas that was given by name. Without it nothing is downloaded.
+        Whether nilearn may download an atlas that was given by name.
 
     Returns
     -------
     LabelAtlas
+        The regions, and the region of each voxel.
     """
     if isinstance(atlas, LabelAtlas):
         return atlas
-    # A file called aal in the folder is meant, not the atlas of nilearn.
+    # A file called aal takes precedence over nilearn's atlas of that name.
     if isinstance(atlas, str) and not Path(atlas).exists() and atlas.lower() in _fetchers():
         atlas = _fetch(atlas.lower(), download)
     name, image, own_labels = _image_and_labels(atlas)
@@ -110,20 +115,21 @@ def load_label_atlas(
     values = values[~np.isin(values, skipped)]
     if not values.size:
         raise InputError(
-            f"the atlas {name} has no label but the background ({background}). Give a label image."
+            f"the atlas {name} has no label except the background ({background}). Give an image "
+            "with one label per region."
         )
     labels = own_labels if labels is None else labels
     names = _names(labels, values, name)
-    # A region without a name is measured all the same.
+    # A region without a name is measured too.
     regions = tuple(names.get(int(value), f"label_{value}") for value in values)
     _check_unique(regions, values, name)
     known = {v: n for v, n in names.items() if v not in skipped}
     absent = _absent(known, values, name)
-    # Sorted values as 1, 2, ...: sums over regions are then one np.bincount.
+    # Labels become 1, 2, ..., so that one np.bincount gives the sums of all regions.
     index = np.where(np.isin(data, values), np.searchsorted(values, data) + 1, 0).astype(np.int32)
-    # The array is shared by all images, and by the cache of placed atlases.
+    # Read-only, because all images and the cache of placed atlases share the array.
     index.flags.writeable = False
-    # Order K reads the voxels as they lie in memory, without a copy.
+    # Order K visits the voxels as they lie in memory, and needs no copy.
     n_voxels = np.bincount(index.ravel(order="K"))[1:]
     grid = grid_of(image, name)
     digest = _fingerprint(index, grid, regions)
@@ -131,7 +137,7 @@ def load_label_atlas(
 
 
 def _image_and_labels(atlas: Any) -> tuple[str, Any, Labels]:
-    """Return name, image and names of the labels of whatever stands for an atlas."""
+    """Return the name, the image and the region names of an atlas in any accepted form."""
     if hasattr(atlas, "maps"):
         name, image, _ = _image_and_labels(atlas.maps)
         return name, image, _bunch_labels(atlas)
@@ -141,23 +147,24 @@ def _image_and_labels(atlas: Any) -> tuple[str, Any, Labels]:
             raise InputError(f"the atlas {path} is a folder. Give a label image (.nii, .nii.gz).")
         if not path.is_file():
             raise InputError(
-                f"the atlas {path} does not exist. Give a label image (.nii, .nii.gz), or one of "
-                f"the names that nilearn can fetch: aal, destrieux, harvard_oxford, schaefer."
+                f"the atlas {path} does not exist. Give a label image (.nii, .nii.gz), or the name "
+                "of an atlas that nilearn can fetch: aal, destrieux, harvard_oxford, schaefer."
             )
         return str(path), open_image(path), find_label_file(path)
     if hasattr(atlas, "dataobj") and hasattr(atlas, "affine"):
         return str(atlas.get_filename() or "given as an image"), atlas, None
     raise InputError(
-        f"a {type(atlas).__name__} cannot be an atlas. Give the path of a label image, or what a "
-        "fetcher of nilearn returns."
+        f"a {type(atlas).__name__} cannot be an atlas. Give the path of a label image, or an atlas "
+        "that a fetcher of nilearn returned."
     )
 
 
 def _bunch_labels(atlas: Any) -> Labels:
-    """Return the names in an atlas of nilearn, whose form differs by atlas and version."""
+    """Return the region names of an atlas of nilearn."""
+    # The form of the names differs between atlases, and between versions of nilearn.
     labels = list(getattr(atlas, "labels", []))
     pairs: Iterable[Any]
-    if getattr(atlas, "lut", None) is not None:  # the latest form: a table
+    if getattr(atlas, "lut", None) is not None:  # a table, in recent versions
         pairs = zip(atlas.lut["index"], atlas.lut["name"], strict=True)
     elif getattr(atlas, "indices", None) is not None:  # AAL
         pairs = zip(atlas.indices, labels, strict=True)
@@ -173,31 +180,32 @@ def _text(name: object) -> str:
 
 
 def _label_values(image: Any, name: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the values that occur, and the volume, as whole numbers."""
+    """Return the labels that occur, and the label of each voxel, as integers."""
     shape, n_volumes = spatial_shape(image, name)
     if n_volumes > 1:
         raise InputError(
-            f"the atlas {name} has {n_volumes} volumes: it seems to be probabilistic. Give its "
-            "label image (one whole number per voxel), often called maxprob or dseg."
+            f"the atlas {name} has {n_volumes} volumes, so it seems to be probabilistic. Give its "
+            "label image (one whole number per voxel), which is often called maxprob or dseg."
         )
     with reading(name):
         data = np.asanyarray(image.dataobj).reshape(shape)
     # NaN outside the brain is background.
-    data = np.nan_to_num(data, nan=0, posinf=0.5, neginf=0.5)  # infinity is not a whole number
+    data = np.nan_to_num(data, nan=0, posinf=np.inf, neginf=-np.inf)
     whole = np.rint(data)
-    # Fractions come from an atlas that was interpolated, or is a map of probabilities.
-    off = (np.abs(data - whole) > LABEL_EPS) | (np.abs(whole) > MAX_LABEL)
+    # There are fractions if an atlas was interpolated, or if it is a map of probabilities.
+    with np.errstate(invalid="ignore"):  # the difference of infinities is NaN
+        off = (np.abs(data - whole) > LABEL_EPS) | (np.abs(whole) > MAX_LABEL)
     if off.any():
         raise InputError(
-            f"the atlas {name} has voxels such as {data[off][0]:.3g}, which is not a whole number. "
-            "Give a label image; resample it by nearest neighbour only."
+            f"the atlas {name} has a voxel with the value {data[off][0]:.3g}, which is not a label "
+            "(a whole number). Give a label image. Resample it only by nearest neighbour."
         )
     labels = whole.astype(np.int64)
     return np.unique(labels), labels
 
 
 def _background(background: Any) -> list[int]:
-    """Return the values that are not regions, as a list of whole numbers."""
+    """Return the labels that are not regions as a list of integers."""
     values = background if isinstance(background, Collection) else [background]
     if not all(is_number(value) and float(value).is_integer() for value in values):
         raise InputError(
@@ -208,7 +216,7 @@ def _background(background: Any) -> list[int]:
 
 
 def _names(labels: Labels, values: NDArray[np.int64], atlas: str) -> Names:
-    """Return label value -> name, in whatever form the names were given."""
+    """Return label -> name, from names in any accepted form."""
     if labels is None:
         return {}
     if isinstance(labels, str | Path):
@@ -217,23 +225,23 @@ def _names(labels: Labels, values: NDArray[np.int64], atlas: str) -> Names:
         return {_label_value(value): str(name) for value, name in labels.items()}
     if not isinstance(labels, Iterable):
         raise InputError(
-            f"labels is {labels!r}. Give a file of names, a mapping of label to name, or a list of "
-            "names."
+            f"labels is {labels!r}, not names. Give a file of names, a mapping of label to name, "
+            "or a list of names."
         )
     names = [str(name) for name in labels]
     # nilearn lists the background first for some atlases and not for others.
     first = 0 if names and names[0].lower() in ("background", "unknown") else 1
     if values.min() < first or values.max() >= first + len(names):
         raise InputError(
-            f"a list of {len(names)} names stands for the labels {first} to "
-            f"{first + len(names) - 1}, but the atlas {atlas} has {values.min()} to "
+            f"the list of {len(names)} names is for the labels {first} to "
+            f"{first + len(names) - 1}, but the atlas {atlas} has labels from {values.min()} to "
             f"{values.max()}. Give a mapping of label to name."
         )
     return dict(enumerate(names, start=first))
 
 
 def _lobes(labels: Labels) -> dict[str, str]:
-    """Return region -> lobe, if the labels are a table that has such a column."""
+    """Return region -> lobe, if the labels are the file of a table with a column of lobes."""
     if not isinstance(labels, str | Path):
         return {}
     try:
@@ -244,17 +252,17 @@ def _lobes(labels: Labels) -> dict[str, str]:
 
 
 def _label_value(value: Any) -> int:
-    """Return a key of a mapping of labels as a whole number."""
+    """Return a label as an integer; raise InputError if it is not a whole number."""
     try:
-        # Keys of JSON are text: "12" is a label too.
+        # Keys of JSON are text, so "12" is a label too.
         whole = int(value)
         fits = whole == float(value)
     except (TypeError, ValueError, OverflowError):
         fits = False
     if not fits:
         raise InputError(
-            f"labels has the key {value!r}, which is not a label value. Give a mapping of label (a "
-            "whole number) to name."
+            f"labels has the key {value!r}, which is not a label (a whole number). Give a mapping "
+            "of label to name."
         )
     return whole
 
@@ -265,36 +273,38 @@ def _check_unique(regions: Sequence[str], values: NDArray[np.int64], atlas: str)
         if region in first:
             raise InputError(
                 f"the labels {first[region]} and {value} of the atlas {atlas} are both called "
-                f"{region!r}. Give each a name of its own."
+                f"{region!r}. Give each label its own name."
             )
         first[region] = value
 
 
 def _absent(known: Names, values: NDArray[np.int64], atlas: str) -> tuple[str, ...]:
-    """Return the regions that are listed and have no voxel, with a warning."""
+    """Return the regions that are listed but have no voxel, and warn about them."""
     present = set(values.tolist())
     absent = tuple(name for value, name in known.items() if value not in present)
-    if len(absent) > len(present):  # a table of all that a program knows, as FreeSurfer's
+    # A table such as FreeSurfer's lists all regions of all atlases: most of them are absent.
+    if len(absent) > len(present):
         return ()
     if absent:
         warn(
-            f"the list names {counted(len(absent), 'region')} without any voxel in the atlas "
-            f"{atlas}: {listed(absent)}. They get no column."
+            f"{counted(len(absent), 'region has', 'regions have')} a name but no voxel in the "
+            f"atlas {atlas}: {listed(absent)}. The table will not have columns for them. Check "
+            "that the names belong to this atlas."
         )
     return absent
 
 
 def _fingerprint(index: NDArray[np.int32], grid: Grid, regions: Sequence[str]) -> str:
-    """Return a checksum that is the same however the voxels lie in memory."""
-    # The values of the labels play no part: only voxels, places and names do.
+    """Return a checksum of voxels, grid and names, whatever the order of voxels in memory."""
+    # The label values are not part of it, since they do not affect what is extracted.
     text = repr((grid.shape, grid.rows, regions)).encode()
     return hashlib.sha256(text + np.asfortranarray(index).tobytes(order="F")).hexdigest()
 
 
 def _fetchers() -> dict[str, tuple[str, dict[str, Any]]]:
-    """Return name -> function of nilearn.datasets, and arguments that fix the version."""
+    """Return name -> function of nilearn.datasets, with arguments that fix the version."""
     schaefer = "fetch_atlas_schaefer_2018"
-    # The label image at 25 %, with left and right as regions of their own.
+    # Voxels with a probability above 25 %, with separate regions for left and right.
     cortex = {"atlas_name": "cort-maxprob-thr25-2mm", "symmetric_split": True}
     return {
         "aal": ("fetch_atlas_aal", {"version": "SPM12"}),
@@ -308,16 +318,16 @@ def _fetchers() -> dict[str, tuple[str, dict[str, Any]]]:
 def _fetch(name: str, download: bool) -> Any:
     if not download:
         raise InputError(
-            f"the atlas {name!r} is not a file. nilearn can download it, if you allow it: "
-            "download=True, or --download at the command line."
+            f"the atlas {name!r} is not a file. Allow nilearn to download it with download=True, "
+            "or --download at the command line."
         )
-    nibabel()  # says how to install both
+    nibabel()  # raises an error that says how to install nibabel and nilearn
     from nilearn import datasets
 
     function, arguments = _fetchers()[name]
     try:
         return getattr(datasets, function)(**arguments, verbose=0)
-    except Exception as error:  # of the network, of the server, of the archive
+    except Exception as error:  # the network, the server and the archive fail in many ways
         raise InputError(
             f"nilearn could not fetch the atlas {name!r} ({error}). Check the connection, or give "
             "the label image as a file."

@@ -1,9 +1,10 @@
-"""Names of an atlas's labels, from the files that come with atlases.
+"""Read the names of an atlas's labels from the files that come with atlases.
 
-Known are tables with a header (BIDS ``dseg.tsv`` with index and name, CAT12's ``ROIid;ROIname``),
-two columns without one, colour tables of FreeSurfer and ITK-SNAP, AAL's ``1 Precentral_L 2001``,
-``1 = Precentral_L`` and FSL's XML. A line's end from ``#`` on is a comment, if blanks are on both
-sides of the mark and nothing is in quotes.
+These formats are known: tables with a header (BIDS ``dseg.tsv`` with index and name, CAT12's
+``ROIid;ROIname``), two columns without a header, colour tables of FreeSurfer and ITK-SNAP, AAL's
+``1 Precentral_L 2001``, ``1 = Precentral_L``, and FSL's XML. A comment begins with ``#`` and ends
+with the line. Within a line, ``#`` begins a comment only if it has a blank on both sides and the
+line has no quotes.
 """
 
 from __future__ import annotations
@@ -18,31 +19,39 @@ from sgbn.exceptions import InputError
 from sgbn.io.images.files import stem
 from sgbn.io.xml import xml_tree
 
-# In order of preference, in lower case. "label" may be the number or the name.
+# In order of preference, in lower case. A column "label" may hold numbers or names.
 INDEX_COLUMNS = ("index", "roiid", "id", "value", "key", "label", "number", "intensity")
 NAME_COLUMNS = ("name", "roiname", "region", "label_name", "structure", "labelname", "label")
-SIDECARS = (".tsv", ".csv", ".txt", ".lut", ".xml")  # in this order; the first found counts
+SIDECARS = (".tsv", ".csv", ".txt", ".lut", ".xml")  # tried in this order
 COMMENT = re.compile(r"\s#(?:\s.*)?$")
 INDEX_AND_NAME = re.compile(r"([+-]?\d{1,15}(?:\.0*)?)(?:\s*[=:]\s*|\s+)([^\s=:].*)")
-N_COLOURS = 4  # red, green, blue, alpha at the end of a line of a colour table
+N_COLOURS = 4  # red, green, blue and alpha at the end of a line of a colour table
 
 Names = dict[int, str]
 
 
 def find_label_file(image: str | Path) -> Path | None:
-    """Return the file of names beside an atlas's image: the same name with another ending."""
+    """Return the file of names beside an atlas's image, or None if there is none.
+
+    It has the name of the image with another ending, such as ``aal.txt`` or ``aal.nii.txt``.
+    """
     image = Path(image)
     beside = [image.with_name(base + e) for e in SIDECARS for base in (stem(image), image.name)]
     return next((path for path in beside if path.is_file()), None)
 
 
 def read_label_names(path: str | Path) -> Names:
-    """Return label value -> region name, as written (with spaces, ``&`` and the like).
+    """Return label -> name of the region, as it is written in a file.
 
     Parameters
     ----------
     path : path
-        A table, a colour table or an XML file; see above.
+        A table, a colour table or an XML file, in a format that this module lists.
+
+    Returns
+    -------
+    dict of int to str
+        Label -> name. Spaces and marks such as ``&`` are kept.
     """
     path = Path(path)
     try:
@@ -70,7 +79,7 @@ def _from_xml(content: bytes, path: Path) -> list[tuple[int, str]]:
     root = xml_tree(content, f"the labels {path}", remedy)
     try:
         kind = (root.findtext("header/type") or "").strip().lower()
-        # FSL numbers the maps of a probabilistic atlas from 0; its label image has 1 for map 0.
+        # FSL numbers the maps of a probabilistic atlas from 0, but its label image begins with 1.
         shift = 1 if kind.startswith("prob") else 0
         return [
             (int(label.attrib["index"]) + shift, "".join(label.itertext()).strip())
@@ -83,27 +92,30 @@ def _from_xml(content: bytes, path: Path) -> list[tuple[int, str]]:
 
 
 def _from_text(text: str, path: Path) -> list[tuple[int, str]]:
-    """Return pairs of label value and name of a table, or of lines of words."""
+    """Return pairs of label and name from a table, or from lines of words."""
     lines = [_without_comment(line) for line in text.splitlines() if line.split("#")[0].strip()]
     if not lines:
-        raise InputError(f"the labels {path} are empty: give index and name, one line per label.")
+        raise InputError(f"the labels {path} are empty. Give index and name, one line per label.")
     delimiter = next((mark for mark in "\t;," if mark in lines[0]), None)
-    # "1 Precentral, left" is a line of words, in spite of its comma.
+    # "1 Precentral, left" is a line of words, although it contains a comma.
     if delimiter is None or re.match(r"\s*\d+(?: *[=:] *| +)[^\s;,]", lines[0]):
         return _from_words(lines, path)
     try:
         rows = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=delimiter)]
     except csv.Error as error:
         raise InputError(
-            f"the labels {path} are not a table ({error}). Close its quotes."
+            f"the labels {path} cannot be read as a table ({error}). Check its quotes."
         ) from error
     index, name = _columns(rows[0], path)
-    # Two columns without a header begin with a label.
+    # If there is no header, the first line is a label too.
     body = rows if _is_whole(rows[0][index]) else rows[1:]
     pairs = []
     for row in body:
         if len(row) <= max(index, name) or not _is_whole(row[index]):
-            raise InputError(f"the labels {path}: no index and name in the line {row}.")
+            raise InputError(
+                f"the labels {path} have no index and name in the line {row}. Add them, or remove "
+                "the line."
+            )
         pairs.append((int(float(row[index])), row[name]))
     return pairs
 
@@ -113,7 +125,7 @@ def _without_comment(line: str) -> str:
 
 
 def _columns(header: list[str], path: Path) -> tuple[int, int]:
-    """Return the places of index and name: by the header, else the first two columns."""
+    """Return the positions of the columns of labels and names; without a header, 0 and 1."""
     if _is_whole(header[0]):
         return 0, 1
     lower = [cell.lower() for cell in header]
@@ -122,30 +134,31 @@ def _columns(header: list[str], path: Path) -> tuple[int, int]:
     name = next((place for place in names if place != index), None)
     if index is None or name is None:
         raise InputError(
-            f"the labels {path} have the columns {', '.join(header)}. Name the column of label "
-            "values 'index' and that of regions 'name'."
+            f"the labels {path} have the columns {', '.join(header)}. Call the column of labels "
+            "'index', and the column of names 'name'."
         )
     return index, name
 
 
 def _from_words(lines: Sequence[str], path: Path) -> list[tuple[int, str]]:
-    """Return pairs from lines of an index, a name, and perhaps numbers behind the name."""
+    """Return pairs of label and name from lines that may have numbers behind the name."""
     values, words = [], []
     for line in lines[1:] if _is_header(lines[0].lower().split()) else lines:
         entry = INDEX_AND_NAME.fullmatch(line.strip())
         if not entry:
             raise InputError(
-                f"the labels {path}: no index and name in the line {line!r}. Begin each line with "
-                "the label value, then the name, or give a table with the columns index and name."
+                f"the labels {path} have no index and name in the line {line!r}. Begin each line "
+                "with the label and the name, or give a table with the columns index and name."
             )
         quoted = re.search(r'"(.*)"', entry[2])  # ITK-SNAP
         values.append(int(float(entry[1])))
         words.append([quoted[1]] if quoted else entry[2].split())
     if not values:
-        raise InputError(f"the labels {path} end after the header. Add a line per label.")
-    # All lines must have them: a name may end in a number by itself.
+        raise InputError(f"the labels {path} end after the header. Add one line per label.")
+    # Numbers are codes only if all lines have them, since a name may end with a number.
     n_numbers = min(_n_last_numbers(name_words) for name_words in words)
-    if n_numbers in (1, 2):  # AAL's code, if the names do without it: "Lobule 1" does not
+    if n_numbers in (1, 2):
+        # One number is AAL's code if names differ without it. In "Lobule 1" it is part of the name.
         n_cut = int(len({" ".join(name_words[:-1]) for name_words in words}) == len(words))
     else:
         n_cut = min(n_numbers, N_COLOURS)
@@ -158,7 +171,7 @@ def _is_header(words: Sequence[str]) -> bool:
 
 
 def _n_last_numbers(words: list[str]) -> int:
-    """Return how many words at the end are whole numbers; the first is part of the name."""
+    """Return how many words at the end are integers; the first word is part of the name."""
     return len(list(takewhile(str.isdigit, reversed(words[1:]))))
 
 
@@ -167,14 +180,14 @@ def _is_whole(text: str) -> bool:
 
 
 def _unique(pairs: Iterable[tuple[int, str]], path: Path) -> Names:
-    """Return the pairs as a mapping; a label with two names or none is an error."""
+    """Return the pairs as a mapping; raise InputError if a label has two names or an empty one."""
     names: Names = {}
     for value, name in pairs:
         if not name:
-            raise InputError(f"the labels {path}: label {value} has no name. Give it one.")
+            raise InputError(f"the labels {path} have no name for label {value}. Add it.")
         if names.setdefault(value, name) != name:
             raise InputError(
-                f"the labels {path}: label {value} is called {names[value]!r} and {name!r}. "
-                "Remove one of the lines."
+                f"the labels {path} have two names for label {value}: {names[value]!r} and "
+                f"{name!r}. Remove one of the lines."
             )
     return names

@@ -1,4 +1,4 @@
-"""The quality sheet of an extraction: one table of the subjects and one of the regions."""
+"""Make the quality sheet of an extraction: one table of the subjects and one of the regions."""
 
 from __future__ import annotations
 
@@ -13,13 +13,21 @@ from sgbn.quality import robust_z
 from sgbn.runs import Arrays
 from sgbn.types import Array
 
-MIN_GOOD_COVERAGE = 0.95  # a share below this is worth a look
+MIN_GOOD_COVERAGE = 0.95  # share of voxels; images below this should be checked
 MAX_USUAL_Z = 5.0  # larger robust z scores are not expected, even in thousands of cells
-MAX_OUTLYING_SHARE = 0.05  # a subject with more outlying regions is flagged
+MAX_OUTLYING_SHARE = 0.05  # of regions; a subject with more outlying regions is flagged
 
 
 class Quality(NamedTuple):
-    """Two tables; see `subject_table` and `region_table`."""
+    """The quality sheet of an extraction.
+
+    Attributes
+    ----------
+    subjects : DataFrame
+        One row per subject; see `subject_table`.
+    regions : DataFrame
+        One row per region; see `region_table`.
+    """
 
     subjects: pd.DataFrame
     regions: pd.DataFrame
@@ -32,22 +40,23 @@ def subject_table(
     atlas: LabelAtlas,
     measure: str,
 ) -> pd.DataFrame:
-    """One row per subject.
+    """Return a table with one row per subject.
 
-    Columns: subject_id, image, grid, resampled, coverage (share of the regions' voxels that have a
-    value), zeros (share of the finite ones that are exactly 0), regions_empty (regions without a
-    voxel or with nothing but zeros), minimum and maximum of the voxels that have a value,
-    total (sum over regions of volumes, or mean over regions of means), total_z and
-    regions_outlying (robust z beyond 5; not judged with fewer than ten subjects), flagged, note.
+    The columns are subject_id, image, grid, resampled (whether the atlas was resampled), coverage
+    (share of the regions' voxels that have a value), zeros (share of the finite voxels that are
+    exactly 0), minimum and maximum of the voxels that have a value, regions_empty (number of
+    regions that have no voxel, no value, or only zeros), total (sum of the volumes, or mean of the
+    means), total_z (robust z of the total), regions_outlying (number of regions with a robust z
+    beyond 5), flagged and note. Robust z scores need at least ten subjects.
     """
     values = np.array([result["values"] for result in results])
     shares = np.array([result["coverage"] for result in results])
     coverage = np.average(shares, axis=1, weights=atlas.n_voxels)
-    # The sum of volumes is that of the tissue. A sum of means is nothing.
+    # The sum of volumes is the volume of the tissue. A sum of means has no meaning.
     total = np.nansum(values, axis=1) if measure == "volume" else np.nanmean(values, axis=1)
     total_z = robust_z(total[:, None])[:, 0]
     outlying = (np.abs(robust_z(values)) > MAX_USUAL_Z).sum(axis=1)
-    # A region outside the image, or cut off by the mask.
+    # An empty region lies outside the image or outside the mask.
     empty = (np.isnan(values) | (values == 0)).sum(axis=1)
     notes = _notes(ids, values, results)
     flagged = (
@@ -74,11 +83,11 @@ def subject_table(
 
 
 def _notes(ids: Sequence[str], values: Array, results: Sequence[Arrays]) -> list[str]:
-    """Return the notes on each image, and which subject before it has the very same values."""
+    """Return a note on each image, which also names an earlier subject with equal values."""
     first: dict[bytes, str] = {}
     notes = []
     for name, row, result in zip(ids, values, results, strict=True):
-        # Two subjects never agree in all bits: one image was copied.
+        # Values of two subjects never agree in all bits, unless an image was copied.
         twin = first.setdefault(row.tobytes(), name)
         same = f"same values as {twin}" if twin != name else ""
         notes.append("; ".join(filter(None, (str(result["note"]), same))))
@@ -86,11 +95,12 @@ def _notes(ids: Sequence[str], values: Array, results: Sequence[Arrays]) -> list
 
 
 def region_table(atlas: LabelAtlas, results: Sequence[Arrays]) -> pd.DataFrame:
-    """One row per region, those that are listed with the atlas but have no voxel at the end.
+    """Return a table with one row per region. Regions without a voxel in the atlas come last.
 
-    Columns: region, voxels and volume_mm3 in the atlas, coverage (mean over subjects), n_low
-    (subjects with coverage below 95 %), n_missing (subjects without a value), n_outlying (robust z
-    beyond 5), in_atlas.
+    The columns are region, voxels and volume_mm3 (in the atlas), coverage (mean over subjects),
+    n_low (number of subjects with a coverage below 95 %), n_missing (number of subjects without a
+    value), n_outlying (number of subjects with a robust z beyond 5), and in_atlas (whether the
+    region has a voxel in the atlas).
     """
     values = np.array([result["values"] for result in results])
     coverage = np.array([result["coverage"] for result in results])

@@ -1,4 +1,4 @@
-"""Mean signal of each region over time, from four-dimensional images."""
+"""Extract the mean signal of each region over time from four-dimensional images."""
 
 from __future__ import annotations
 
@@ -41,11 +41,12 @@ class TimeSeries:
     regions : list of str
         Names of the columns of `values`.
     values : ndarray of shape (volumes, m regions)
-        Means over the finite voxels that are not 0 in all volumes; NaN where a region has none.
+        Mean over the finite voxels of a region, without voxels that are 0 in all volumes. It is
+        NaN if the region has no such voxel.
     coverage : ndarray of shape (m,)
-        Share of the region's voxels that are finite in all volumes and not 0 in all.
+        Share of the region's voxels that are finite in all volumes, and not 0 in all volumes.
     step : float
-        Seconds between volumes as the header has it; NaN where it does not say.
+        Seconds between two volumes according to the header; NaN if the header does not give them.
     """
 
     regions: list[str]
@@ -54,7 +55,7 @@ class TimeSeries:
     step: float
 
     def table(self) -> pd.DataFrame:
-        """One row per volume, one column per region."""
+        """Return a table with one row per volume and one column per region."""
         return pd.DataFrame(self.values, columns=self.regions)
 
 
@@ -69,7 +70,7 @@ def extract_time_series(
 ) -> TimeSeries:
     """Return the mean signal of each region in each volume of a four-dimensional image.
 
-    A voxel that is exactly 0 in all volumes lies outside the mask of the run and has no value.
+    A voxel that is exactly 0 in all volumes lies outside the mask of the run, and is left out.
 
     Parameters
     ----------
@@ -78,11 +79,13 @@ def extract_time_series(
     atlas, labels, background, download
         See `sgbn.io.images.label_atlas.load_label_atlas`.
     min_coverage : float
-        An image that has values in a smaller share of the atlas's voxels is an error.
+        Smallest share of the atlas's voxels in which the image must have values. Below it, an
+        InputError is raised.
 
     Returns
     -------
     TimeSeries
+        Signals and coverage of each region.
     """
     PROBABILITY.check("min_coverage", min_coverage)
     nibabel()
@@ -104,10 +107,11 @@ def write_time_series(
     n_jobs: int | None = None,
     progress: bool = True,
 ) -> tuple[pd.DataFrame, dict[str, str]]:
-    """Write ``ID_timeseries.tsv`` for each of many images; a second start does what is missing.
+    """Write a table ``ID_timeseries.tsv`` for each image.
 
-    A subject has one table, that of the image which was given last. ``atlas.csv`` beside them has
-    the regions with hemisphere, lobe, centre and volume.
+    A second start writes only the tables that are missing. A subject has one table: a new image of
+    the same subject replaces it. The file ``atlas.csv`` in the same folder lists the regions with
+    hemisphere, lobe, centre and volume.
 
     Parameters
     ----------
@@ -121,22 +125,23 @@ def write_time_series(
     Returns
     -------
     subjects : DataFrame
-        subject_id, image, file, volumes, step, coverage, regions_empty (without a value),
-        regions_constant (the same value all the time), and flagged (coverage below 95 %, or a
-        region that is empty or constant).
+        One row per subject, with the columns subject_id, image, file, volumes (their number), step
+        (seconds between volumes), coverage, regions_empty (number of regions without a value in
+        some volume), regions_constant (number of regions that never change), and flagged (coverage
+        below 95 %, or a region that is empty or constant).
     failures : dict
-        Subject id -> message.
+        Subject id -> error message, for each image that was skipped.
     """
     PROBABILITY.check("min_coverage", min_coverage)
     nibabel()
     paths, out = images_by_subject(images), Path(out)
     atlas = load_label_atlas(atlas, labels, background=background, download=download)
     places = places_of(atlas)
-    # What is finished lies below the tables, in the form of all studies.
+    # Finished results are kept in a subfolder, as in every study.
     study, targets = out / "series", _targets(out, paths)
     kept = {s: study / "tasks" / f"{task_name(s, path)}.npz" for s, path in paths.items()}
     for subject, target in targets.items():
-        if not target.exists():  # a result without its table is not finished
+        if not target.exists():  # without its table, a result is not finished
             kept[subject].unlink(missing_ok=True)
     same = {"atlas": atlas, "min_coverage": float(min_coverage)}
     results, failures = run_subjects(
@@ -166,7 +171,7 @@ def _subject_table(
 
 
 def _targets(out: Path, subjects: Iterable[str]) -> dict[str, Path]:
-    """Return the file of each subject's table: the id as a file name."""
+    """Return subject -> path of the table, whose name is made from the id."""
     targets: dict[str, Path] = {}
     for subject in subjects:
         target = out / f"{re.sub(r'[^A-Za-z0-9_.-]', '_', subject)}_timeseries.tsv"
@@ -182,11 +187,12 @@ def _targets(out: Path, subjects: Iterable[str]) -> dict[str, Path]:
 def _write(
     path: Path, target: Path, kept: Path, atlas: LabelAtlas, min_coverage: float
 ) -> dict[str, Any]:
-    """Write the table of a subject in place of that of any other image, and sum it up."""
-    # First the old table goes, so that a run that fails leaves none of another image.
+    """Write the table of a subject, which replaces an older table, and return its summary."""
+    # The old table is removed first. Otherwise a run that fails would leave the table of an older
+    # image.
     target.unlink(missing_ok=True)
     owner = kept.stem.rpartition(".")[0]
-    # The result of an older image must not say that this table is finished.
+    # Otherwise the result of an older image would mark this table as finished.
     for old in kept.parent.glob(f"{owner}.*{kept.suffix}"):
         old.unlink()
     series = _series(path, atlas, min_coverage)
@@ -202,17 +208,17 @@ def _write(
 
 
 def _series(path: Path, atlas: LabelAtlas, min_coverage: float) -> TimeSeries:
-    """Return the signals of one image, which is read volume by volume."""
+    """Return the signals of one image."""
     image = open_image(path)
     _, n_volumes = spatial_shape(image, path)
     if n_volumes == 1:
         raise InputError(
-            f"{path} has only one volume, so it is not a time series. Use extract_regions (no "
-            "--time-series at the command line)."
+            f"{path} has only one volume, so it is not a time series. Use extract_regions (at the "
+            "command line, leave out --time-series)."
         )
     placed, m = place(atlas, grid_of(image, path)), len(atlas.regions)
     sums, counts = np.empty((n_volumes, m)), np.empty((n_volumes, m), dtype=np.intp)
-    # One flag per voxel in the atlas, since no more than one volume is kept.
+    # Flags per voxel of the atlas are updated, because only one volume is in memory.
     ever = np.zeros(placed.where.size, dtype=bool)  # finite in any volume
     always, zero = ~ever, ~ever  # finite, and 0, in all volumes
     for t, volume in enumerate(volumes(image, path)):
@@ -223,18 +229,18 @@ def _series(path: Path, atlas: LabelAtlas, min_coverage: float) -> TimeSeries:
     check_content(path, ever, ~zero)
     always_known = np.bincount(placed.region[always & ~zero], minlength=m)
     coverage = check_coverage(path, atlas, placed, always_known, min_coverage)
-    # Voxels outside the mask were counted in each volume, with the value 0.
+    # Voxels outside the mask were counted in each volume, with the value 0. They are left out.
     counts -= np.bincount(placed.region[zero], minlength=m)
     values = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
     return TimeSeries(list(atlas.regions), values, coverage, _step(image))
 
 
 def _step(image: Any) -> float:
-    """Return seconds between volumes, NaN if the header does not say, or not in units of time."""
+    """Return the seconds between volumes, or NaN if the header does not give them."""
     header = image.header
     try:
         unit = header.get_xyzt_units()[1]
-    except (AttributeError, KeyError):  # formats without units, codes that mean nothing
+    except (AttributeError, KeyError):  # a format without units, or an unknown code
         return float("nan")
     seconds = {"sec": 1.0, "msec": 1e-3, "usec": 1e-6}.get(unit, np.nan)
     return float(header.get_zooms()[3] * seconds) or float("nan")

@@ -1,7 +1,7 @@
-"""The voxels of an image in the regions of an atlas: placed once per grid, summed per volume.
+"""Place an atlas on the grid of an image, and sum the voxels of each region.
 
-nilearn's ``NiftiLabelsMasker`` gives the same means in 2.8 times the CPU time, or 4.2 times where
-the atlas is resampled (benchmarks/extract.py). It tells no coverage.
+nilearn's ``NiftiLabelsMasker`` gives the same means, but needs 2.8 times the CPU time, or 4.2 times
+if the atlas is resampled (benchmarks/extract.py). It does not report the coverage.
 """
 
 from __future__ import annotations
@@ -19,28 +19,41 @@ from sgbn.io.images.label_atlas import LabelAtlas
 from sgbn.io.images.nifti import Grid, grid_of, has_orientation, open_image, spatial_shape, volumes
 from sgbn.types import Array, Indices, Mask
 
-GRID_EPS = 1e-3  # mm: headers store affines as 32-bit numbers
-EDGE_EPS = 1e-6  # voxels: a centre on the very edge of the field of view is inside
-# A modulated tissue map may exceed 1 where the brain was shrunk to fit, and splines may ring below
-# 0; beyond these it is not a tissue map.
+GRID_EPS = 1e-3  # mm; headers store affines as 32-bit numbers, so equal grids differ by round-off
+EDGE_EPS = 1e-6  # voxels; a centre on the edge of the field of view counts as inside
+# Smallest and largest value of a tissue map. A modulated map may exceed 1 where the brain was
+# shrunk, and interpolation by splines may give values slightly below 0.
 TISSUE_RANGE = (-0.1, 3.0)
 MEASURES = ("volume", "mean")
 
 
 class Placed(NamedTuple):
-    """An atlas on the grid of an image."""
+    """An atlas on the grid of an image.
 
-    where: Indices  # voxels that belong to a region, numbered in Fortran order
-    region: Indices  # the region of each
-    n_voxels: Indices  # of each region in the image
-    in_view: Array  # share of each region's voxels in the atlas that lie in the image
+    Attributes
+    ----------
+    where : ndarray of int
+        Voxels of the image that belong to a region, numbered in Fortran order.
+    region : ndarray of int
+        Region of each of these voxels, counted from 0.
+    n_voxels : ndarray of int
+        Number of voxels of each region in the image.
+    in_view : ndarray of float
+        Share of each region's voxels in the atlas that lie inside the image.
+    resampled : bool
+        Whether the atlas was on another grid.
+    """
+
+    where: Indices
+    region: Indices
+    n_voxels: Indices
+    in_view: Array
     resampled: bool
 
 
-@lru_cache(maxsize=2)  # a study has one grid, seldom two: resampling again would cost more
+@lru_cache(maxsize=2)  # most studies have one grid, and resampling for each image would be slow
 def place(atlas: LabelAtlas, grid: Grid) -> Placed:
-    """Return an atlas on a grid: as it is if it has that grid, else by nearest neighbour."""
-    # Headers round, so that equal grids differ by a few micrometres.
+    """Return an atlas on a grid; on another grid, it is resampled by nearest neighbour."""
     same = grid.shape == atlas.grid.shape and np.allclose(
         grid.affine, atlas.grid.affine, rtol=0, atol=GRID_EPS
     )
@@ -48,7 +61,7 @@ def place(atlas: LabelAtlas, grid: Grid) -> Placed:
     if same:
         index, in_view = atlas.index, np.ones(m)
     else:
-        # From voxels of the image to voxels of the atlas, by way of mm.
+        # The matrix from voxels of the image to voxels of the atlas, both of which map to mm.
         from_grid = np.linalg.solve(atlas.grid.affine, grid.affine)
         index = affine_transform(
             atlas.index,
@@ -56,11 +69,11 @@ def place(atlas: LabelAtlas, grid: Grid) -> Placed:
             from_grid[:3, 3],
             grid.shape,
             order=0,
-            # Outside the atlas there is no region; other modes would repeat its edge.
+            # Outside the atlas there is no region. Other modes would repeat its edge.
             mode="grid-constant",
         )
         in_view = _share_in_view(atlas, grid)
-    # NIfTI stores voxels in Fortran order, and `volumes` yields them so.
+    # `volumes` yields voxels in Fortran order, as NIfTI stores them.
     flat = index.ravel(order="F")
     where = np.flatnonzero(flat)
     region = flat[where].astype(np.intp) - 1
@@ -68,7 +81,7 @@ def place(atlas: LabelAtlas, grid: Grid) -> Placed:
 
 
 def _share_in_view(atlas: LabelAtlas, grid: Grid) -> Array:
-    """Return the share of each region's voxels whose centre lies in the view of a grid."""
+    """Return the share of each region's voxels whose centre lies inside a grid."""
     voxels = np.nonzero(atlas.index)
     to_grid = np.linalg.solve(grid.affine, atlas.grid.affine)
     places = np.stack(voxels, axis=1) @ to_grid[:3, :3].T + to_grid[:3, 3]
@@ -81,12 +94,10 @@ def _share_in_view(atlas: LabelAtlas, grid: Grid) -> Array:
 def region_sums(
     values: NDArray[Any], known: Mask, region: Indices, m: int
 ) -> tuple[Array, Indices]:
-    """Return the sum of the known values of each of `m` regions, and their number.
-
-    `np.bincount` adds in double precision, whatever the type of the values.
-    """
+    """Return the sum of the known values of each of `m` regions, and the number of such values."""
     if not known.all():
         values, region = values[known], region[known]
+    # np.bincount adds in double precision, whatever the type of the values.
     sums = np.asarray(np.bincount(region, values, m), dtype=np.float64)
     return sums, np.bincount(region, minlength=m)
 
@@ -94,13 +105,13 @@ def region_sums(
 def measure_image(
     path: Path, atlas: LabelAtlas, measure: str, min_coverage: float
 ) -> dict[str, Any]:
-    """Measure the regions in one image, with what the quality sheet says of it.
+    """Measure the regions in one image.
 
     Returns
     -------
     dict
-        ``values`` and ``coverage`` per region, and single entries on the image. A region without a
-        voxel in the image, or in a mean without one that has a value, is NaN.
+        Arrays ``values`` and ``coverage`` with one entry per region, and numbers and text about the
+        image for the quality sheet. A value is NaN if no voxel of the region has a value.
     """
     image = open_image(path)
     _, n_volumes = spatial_shape(image, path)
@@ -115,12 +126,12 @@ def measure_image(
     inside = volume[placed.where]
     finite, nonzero = np.isfinite(inside), inside != 0
     check_content(path, finite, nonzero)
-    # 0 is a probability like any other, but no value of PET outside the mask.
+    # 0 is a valid probability. In other maps, 0 means that the voxel is outside the mask.
     known = finite if measure == "volume" else finite & nonzero
     sums, counts = region_sums(inside, known, placed.region, len(atlas.regions))
     coverage = check_coverage(path, atlas, placed, counts, min_coverage)
     minimum, maximum = inside[known].min(), inside[known].max()
-    # Sums become cubic mm or means.
+    # Turns sums into volumes in cubic mm, or into means.
     factor = grid.voxel_volume if measure == "volume" else 1 / np.maximum(counts, 1)
     return {
         "values": np.where(counts > 0, sums * factor, np.nan),
@@ -135,10 +146,11 @@ def measure_image(
 
 
 def check_content(path: Path, finite: Mask, nonzero: Mask) -> None:
-    """Raise InputError if no voxel in the atlas is finite, or if all of them are 0."""
+    """Raise InputError if no voxel in the atlas is finite, or if all finite voxels are 0."""
     if finite.size and not finite.any():
         raise InputError(
-            f"{path} has no values: all its voxels in the atlas are NaN or infinite. Make it again."
+            f"{path} has no values: all its voxels in the atlas are NaN or infinite. Make the "
+            "image again."
         )
     if finite.size and not (finite & nonzero).any():
         raise InputError(f"{path} is empty: all its voxels in the atlas are 0. Make it again.")
@@ -152,31 +164,31 @@ def check_coverage(
     min_coverage: float,
 ) -> Array:
     """Return the share of each region that has values; raise InputError if the total is low."""
-    # A region that lies half outside the image is covered by half at most.
+    # If half of a region lies outside the image, its coverage is at most one half.
     coverage = placed.in_view * counts / np.maximum(placed.n_voxels, 1)
     weights = atlas.n_voxels / atlas.n_voxels.sum()
     total, in_view = float(coverage @ weights), float(placed.in_view @ weights)
     if total < min_coverage or not total:
         seen = in_view > 0 and in_view >= min_coverage
         remedy = (
-            "Check its mask (NaN is not a value, nor is 0 in a mean or a series)"
+            "Check its mask (NaN is never a value, and 0 is not one in a mean or a time series)"
             if seen
-            else f"Normalise it to the space of {atlas.name}"
+            else f"Normalise it to the space of the atlas {atlas.name}"
         )
         less = f", less than {min_coverage:.0%}" if min_coverage else ""
         raise InputError(
-            f"{path} has values in {total:.0%} of the atlas's voxels only ({in_view:.0%} lie in "
+            f"{path} has values in only {total:.0%} of the atlas's voxels ({in_view:.0%} lie in "
             f"its field of view){less}. {remedy}, or allow less coverage (min_coverage)."
         )
     return coverage
 
 
 def _note(image: Any, measure: str, minimum: float, maximum: float) -> str:
-    """Return what looks wrong about an image, for the quality sheet."""
+    """Return a note for the quality sheet on what looks wrong with an image."""
     notes = []
     low, high = TISSUE_RANGE
     if measure == "volume" and not low <= minimum <= maximum <= high:
         notes.append(f"values from {minimum:.3g} to {maximum:.3g}: not tissue probabilities")
     if not has_orientation(image):
-        notes.append("the header says nothing of orientation")
+        notes.append("the header does not give the orientation")
     return "; ".join(notes)
