@@ -31,7 +31,7 @@ def test_the_verdict_comes_first_in_the_title(compared, n_sure, said):
     assert first == said
     assert second.startswith(change_words(known, "patient"))
     assert second.startswith("Change from control to patient")
-    assert second.endswith("faintly") == (n_sure == 0)
+    assert ("faint" in second) == (n_sure == 0)
 
 
 def test_each_change_is_that_of_the_table_with_its_kind(compared):

@@ -67,7 +67,7 @@ def test_captions_say_what_is_shown_and_what_is_not(cortical):
     assert "patient minus control" in caption
     assert ": 6 regions." in caption
     hidden = [cortical.cohort.labels[f"{side}-Hippocampus"] for side in ("Left", "Right")]
-    assert caption.endswith(f"not shown (2): {', '.join(hidden)}.")
+    assert caption.endswith(f"not on this surface (2): {', '.join(hidden)}.")
     assert "not tested" in surface_maps(cortical)["deviations_surface"].caption
 
 
