@@ -7,7 +7,7 @@ import pytest
 from sgbn import SGBN, Cohort, GaussianNetwork, SGBNEnsemble, simulate_cohort
 from sgbn.comparison import Settings, compare
 from sgbn.comparison.accuracy import OURS
-from sgbn.comparison.summary import Statement, Words
+from sgbn.comparison.summary import Statement, Words, _verdict
 from sgbn.exceptions import counted
 from sgbn.quality import Finding
 from sgbn.structure.ensemble import Agreement, EdgeConfidence
@@ -205,6 +205,19 @@ def test_folds_that_all_score_the_same_are_judged_by_the_interval(different, rig
     assert np.isnan(same.p_value(OURS))  # no spread over the folds
     answer = answers(replace(different, accuracy=same))["Can the groups be told apart?"]
     assert answer.startswith(f"{said}Balanced accuracy in unseen subjects {1.0 if right else 0.5}")
+
+
+@pytest.mark.parametrize(
+    ("p", "low", "said"),
+    [
+        (0.0004, 0.6, "Yes (one-sided p < 0.001)"),
+        (0.037, 0.51, "Yes (one-sided p = 0.037)"),
+        (0.037, 0.49, "Perhaps (one-sided p = 0.037, but the interval includes a guess)"),
+        (0.06, 0.48, "Not reliably (one-sided p = 0.060)"),
+    ],
+)
+def test_an_accuracy_is_a_yes_only_if_p_and_interval_agree(p, low, said):
+    assert _verdict({"p": p, "low": low}, 0.5, 0.05) == said
 
 
 def test_one_other_classifier_is_not_the_best_of_them(different):

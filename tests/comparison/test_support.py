@@ -73,7 +73,7 @@ def test_trust_is_said_in_short():
 
 def test_trust_leaves_out_groups_without_halves_and_names_shadows():
     found = comparison_of({"a": 2, "b": 0}, [SOME])
-    found.models = {"a": SimpleNamespace(edges_may_be_shadows=True)}
+    found.models = {"a": SimpleNamespace(edges_may_be_shadows=True, edges_may_be_chance=False)}
     said = trust_words(found)
     assert "support: 2 of 3 in a; the other" in said
     assert "Of b there are too few subjects for half samples." in said
@@ -81,6 +81,18 @@ def test_trust_leaves_out_groups_without_halves_and_names_shadows():
         "In a hidden common causes predict unseen subjects better than the "
         "network: do not rely on single edges."
     )
+
+
+def test_trust_names_the_groups_whose_edges_may_be_chance():
+    found = comparison_of({"a": 2, "b": 0}, [SOME] * 2)
+    found.models = {
+        group: SimpleNamespace(edges_may_be_shadows=False, edges_may_be_chance=chance)
+        for group, chance in (("a", False), ("b", True))
+    }
+    said = trust_words(found)
+    assert "In b the network does not clearly predict unseen subjects better" in said
+    assert "shadow" not in said
+    assert "hidden" not in said
 
 
 def test_without_half_samples_the_reason_is_said():

@@ -207,12 +207,19 @@ def _tested_parts(accuracy: Accuracy) -> str:
 
 
 def _verdict(ours: Mapping[str, float], chance: float, level: float) -> str:
-    """Say whether the accuracy is better than a guess, by its p, where there is one."""
+    """Say whether the accuracy is better than a guess, by its p and its interval.
+
+    p is one-sided and the interval two-sided. So p can reach the level while the interval includes
+    a guess, and one of the two alone is not called a yes.
+    """
+    above = ours["low"] > chance
     if np.isnan(ours["p"]):
-        return "Yes" if ours["low"] > chance else "Not reliably"
+        return "Yes" if above else "Not reliably"
     # the corrected t is an approximation, and not to be trusted in its far tail
-    p = p_text(ours["p"]) if ours["p"] >= 0.001 else "p < 0.001"
-    return f"{'Yes' if ours['p'] <= level else 'Not reliably'} ({p})"
+    p = f"one-sided {p_text(ours['p']) if ours['p'] >= 0.001 else 'p < 0.001'}"
+    if ours["p"] > level:
+        return f"Not reliably ({p})"
+    return f"Yes ({p})" if above else f"Perhaps ({p}, but the interval includes a guess)"
 
 
 def _best(scores: Mapping[str, Any]) -> str:

@@ -65,13 +65,18 @@ def trust_words(comparison: Comparison) -> str:
     ]
     if shares:
         text += f" Edges that come back in the other half of the subjects: {joined(shares)}."
-    shadows = [
-        group for group, compared in comparison.models.items() if compared.edges_may_be_shadows
-    ]
+    models = comparison.models.items()
+    shadows = [called(group) for group, compared in models if compared.edges_may_be_shadows]
     if shadows:
         text += (
-            f" In {joined([*map(called, shadows)])} hidden common causes predict unseen subjects "
-            "better than the network: do not rely on single edges."
+            f" In {joined(shadows)} hidden common causes predict unseen subjects better than the "
+            "network: do not rely on single edges."
+        )
+    chance = [called(group) for group, compared in models if compared.edges_may_be_chance]
+    if chance:
+        text += (
+            f" In {joined(chance)} the network does not clearly predict unseen subjects better "
+            "than independent regions do: its edges may be due to chance."
         )
     return text
 

@@ -1,9 +1,9 @@
-"""Whether a network is the right picture of the data.
+"""Check whether a network is the right model of the data.
 
-Hidden common causes make variables dependent that do not act on each other, and a learner draws
-edges for them. Whether a network is the right picture shows in rows that it was not learned from:
-a few hidden factors without any edge, partial correlations without any arrow, or independent
-variables may predict them better.
+A hidden common cause makes variables dependent that do not act on each other, and a learner then
+draws edges between them. Rows that the network was not learned from can show this. Three models
+without arrows are compared with the network: a few hidden factors, a graphical lasso (partial
+correlations), and independent variables. One of them may predict these rows better.
 """
 
 from __future__ import annotations
@@ -36,26 +36,28 @@ from sgbn.structure import SGBN
 from sgbn.structure.base import NetworkEstimator
 from sgbn.types import Array, Indices
 
-CLEAR = 2.0  # standard errors from which a difference is called one (benchmarks/factors.py)
-LEADING = 3  # factors that are taken out of the edges of a network that predicts well, at most
-COLUMNS_PER_LEADING = 10  # and one for so many columns (benchmarks/factors.py)
+CLEAR = 2.0  # standard errors; a larger difference is called clear (benchmarks/factors.py)
+# If the network predicts well, at most LEADING factors are taken out of its edges, and at most one
+# factor per COLUMNS_PER_LEADING columns (benchmarks/factors.py).
+LEADING = 3
+COLUMNS_PER_LEADING = 10
 IN_WORDS = ("", "One", "Two", "Three", "Four", "Five", "Six")
 
 
 @dataclass(frozen=True)
 class ModelComparison:
-    """Held-out log-likelihood of a network beside models without edges or arrows.
+    """How well a network, and three models without arrows, predict rows that they have not seen.
 
     Attributes
     ----------
     n, m : int
-        Rows and columns.
+        Number of rows and number of columns.
     log_likelihood : ndarray of shape (n_folds, 4)
-        Per variable, of each fold under the models of the others, in the order of `MODELS`:
-        network, factor analysis, graphical lasso, independence. NaN for a lasso that could not be
-        fitted.
+        Log-likelihood per variable of the rows of each fold. The models are fitted to the other
+        folds. The columns follow `MODELS`: network, factor analysis, graphical lasso, independence.
+        A lasso that could not be fitted has NaN.
     fold_factors : ndarray of shape (n_folds,)
-        Number of factors that each training part chose.
+        Number of factors that was chosen for each fold, from the other folds.
     """
 
     n: int
@@ -70,17 +72,18 @@ class ModelComparison:
 
     @property
     def n_factors(self) -> int:
-        """Number of factors that the training parts chose: the (lower) median over the folds."""
-        # The lower median: with two folds, fewer factors rather than more.
+        """Number of factors: the median over the folds, the lower one of two."""
+        # With two folds, fewer factors are safer than more.
         return int(np.sort(self.fold_factors)[(self.n_folds - 1) // 2])
 
     @property
     def leading_factors(self) -> int:
         """Number of factors that `edges_beside_factors` should take out.
 
-        All `n_factors` if they predict better than the network. Else at most three, and at most one
-        for every ten columns. For a sparse network, the number of factors that predicts best is
-        often ten or more. So many factors imitate the edges, and nearly all edges would be lost.
+        It is `n_factors` if the factors predict better than the network. Otherwise it is at most
+        three, and at most one for every ten columns. For a sparse network, the number of factors
+        that predicts best is often ten or more. So many factors imitate the edges, and nearly all
+        edges would be lost.
         """
         if self.edges_may_be_shadows:
             return self.n_factors
@@ -90,10 +93,11 @@ class ModelComparison:
     def table(self) -> np.recarray[Any, Any]:
         """One row per model, the network first.
 
-        `log_likelihood` per variable, the mean over the folds; `difference`, by how much it is more
-        than the network's; `standard_error` of the difference. Training parts overlap, so that
-        folds are not independent: the variance of their mean is multiplied by
-        ``1 + n_folds / (n_folds - 1)`` (Nadeau and Bengio, 2003), which errs to the safe side.
+        `log_likelihood` is the mean over the folds, per variable. `difference` is this mean minus
+        the mean of the network, and `standard_error` belongs to the difference. The training parts
+        overlap, so that the folds are not independent. The variance of a mean over the folds is
+        therefore multiplied by ``1 + n_folds / (n_folds - 1)`` (Nadeau and Bengio, 2003), which
+        tends to be too large rather than too small.
         """
         gain = self.log_likelihood - self.log_likelihood[:, :1]
         # Nadeau and Bengio: 1 / J + n_test / n_train, which is 1 / (J - 1) for J folds.
@@ -107,9 +111,9 @@ class ModelComparison:
         return records(columns).view(np.recarray)
 
     def compare(self, model: str) -> int:
-        """1 where a model predicts unseen rows better than the network, -1 worse, 0 not clear.
+        """Return 1 if a model predicts unseen rows clearly better than the network, -1 if worse.
 
-        A difference is clear from `CLEAR` standard errors upwards.
+        A difference is clear if it exceeds `CLEAR` standard errors. Otherwise the result is 0.
         """
         OneOf(*MODELS).check("model", model)
         row = self.table[MODELS.index(model)]
@@ -123,8 +127,13 @@ class ModelComparison:
         return self.compare(FACTORS) > 0
 
     @property
+    def edges_may_be_chance(self) -> bool:
+        """Whether the network does not clearly predict better than independent variables."""
+        return self.compare(INDEPENDENCE) >= 0
+
+    @property
     def verdict(self) -> str:
-        """What this says, in a sentence or two."""
+        """The result of the comparison in one to three sentences."""
         return " ".join(filter(None, (self._beside_factors(), self._beside_others())))
 
     def _beside_factors(self) -> str:
@@ -149,22 +158,24 @@ class ModelComparison:
         )
 
     def _numbers(self, first: str, second: str) -> str:
-        """Likelihoods of two models, and the standard error of the factors' difference."""
-        first_score, second_score = (
-            self.table[MODELS.index(name)].log_likelihood for name in (first, second)
-        )
-        # The network's own row has no error: differences are from the network.
-        error = self.table[MODELS.index(FACTORS)].standard_error
-        return (
-            f"{_signed(first_score)} against {_signed(second_score)} per variable, standard error "
-            f"of the difference {error:.3f}"
-        )
+        """Return the log-likelihoods of two models, and the standard error of their difference."""
+        rows = [self.table[MODELS.index(name)] for name in (first, second)]
+        scores = " against ".join(_signed(row.log_likelihood) for row in rows)
+        # One of the two is the network, whose own error is 0: differences are from the network.
+        error = max(row.standard_error for row in rows)
+        return f"{scores} per variable, standard error of the difference {error:.3f}"
 
     def _beside_others(self) -> str:
-        if self.compare(INDEPENDENCE) >= 0:
+        if self.edges_may_be_chance:
+            numbers = self._numbers(NETWORK, INDEPENDENCE)
+            if self.compare(INDEPENDENCE) > 0:
+                return (
+                    "Independent variables predict them better than the network "
+                    f"({numbers}): do not rely on its edges."
+                )
             return (
-                "The network does not predict them better than variables without any relation: do "
-                "not rely on its edges."
+                "It is not clear that the network predicts them better than independent variables "
+                f"({numbers}): its edges may be due to chance."
             )
         if self.compare(LASSO) > 0:
             return (
@@ -187,18 +198,19 @@ def compare_models(
 ) -> ModelComparison:
     """Compare a network with hidden factors, a graphical lasso and independence on unseen rows.
 
-    Every model is fitted to all folds but one and gives the log-likelihood of the rows of that one.
-    The number of factors (1 to 15) and the penalty of the lasso are chosen inside the training
-    part. Sites and covariates of a Cohort are taken out by the effects that they have in the
-    training part, and columns are scaled by it; sites are spread evenly over the folds, and the
-    rows of a person are in one of them. Rows that lie far out count alike for all models.
+    Each fold is predicted by models that are fitted to the other folds, the training part. The
+    number of factors (1 to 15) and the penalty of the lasso are chosen inside the training part.
+    The effects of the sites and covariates of a Cohort are estimated in the training part and taken
+    out. The columns are scaled by the training part. Each fold has about the same share of every
+    site. All rows of a person are in the same fold. Outlying rows have the same weight in all
+    models.
 
     Parameters
     ----------
     cohort : Cohort, array-like of shape (n, m) or DataFrame
-        At least 20 rows and three columns. Rows of arrays and tables are taken as they are.
+        The data: at least 20 rows and three columns. Arrays and tables are used as they are.
     group : str, optional
-        The group of a Cohort that has several.
+        Name of the group to use, if a Cohort has several.
     learner : estimator, optional
         The learner of the network; by default `SGBN`.
     n_folds : int
@@ -208,20 +220,20 @@ def compare_models(
     n_jobs : int, optional
         Number of processes. Results do not depend on it.
     folder : path, optional
-        Keeps finished folds; a second start does only what is missing.
+        Folder that keeps the finished folds. A second start computes only the missing folds.
     progress : bool
-        Show a bar with the time left.
+        Whether to show a bar with the time left.
 
     Returns
     -------
     ModelComparison
-        Its `verdict` says in words what its `table` says in numbers.
+        The result in words (`verdict`) and in numbers (`table`).
 
     Raises
     ------
     InputError
-        If there are too few rows or columns, or a column is constant, a copy, or a linear
-        combination of others: such rows have no density to compare.
+        If there are too few rows or columns. Also if a column is constant, a copy of another, or a
+        linear combination of others: such rows have no density to compare.
 
     Examples
     --------
@@ -239,7 +251,7 @@ def compare_models(
     check_sample(sample)
     n, m = sample.values.shape
     n_folds = Whole(2, n // 2).check("n_folds", n_folds)
-    # Dealt here, not in the tasks: all models of a fold see the same rows.
+    # The folds are made here, not in the tasks: all models of a fold see the same rows.
     folds = deal(sample, n_folds, np.random.default_rng([random_state, 0]))
     settings = described(sample, learner, n_folds=n_folds, random_state=random_state)
     shared = {"sample": sample, "learner": learner, "folds": folds, "random_state": random_state}
