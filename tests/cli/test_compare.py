@@ -332,7 +332,7 @@ def test_outliers_are_left_out_by_name(study_frame, tmp_path, capsys):
     printed = capsys.readouterr().out
     said = (
         "1 of 40 CTR and 0 of 40 AD/../MCI lies far from their group (tables/left_out.csv names "
-        "them). Networks do"
+        "them). The networks"
     )
     assert said in " ".join(printed.split())
     left_out = pd.read_csv(tmp_path / "trim" / "tables" / "left_out.csv")

@@ -64,7 +64,7 @@ def test_differences_that_hold_both_ways_are_counted_and_others_shown_apart(two)
     edges = found.tests.edges
     assert f"{edges['source'][0]} – {edges['target'][0]} {kind} (" in surest
     assert "q = 0.03)" in surest
-    assert apart.startswith("1 more differs one way only; a change of variance can do this: ")
+    assert apart.startswith("1 more differs one way only, which a change of variance can cause: ")
     assert (
         f"{edges['source'][1]} – {edges['target'][1]} {found.differences['kind_well'][1]} ("
         in apart
@@ -75,7 +75,7 @@ def test_differences_that_hold_both_ways_are_counted_and_others_shown_apart(two)
 def test_what_holds_one_way_only_is_no_headline(two):
     headline, detectable, apart, *_ = edge_lines(with_edges(two, first(two, 0.01), 1.0))
     assert headline.startswith("None of ")
-    assert headline.endswith("; some do one way only.")
+    assert headline.endswith("; some differ one way only.")
     assert detectable == detectable_words(two.tests, two.settings.level)
     assert apart.startswith("1 differs one way only")
 
@@ -89,12 +89,12 @@ def test_family_wise_finds_are_counted_among_those_that_hold_both_ways(two):
 @pytest.mark.parametrize(
     ("p", "p_both", "q", "q_both", "said"),
     [
-        (0.01, 0.02, 0.01, 0.01, "differ by a test of all edges together (p = 0.010), also once"),
+        (0.01, 0.02, 0.01, 0.01, "differ in a test of all edges together (p = 0.010). They also"),
         (0.01, 0.02, 1.0, 1.0, "changes of variance are allowed for (p = 0.020)."),
-        (0.01, 0.3, 0.01, 1.0, "The weights of ill and well differ by a test of all edges"),
-        (0.01, 0.3, 0.01, 0.01, "differ at single pairs of regions. What a test of all edges"),
-        (0.3, 0.3, 0.01, 0.01, "together (p = 0.300) does not show it"),
-        (0.3, 0.3, 0.01, 1.0, "(p = 0.300), which is no proof of equality."),
+        (0.01, 0.3, 0.01, 1.0, "(p = 0.010) finds that the weights of ill and well differ, but"),
+        (0.01, 0.3, 0.01, 0.01, "(p = 0.010) finds a difference too, but changes of variance"),
+        (0.3, 0.3, 0.01, 0.01, "together (p = 0.300) does not show a difference"),
+        (0.3, 0.3, 0.01, 1.0, "(p = 0.300) found no difference"),
     ],
 )
 def test_all_edges_together_and_single_ones_do_not_contradict(two, p, p_both, q, q_both, said):
@@ -124,7 +124,9 @@ def test_no_tested_pair_is_said(two):
 
 def test_the_detectable_change_is_the_median(two):
     effect = np.median(two.tests.detectable(0.8, 0.05))
-    assert f"a change of {effect:.2f} standard deviations" in detectable_words(two.tests, 0.05)
+    assert f"a change of {effect:.2f} (standard deviations of the target" in detectable_words(
+        two.tests, 0.05
+    )
     none = replace(two.tests, edges=two.tests.edges[:0])
     assert detectable_words(none, 0.05) == ""
 
@@ -186,7 +188,7 @@ def test_pairs_of_groups_with_finds_have_a_line_each(three_groups, two):
 
 def test_that_pairs_of_many_groups_are_not_tested_is_said(three_groups):
     untested = replace(three_groups, tests=replace(three_groups.tests, pairwise={}))
-    said = "Which of the 3 groups differ is tested for up to 5 groups only."
+    said = "Single groups are compared for up to 5 groups; here are 3."
     assert edge_lines(untested)[-1] == said
 
 

@@ -25,14 +25,14 @@ COUNTS = "2 of 63 CTR and 0 of 61 SCZ"
 @pytest.mark.parametrize(
     ("networks", "tests", "said"),
     [
-        (TWO, TWO, "Networks and tests of differences do without them."),
-        (TWO, None, "Networks do without them."),
-        (NOBODY, TWO, "Tests of differences do without them; networks have all subjects."),
+        (TWO, TWO, "The networks and the tests of differences leave them out."),
+        (TWO, None, "The networks leave them out."),
+        (NOBODY, TWO, "The tests of differences leave them out; the networks have all subjects."),
         (
             TWO,
             {"CTR": ("s1", "s2"), "SCZ": ("s1b", "s2b")},
-            "Networks and tests of differences do without them. Tests leave out all rows of "
-            "these persons: 2 of 63 CTR and 2 of 61 SCZ.",
+            "The networks and the tests of differences leave them out. The tests leave out "
+            "all rows of these persons: 2 of 63 CTR and 2 of 61 SCZ.",
         ),
     ],
 )

@@ -43,7 +43,7 @@ def test_effects_of_the_volume_before_are_no_filter(compared_series):
         group: copy(one).set_params(lagged=True) for group, one in compared_series.learners.items()
     }
     words = volumes_words(replace(compared_series, learners=learners))
-    assert "Linear effects of all regions one volume before are taken out" in words
+    assert "linear effects of all regions at the volume before are taken out" in words
     assert "autoregressive" not in words
 
 
@@ -53,12 +53,12 @@ def test_runs_are_counted_where_there_are_several(compared_series):
 
 
 def test_series_that_need_no_filter(compared_series):
-    assert "of order 0 to 1" in volumes_words(compared_series)
+    assert "order 0 to 1" in volumes_words(compared_series)
     white = {group: copy(one) for group, one in compared_series.learners.items()}
     for one in white.values():
         one.moments_ = replace(one.moments_, ar_order=np.zeros_like(one.moments_.ar_order))
     words = volumes_words(replace(compared_series, learners=white))
-    assert "No series needed a filter of its autocorrelation; they count as" in words
+    assert "No series needed a filter of its autocorrelation. The series count as" in words
 
 
 def test_lagged_effects_in_place_of_a_filter(compared_series):
@@ -66,7 +66,8 @@ def test_lagged_effects_in_place_of_a_filter(compared_series):
     for one in lagged.values():
         one.lagged = True
     words = volumes_words(replace(compared_series, learners=lagged))
-    assert "one volume before are taken out of each subject; the series that are left" in words
+    assert "at the volume before are taken out" in words
+    assert "The series that are left count as" in words
     assert "filter" not in words
 
 

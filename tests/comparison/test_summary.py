@@ -35,7 +35,7 @@ def answers(comparison):
 
 def test_what_differs_is_said_with_its_direction(different):
     said = answers(different)
-    assert said["Do the networks differ?"].startswith("The networks of well and ill differ by")
+    assert said["Do the networks differ?"].startswith("The networks of well and ill differ in")
     assert "1 of" in said["Which edges differ, and how sure is that?"]
     assert "whichever way the arrow is read" in said["Which edges differ, and how sure is that?"]
     assert (
@@ -106,8 +106,12 @@ def test_covariates_that_tell_the_groups_are_pointed_at():
 @pytest.mark.parametrize(
     ("global_p", "q", "said"),
     [
-        (0.08, 0.01, "differ at single pairs of regions; a test of all edges together (p = 0.080)"),
-        (0.01, 0.5, "differ by a test of all edges together (p = 0.010)"),
+        (
+            0.08,
+            0.01,
+            "differ at single pairs of regions. The test of all edges together (p = 0.080)",
+        ),
+        (0.01, 0.5, "differ in a test of all edges together (p = 0.010)"),
         (0.08, 0.5, "no proof of equality"),
     ],
 )
@@ -203,8 +207,9 @@ def test_folds_that_all_score_the_same_are_judged_by_the_interval(different, rig
     sure = truth if right else np.full(truth.shape, 0.5)  # all are then called the first group
     same = replace(found, probabilities={**found.probabilities, OURS: sure[None]})
     assert np.isnan(same.p_value(OURS))  # no spread over the folds
+    score = 1.0 if right else 0.5
     answer = answers(replace(different, accuracy=same))["Can the groups be told apart?"]
-    assert answer.startswith(f"{said}Balanced accuracy in unseen subjects {1.0 if right else 0.5}")
+    assert answer.startswith(f"{said}The balanced accuracy in unseen subjects is {score}")
 
 
 @pytest.mark.parametrize(

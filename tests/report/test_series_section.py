@@ -53,7 +53,7 @@ def test_the_page_has_no_section_that_reads_series_as_measures(page):
 
 def test_the_page_says_what_is_compared_and_what_is_not_done(page):
     assert "each from its own time series" in page
-    assert "means over volumes carry no information" in page
+    assert "over volumes carry no information" in page
     for reason in NOT_FOR_SERIES.values():
         assert f"{reason}." in page
 

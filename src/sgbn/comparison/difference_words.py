@@ -1,4 +1,4 @@
-"""What the tests of differences found, in words: said once, for the terminal and the page."""
+"""The results of the tests of differences in words, for the terminal and the report."""
 
 from __future__ import annotations
 
@@ -28,37 +28,40 @@ def p_text(p: float) -> str:
 
 
 def overall_words(comparison: Comparison) -> str:
-    """Say in one sentence whether the networks differ at all; "" if it was not tested."""
+    """Say whether the networks differ at all; return "" if nothing was tested."""
     tests, level = comparison.tests, comparison.settings.level
     if tests is None:
         return ""
-    groups, p = joined([*map(called, tests.groups)]), p_text(tests.global_p)
-    together = f"a test of all edges together ({p})"
-    allowed = f"{p_text(tests.global_p_both)} with these allowed for"
+    groups = joined([*map(called, tests.groups)])
+    together = f"test of all edges together ({p_text(tests.global_p)})"
+    allowed = f"{p_text(tests.global_p_both)} when such changes are allowed for"
     n_pairs = np.count_nonzero(tests.edges["q_both"] <= level)
     where = "one pair" if n_pairs == 1 else "single pairs"
     at_pairs = f"The networks of {groups} differ at {where} of regions"
     # The global test and those of single pairs can disagree either way; each case has its sentence.
     if tests.global_p > level:
         if n_pairs:
-            return f"{at_pairs}; {together} does not show it: a few changes are lost among all."
+            return (
+                f"{at_pairs}. The {together} does not show a difference: it can miss a few changed "
+                "edges among many unchanged ones."
+            )
         return (
-            f"No difference between the networks of {groups} was found by {together}, which is no "
+            f"The {together} found no difference between the networks of {groups}. This is no "
             "proof of equality."
         )
     if tests.global_p_both > level:
         doubt = f"changes of variance alone could explain it ({allowed})"
         if n_pairs:
-            return f"{at_pairs}. What {together} finds beyond that is less sure: {doubt}."
-        return f"The weights of {groups} differ by {together}, but {doubt}."
+            return f"{at_pairs}. The {together} finds a difference too, but {doubt}."
+        return f"The {together} finds that the weights of {groups} differ, but {doubt}."
     return (
-        f"The networks of {groups} differ by {together}, also once changes of variance are allowed "
-        f"for ({p_text(tests.global_p_both)})."
+        f"The networks of {groups} differ in a {together}. They also differ when changes of "
+        f"variance are allowed for ({p_text(tests.global_p_both)})."
     )
 
 
 def where_words(comparison: Comparison) -> str:
-    """Say in one sentence how many pairs differ, and of which kinds; "" if it was not tested."""
+    """Say in one sentence how many pairs differ, and how; return "" if nothing was tested."""
     tests, level = comparison.tests, comparison.settings.level
     if tests is None:
         return ""
@@ -68,7 +71,7 @@ def where_words(comparison: Comparison) -> str:
     tested = counted(len(tests.edges), "tested pair")
     read = f"whichever way the arrow is read, at a false discovery rate of {level:.0%}"
     if both.empty:
-        other = "; some do one way only" if (tests.edges["q"] <= level).any() else ""
+        other = "; some differ one way only" if (tests.edges["q"] <= level).any() else ""
         return f"None of {tested} differs {read}{other}."
     surest = int((both["p_fwer_both"] <= level).sum())
     kinds = f": {_kinds(comparison, both)}" if len(comparison.groups) == 2 else ""
@@ -78,7 +81,7 @@ def where_words(comparison: Comparison) -> str:
 
 
 def _both_ways(comparison: Comparison) -> pd.DataFrame:
-    """Find the pairs that differ both ways, the surest first."""
+    """Return the rows of the pairs that differ both ways, the smallest q first."""
     table = comparison.tables.differences
     both = table[table["q_both"] <= comparison.settings.level]
     return both.sort_values("q_both", kind="stable")
@@ -87,14 +90,14 @@ def _both_ways(comparison: Comparison) -> pd.DataFrame:
 def _kinds(comparison: Comparison, edges: pd.DataFrame) -> str:
     """Count the kinds of change of two groups, the most frequent first."""
     group = comparison.groups[1]
-    # The order of KINDS_OF_CHANGE decides ties: that of first appearance would depend on the data.
+    # Ties are in the order of KINDS_OF_CHANGE. The order of appearance would depend on the data.
     counts = edges[f"kind_{group}"].value_counts(sort=False).reindex(KINDS_OF_CHANGE).dropna()
     counts = counts.sort_values(ascending=False, kind="stable")
     return f"{joined([f'{n:.0f} {kind}' for kind, n in counts.items()])} in {called(group)}"
 
 
 def edge_lines(comparison: Comparison) -> list[str]:
-    """Say which edges differ, line by line; none if they were not tested."""
+    """Say which edges differ, line by line; return no line if nothing was tested."""
     tests, level = comparison.tests, comparison.settings.level
     if tests is None:
         return []
@@ -109,7 +112,7 @@ def edge_lines(comparison: Comparison) -> list[str]:
 
 
 def _surest(comparison: Comparison, tests: Differences) -> Iterator[str]:
-    """Name pairs that differ both ways; if there is none, say what would have been found."""
+    """Name the pairs that differ both ways; if there are none, say what could have been found."""
     both = _both_ways(comparison)
     if len(both):
         yield (
@@ -117,7 +120,7 @@ def _surest(comparison: Comparison, tests: Differences) -> Iterator[str]:
             f"{_names(both, comparison, 'q_both')}."
         )
     else:
-        # It has no words where no change could have been found.
+        # `detectable_words` returns "" if no change could have been found.
         yield from filter(None, [detectable_words(tests, comparison.settings.level)])
 
 
@@ -128,17 +131,17 @@ def _one_way(comparison: Comparison) -> Iterator[str]:
     if len(one_way):
         more = " more" if both.any() else ""
         yield (
-            f"{len(one_way)}{more} {_differ(len(one_way))} one way only; a change of variance can "
-            f"do this: {_names(one_way, comparison, 'q')}."
+            f"{len(one_way)}{more} {_differ(len(one_way))} one way only, which a change of "
+            f"variance can cause: {_names(one_way, comparison, 'q')}."
         )
 
 
 def _pairwise(tests: Differences, level: float, cohort: Cohort) -> Iterator[str]:
-    """One line per pair of groups with finds, of more than two groups."""
+    """Name the edges in which each two of more than two groups differ, one line per two groups."""
     if len(tests.groups) < 3:
         return
     if not tests.pairwise:
-        yield f"Which of the {len(tests.groups)} groups differ is tested for up to 5 groups only."
+        yield f"Single groups are compared for up to 5 groups; here are {len(tests.groups)}."
         return
     lines = []
     for (first, second), edges in tests.pairwise.items():
@@ -154,7 +157,7 @@ def _pairwise(tests: Differences, level: float, cohort: Cohort) -> Iterator[str]
 
 
 def _named(tests: Differences, level: float) -> Iterator[str]:
-    """One line per edge that was named beforehand."""
+    """Say what was found at each edge that was named beforehand, one line per edge."""
     if tests.named is None:
         return
     for row in to_frame(tests.named).to_dict("records"):
@@ -165,7 +168,7 @@ def _named(tests: Differences, level: float) -> Iterator[str]:
             verdict = "differs both ways" if holds else "differs this way only"
         change = f"; change {signed(row['difference_std'])} per standard deviation"
         if len(tests.groups) > 2:
-            change = ""  # the test is of all groups, and the table has the change of one of them
+            change = ""  # the test compares all groups, but the table has the change of one group
         family = f", family-wise over {len(tests.named)} named edges {p_text(row['p_fwer'])}"
         yield (
             f"Named beforehand, {row['source']} to {row['target']}: {verdict} ("
@@ -175,12 +178,15 @@ def _named(tests: Differences, level: float) -> Iterator[str]:
 
 
 def both_ways_column(n_named: int) -> str:
-    """Name the column with p both ways of edges named beforehand: a single one has no family."""
+    """Name the column with p both ways of edges named beforehand.
+
+    A single edge needs no family-wise correction.
+    """
     return "p_both" if n_named == 1 else "p_fwer_both"
 
 
 def _among(tests: Differences, level: float, cohort: Cohort) -> Iterator[str]:
-    """One line for the regions that were named beforehand."""
+    """Say in one line what was found among the regions that were named beforehand."""
     if tests.among is None:
         return
     edges = tests.among.edges
@@ -199,22 +205,23 @@ def _among(tests: Differences, level: float, cohort: Cohort) -> Iterator[str]:
 
 
 def detectable_words(tests: Differences, level: float) -> str:
-    """Say which change would have been found."""
+    """Say how large a change would have been found; return "" if none could have been found."""
     # With too few permutations no family-wise p can reach the level: nothing is detectable.
     # A product of exactly 1, such as 0.05 * 20, must pass in spite of round-off.
     if not len(tests.edges) or level * (tests.n_permutations + 1) < 1 - 1e-9:
         return ""
     low, middle, high = np.quantile(tests.detectable(POWER, level), (0.1, 0.5, 0.9))
     return (
-        f"With these subjects, a change of {middle:.2f} standard deviations (of the target, per "
-        f"one of the source) would have been found family-wise, one way, with {POWER:.0%} "
-        f"probability at half of the edges; it takes {low:.2f} at the easiest tenth of them and "
-        f"{high:.2f} at the hardest. Smaller changes may be there, unseen."
+        f"With these subjects, a change of {middle:.2f} (standard deviations of the target per "
+        "standard deviation of the source) would have been found family-wise, one way, with "
+        f"{POWER:.0%} probability at half of the edges. At the easiest tenth of the edges "
+        f"{low:.2f} is enough. At the hardest tenth it takes {high:.2f} or more. Smaller "
+        "changes may exist that these tests cannot see."
     )
 
 
 def signed(weight: float) -> str:
-    """Return a number to two places, with a typographic minus sign, and none before zero."""
+    """Return a number with two decimals and a typographic minus sign; zero has no sign."""
     return f"{round(weight, 2) + 0.0:.2f}".replace("-", "−")  # adding 0.0 turns -0.0 into 0.0
 
 
@@ -241,7 +248,7 @@ def _and_more(named: Sequence[str], count: int) -> str:
 
 
 def _edge_text(row: Mapping[Any, Any], comparison: Comparison, by: str) -> str:
-    """Name an edge, by an arrow if one is supported, with its weight per SD in each group."""
+    """Name an edge with its weight per SD in each group; a supported direction is an arrow."""
     weights = ", ".join(
         f"{called(group)} {signed(row[f'weight_std_{group}'])}" for group in comparison.groups
     )

@@ -1,6 +1,6 @@
-"""How many subjects networks and tests do without, in words: said once, for terminal and page.
+"""How many subjects were left out, in words, for the terminal and the report.
 
-The names are in a table beside the report, so that the sentence can be passed on.
+The names of these subjects are in a table beside the report. So the sentence can be shared.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ NAMED_IN = "tables/left_out.csv"  # in the folder of a report; names of subjects
 
 
 def left_out_words(comparison: Comparison) -> str:
-    """Say how many subjects of each group lie far out; "" without any."""
+    """Say how many subjects of each group are far from the others; return "" if there are none."""
     far = comparison.far_out
     if not any(far.values()):
         return ""
@@ -30,7 +30,7 @@ def left_out_words(comparison: Comparison) -> str:
 
 def left_out_counts(comparison: Comparison, left_out: Mapping[str, tuple[Any, ...]]) -> str:
     """Give the number left out of each group, such as "2 of 63 CTR and 0 of 61 SCZ"."""
-    # Of rows, as who is left out: a person with several visits may lose one of them.
+    # Rows are counted, not persons: a person with several visits may lose one of them.
     sizes = comparison.cohort.sizes
     counts = [
         f"{len(left_out[group])} of {sizes[group]} {called(group)}" for group in comparison.groups
@@ -39,21 +39,21 @@ def left_out_counts(comparison: Comparison, left_out: Mapping[str, tuple[Any, ..
 
 
 def without_them(comparison: Comparison) -> str:
-    """Say which steps do without those who lie far out."""
+    """Say which steps leave out the subjects that are far from their group."""
     # A learner may keep outliers, or the tests may not have been done: four cases, three sentences.
     networks, tests = comparison.left_out, comparison.tests
     if tests is None or not any(tests.left_out.values()):
-        return "Networks do without them."
+        return "The networks leave them out."
     if not any(networks.values()):
-        return "Tests of differences do without them; networks have all subjects."
-    both = "Networks and tests of differences do without them."
+        return "The tests of differences leave them out; the networks have all subjects."
+    both = "The networks and the tests of differences leave them out."
     return f"{both} {visits_words(comparison)}".rstrip()
 
 
 def visits_words(comparison: Comparison) -> str:
-    """Say how many visits the tests leave out, where it is more than those that lie far out."""
+    """Say how many visits the tests leave out; return "" if only the far ones are left out."""
     tests = comparison.tests
     if tests is None or tests.left_out == comparison.far_out or not any(tests.left_out.values()):
         return ""
     counts = left_out_counts(comparison, tests.left_out)
-    return f"Tests leave out all rows of these persons: {counts}."
+    return f"The tests leave out all rows of these persons: {counts}."

@@ -1,4 +1,4 @@
-"""What a comparison has not computed yet, in words: a first report comes before the slow steps."""
+"""The results that are still missing, in words. A first report is written before the slow steps."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ if TYPE_CHECKING:
 
 NOT_YET = "Not yet computed."
 NOT_ASKED = "the settings of this run leave this step out."
-# One entry for each step of `SLOW`: what is pending is looked up here.
+# One entry for each step of `SLOW`, since pending steps are looked up here.
 STILL = {  # step -> what its result is called in a sentence
     "replication": "whether the differences come back in other subjects",
-    "sensitivity": "how the finds depend on sparsity and learner",
+    "sensitivity": "how the differences depend on sparsity and learner",
     "refinements": "refined networks",
     "deviations": "the deviation of each subject",
     "accuracy": "how well the groups can be told apart (accuracy)",
@@ -21,20 +21,20 @@ STILL = {  # step -> what its result is called in a sentence
 
 
 def pending_words(comparison: Comparison) -> str:
-    """Say which results are still to come; "" if the comparison is complete."""
+    """Say which results are still missing; return "" if the comparison is complete."""
     if not comparison.pending:
         return ""
     steps = "; ".join(STILL[step] for step in comparison.pending)
     return (
-        f"This is a first report. Still being computed: {steps}. The complete report takes its "
-        "place. If the run was stopped, start it again: it goes on."
+        f"This is a first report. Still being computed: {steps}. The complete report will replace "
+        "it. If the run was stopped, start it again: it continues where it stopped."
     )
 
 
 def not_done(comparison: Comparison, step: str) -> str:
-    """Say why a step has no result: it is still to come, could not be done, or was not asked for.
+    """Say why a step has no result: it is pending, it could not be done, or it was not requested.
 
-    A step that is still to come is in `pending`; `skipped` does not know of it yet.
+    A pending step is in `comparison.pending`, and not yet in `comparison.skipped`.
     """
     if step in comparison.pending:
         return NOT_YET
@@ -42,7 +42,7 @@ def not_done(comparison: Comparison, step: str) -> str:
 
 
 def replication_words(comparison: Comparison) -> str:
-    """Say whether the differences come back in other subjects; "" if it was not asked for."""
+    """Say whether the differences come back in other subjects; return "" if not requested."""
     if comparison.settings.replicate is None:
         return ""
     if comparison.replication is None:

@@ -1,4 +1,4 @@
-"""What is compared of time series, in words: said once, for the terminal and the page."""
+"""What a comparison of time series compares, in words, for the terminal and the report."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison
 
 COMPARED = (
-    "The weights of each subject are compared, from its own time series; means over volumes carry "
-    "no information here and are not compared."
+    "The weights of each subject are estimated from its own time series and then compared. Means "
+    "over volumes carry no information here and are not compared."
 )
 NO_MOTION = (
-    "Motion is not among the covariates: groups that differ in it can differ in weights by this "
-    "alone."
+    "Motion is not among the covariates: a difference in motion alone can make the weights of the "
+    "groups differ."
 )
 
 
 def series_words(comparison: Comparison) -> str:
-    """Say what is compared, how long the series are, how they were filtered, what is held fixed."""
+    """Say what is compared, and how long the series are, how filtered, and what is held fixed."""
     return " ".join([COMPARED, volumes_words(comparison), held_words(comparison)])
 
 
 def volumes_words(comparison: Comparison) -> str:
-    """Say how many volumes the subjects have, and as how many independent ones these count."""
+    """Say how many volumes the subjects have, and how many independent volumes these are worth."""
     cohort, table = cast(SeriesCohort, comparison.cohort), comparison.tables.series
     how = "" if cohort.tr is None else f", one every {cohort.tr:g} s"
     runs = int(table["runs"].max())
@@ -43,33 +43,34 @@ def volumes_words(comparison: Comparison) -> str:
 
 
 def _filtered(comparison: Comparison) -> str:
-    """Say how the series were filtered: words that end with their name."""
+    """Say how the series were filtered; the text ends with the subject of the next verb."""
     order = comparison.tables.series["ar_order"]
     if is_lagged(comparison):
         return (
-            "Linear effects of all regions one volume before are taken out of each subject; the "
-            "series that are left"
+            "The linear effects of all regions at the volume before are taken out of the series of "
+            "each subject. The series that are left"
         )
     if not order.any():
-        return "No series needed a filter of its autocorrelation; they"
+        return "No series needed a filter of its autocorrelation. The series"
     return (
-        "One autoregressive filter per subject, the same for all its regions, of order "
-        f"{spread(order)}, takes out what a volume repeats of those before it; the filtered series"
+        "One autoregressive filter per subject, the same for all its regions, removes what a "
+        f"volume repeats of the volumes before it. The filters have order {spread(order)}. The "
+        "filtered series"
     )
 
 
 def is_lagged(comparison: Comparison) -> bool:
-    """Whether effects of all regions one volume before are taken out, in place of a filter."""
+    """Return whether lagged effects of all regions are taken out, instead of a filter."""
     return any(cast(SeriesSGBN, learner).lagged for learner in comparison.learners.values())
 
 
 def held_words(comparison: Comparison) -> str:
-    """Say what the tests hold fixed, and whether motion is among it."""
+    """Say what the tests hold fixed, and warn if motion is not held fixed."""
     held = effect_names(comparison.cohort)  # curves are named as such
     parts = [f"The tests hold {joined(held)} fixed."] if held else []
     if comparison.n_sites > 1:
         parts.append(
-            f"There are {comparison.n_sites} sites: the tests hold them fixed, and exchange "
+            f"There are {comparison.n_sites} sites. The tests hold them fixed and exchange "
             "subjects within a site only."
         )
     if motion_column(comparison.cohort.covariates) is None:
@@ -78,9 +79,9 @@ def held_words(comparison: Comparison) -> str:
 
 
 def spread(numbers: Any, noun: str = "", digits: int = 0) -> str:
-    """Say the range of some numbers and their median; one number if all are the same.
+    """Write the range and the median of some numbers; one number if all are the same.
 
-    `noun` is what the numbers count.
+    `noun` says what the numbers count, and `digits` is the number of decimals.
     """
     values = np.round(np.asarray(numbers, float), digits)  # so that equal texts count as the same
     quantiles = np.nanquantile(values, (0, 0.5, 1))  # some may be unknown

@@ -1,4 +1,4 @@
-"""A comparison in plain words: the same sentences in the terminal and in the report."""
+"""A comparison in plain words. The terminal and the report have the same sentences."""
 
 from __future__ import annotations
 
@@ -27,30 +27,30 @@ WIDTH = 100  # characters per line of the text in a terminal
 
 
 class Statement(NamedTuple):
-    """One question of a reader, and the answer, remark by remark."""
+    """A question that a reader asks, and the lines of the answer."""
 
     question: str
     lines: list[str]
 
 
 class Words(NamedTuple):
-    """A comparison in words. ``str`` of it is the text that the terminal shows.
+    """A comparison in words. ``str(words)`` is the text that the terminal shows.
 
     Attributes
     ----------
     statements : list of Statement
-        What a reader asks first, answered.
+        The questions that a reader asks first, with their answers.
     verdict : list of str
-        Two sentences: whether the networks differ at all, and how many pairs do, of which kinds;
-        why not, if it was not tested.
+        Whether the networks differ at all, and how many pairs differ, and how. If differences were
+        not tested, the reason.
     edges : list of str
-        Which edges differ.
+        The edges that differ.
     support : str
         How many directions are supported, and what this means.
     trust : str
         How far networks and arrows can be trusted, in short.
     replication : str
-        Whether the differences come back in other subjects; "" if it was not asked for.
+        Whether the differences come back in other subjects; "" if this was not requested.
     """
 
     statements: list[Statement]
@@ -65,7 +65,7 @@ class Words(NamedTuple):
 
 
 def _paragraph(statement: Statement) -> str:
-    """Question, and the answer below it."""
+    """Write a question, and the answer below it."""
     marks = ("  - ", "    ") if len(statement.lines) > 1 else ("  ", "  ")
     lines = [
         textwrap.fill(line, WIDTH, initial_indent=marks[0], subsequent_indent=marks[1])
@@ -128,7 +128,7 @@ def _who(comparison: Comparison) -> str:
 
 
 def _filled_in(comparison: Comparison) -> str:
-    """Say how many cells were missing, and what stands for them."""
+    """Say how many cells were missing, and how they were filled in."""
     cohort = comparison.cohort
     missing = np.isnan(cohort.values)
     if not missing.any():
@@ -141,7 +141,7 @@ def _filled_in(comparison: Comparison) -> str:
 
 
 def _models(comparison: Comparison) -> str:
-    """One line per group: what predicts unseen subjects best, and which edges stay."""
+    """Say which model predicts unseen subjects best and which edges stay, one line per group."""
     lines = []
     for group, compared in comparison.models.items():
         line = f"{called(group)}: {compared.verdict}"
@@ -180,8 +180,8 @@ def _accuracy(comparison: Comparison) -> str:
     ours, alone = scores.pop(comparison.accuracy.ours), scores.pop(COVARIATES_ALONE, None)
     chance = comparison.accuracy.chance
     text = (
-        f"{_verdict(ours, chance, comparison.settings.level)}. Balanced accuracy in unseen "
-        f"subjects {_interval(ours)}, where a guess has {chance:.2f}; it is the mean over "
+        f"{_verdict(ours, chance, comparison.settings.level)}. The balanced accuracy in unseen "
+        f"subjects is {_interval(ours)}; a guess has {chance:.2f}. It is the mean over "
         f"{_tested_parts(comparison.accuracy)}.{_best(scores)}"
     )
     if alone is None:
@@ -189,7 +189,7 @@ def _accuracy(comparison: Comparison) -> str:
     # what the classifier by covariates alone was given
     known = [*comparison.cohort.covariates, *(["site"] * (comparison.n_sites > 0))]
     confounded = (
-        f" The groups differ in {'it' if len(known) == 1 else 'them'}: an accuracy that is no "
+        f" The groups differ in {'it' if len(known) == 1 else 'them'}: an accuracy that is not "
         "higher says nothing about the regions."
     )
     return (
@@ -200,7 +200,7 @@ def _accuracy(comparison: Comparison) -> str:
 
 
 def _tested_parts(accuracy: Accuracy) -> str:
-    """Say how many tests on left-out subjects stand behind an accuracy."""
+    """Say over how many test folds an accuracy is averaged."""
     n_repeats, n_folds = len(accuracy.folds), int(accuracy.folds.max()) + 1
     how = f"{counted(n_repeats, 'repeat')} x {counted(n_folds, 'fold')}"
     return f"{n_repeats * n_folds} test folds ({how})"
@@ -223,10 +223,10 @@ def _verdict(ours: Mapping[str, float], chance: float, level: float) -> str:
 
 
 def _best(scores: Mapping[str, Any]) -> str:
-    """Sentence on the best of the other classifiers."""
+    """Say how accurate the best of the other classifiers is; return "" if there are none."""
     if not scores:
         return ""
-    # The best of several is flattered by the choice, which is said by naming it so.
+    # The best of several looks better than it is. To call it "the best" says that it was chosen.
     best = max(scores.values(), key=lambda row: row["mean"])
     name = best["method"] if len(scores) == 1 else f"The best other classifier, {best['method']},"
     return f" {name[0].upper()}{name[1:]} has {_interval(best)}."
@@ -246,14 +246,14 @@ def _remarks(comparison: Comparison) -> str:
         f"{' '.join(filter(None, (step, of_groups(comparison, step))))} left out: {reason}"
         for step, reason in comparison.skipped.items()
     ]
-    # messages of other libraries may have line breaks, which part the remarks of a statement
+    # Messages of other libraries may have line breaks, but here one line is one remark.
     remarks = [" ".join(remark.split()) for remark in (*findings, *skipped, *comparison.warnings)]
     return "\n".join(remark[:1].upper() + remark[1:] for remark in remarks)
 
 
 def of_groups(comparison: Comparison, step: str) -> str:
-    """Name the groups that a step was left out for, if it was done for others."""
-    # Only these steps are done group by group, and can fail for one of them.
+    """Name the groups for which a step was left out, if it was done for other groups."""
+    # Only these steps are done group by group, so that they can fail for a single group.
     done = getattr(comparison, step) if step in ("confidence", "models") else None
     if not done:
         return ""
