@@ -48,6 +48,16 @@ def test_a_missing_file_says_which_and_what_to_do():
         assets._read("no_such_package", "a.js")
 
 
+def test_a_package_that_does_not_import_is_still_read(tmp_path, monkeypatch):
+    # itables 2.5.0 needs a package that it does not install
+    package = tmp_path / "broken_package"
+    (package / "html").mkdir(parents=True)
+    (package / "__init__.py").write_text("raise ModuleNotFoundError('platformdirs')")
+    (package / "html" / "a.js").write_text("var a;")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert assets._read("broken_package", "html", "a.js") == "var a;"
+
+
 def test_texts_that_would_end_the_element_are_written_otherwise():
     assert assets.safe_script('"</script>"') == r'"\x3C/script>"'
     assert assets.safe_script("a<b") == "a<b"

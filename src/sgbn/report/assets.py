@@ -7,6 +7,8 @@ import tomllib
 from functools import cache
 from importlib.metadata import distributions
 from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -106,9 +108,14 @@ def _exported(entry: str) -> tuple[str, str]:
 
 
 def _read(package: str, *parts: str) -> str:
+    # The package is found, not imported: itables 2.5.0 does not import without platformdirs, which
+    # it does not install, and its imports take longer than the file.
+    spec = find_spec(package)
     try:
-        return files(package).joinpath(*parts).read_text(encoding="utf-8")
-    except (ModuleNotFoundError, OSError) as error:
+        if spec is None or spec.origin is None:
+            raise FileNotFoundError(package)
+        return Path(spec.origin).parent.joinpath(*parts).read_text(encoding="utf-8")
+    except OSError as error:
         raise InputError(_changed(package, f"{'/'.join(parts)} cannot be read")) from error
 
 
