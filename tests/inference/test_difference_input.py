@@ -18,7 +18,7 @@ from sgbn.inference.differences import edge_differences
         (
             lambda X, y: (X, y),
             {"n_permutations": 5},
-            "n_permutations is 5: .* fewer than 19, and .* fewer than 20",
+            "n_permutations is 5.* at least 19 .* at least 20",
         ),
         (lambda X, y: (X, y), {"alternative": "more"}, "alternative is 'more'; give 'two-sided'"),
         (lambda X, y: (X.assign(r1=X["r1"].where(y == "NC", 1.0)), y), {}, "group 'MCI'.*r1"),

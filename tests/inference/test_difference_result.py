@@ -84,7 +84,7 @@ def test_what_cannot_be_asked_of_the_tests_is_said(differences):
         differences.significant(5)
     with pytest.raises(InputError, match="at least 999 permutations"):
         differences.threshold(0.001)
-    with pytest.warns(DataWarning, match="it needs 999 or more"):
+    with pytest.warns(DataWarning, match="with 999 or more .n_permutations="):
         differences.significant(0.001, "p_fwer")
     assert len(differences.significant(0.03, "p_fwer"))
     assert len(differences.significant(0.05, "q_both")) <= len(differences.significant(0.05, "q"))

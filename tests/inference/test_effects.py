@@ -218,7 +218,7 @@ def test_wrong_names_and_missing_graphs_are_named(two_groups):
 def test_what_has_no_graph_is_named(two_groups):
     rows, labels = np.vstack(list(two_groups.values())), np.repeat(["NC", "AD"], [300, 200])
     joint = JointSGBN().fit(rows, labels)
-    message = "the graph is a JointSGBN, .* or its parents_ where a graph will do"
+    message = "the graph is a JointSGBN, .* or its parents_ if a graph is enough"
     with pytest.raises(InputError, match=message):
         effect_difference(two_groups, joint, "x0", "x2")
     found = effect_difference(two_groups, joint.parents_, "x0", "x2", n_resamples=20)

@@ -131,5 +131,10 @@ def test_what_makes_no_sense_is_refused(chain, options, message):
         power(**({"effect": 0.5, "n_per_group": 40, "network": chain} | options))
 
 
+def test_a_region_without_noise_is_named(chain):
+    with pytest.raises(InputError, match="'r1' has no noise"):
+        power(0.5, 40, chain.do({"r1": 1.0}))
+
+
 def test_as_many_permutations_as_the_level_needs_are_enough(chain):
     assert power(0.8, 40, chain, level=0.01, n_simulations=2, n_permutations=100).n_per_group == 40

@@ -78,7 +78,7 @@ def test_the_sample_size_has_the_power_that_is_wanted(chain, monkeypatch):
 
 def test_what_cannot_be_reached_is_said(chain, monkeypatch):
     monkeypatch.setattr(search, "LARGEST", 40)
-    with pytest.raises(InputError, match="not reached with 40 subjects"):
+    with pytest.raises(InputError, match=r"not reached: with 40 subjects per group it is 0.00"):
         sample_size(0.0, 0.5, chain, n_simulations=4, n_permutations=20)
     with pytest.raises(InputError, match="cannot tell a power of"):
         sample_size(1.0, 0.9, chain, n_simulations=20)

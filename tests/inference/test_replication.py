@@ -149,7 +149,7 @@ def test_subjects_left_out_are_named_and_not_counted(with_one_far_out):
     for part, sizes in found.sizes.items():
         for group, size in sizes.items():
             assert size == 60 - len(found.left_out[part][group])
-    assert "4 left out" in found.words
+    assert "without 4 that lie far" in found.words
     assert f"NC {found.sizes['discovery']['NC']}" in found.words
 
 

@@ -76,7 +76,7 @@ def test_groups_of_a_cohort_and_of_a_mapping_are_the_same(cohort):
 
 
 def test_groups_must_be_two_with_the_same_columns(cohort):
-    with pytest.raises(InputError, match="1 groups are given"):
+    with pytest.raises(InputError, match=r"1 group is given, .* Give two or more"):
         read_groups({"AD": cohort.values})
     with pytest.raises(InputError, match="give a Cohort, or a mapping"):
         read_groups(cohort.values)

@@ -236,7 +236,7 @@ def test_a_cohort_without_series_is_refused(two_groups):
 
 
 def test_tests_of_tables_refuse_series(cohort):
-    with pytest.raises(InputError, match="one series per subject"):
+    with pytest.raises(InputError, match=r"a SeriesCohort.* Call series_differences"):
         edge_differences(cohort)
 
 

@@ -111,7 +111,7 @@ def test_a_graph_without_edges_is_tested_as_a_whole_and_finds_nothing(moments):
 def test_groups_that_covariates_use_up_are_refused(moments):
     rng = np.random.default_rng(0)
     covariates = {f"c{k}": rng.normal(size=SUBJECTS) for k in range(28)}
-    with pytest.raises(InputError, match="a weight needs 5 or more"):
+    with pytest.raises(InputError, match="At least 5 must remain"):
         make_problem(moments, np.arange(SUBJECTS) % 2, covariates=covariates)
 
 

@@ -1,6 +1,6 @@
-"""How sure a network is, what differs between groups, what it implies, and who deviates.
+"""Statistics about networks: their confidence, differences, effects and deviating subjects.
 
-By question:
+This list shows which function answers which question:
 
 - Which edges of a network are sure? `edge_confidence`. `selection_bound` limits how many of the
   frequent edges are there by chance. `weight_intervals` is for the weights of a fixed graph.
@@ -9,14 +9,16 @@ By question:
   the change of a weight in one word.
 - Are the differences found again in other subjects? `replicate_differences`.
 - Which regions differ in their means? `regional_differences`.
-- What are the networks of the groups? `JointSGBN` learns them over one order.
-- What does a region do to another, and does that differ between groups? `total_effects`,
-  `effect_difference`. `possible_graphs` shows which directions the data leave open.
+- What are the networks of the groups? `JointSGBN` learns one network per group. All of them follow
+  the same order of the regions.
+- How strongly does a region act on another, and does the effect differ between groups?
+  `total_effects`, `effect_difference`. `possible_graphs` shows which directions the data leave
+  open.
 - What if a region no longer varied? `lesion`.
 - Which subjects deviate from a reference group, and where? `NormativeDeviation`.
 - Is a network the right model, or do hidden factors predict unseen subjects better?
   `compare_models`. `edges_beside_factors` shows which edges stay when factors are taken out.
-  `residual_checks` tests whether residuals are Gaussian and relations straight.
+  `residual_checks` tests whether residuals are Gaussian and relations are straight lines.
 - What could a study find, and how many subjects does it need? `power`, `sample_size`.
 """
 

@@ -1,22 +1,23 @@
 r"""Group means of many columns at once, adjusted for covariates and sites.
 
-Each column has one number per subject. It is regressed on the design X: an indicator of each group,
-and the centred covariates and sites. With the row :math:`a_g` of :math:`X^+` that belongs to
-group g, leverages h and residuals e,
+Each column y has one number per subject s. It is regressed on the design X, which holds an
+indicator of each group, and the centred covariates and sites. Let :math:`a_g` be the row of the
+pseudo-inverse :math:`X^+` that belongs to group g, h the leverages and e the residuals. Then
 
 .. math:: \mu_g = a_g^T y, \qquad
           C_{gh} = \sum_u \psi^{(g)}_u \psi^{(h)}_u, \qquad
-          \psi^{(g)}_s = \frac{a_{gs} \, e_s}{1 - h_s}
+          \psi^{(g)}_s = \frac{a_{gs} \, e_s}{1 - h_s}.
 
-(HC3, MacKinnon and White 1985). The influences of one unit u, such as a person with several
-sessions, are added up first. :math:`\mu_g` is the mean of the group for subjects with mean
-covariates. Without covariates the t of two groups is Welch's t, with n - 1 in place of n.
+These covariances C are HC3 (MacKinnon and White 1985). The influences :math:`\psi` of the rows of
+one unit u, such as a person with several sessions, are added up first. :math:`\mu_g` is the mean of
+the group for subjects with mean covariates. Without covariates, the t of two groups is Welch's t
+with n - 1 in place of n.
 
 If each person is in every group (`pairs`), covariates and sites are centred within persons. The
-slopes then describe changes within a person, as if each person had an effect of its own: what
-differs between persons who move more and persons who move less does not show what more motion does
-to one person. Covariates that do not change within persons drop out. The rows of a person are left
-out together: with the person's block :math:`H_u` of the hat matrix,
+slopes then describe changes within a person, as if the model had one effect per person. The reason:
+a difference between persons who move more and persons who move less does not show what more motion
+does to one person. Covariates that do not change within persons drop out. The rows of a person are
+left out together: with the person's block :math:`H_u` of the hat matrix,
 :math:`\psi^{(g)}_u = a_{gu}^T (I - H_u)^{-1} e_u`. The t of two groups is then the HC3 t of the
 differences within persons.
 
@@ -102,8 +103,8 @@ class AdjustedMeans:
     def permuted(self, values: Array, members: Members) -> Callable[[Indices], Estimates]:
         """Return a function that estimates the means of permuted columns.
 
-        Its argument is the row that comes to each place. `members` are the groups that have the
-        same means under the null hypothesis.
+        The function takes one row number per place: the row that moves there. `members` are the
+        groups that have the same means under the null hypothesis.
         """
         residuals = self._reduced(members).residuals(values)
         expected = self.rows @ (values - residuals)
@@ -129,7 +130,7 @@ class AdjustedMeans:
         every = tuple(range(len(self.data.groups)))
         if self.full.rank - self._reduced(every).rank == len(every) - 1:
             return
-        # The rank shows it for any combination of covariates and sites that explains the groups.
+        # The ranks differ by less if any combination of covariates and sites explains the groups.
         fixed = [*self.data.covariates, *(["sites"] if self.data.sites is not None else [])]
         explain = "explains" if len(self.data.covariates) == len(fixed) == 1 else "explain"
         within = "" if self.data.pairs is None else "within persons, "
@@ -141,10 +142,10 @@ class AdjustedMeans:
 
     @property
     def rank(self) -> int:
-        """Number of degrees of freedom that the design uses up; the data have one per row.
+        """Number of degrees of freedom that the design uses up, out of one per row.
 
         In paired designs slopes are estimated from differences within persons. Each person then
-        contributes one row less, so that each slope counts as more than one degree of freedom.
+        contributes one row fewer. So each slope counts as more than one degree of freedom.
         """
         n_groups = len(self.data.groups)
         if self.data.pairs is None:
@@ -164,8 +165,8 @@ class AdjustedMeans:
             return alone
         order = np.argsort(pairs, kind="stable").reshape(-1, len(self.data.groups))
         blocks = basis[order]  # (persons, groups, p)
-        # Inverse of I - H_u by eigenvalues. A person who alone determines a slope has an eigenvalue
-        # of 1: FULL prevents a division by 0.
+        # I - H_u is inverted by its eigenvalues. If one person alone determines a slope, H_u has
+        # an eigenvalue of 1. FULL then prevents a division by 0.
         leverages, axes = np.linalg.eigh(blocks @ blocks.swapaxes(1, 2))
         left = axes / np.maximum(1 - leverages, FULL)[:, None] @ axes.swapaxes(1, 2)
         influences = np.empty(self.rows.shape)

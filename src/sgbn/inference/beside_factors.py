@@ -1,16 +1,17 @@
-r"""Which edges of a network stay when hidden factors are taken out of the data.
+r"""A check of which edges of a network stay when hidden factors are taken out of the data.
 
-A factor analysis of the rows splits their correlation matrix R into the part that k hidden factors
-explain, :math:`\Lambda \Lambda^T`, and the rest, :math:`E = R - \Lambda \Lambda^T`, which is the
-covariance of the variables given the factors. The weights of region j's parents P, refitted beside
-the factors, are
+A factor analysis of the n rows splits their correlation matrix R into two parts. k hidden factors
+with the loadings :math:`\Lambda` explain the part :math:`\Lambda \Lambda^T`. The rest,
+:math:`E = R - \Lambda \Lambda^T`, is the covariance of the variables given the factors. The
+weights of region j's parents P, refitted beside the factors, are
 
 .. math:: \theta = E_{PP}^{-1} E_{Pj}, \qquad
           s^2 = E_{jj} - E_{jP} \theta, \qquad
           \operatorname{se}_i^2 = \frac{s^2 (E_{PP}^{-1})_{ii}}{n - 1 - |P| - k},
 
-which is least squares with the factors as further regressors. An edge stays if its refitted
-weight has the same sign as in the network and its interval does not include 0.
+where :math:`s^2` is the noise variance of j and se the standard error of a weight. This is least
+squares with the factors as further regressors. An edge stays if its refitted weight has the same
+sign as in the network and its interval does not include 0.
 """
 
 from __future__ import annotations
@@ -30,10 +31,11 @@ from sgbn.inference.rows import read_rows
 from sgbn.parameters import SHARE, Whole
 from sgbn.types import Array, Indices, Mask
 
-# Coverage of the intervals. Edges are the strongest of all pairs. At 95 %, one in five false edges
-# of a single factor would therefore stay; at 99 % it is one in twenty (benchmarks/factors.py).
+# Coverage of the intervals. Edges were chosen as the strongest of all pairs. At 95 %, one in five
+# false edges of a single factor would therefore stay. At 99 %, one in twenty stays
+# (benchmarks/factors.py).
 LEVEL = 0.99
-LEAST_EIGENVALUE = 0.05  # of the parents' correlation given the factors; less is round-off of R
+LEAST_EIGENVALUE = 0.05  # lower limit, as a share of a variance; `_regressed` says why
 
 
 def edges_beside_factors(
@@ -46,11 +48,11 @@ def edges_beside_factors(
 ) -> np.recarray[Any, Any]:
     """Refit the weights of a network beside hidden factors, and report which edges stay.
 
-    An edge that does not stay may come from a common cause of its two regions. It may also be real:
-    factors that are fitted to the rows explain part of what edges explain, and more factors explain
-    more of it. An edge that stays is not proven either, since a cause that only its two regions
-    share is not a factor. The edges were chosen because they look strong in these rows. Their
-    intervals therefore lie too far from 0, like the intervals of `weight_intervals`.
+    An edge that does not stay may come from a common cause of its two regions. But it may also be
+    real: the factors explain part of what real edges explain, and more factors explain more of it.
+    An edge that stays is not proven either: a cause that only its two regions share is not a
+    factor. The edges were chosen because they look strong in these rows. Their intervals therefore
+    lie too far from 0, like the intervals of `weight_intervals`.
 
     Parameters
     ----------
@@ -58,7 +60,7 @@ def edges_beside_factors(
         The rows. The effects of a Cohort's sites and covariates are taken out first, within the
         group. Arrays and tables are used as they are.
     graph : GaussianNetwork, fitted learner or array-like of shape (m, m)
-        A DAG; ``graph[i, j] != 0`` is i -> j. Its own weights are not used.
+        The DAG; ``graph[i, j] != 0`` is i -> j. Its own weights are not used.
     n_factors : int
         Number of factors, such as `ModelComparison.leading_factors`.
     group : str, optional
@@ -140,11 +142,11 @@ def _refitted(
 def _regressed(E: Array, parents: Indices, j: int, degrees: int) -> tuple[Array, Array]:
     """Return the weights of j's parents and their standard errors, from the covariance E.
 
-    E is not always positive definite, since the factors are estimates. So the eigenvalues of the
-    parents' correlation, and the noise of j as a share of its variance, are at least
-    `LEAST_EIGENVALUE`.
+    E is not always positive definite, since the factors are estimates. So smaller eigenvalues of
+    the parents' correlation matrix are raised to `LEAST_EIGENVALUE`. The noise of j, as a share of
+    its variance, has the same lower limit.
     """
-    # As a correlation matrix, so that the same least eigenvalue suits all regions.
+    # E is scaled to a correlation matrix, so that one lower limit suits all regions.
     scale = np.sqrt(np.diag(E))
     C = E / np.outer(scale, scale)
     w, V = np.linalg.eigh(C[np.ix_(parents, parents)])

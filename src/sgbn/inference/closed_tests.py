@@ -1,4 +1,4 @@
-r"""Which groups differ, when more than two are compared: closed tests.
+r"""Closed tests, which show which groups differ when more than two are compared.
 
 The hypothesis "groups a and b are equal" is rejected only if every hypothesis that implies it is
 rejected too (Marcus, Peritz and Gabriel 1976). Such a hypothesis divides the groups into sets,
@@ -19,7 +19,7 @@ from sgbn.types import Array
 
 Members = tuple[int, ...]
 
-MOST_GROUPS = 5  # with six, 56 sets of groups would have to be permuted
+MOST_GROUPS = 5  # with six groups, 57 sets of groups would have to be permuted
 
 
 def sets_of_groups(n_groups: int) -> list[Members]:
@@ -29,11 +29,11 @@ def sets_of_groups(n_groups: int) -> list[Members]:
 
 
 def partitions(groups: Sequence[int]) -> Iterator[list[Members]]:
-    """Yield all partitions of the groups, without their sets of one group."""
+    """Yield each partition of the groups, as the list of its sets of two or more groups."""
     if not groups:
         yield []
         return
-    # To meet each partition once: choose the set of the first group, then partition the rest.
+    # Choose the set of the first group, then partition the rest. So each partition comes once.
     first, rest = groups[0], groups[1:]
     for size in range(len(rest) + 1):
         for partners in combinations(rest, size):

@@ -1,4 +1,4 @@
-"""How sure the edges of any learner are: how often halves of the sample agree on them."""
+"""The confidence of the edges of any learner: how often networks of half samples have them."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def edge_confidence(
     folder: str | Path | None = None,
     progress: bool = False,
 ) -> EdgeConfidence:
-    """Learn networks from each half of many splits of the rows, and count their arrows.
+    """Split the rows into halves many times, learn networks from each half, and count their arrows.
 
-    By default these are the numbers of ``SGBNEnsemble(n_pairs=n_pairs).fit(X).confidence_``.
+    By default the numbers are the same as ``SGBNEnsemble(n_pairs=n_pairs).fit(X).confidence_``.
 
     Parameters
     ----------
@@ -40,9 +40,8 @@ def edge_confidence(
         separately. Sites are balanced between halves, and the rows of a person stay together.
         Arrays and tables are used as they are.
     learner : estimator, optional
-        Any learner of sgbn. It learns one network from each half. By default, or for an
-        `SGBNEnsemble`, many networks are drawn from the posterior of each half, which is more
-        precise.
+        Any learner of sgbn. It learns one network from each half. An `SGBNEnsemble`, which is the
+        default, draws many networks from the posterior of each half. This is more precise.
     group : str, optional
         The group to use, if a Cohort has several.
     n_pairs : int
@@ -52,10 +51,10 @@ def edge_confidence(
     n_jobs : int, optional
         Number of processes.
     folder : path, optional
-        Finished splits are kept there, and a second start computes only the missing ones. A later
-        start may ask for more splits.
+        Folder that keeps the finished splits. A second start computes only the missing ones, and
+        may ask for more splits.
     progress : bool
-        Show a bar with the time left.
+        Whether to show a bar with the time left.
 
     Returns
     -------
@@ -91,8 +90,8 @@ def sample_confidence(
         # sample.
         settings = {"n_chains": 1, "n_pairs": n_pairs, "random_state": random_state}
         confidence = clone(learner).set_params(**settings).fit_sample(sample, study).confidence_
-        # An ensemble is fitted without half samples if they would be too small. Here they are all
-        # that was asked for.
+        # An ensemble skips half samples that would be too small. Here the user asked for nothing
+        # else, so that this is an error.
         if confidence is None:
             raise InputError(
                 f"too few of the {len(sample.values)} rows remain for two halves after outliers, "

@@ -1,16 +1,18 @@
-r"""How far subjects are from the network of a reference group: by region, by edge and overall.
+r"""Deviations of subjects from the network of a reference group: by region, by edge and overall.
 
-Region j of a new subject is compared with what its parents predict,
+The value x of region j in a new subject is compared with what its parents P predict,
 
 .. math:: t_j = \frac{x_j - \hat x_j}{\hat\sigma_j \sqrt{1 + h_j}}, \qquad
           h_j = \tfrac1n + (x_P - \bar x_P)^T (n S_{PP})^{-1} (x_P - \bar x_P),
 
-where :math:`h_j` is the error of the prediction itself: n reference subjects do not determine the
-weights exactly, and this matters most for parents far from their mean. With d = n - k degrees of
-freedom (k coefficients) :math:`t_j` has Student's distribution, and
+where :math:`\bar x` and S are the means and the covariance of the n reference subjects.
+:math:`h_j` is the variance of the prediction itself, as a share of the noise variance
+:math:`\hat\sigma_j^2`: n subjects do not determine the weights exactly. It is largest for parents
+far from their mean. A region with k coefficients (its weights and the intercept) has d = n - k
+degrees of freedom. Then :math:`t_j` has Student's distribution :math:`F_d`, and
 :math:`z_j = \Phi^{-1}(F_d(t_j))` is standard normal in new subjects of the reference group.
 
-The noise is independent of the parents, so that :math:`s_{ij} = z_j (x_i - \bar x_i) / sd_i` has
+The noise is independent of the parents. Therefore :math:`s_{ij} = z_j (x_i - \bar x_i) / sd_i` has
 mean 0 and variance 1 in the reference group. It is the Fisher score of the weight of i -> j: its
 mean over a group differs from zero if the weight in this group is different.
 """
@@ -42,12 +44,12 @@ from sgbn.structure.given_graph import COLLINEAR
 from sgbn.types import Array, Indices, Mask
 from sgbn.validation import FEW_SAMPLES, check_data, column_names
 
-SMALLEST_TAIL = np.finfo(float).tiny  # smallest tail probability; so z is at most 37
+SMALLEST_TAIL = np.finfo(float).tiny  # smallest tail probability; keeps z finite, below 38
 
 
 @dataclass(frozen=True)
 class Deviations:
-    """How far subjects are from a reference network.
+    """The deviations of subjects from a reference network.
 
     Attributes
     ----------
@@ -56,20 +58,23 @@ class Deviations:
     sources, targets : tuple of str
         The two regions of each of the p edges.
     regions : ndarray of shape (n, m)
-        z of each region given its parents. It is standard normal in the reference group.
+        The z of each region given its parents, for n subjects. It is standard normal in the
+        reference group.
     edges : ndarray of shape (n, p)
-        Score of each edge. In the reference group it has mean 0 and standard deviation 1, but it is
-        not normal, since it is a product. A positive score indicates a weight above the weight in
-        the reference group.
+        Score of each edge. In the reference group it has mean 0 and standard deviation 1. It is not
+        normal, since it is a product. A positive score indicates that the weight is above the
+        weight in the reference group.
     distance : ndarray of shape (n,)
-        Sum of the squared z: the squared Mahalanobis distance under the network.
+        Sum of the squared z, which is the squared Mahalanobis distance under the network.
     log_likelihood : ndarray of shape (n,)
         Log-likelihood of each subject under the reference network.
     p_chi2 : ndarray of shape (n,)
-        Probability of a distance at least as large in the reference group, if all is Gaussian.
+        Probability of a distance at least this large in the reference group, if the data are
+        Gaussian.
     p_reference : ndarray of shape (n,)
-        The same probability by rank among the reference subjects, who were scored by networks
-        learned without them. It is never below 1 / (number of reference subjects + 1).
+        The same probability, from the rank of the distance among the reference subjects. They were
+        scored by networks learned without them. It is at least
+        1 / (number of reference subjects + 1).
     """
 
     names: tuple[str, ...]
@@ -84,7 +89,7 @@ class Deviations:
 
 
 class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """How far each subject is from the network of a reference group.
+    """A model of a reference group that measures how far each other subject deviates from it.
 
     Fit it to the rows of the reference group, such as controls, and score other subjects. Each
     region is compared with what its parents predict. So a change of one region's mechanism shows
@@ -99,14 +104,14 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Parameters
     ----------
     learner : estimator, optional
-        Any learner of sgbn; by default `SGBN()`.
+        Any learner of sgbn. The default is `SGBN()`.
     n_folds : int
         Number of parts of the reference group. Each part is scored by a network that is learned
         from the other parts. If there are fewer rows than `n_folds`, each row is one part.
     random_state : int
         Seed of the folds.
     n_jobs : int, optional
-        Number of processes; each fold is learned in one of them. Results do not depend on it.
+        Number of processes. Each fold is learned in one of them. Results do not depend on it.
 
     Attributes
     ----------
@@ -116,9 +121,8 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Deviations of the reference subjects, each from a network learned without this subject.
         The edges are the edges of `network_`.
     inflation_ : float
-        Root mean square of the z of the reference subjects before all z are divided by it. Parents
-        are chosen because they predict well in the rows of the fit, so that they predict unseen
-        rows worse.
+        Root mean square of the reference subjects' z, by which all z are then divided. Parents are
+        chosen because they predict well in the rows of the fit. They predict unseen rows worse.
     n_features_in_, feature_names_in_
         Number and names of the columns, as in every estimator of scikit-learn.
 
@@ -175,12 +179,12 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         # Folds are checked before the first network is learned, so that errors come early.
         folds = self._folds(values, names, persons)
         learned = clone(learner).fit(X)
-        # Only rows that the learner kept: an outlier would widen the range of usual values.
+        # Rows that the learner left out are not used: outliers would widen the usual range.
         self._norm = _Norm.learn(learned.network_, _kept(learned, values))
         self.network_ = self._norm.network
         raw, log_likelihood = _cross_fit(learner, values, names, folds, self.n_jobs)
         # Parents were chosen because they predict well in the rows of the fit. In unseen rows the
-        # errors are larger than t expects, by this factor.
+        # errors are larger, by this factor, than Student's t assumes.
         self.inflation_ = float(np.sqrt(np.square(raw).mean()))
         self._distances = np.sort(np.square(raw / self.inflation_).sum(axis=1))
         self.reference_ = self._deviations(raw, log_likelihood, values, n_own=1)
@@ -207,10 +211,10 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _deviations(
         self, raw: Array, log_likelihood: Array, values: Array, n_own: int
     ) -> Deviations:
-        """Make the result; `n_own` is 1 if the rows are reference subjects themselves, else 0."""
+        """Return the result; `n_own` is 1 if the rows are reference subjects themselves, else 0."""
         network, z = self.network_, raw / self.inflation_
         i, j = np.nonzero(network.coef)
-        # With the moments of the reference group: these rows may be patients.
+        # Rows are scaled by the moments of the reference group, since they may be patients.
         standard = (values - self._norm.mean) / np.sqrt(np.diag(self._norm.covariance))
         distance = np.square(z).sum(axis=1)
         n = len(self._distances) - n_own
@@ -278,13 +282,13 @@ class _Norm:
         return cls(network, values.mean(axis=0), np.cov(values.T, ddof=0), len(values))
 
     def z(self, values: Array) -> Array:
-        """Return the prediction error of each region as z: normal if the network is right."""
+        """Return the prediction error of each region as z, normal if the network is right."""
         support = self.network.coef != 0
         spread = np.sqrt(self.network.noise_variance * (1 + self._leverage(values, support)))
         t = self.network.residuals(values) / spread
-        # With as many parents as rows no degree of freedom is left: t needs at least one.
+        # With as many parents as rows no degree of freedom is left, but t needs at least one.
         degrees = np.maximum(self.n - support.sum(axis=0) - 1, 1)
-        # The smaller tail: in the other one far values round to probability 1 and an infinite z.
+        # Use the smaller tail: the larger one rounds to 1 for far values, so that z is infinite.
         tail = np.maximum(stdtr(degrees, -np.abs(t)), SMALLEST_TAIL)
         z: Array = -np.sign(t) * ndtri(tail)
         return z

@@ -1,4 +1,4 @@
-"""The fit to the groups of a table, in the data and in every permutation."""
+"""The fit of parents and weights to the groups of a table, for the data and each permutation."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ class TableProblem(Problem):
     Attributes
     ----------
     residuals : ndarray of shape (n, m)
-        The values without nuisance effects, in standard deviations `sd`. Workers receive the
-        residuals instead of the values.
+        The values without nuisance effects, in units of the standard deviations `sd`. Workers
+        receive the residuals instead of the values.
     nuisance : Nuisance
         Means of the groups, and effects of covariates and sites.
     shared : SharedOrder
         The order of the regions, along which parents are chosen.
     units : Units
-        Rows that are independent of each other, or belong to one person or family.
+        Sets of rows that belong to one person or family, or single rows that are independent.
     separate : bool
-        Whether parents that only one group chooses are added to the pooled ones.
+        Whether parents that only one group chooses are added to the parents of the pooled rows.
     most_parents : int
         Largest number of parents of a region; see `most_parents_of`.
     """
@@ -63,7 +63,7 @@ class TableProblem(Problem):
         return self.residuals
 
     def refit(self, members: Members) -> Callable[[Indices], Fit]:  # noqa: ARG002
-        """Return a function that fits permuted rows, given the row that comes to each place."""
+        """Return a function that fits permuted rows, given the row that moves to each place."""
         return lambda rows: self.fit(self.nuisance.residuals(self.residuals[rows]))
 
     def fit(self, residuals: Array) -> Fit:
@@ -85,12 +85,12 @@ class TableProblem(Problem):
         )
 
     def choose(self, groups: Sequence[GroupColumns]) -> tuple[Graph, Graph]:
-        """Return the parents that the pooled rows choose, and their union with those of groups."""
+        """Return the parents of the pooled rows, and their union with the parents of the groups."""
         n, most = len(self.residuals), self.most_parents
         products = [group.products for group in groups]
         S = np.sum(products, axis=0) / n
-        # Pooled parents are chosen without the labels, the parents of a group with them. So edges
-        # of the two kinds are compared only with edges of their kind (`from_pool`).
+        # Pooled parents are chosen without the group labels, the parents of a group with them. So
+        # edges are compared only with edges of the same kind (`from_pool`).
         pooled = self.shared.parents_of(S, n, POOLED_GAMMA, most)
         parents = pooled.copy()
         for group in groups if self.separate else ():
@@ -125,21 +125,22 @@ def problem_of(
 ) -> TableProblem:
     """Take nuisance effects out of the values, and learn the order of the regions.
 
-    Parameters are those of `edge_differences`. `edges` and `among` hold numbers of regions.
+    The parameters are the same as in `edge_differences`, but `edges` and `among` hold numbers of
+    regions.
     """
     nuisance = nuisance_of(data.codes, data.covariates, data.sites)
     most = most_parents_of(data, nuisance.rank)
     check_groups_vary(data.values, data.codes, data.groups, data.regions)
     residuals = nuisance.residuals(data.values)
     sd = residuals.std(axis=0)
-    # Per standard deviation, so that one threshold for singular matrices suits all regions.
+    # In standard deviations, so that one threshold for singular matrices suits all regions.
     residuals /= sd
     _refuse_copies(residuals, data.regions)
     shared = SharedOrder(residuals, learner, data.regions, penalty)
     if shared.max_parents is not None:
         most = min(most, shared.max_parents)
     return TableProblem(
-        # Workers need only the residuals: without the values less is sent to them.
+        # Workers need only the residuals. The values would only make the message to them larger.
         data=replace(data, values=data.values[:0], ids=()),
         sd=sd,
         lobes=lobe_numbers(data.lobes),
@@ -158,11 +159,11 @@ def problem_of(
 def _named(
     edges: Sequence[tuple[int, int]], shared: SharedOrder, residuals: Array, most: int
 ) -> NamedEdges | None:
-    """Return the edges that were named beforehand, with the parents that each is tested beside.
+    """Return the edges that were named beforehand, with the parents to test each edge beside.
 
-    The pooled rows choose the parents of both regions, without the labels. They stay the same in
-    all permutations, so that the p of an edge comes from its own permutations. Both regions
-    together have at most as many parents as one region may have.
+    The pooled rows choose the parents of both regions, without the group labels. These parents stay
+    the same in all permutations, so that the p of an edge comes from its own permutations. Both
+    regions together have at most as many parents as one region may have.
     """
     if not len(edges):
         return None
@@ -175,8 +176,9 @@ def _named(
 def most_parents_of(data: GroupData, rank: int) -> int:
     """Return the largest number of parents that a region may have.
 
-    It is a fifth of the subjects in the smallest group, less the share of the `rank` degrees of
-    freedom of nuisance effects. Rows of one person or family count as one subject.
+    Nuisance effects use up `rank` degrees of freedom. The smallest group's share of them is
+    subtracted from its number of subjects, and a fifth of the rest is returned. Rows of one person
+    or family count as one subject.
 
     Raises
     ------
@@ -192,14 +194,14 @@ def most_parents_of(data: GroupData, rank: int) -> int:
     if most < 1:
         raise InputError(
             f"group {shown(data.groups[smallest])} has {counted(sizes[smallest], 'subject')}. "
-            f"Means, covariates and sites use up {lost:.1f} of them. Beside these, a weight needs "
-            f"{ROWS_PER_PARENT} or more. Add subjects, or leave out covariates or sites."
+            f"Means, covariates and sites use up {lost:.1f} of them. At least {ROWS_PER_PARENT} "
+            "must remain to estimate a weight. Add subjects, or leave out covariates or sites."
         )
     return most
 
 
 def _refuse_copies(residuals: Array, regions: Sequence[str]) -> None:
-    """Raise InputError if a region is a copy of another one without nuisance effects."""
+    """Raise InputError if two regions are copies once nuisance effects are taken out."""
     R = np.abs(residuals.T @ residuals) / len(residuals)
     i, j = np.nonzero(np.triu(R > 1 - COPY, 1))
     if len(i):

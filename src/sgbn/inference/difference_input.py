@@ -1,4 +1,4 @@
-"""The input of the tests of differences between groups: how it is read and checked."""
+"""Readers and checks of the input of the tests of differences between groups."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class GroupData:
     Attributes
     ----------
     values : ndarray of shape (n, m)
-        Regions of each row.
+        Values of the m regions in each row.
     regions, groups : tuple of str
-        Names. The reference group comes first.
+        Names of the regions and of the groups. The reference group comes first.
     codes : ndarray of int of shape (n,)
         Number of each row's group.
     covariates : mapping of str to values
@@ -50,15 +50,15 @@ class GroupData:
     sites : ndarray of int of shape (n,), or None
         Number of each row's site.
     pairs : ndarray of int of shape (n,), or None
-        Number of each row's person in a paired design, where each person is in every group once.
+        Number of each row's person in a paired design: each person is in every group once.
     lobes : tuple of str
         Lobe of each region.
     persons : ndarray of int of shape (n,), or None
         Number of each row's person in a design that is not paired.
     families : ndarray of int of shape (n,), or None
-        Number of each row's block.
+        Number of each row's block, such as a family.
     ids : tuple
-        Names of the rows. They are reported for rows that are left out.
+        Names of the rows. The result reports the names of the rows that are left out.
     """
 
     values: Array
@@ -107,7 +107,8 @@ def read_group_data(
 ) -> GroupData:
     """Read and check regions, groups, covariates and labels of rows, from a cohort or from arrays.
 
-    Parameters are those of `edge_differences`. Arguments replace the columns of a cohort.
+    The parameters are the same as in `edge_differences`. An argument that is given replaces the
+    column of a cohort.
     """
     labels: dict[str, Any] = {
         "groups": groups,
@@ -120,11 +121,11 @@ def read_group_data(
         values, regions, lobes = X.values, X.regions, X.lobes
         ids: Sequence[Any] = X.ids
         covariates = held_fixed(X) if covariates is None else covariates
-        # The cohort's columns in the order of `labels`.
-        brought = (X.group, X.site, X.pair, X.person, X.block)
+        # These columns have the order of `labels`.
+        cohort_columns = (X.group, X.site, X.pair, X.person, X.block)
         labels = {
             what: column if given is None else given
-            for (what, given), column in zip(labels.items(), brought, strict=True)
+            for (what, given), column in zip(labels.items(), cohort_columns, strict=True)
         }
     else:
         values, names = check_values(X)
@@ -161,7 +162,7 @@ def _checked_labels(
     )
     # Paired persons are in every group by design. Any other person must be in one group.
     if persons is not None and pairs is None:
-        remedy = "Name visits of one person by pairs="
+        remedy = "Give the persons as pairs= if the groups are visits of the same persons"
         _check_within(persons, codes, labels["persons"], "persons", "groups", remedy)
     for who, unit_codes in (("persons", persons), ("pairs", pairs)):
         if unit_codes is not None and families is not None:
@@ -192,18 +193,18 @@ def _read_covariates(covariates: Any) -> dict[str, Any]:
 def without_outliers(
     data: GroupData, outliers: str | ArrayLike
 ) -> tuple[GroupData, dict[str, tuple[Any, ...]]]:
-    """Leave out subjects that lie far from the others of their group, and name them.
+    """Leave out subjects that lie far from the others of their group, and return their names.
 
-    Distances are measured after the effects of covariates and sites are taken out. All rows of such
-    a person are left out.
+    Distances are measured after the effects of covariates and sites are taken out. If one row of a
+    person lies far out, all rows of this person are left out.
 
     Parameters
     ----------
     data : GroupData
         All rows.
     outliers : {"trim", "keep"} or array-like of bool
-        "trim" leaves out rows that lie far out, "keep" leaves out no row. An array marks the rows
-        to leave out.
+        "trim" leaves out rows that lie far out. "keep" keeps all rows. An array marks the rows to
+        leave out.
 
     Returns
     -------
@@ -223,8 +224,8 @@ def without_outliers(
     else:
         ROWS_LEFT_OUT.check("outliers", outliers)
         far = _far_rows(data) if outliers == "trim" else np.zeros(n, bool)
-    # If one row of a person is left out, all are: pairs must stay complete, and persons need as
-    # many sessions as the persons that they are exchanged with.
+    # If one row of a person is left out, all are. Pairs must stay complete, and a person is
+    # exchanged only with persons who have the same number of sessions.
     for persons in (data.pairs, data.persons):
         if persons is not None:
             far = np.isin(persons, persons[far])
@@ -244,20 +245,20 @@ def without_outliers(
 
 def _far_rows(data: GroupData) -> Mask:
     """Mark the rows that lie far from the others of their group."""
-    # By residuals: all rows of a site with another scanner would else look far.
+    # Residuals are used: else all rows of a site with another scanner would look far.
     residuals = nuisance_of(data.codes, data.covariates, data.sites).residuals(data.values)
     far = np.zeros(len(residuals), bool)
     for c in range(len(data.groups)):
         rows = np.flatnonzero(data.codes == c)
         far_in_group = far_rows(residuals[rows])
-        # So many far rows are not outliers but a part of the group.
+        # More far rows than this are not outliers but a part of the group.
         if far_in_group.sum() <= MAX_SHARE_FAR * len(rows):
             far[rows] = far_in_group
     return far
 
 
 def _part(data: GroupData, rows: Mask) -> GroupData:
-    """Return some of the rows, with persons, sites and families numbered anew."""
+    """Return some of the rows, with persons, sites and families numbered again."""
     names = ("sites", "pairs", "persons", "families")
     labels = {name: getattr(data, name) for name in names}
     # Exchanges need numbers without gaps, and rows that are left out may leave gaps.
@@ -276,7 +277,7 @@ def _part(data: GroupData, rows: Mask) -> GroupData:
 
 
 def _complete(labels: Any, n: int, what: str) -> NDArray[Any]:
-    """Return the labels as an array, one per row; messages call them `what`."""
+    """Return the labels as an array, one per row. Error messages call them `what`."""
     cells = np.asarray(labels)
     if cells.shape != (n,):
         raise InputError(f"{what} has shape {cells.shape}. Give one label for each of {n} rows.")
@@ -298,10 +299,10 @@ def _check_rows_agree(X: Any, labels: Any, what: str) -> None:
         or len(rows) != len(label_index)
     ):
         return
-    # Other names may be on purpose; the same names in another order are a mistake.
+    # Different names may be on purpose. The same names in another order are a mistake.
     if list(rows) != list(label_index) and set(rows) == set(label_index):
         raise InputError(
-            f"the index of {what} has the rows of the table in another order. Sort it: "
+            f"the index of {what} has the rows of the table in another order. Give "
             f"{what}.loc[X.index]."
         )
 
@@ -334,10 +335,11 @@ def _check_within(
     """Raise InputError if a person is in several groups or blocks."""
     # Each row is compared with the first row of its person.
     _, first = np.unique(inner, return_index=True)
-    astray = np.unique(np.asarray(names)[outer != outer[first][inner]].astype(str)).tolist()
-    if astray:
+    in_several = np.unique(np.asarray(names)[outer != outer[first][inner]].astype(str)).tolist()
+    if in_several:
         raise InputError(
-            f"{who} has rows of {listed(astray)} in several {what}. {remedy}, or correct {who}."
+            f"{who}= has rows of {listed(in_several)} in several {what}. {remedy}, or correct "
+            f"{who}=."
         )
 
 
@@ -346,13 +348,13 @@ def _reference_first(labels: NDArray[Any], reference: str | None) -> tuple[list[
     sorted_names, codes = np.unique(labels, return_inverse=True)
     names = [str(name) for name in sorted_names]
     first = names.index(choose_reference(names, reference))
-    # Differences are those of the last group from the first. So the reference comes first.
+    # A difference is the last group minus the first group. So the reference comes first.
     order = [first, *(k for k in range(len(names)) if k != first)]
     return [names[k] for k in order], np.argsort(order)[codes]
 
 
 def _check_cells(values: Array, regions: tuple[str, ...]) -> None:
-    """Raise InputError for a missing cell."""
+    """Raise InputError if a cell of the values is missing or infinite."""
     missing = np.argwhere(~np.isfinite(values))
     if len(missing):
         row, column = missing[0]

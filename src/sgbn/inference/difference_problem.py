@@ -1,6 +1,7 @@
-"""The data behind a test of tables or of series, and one fit to them.
+"""The data that a test of tables or of series needs, and one fit to these data.
 
-The statistics and the tables of p see nothing else, so that they are the same for both kinds.
+The statistics and the tables of p-values need nothing else. So their code is the same for tables
+and for series.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from sgbn.inference.edge_statistics import Edges, Estimates, Ways
 from sgbn.structure.nuisance import design_of
 from sgbn.types import Array, Graph, Indices, Mask
 
-DIGITS = 8  # decimals, in standard deviations, in which all machines agree
+DIGITS = 8  # decimals of values in standard deviations; all machines agree in these
 
 
 class Fit(NamedTuple):
-    """What was fitted to one table, permuted or not.
+    """The fit to one table, permuted or not.
 
     Attributes
     ----------
@@ -36,14 +37,14 @@ class Fit(NamedTuple):
     edges : ndarray of int of shape (k, 2)
         Source and target of each edge, sorted by target.
     in_pool : ndarray of bool of shape (k,)
-        Whether the pooled rows chose the edge. Only a group chose the others.
+        Whether the pooled rows chose the edge. All other edges were chosen by single groups only.
     weights : Estimates
         Weight of each edge in each group, given the other parents of the target.
     ways : Ways
-        The weight of the source on the target, the weight the other way round, and the partial
-        correlation. All three are given the parents of either region.
+        The weight of the source on the target, the weight in the opposite direction, and the
+        partial correlation. All three are estimated given the parents of both regions.
     named : Ways or None
-        The same three for the edges that were named beforehand.
+        The same three statistics for the edges that were named beforehand.
     """
 
     parents: Graph
@@ -55,7 +56,7 @@ class Fit(NamedTuple):
 
 
 class NamedEdges(NamedTuple):
-    """Edges that were named before the data were seen, and the regions each is tested beside."""
+    """The edges that were named before the data were seen, and the regions held fixed for each."""
 
     edges: Edges
     given: Graph
@@ -63,7 +64,7 @@ class NamedEdges(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Problem(ABC):
-    """What every permutation needs; it is sent to workers.
+    """The data that every permutation needs. They are sent to the workers.
 
     Attributes
     ----------
@@ -96,7 +97,7 @@ class Problem(ABC):
 
     @abstractmethod
     def refit(self, members: Members) -> Callable[[Indices], Fit]:
-        """Return a function that fits permuted rows, given the row that comes to each place.
+        """Return a function that fits permuted rows, given the row that moves to each place.
 
         `members` are the groups that exchange rows. They are equal under the null hypothesis.
         """
@@ -120,12 +121,12 @@ def fingerprint(problem: Problem, learner: BaseEstimator) -> str:
     digest = hashlib.sha256((np.round(problem.content, DIGITS) + 0.0).tobytes())  # no -0.0
     for codes in (data.codes, data.sites, data.pairs, data.persons, data.families):
         digest.update(b"-" if codes is None else codes.astype(np.int64).tobytes())
-    # Absent columns have their own mark: else sites given as pairs would have the same hash.
+    # Absent columns have their own mark, "-": else sites given as pairs would have the same hash.
     for chosen in (None if problem.named is None else problem.named.edges, problem.among):
         digest.update(b"-" if chosen is None else chosen.tobytes())
     digest.update(json.dumps([data.lobes, data.regions, data.groups]).encode())
     digest.update(json.dumps([str(name) for name in data.covariates]).encode())
     digest.update((design_of(len(data.codes), data.covariates) + 0.0).tobytes())
-    # The repr of a learner is shortened if it is long, so that its parameters are hashed too.
+    # The parameters are hashed, not the learner's repr, since a long repr is shortened.
     digest.update(joblib.hash(learner.get_params()).encode())
     return digest.hexdigest()

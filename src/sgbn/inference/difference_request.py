@@ -1,4 +1,4 @@
-"""Checks of what a user asks of the tests of differences, against the data."""
+"""Checks whether a test of differences that a user asks for is possible with the data."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from sgbn.parameters import SEED, OneOf, Whole, is_number
 from sgbn.types import Mask
 
 MIN_SUBJECTS_PER_GROUP = 10  # a group with fewer is an error
-FEWEST_PERMUTATIONS = 19  # with fewer no p is 0.05 or less; a q needs one more
-MAX_SIZE_RATIO = 5.0  # largest to smallest group; beyond it there is a warning
-MIN_EXCHANGES = 1.5  # rows that cannot be exchanged have one exchange, which changes nothing
-MAX_SHARE_STUCK = 0.2  # share of rows that no exchange moves; beyond it there is a warning
+FEWEST_PERMUTATIONS = 19  # with fewer, no p can be 0.05 or less; a q needs one more
+MAX_SIZE_RATIO = 5.0  # largest to smallest group; a larger ratio leads to a warning
+MIN_EXCHANGES = 1.5  # if no rows can be exchanged, the count is 1: the data as they are
+MAX_SHARE_STUCK = 0.2  # share of rows that no exchange moves; a larger one leads to a warning
 ALTERNATIVES = ("two-sided", "greater", "less")
 
 
@@ -32,15 +32,15 @@ def check_request(
         n_permutations = int(n_permutations)  # users write 1e4, which is a float
     if Whole(0).check("n_permutations", n_permutations) < FEWEST_PERMUTATIONS:
         raise InputError(
-            f"n_permutations is {n_permutations}: no p can reach 0.05 with fewer than "
-            f"{FEWEST_PERMUTATIONS}, and no false discovery rate (q) with fewer than "
+            f"n_permutations is {n_permutations}. A p of 0.05 needs at least {FEWEST_PERMUTATIONS} "
+            f"permutations, and a false discovery rate (q) of 0.05 at least "
             f"{FEWEST_PERMUTATIONS + 1}. Give 999 for a report, 199 for a first look."
         )
     OneOf(*ALTERNATIVES).check("alternative", alternative)
     if alternative != "two-sided" and len(data.groups) > 2:
         raise InputError(
-            f"alternative={alternative!r} with {len(data.groups)} groups: only a difference "
-            "between two groups has a direction. Compare two groups at a time."
+            f"alternative={alternative!r} does not suit {len(data.groups)} groups: only a "
+            "difference between two groups has a direction. Compare two groups at a time."
         )
     _check_exchanges(data, n_permutations)
     return n_permutations, SEED.check("random_state", random_state)
@@ -56,7 +56,7 @@ def read_edges(edges: Sequence[tuple[str, str]], data: GroupData | Cohort) -> li
         if source == target:
             raise InputError(f"edges holds {edge!r}, from a region to itself. Name two regions.")
         chosen.append((source, target))
-    # Every pair is tested in both directions: i, j and j, i would be the same test twice.
+    # Every pair is tested in both directions. So (i, j) and (j, i) would be the same test.
     pairs = [frozenset(edge) for edge in chosen]
     twice = [edge for edge, pair in zip(edges, pairs, strict=True) if pairs.count(pair) > 1]
     if twice:
@@ -65,7 +65,7 @@ def read_edges(edges: Sequence[tuple[str, str]], data: GroupData | Cohort) -> li
 
 
 def read_among(names: Sequence[str], data: GroupData | Cohort) -> Mask | None:
-    """Mark all edges between some regions, which are named themselves or by their lobes."""
+    """Mark all edges between some regions, which are given by their names or by their lobes."""
     # A single name would be read as a sequence of letters.
     if isinstance(names, str):
         names = [names]
@@ -88,7 +88,7 @@ def read_among(names: Sequence[str], data: GroupData | Cohort) -> Mask | None:
 
 
 def _check_sizes(data: GroupData) -> None:
-    """Raise InputError for too few groups or too small ones; warn of groups of unequal size."""
+    """Raise InputError if there is one group or a group is too small; warn of unequal sizes."""
     noun = "subject" if data.persons is None else "person"
     persons = np.arange(len(data.codes)) if data.persons is None else data.persons
     # Persons are counted, not rows: ten sessions of one person are not ten subjects.
@@ -108,12 +108,14 @@ def _check_sizes(data: GroupData) -> None:
                 noun,
             )
         )
-    # Variances add up: that of the smaller group remains, however large the other group is.
+    # The variance of a difference is the sum of the variances in both groups. So the variance in
+    # the smaller group limits the test, however large the other group is.
     if sizes.max() > MAX_SIZE_RATIO * sizes.min():
         warn(
             f"{smallest} has {counted(sizes.min(), noun)}, and "
             f"{shown(data.groups[sizes.argmax()])} has {sizes.max()}. The smaller group limits "
-            "what can be found. Add subjects to this group: more in other groups hardly help."
+            "what can be found. Add subjects to the smaller group. More subjects in other groups "
+            "hardly help."
         )
 
 
@@ -123,12 +125,12 @@ def _check_exchanges(data: GroupData, n_permutations: int) -> None:
     log_count = exchange.log_exchanges(data.codes)
     plain = data.persons is None and data.families is None
     has_strata = data.families is not None or data.sites is not None
-    # In logarithms: a thousand subjects have more exchanges than a float can hold.
+    # Counts are logarithms: a thousand subjects have more exchanges than a float can hold.
     if log_count < np.log(MIN_EXCHANGES):
         raise InputError(
             "no site has subjects of two groups. So no rows can be exchanged, and a difference "
-            "between groups cannot be separated from one between sites. Leave out sites=, or "
-            "groups that share no site."
+            "between groups cannot be separated from a difference between sites. Leave out sites=, "
+            "or groups that share no site."
             if plain
             else "no rows can be exchanged between the groups: no two persons of different groups "
             "have the same number of rows at the same site, and no two families have the same "

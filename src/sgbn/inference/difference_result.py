@@ -1,4 +1,4 @@
-"""What the tests of differences found: the result, and how statistics become one."""
+"""The result of the tests of differences, and its construction from statistics."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from sgbn.runs import Arrays
 from sgbn.types import Array
 
 UNCORRECTED = ("p", "p_both")
-SHOWN = 5  # edges in a notebook
+SHOWN = 5  # number of edges that a notebook shows
 CORRECTIONS = ("q", "p_fwer", "q_both", "p_fwer_both", *UNCORRECTED)
 
 
@@ -48,55 +48,65 @@ class Differences:
     Attributes
     ----------
     regions, groups : tuple of str
+        Names of the regions and of the groups. The reference group comes first.
     edges : structured ndarray
-        One row per edge that was tested, the surest first: source, target,
-        ``weight_GROUP`` of each group (of residuals, in the units of the data), difference (of the
-        last group from the first), difference_std and standard_error (the same per standard
-        deviation of the residuals, and its HC3 standard error), statistic, p (of this edge alone,
-        among edges that were chosen in the same way), p_error, p_fwer (family-wise, min-P over all
-        edges), q (false discovery rate, Benjamini-Hochberg), error (of p_fwer), p_both, p_fwer_both
-        and q_both (of a difference that holds both ways), from_pool (whether the pooled rows chose
-        the edge, or a group only).
+        One row per edge that was tested, the surest first. Its fields are
+
+        - source, target: the two regions
+        - ``weight_GROUP``: weight in each group, fitted to residuals, in the units of the data
+        - difference: weight in the last group minus weight in the first group
+        - difference_std, standard_error: the difference per standard deviation of the residuals,
+          and its HC3 standard error
+        - statistic: see `sgbn.inference.edge_statistics`
+        - p, p_error: p of this edge alone, among edges that were chosen in the same way
+        - p_fwer, error: family-wise p (min-P over all edges)
+        - q: false discovery rate (Benjamini-Hochberg)
+        - p_both, p_fwer_both, q_both: the same for a difference that holds both ways
+        - from_pool: True if the pooled rows chose the edge, False if only a group chose it
     components : list of (Component, p, error)
-        Connected sets of edges with a statistic beyond 3 (of more than two groups, a root of Q as
-        rare as that), corrected over all sets.
+        Connected sets of edges with a statistic beyond 3. With more than two groups, the limit of
+        the root of Q has the same tail probability. p is corrected over all sets.
     hubs, lobes : structured ndarray
-        Changes of in- and out-strength of every region, and of the strength and number of edges
-        from lobe to lobe: difference, z, p_fwer (over all regions, in and out; over all lobes,
-        strength and number), error. The difference is that of the sum of sizes of standardised
-        weights, and describes only: such sums grow with noise. z tests changes of the weights along
-        their common sign, which do not, over their standard error, see
-        `sgbn.inference.difference_summaries`. Numbers of edges, in units of their spread over the
-        permutations, depend on noise: groups of unequal noise differ in them without a change of
-        weights. Regions whose lobe is unknown are in no lobe.
+        Changes of the in- and out-strength of every region, and of the strength and number of edges
+        from lobe to lobe. The field p_fwer is corrected over all regions, in and out, or over all
+        lobes, strength and number. The field difference is the change of a sum of sizes of
+        standardised weights. It only describes, since such sums grow with noise. The field z tests
+        changes of the weights along their common sign, divided by their standard error. These do
+        not grow with noise; see `sgbn.inference.difference_summaries`. For numbers of edges, z is
+        in units of their spread over the permutations. Numbers depend on noise: groups of unequal
+        noise differ in them without a change of weights. Regions whose lobe is unknown are in no
+        lobe.
     global_statistic, global_p, global_error : float
-        Whether the networks differ at all; the statistic is the sum of the squares of all edges'.
+        The test of whether the networks differ at all. The statistic is the sum of the squared
+        statistics of all edges.
     global_p_both : float
-        The same with the smallest square of both directions and the partial correlation of each
-        pair. Changes of variances alone should not make it small. This is measured by simulation,
-        not guaranteed.
+        The p of a global test in which each pair contributes the smallest of three squared
+        statistics: both directions and the partial correlation. Changes of variances alone should
+        not make it small. This is measured by simulation, not guaranteed.
     n_permutations : int
+        Number of permutations.
     networks : dict of group to GaussianNetwork
         Networks of the residuals, in the units of the data.
     null : dict of str to ndarray
-        Over the permutations: `lowest`, the smallest share of an edge in its class (see
-        `sgbn.inference.permutation_p`), and `totals`, the global statistic; `pool`, the statistics
-        that edges of the pooled rows are ranked among, sorted.
+        `lowest` holds the smallest share of an edge in its class, for each permutation (see
+        `sgbn.inference.permutation_p`). `totals` holds the global statistic of each permutation.
+        `pool` holds the sorted statistics that edges of the pooled rows are ranked among.
     named : structured ndarray or None
-        Edges that were named beforehand: as `edges`, with p from the edge's own permutations and
-        p_fwer over the named edges only; of two groups also p_greater and p_less, one-sided.
+        Edges that were named beforehand, with fields as in `edges`. p comes from the edge's own
+        permutations, and p_fwer is corrected over the named edges only. With two groups there are
+        also the one-sided p_greater and p_less.
     among : Among or None
-        Regions that were named beforehand: one test of all edges between them.
+        One test of all edges between regions that were named beforehand.
     pairwise : dict of (group, group) to structured ndarray
         With more than two groups, the tests of each pair of groups: source, target,
-        difference_std (of the second from the first), standard_error, statistic, and closed p,
-        p_fwer, q, p_both, p_fwer_both, q_both.
+        difference_std (the second group minus the first), standard_error, statistic, and the p,
+        p_fwer, q, p_both, p_fwer_both and q_both of closed tests.
     left_out : dict of group to tuple
         Subjects that lie far from the others of their group, and were not tested.
 
     Notes
     -----
-    An error is the Monte-Carlo standard error of a p, from the number of permutations.
+    Each error is the Monte-Carlo standard error of a p. It depends on the number of permutations.
     `sgbn.to_frame` makes DataFrames of the structured arrays.
     """
 
@@ -129,13 +139,14 @@ class Differences:
     def _repr_html_(self) -> str:
         weights = [f"weight_{group}" for group in self.groups]
         header = ("source", "target", *weights, "difference_std", "standard_error", "q", "q_both")
-        caption = "The surest edges. sgbn.to_frame makes a table of all that were tested (.edges)."
+        caption = "The surest edges. sgbn.to_frame makes a table of all tested edges (.edges)."
         return html_repr(repr(self), [caption], header, self.edges[list(header)][:SHOWN].tolist())
 
     def threshold(self, level: float = 0.05) -> float:
         """Return the statistic above which an edge of the pooled rows is found family-wise."""
         SHARE.check("level", level)
-        # The p of the k-th smallest is k / (B + 1): this is the last k at or below the level.
+        # With B permutations, the k-th smallest share has p = k / (B + 1). `place` is the last k
+        # whose p is at or below the level.
         place = int(level * (self.n_permutations + 1) * (1 + 1e-12))  # 0.29 * 100 is less than 29
         if not place:
             raise InputError(
@@ -150,21 +161,21 @@ class Differences:
         return statistic_at(too_large, self.null["pool"])
 
     def detectable(self, power: float = 0.8, level: float = 0.05) -> Array:
-        r"""Difference of each edge (per standard deviation) that would be found with this power.
+        r"""Return the difference of each edge, per standard deviation, to be found with this power.
 
-        Family-wise at `level`: :math:`(t^* + \Phi^{-1}(power))` standard errors, with t* the
-        threshold of the permutations. With more than two groups it is the difference between the
-        last and the first if the others do not differ, and a little too small.
+        It is :math:`(t^* + \Phi^{-1}(power))` standard errors, where t* is the family-wise
+        `threshold` of the permutations at `level`. With more than two groups it is the difference
+        between the last and the first group if the others do not differ, and a little too small.
         """
         SHARE.check("power", power)
         difference: Array = (self.threshold(level) + ndtri(power)) * self.edges["standard_error"]
         return difference
 
     def significant(self, level: float = 0.05, by: str = "q") -> NDArray[Any]:
-        """Edges at a level of the false discovery rate (``by="q"``) or family-wise ("p_fwer").
+        """Return the edges at a level of the false discovery rate ("q") or family-wise ("p_fwer").
 
-        "q_both" and "p_fwer_both" are for differences that hold both ways: a change of variance
-        alone rarely makes them. ``by="p"`` corrects for nothing.
+        "q_both" and "p_fwer_both" are for differences that hold both ways. A change of variance
+        alone rarely causes these. "p" and "p_both" are not corrected for the number of edges.
         """
         SHARE.check("level", level)
         OneOf(*CORRECTIONS).check("by", by)
@@ -172,8 +183,8 @@ class Differences:
         # An empty table would look like a finding of no difference.
         if by not in UNCORRECTED and self.n_permutations < needed:
             warn(
-                f"{by} cannot reach {level:g} with {self.n_permutations} permutations: it needs "
-                f"{needed} or more."
+                f"{by} cannot reach {level:g} with {self.n_permutations} permutations. Test again "
+                f"with {needed} or more (n_permutations=)."
             )
         edges: NDArray[Any] = self.edges[self.edges[by] <= level]
         return edges
@@ -186,8 +197,8 @@ def summarised(
     networks: dict[str, GaussianNetwork],
     left_out: dict[str, tuple[Any, ...]],
 ) -> Differences:
-    """Return the tests of what was fitted, by its permutations."""
-    # The first set holds all groups; the others are those of closed tests.
+    """Return the tests of a fit, with p from its permutations."""
+    # The first set holds all groups. The others are for closed tests.
     every, null = next(iter(nulls.items()))
     observed = statistics_of(problem, fit, every)
     count = len(null["counts"])
@@ -215,7 +226,7 @@ def summarised(
         null={
             "lowest": lowest,
             "totals": null["totals"],
-            # By these `threshold` turns a share back into a statistic.
+            # `threshold` needs these to turn a share back into a statistic.
             "pool": pool_statistics(null),
         },
         named=named_table(problem, fit, null),

@@ -1,14 +1,16 @@
-r"""Differences of more than one edge: connected sets of changed edges, hubs, lobes.
+r"""Differences that concern more than one edge: connected sets of changed edges, hubs and lobes.
 
-The sum of the sizes of weights grows with their noise, so that groups of unequal noise differ in it
-without any difference of weights. What is tested is the change along the common sign,
+The sum of the sizes of weights grows with their noise. So groups of unequal noise differ in this
+sum without any difference of weights. The tests therefore use the change along the common sign,
 
 .. math:: s = \sum_{ij} \operatorname{sign}(\bar\theta_{ij}) (\theta^{(2)}_{ij} -
           \theta^{(1)}_{ij}), \qquad s / \sqrt{\textstyle\sum_{ij} v^{(1)}_{ij} + v^{(2)}_{ij}}
 
-with the mean of the groups weighted by 1 / v. It is uncorrelated with the difference where the
-weights are equal, so that s has mean 0 whatever the noise. Of more than two groups it is the root
-of :math:`\sum_g s_g^2 / \sum_{ij} v^{(g)}_{ij}` of their changes from the mean.
+where :math:`\theta^{(g)}_{ij}` is the weight of i -> j in group g, v its variance, and
+:math:`\bar\theta` the mean of the groups, weighted by 1 / v. If the weights are equal, this mean is
+uncorrelated with their difference. So s has mean 0 whatever the noise. With more than two groups,
+let :math:`s_g` be the change of group g from the mean. The statistic is then the root of
+:math:`\sum_g s_g^2 / \sum_{ij} v^{(g)}_{ij}`.
 """
 
 from __future__ import annotations
@@ -26,8 +28,8 @@ from sgbn.types import Array, Indices, Mask
 
 Edges = NDArray[np.int64]
 
-PRESENT_T = 2.0  # of a weight over its standard error, for an edge to count as present in a group
-ONE_EDGE = 1.0  # least spread of a number of edges: a rare single one is not a large change
+PRESENT_T = 2.0  # weight over standard error from which an edge counts as present in a group
+ONE_EDGE = 1.0  # lower limit of the spread of a count, so that one rare edge is not a large change
 
 
 class Component(NamedTuple):
@@ -36,12 +38,12 @@ class Component(NamedTuple):
     Attributes
     ----------
     sign : int
-        1 where weights are greater in the last group, -1 where they are less, 0 of more than two
-        groups, whose differences have no sign.
+        1 if the weights are greater in the last group, -1 if they are smaller. It is 0 for more
+        than two groups, whose differences have no sign.
     pairs : ndarray of shape (k, 2)
         Source and target of each edge, as column numbers.
     strength : float
-        How much its statistics exceed the threshold, added up.
+        Sum over the edges of the amount by which their statistics exceed the threshold.
     """
 
     sign: int
@@ -52,21 +54,25 @@ class Component(NamedTuple):
 def components_of(
     statistic: Array, edges: Edges, threshold: float, signs: Sequence[int] = (1, -1)
 ) -> list[Component]:
-    """Find connected sets of edges beyond a threshold, positive and negative ones apart.
+    """Find connected sets of edges beyond a threshold, separately for each sign.
 
-    A network-based statistic (Zalesky et al., 2010) for directed edges: two edges are connected
-    where they share a region. The strongest set comes first. A sign of 0 is that of a statistic
-    that has none.
+    This is a network-based statistic (Zalesky et al., 2010) for directed edges. Two edges are
+    connected if they share a region. The strongest set comes first.
 
     Parameters
     ----------
     statistic : ndarray of shape (k,)
+        Statistic of each edge.
     edges : ndarray of int of shape (k, 2)
+        Source and target of each edge.
+    threshold : float
+        Size that a statistic must exceed.
+    signs : sequence of int
+        The signs to look for. 0 is for statistics that have no sign, such as the root of Q.
     """
     components = []
     for sign in signs:
-        # A sign of 0 stands for statistics without one, such as the root of Q, which are all
-        # positive.
+        # Statistics without a sign (0) are all positive.
         excess = (sign or 1) * statistic - threshold
         beyond = excess > 0
         if not beyond.any():
@@ -80,7 +86,7 @@ def components_of(
 
 
 def _components(edges: Edges) -> NDArray[Any]:
-    """Component of each edge."""
+    """Return the number of each edge's component."""
     if len(edges) == 1:  # as in most permutations
         return np.zeros(1, np.intp)
     m = int(edges.max()) + 1
@@ -88,12 +94,13 @@ def _components(edges: Edges) -> NDArray[Any]:
 
 
 def strengths(weights: Sequence[GroupWeights], lobes: Indices) -> dict[str, Array]:
-    """How much the groups differ in sums over edges, as they are.
+    """Return how much the groups differ in sums over edges, without a correction for noise.
 
-    In- and out-strength of every region (sum of the sizes of its weights), strength and number of
-    edges from lobe to lobe. Of two groups the second less the first, of more the range. An edge
-    counts as present in a group where its weight is twice the largest standard error of any group:
-    one yardstick for all, but counts, like sums of sizes, still depend on noise.
+    The sums are the in- and out-strength of every region (the sum of the sizes of its weights), and
+    the strength and number of edges from lobe to lobe. With two groups, the change is the second
+    minus the first. With more groups, it is the range. An edge counts as present in a group if its
+    weight is at least twice the largest standard error of any group. So all groups have the same
+    limit, but counts, like sums of sizes, still depend on noise.
     """
     sums = [_sums(np.abs(group.weights), lobes) for group in weights]
     changes = {name: _change([group[name] for group in sums]) for name in sums[0]}
@@ -101,10 +108,10 @@ def strengths(weights: Sequence[GroupWeights], lobes: Indices) -> dict[str, Arra
 
 
 def _change_of_numbers(weights: Sequence[GroupWeights], lobes: Indices) -> Array:
-    """Change of the number of edges from lobe to lobe, see `strengths`."""
-    yardstick = PRESENT_T * np.sqrt(np.max([group.variances for group in weights], axis=0))
+    """Return the change of the number of edges from lobe to lobe, see `strengths`."""
+    least_size = PRESENT_T * np.sqrt(np.max([group.variances for group in weights], axis=0))
     sizes = (np.abs(group.weights) for group in weights)
-    return _change([_lobe_sums((size > 0) & (size >= yardstick), lobes) for size in sizes])
+    return _change([_lobe_sums((size > 0) & (size >= least_size), lobes) for size in sizes])
 
 
 def strength_statistics(weights: Sequence[GroupWeights], lobes: Indices) -> dict[str, Array]:
@@ -112,11 +119,11 @@ def strength_statistics(weights: Sequence[GroupWeights], lobes: Indices) -> dict
     B = np.array([group.weights for group in weights])
     V = np.array([group.variances for group in weights])
     known = (np.isfinite(V) & (V > 0)).all(axis=0)
-    # Unknown variances get any weight: `known` takes these edges out of every sum.
+    # Unknown variances are set to 1, which does not matter: `known` keeps them out of every sum.
     V = np.where(known, V, 1.0)
     mean = (B / V).sum(axis=0) / (1 / V).sum(axis=0)
-    # The sign of the common mean, which is uncorrelated with the difference. The sign of either
-    # group would be tied to its noise.
+    # The common mean is uncorrelated with the difference. The sign in one group would depend on
+    # the noise of this group.
     sign = np.where(known, np.sign(mean), 0.0)
     if len(B) == 2:
         statistics = _studentised(sign * (B[1] - B[0]), known * V.sum(axis=0), lobes)
@@ -133,18 +140,22 @@ def strength_statistics(weights: Sequence[GroupWeights], lobes: Indices) -> dict
 def corrected(
     observed: Array, null: Array, family: Indices, counts: Mask, two_sided: bool = True
 ) -> tuple[Array, Array]:
-    """Correct statistics over the family of each; counts are standardised by their permutations.
+    """Return z and p of statistics. Each p is corrected over the family of its statistic.
 
     Parameters
     ----------
     observed : ndarray of shape (k,)
+        Statistics of the data.
     null : ndarray of shape (permutations, k)
+        Statistics of the permutations.
     family : ndarray of int of shape (k,)
+        Number of each statistic's family.
     counts : ndarray of bool of shape (k,)
-        Which of them are numbers of edges; the others are studentised already. To divide those by
-        their spread as well would make much of regions that hardly ever have an edge.
+        Which statistics are numbers of edges. These are centred and divided by their spread over
+        the permutations. The others are studentised already. To divide them by their spread too
+        would exaggerate changes of regions that hardly ever have an edge.
     two_sided : bool
-        Whether low values count as well.
+        Whether low values count too.
 
     Returns
     -------
@@ -152,7 +163,7 @@ def corrected(
         A statistic that never varies has z = 0 and p = 1.
     """
     both = np.vstack([observed, null])  # the data are one of the permutations
-    # A lobe without edges has the same sum in all permutations. Its p is 1, not a share of ties.
+    # A lobe without edges has the same sum in all permutations. Its p is set to 1.
     varies = np.ptp(both, axis=0) > ROUND_OFF * np.abs(both).max(axis=0)
     mean = np.where(counts, both.mean(axis=0), 0.0)
     spread = np.where(counts, np.maximum(both.std(axis=0), ONE_EDGE), 1.0)
@@ -182,13 +193,15 @@ def _lobe_sums(edges: NDArray[Any], lobes: Indices) -> Array:
 
 
 def _studentised(change: Array, variance: Array, lobes: Indices) -> dict[str, Array]:
-    """Divide sums by the square roots of their variances; 0 without an edge."""
-    tops, squares = _sums(change, lobes), _sums(variance, lobes)
+    """Return sums of changes over the square roots of their variances; 0 without an edge."""
+    sums, variances = _sums(change, lobes), _sums(variance, lobes)
     return {
-        name: tops[name] / np.sqrt(np.where(squares[name] > 0, squares[name], 1.0)) for name in tops
+        name: total / np.sqrt(np.where(variances[name] > 0, variances[name], 1.0))
+        for name, total in sums.items()
     }
 
 
 def _change(groups: list[Array]) -> Array:
+    """Return the second group minus the first; the range if there are more than two groups."""
     change: Array = groups[1] - groups[0] if len(groups) == 2 else np.ptp(groups, axis=0)
     return change

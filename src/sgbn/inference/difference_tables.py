@@ -38,11 +38,12 @@ class Among(NamedTuple):
     Attributes
     ----------
     regions : tuple of str
+        Names of these regions.
     p, error : float
-        p of the sum of the squares of their statistics, from its own permutations, and the
-        Monte-Carlo error of p.
+        The p of the sum of squared statistics of these edges, from the permutations of this sum,
+        and the Monte-Carlo error of p.
     edges : structured ndarray
-        As `Differences.edges`, with p, p_fwer and q over these edges only.
+        The same as `Differences.edges`, with p, p_fwer and q over these edges only.
     """
 
     regions: tuple[str, ...]
@@ -54,7 +55,7 @@ class Among(NamedTuple):
 def edge_table(
     problem: Problem, fit: Fit, observed: Arrays, null: Arrays
 ) -> tuple[NDArray[Any], Array]:
-    """One row per edge, the surest first; and the smallest share of every permutation."""
+    """Return one row per edge, the surest first, and the smallest share of every permutation."""
     last = len(problem.data.groups) - 1
     one_way, both_ways = rank_edges(observed, null), rank_ways(observed, null)
     fwer = one_way.family_wise
@@ -71,40 +72,40 @@ def edge_table(
         "q_both": discovery_rates(both_ways.p),
         "from_pool": fit.in_pool,
     }
-    # Shares before statistics: those of two classes are on one scale, their statistics are not.
-    # Ends of the edge break ties, so that the order is the same everywhere.
+    # Edges are sorted by shares, then by statistics: shares of the two classes are on one scale,
+    # statistics are not. Then the regions break ties, so that the order is the same everywhere.
     order = np.lexsort((fit.edges[:, 1], fit.edges[:, 0], -observed["tests"], one_way.shares))
     return records(table)[order], one_way.lowest
 
 
 def rank_edges(observed: Arrays, null: Arrays) -> Ranked:
-    """Rank the statistic of each edge among those of edges that were chosen in the same way.
+    """Rank the statistic of each edge among statistics of edges that were chosen in the same way.
 
-    An edge that a group chose and the pooled rows did not is there because the groups look
-    different: it must be compared with such edges only.
+    If a group chose an edge and the pooled rows did not, the edge was chosen because the groups
+    look different. So it must be compared only with edges of this kind.
     """
     pools = observed["in_pool"].astype(np.intp), null["in_pool"].astype(np.intp)
     return ranked(Permuted(observed["tests"], pools[0], null["tests"], pools[1], null["counts"]))
 
 
 def pool_statistics(null: Arrays) -> Array:
-    """Permuted statistics, sorted, that `rank_edges` compares edges of the pooled rows with.
+    """Return the sorted permuted statistics that edges of the pooled rows are compared with.
 
-    They are those of all edges where the two kinds are joined.
+    If the two kinds of edges are joined, these are the statistics of all edges; see `rank_edges`.
     """
     pool, classes = without_small_classes(np.array([1]), null["in_pool"].astype(np.intp))
     return np.sort(null["tests"][classes == pool])
 
 
 class BothWays(NamedTuple):
-    """The p of pairs, which must differ in all three ways, and their family-wise p."""
+    """The p and the family-wise p of pairs, which must differ in all three ways."""
 
     p: Array
     family_wise: Array
 
 
 def rank_ways(observed: Arrays, null: Arrays) -> BothWays:
-    """Rank each way of a pair among its own permuted statistics; the largest p counts.
+    """Rank each way of a pair among the permuted statistics of this way; the largest p counts.
 
     For the family-wise p, the smallest share of a permutation is taken over all three ways.
     """
@@ -121,21 +122,22 @@ def global_p(observed: Arrays, null: Arrays) -> float:
     """Return the p of the global test.
 
     The statistic adds up, over pairs, the smallest of the three squared statistics of a pair. If
-    one of the three is unchanged in each pair, this sum is at most the sum over the unchanged ones,
-    which has about the distribution of a permuted sum over one way: the largest p counts.
+    one of the three is unchanged in each pair, this sum is at most the sum over the unchanged
+    ones. The latter sum has about the distribution of a permuted sum over one way. So the largest
+    p of the three ways counts.
     """
     smallest = float(np.square(observed["ways"]).min(axis=1, initial=np.inf).sum())
     return max(reached(smallest, totals) for totals in null["totals_ways"].T)
 
 
 def named_table(problem: Problem, fit: Fit, null: Arrays) -> NDArray[Any] | None:
-    """Edges that were named beforehand, in the order in which they were named."""
+    """Return the table of edges that were named beforehand, in the order of their naming."""
     if problem.named is None or fit.named is None:
         return None
     n_groups = len(problem.data.groups)
     raw = np.concatenate([fit.named.statistics(range(n_groups))[None], null["named"]])
     every = signed_statistic(raw, problem.alternative)
-    # The data are the first of all permutations; the three ways of a pair lie side by side.
+    # The data are the first of all permutations. The three ways of a pair lie side by side.
     flat = every.reshape(len(every), -1)
     p, family_wise = (
         p_values.reshape(every[0].shape)
@@ -156,7 +158,10 @@ def named_table(problem: Problem, fit: Fit, null: Arrays) -> NDArray[Any] | None
 
 
 def _own_family_wise(every: Array) -> Array:
-    """Min-P over statistics, the data's first, each compared with its own permutations only."""
+    """Return the family-wise p (min-P) of statistics, each ranked among its own permutations.
+
+    The first row of `every` belongs to the data, the others to the permutations.
+    """
     shares = shares_in(every)
     return shares_reaching(-shares[0], -shares[1:].min(axis=1))
 
@@ -169,15 +174,15 @@ def shares_in(every: Array) -> Array:
 
 
 def among_of(problem: Problem, fit: Fit, observed: Arrays, null: Arrays) -> Among | None:
-    """Test of the edges between regions that were named beforehand, together and one by one."""
+    """Test the edges between regions that were named beforehand, together and one by one."""
     if problem.among is None:
         return None
     parts = [
         {name: arrays[name][arrays["inside"]] for name in ("tests", "in_pool")}
         for arrays in (observed, null)
     ]
-    # Permuted edges lie one after the other: this is the permutation of each, once edges outside
-    # are dropped.
+    # The edges of all permutations lie one after the other. This is the permutation that each edge
+    # between the named regions belongs to.
     run = np.repeat(np.arange(len(null["counts"])), null["counts"])[null["inside"]]
     counts = np.bincount(run, minlength=len(null["counts"]))
     ranks = rank_edges(parts[0], parts[1] | {"counts": counts})
@@ -198,7 +203,7 @@ def among_of(problem: Problem, fit: Fit, observed: Arrays, null: Arrays) -> Amon
 def pairwise_tables(
     problem: Problem, fit: Fit, nulls: Mapping[Members, Arrays]
 ) -> dict[tuple[str, str], NDArray[Any]]:
-    """Test each pair of more than two groups in closed tests; see `closed_tests`."""
+    """Return closed tests of each pair of groups, if there are more than two groups."""
     names = problem.data.groups
     if len(names) == 2 or len(names) > MOST_GROUPS:
         return {}
@@ -207,8 +212,8 @@ def pairwise_tables(
     closed_of = {
         pair: {name: closed_p(pair, p_of) for name, p_of in by_set.items()} for pair in pairs
     }
-    # One false discovery rate over all pairs of groups: each pair by itself would let more pass the
-    # more pairs there are.
+    # One false discovery rate covers all pairs of groups. With separate rates, more pairs of groups
+    # would mean more false finds.
     rates_of = {
         q: discovery_rates(np.concatenate([closed_of[pair][p] for pair in pairs]))
         for q, p in (("q", "p"), ("q_both", "p_both"))
@@ -228,7 +233,7 @@ def pairwise_tables(
 def _p_of_sets(
     problem: Problem, fit: Fit, nulls: Mapping[Members, Arrays]
 ) -> dict[str, dict[Members, Array]]:
-    """P of each set of two or more groups, by the name of the p."""
+    """Return the p of each set of two or more groups, by the name of the p."""
     by_set: dict[str, dict[Members, Array]] = {
         name: {} for name in ("p", "p_fwer", "p_both", "p_fwer_both")
     }
@@ -240,16 +245,17 @@ def _p_of_sets(
                 p_of[members] = np.ones(len(fit.edges))
             continue
         observed = statistics_of(problem, fit, members)
-        for end, ranks in (("", rank_edges(observed, null)), ("_both", rank_ways(observed, null))):
-            by_set[f"p{end}"][members] = ranks.p
-            by_set[f"p_fwer{end}"][members] = ranks.family_wise
+        ranks_of = {"": rank_edges(observed, null), "_both": rank_ways(observed, null)}
+        for suffix, ranks in ranks_of.items():
+            by_set[f"p{suffix}"][members] = ranks.p
+            by_set[f"p_fwer{suffix}"][members] = ranks.family_wise
     return by_set
 
 
 def _weights(
     problem: Problem, edges: NDArray[np.int64], estimates: Estimates, pair: Members
 ) -> dict[str, NDArray[Any]]:
-    """Names, weights of the groups in the units of the data, and the difference of two of them."""
+    """Return regions and weights of edges, and the difference between a pair of groups."""
     data, sd = problem.data, problem.sd
     names, (i, j), (first, last) = np.array(data.regions, dtype=object), edges.T, pair
     # Weights were fitted per standard deviation.
@@ -269,7 +275,7 @@ def _weights(
 
 
 def sum_tables(problem: Problem, fit: Fit, null: Array) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Hubs and lobes, with their corrected p."""
+    """Return the tables of hubs and of lobes, with their corrected p."""
     data = problem.data
     m, names = len(data.regions), np.array(known_lobes(data.lobes), dtype=object)
     weights = fit.weights.matrices(fit.edges, m)

@@ -1,17 +1,17 @@
-r"""Which edges differ between groups, and how sure that is.
+r"""Tests of which edges differ between groups.
 
-H0 of an edge i -> j, given the learned order and parents: its weight is the same in all groups.
-Means and noise variances may differ. The statistic is Wald's with HC3 variances, see
-`sgbn.inference.edge_statistics`. Its null distribution comes from whole rows of residuals,
-exchanged between the groups and centred in them again. The parents that the pooled rows and each
-group choose are chosen anew in every permutation. The order is kept: it has seen the labels only in
-so far as the means of the groups were taken out before. `sgbn.inference.permutation_p` has the
-rules by which statistics become p.
+The null hypothesis of an edge i -> j, given the learned order and parents, is that its weight is
+the same in all groups. Means and noise variances may differ. The statistic is Wald's statistic with
+HC3 variances, see `sgbn.inference.edge_statistics`. For its null distribution, whole rows of
+residuals are exchanged between the groups and then centred within the groups again. In every
+permutation the pooled rows and each group choose parents again. The order stays the same. The group
+labels influenced it only because the means of the groups were taken out before. The module
+`sgbn.inference.permutation_p` says how statistics become p.
 
-Where an arrow is learned the wrong way round, unequal noise alone makes its weights unequal. So
-every pair is tested both ways as well, i -> j and j -> i, each given the parents of either, and the
-larger p counts. A change of the scale of a region changes both weights: their partial correlation,
-which it does not change, is the third that must differ.
+If an arrow is learned the wrong way round, unequal noise alone makes its weights unequal. So every
+pair is also tested both ways: i -> j and j -> i, each given the parents of both regions. A change
+of the scale of a region changes both weights, but not their partial correlation. So the partial
+correlation must differ too. The largest of the three p counts.
 """
 
 from __future__ import annotations
@@ -67,83 +67,86 @@ def edge_differences(
     Parameters
     ----------
     X : Cohort, DataFrame or array-like of shape (n_subjects, n_regions)
-        Without missing cells. A cohort brings its groups, covariates, sites, pairs, persons and
-        blocks; what is given beside it replaces them.
+        The rows, without missing cells. A cohort has its own groups, covariates, sites, pairs,
+        persons and blocks. An argument that you give replaces them.
     groups : array-like of shape (n_subjects,)
-        Group of each row. A cohort has its own.
+        Group of each row. A cohort has its own groups.
     covariates : mapping of name to values, or DataFrame, optional
-        Their linear effects are held fixed.
+        Covariates whose linear effects are held fixed.
     sites : array-like of shape (n_subjects,), optional
-        The mean of each site is taken into account, and rows are exchanged only within a site.
+        Site of each row. The mean of each site is held fixed, and rows are exchanged only within a
+        site.
     pairs : array-like of shape (n_subjects,), optional
-        Person of each row, if each person has exactly one row in every group: rows are exchanged
-        only within persons.
+        Person of each row, if each person has exactly one row in every group. Rows are then
+        exchanged only within persons.
     persons : array-like of shape (n_subjects,), optional
         Person of each row, if a person has several rows in one group. All rows of a person are
-        exchanged together, with the rows of another person who has the same number.
+        exchanged together, with the rows of another person who has the same number of rows.
     blocks : array-like of shape (n_subjects,), optional
         Family of each row, or another label of rows that are not independent. A family within one
         group is exchanged as a whole, with another family of the same number of persons and rows.
         In a family with members in several groups, the members are exchanged with each other
         (Winkler et al., 2015).
     reference : str, optional
-        The group that the others are compared with. It comes first; the others follow by name. By
-        default it is the group with a usual name of controls (control, CTR, HC, CN, healthy, 0 if
-        the other is 1, ...), or else the first by name; see `sgbn.reference.usual_reference`.
+        The group that the others are compared with. It comes first, and the others follow by name.
+        By default it is the group with a usual name of controls (control, CTR, HC, CN, healthy, 0
+        if the other is 1, ...). If there is none, it is the first by name. See
+        `sgbn.reference.usual_reference`.
     learner : SGBN, optional
-        The estimator that finds the order in the pooled residuals; by default `SGBN()`.
+        The estimator that finds the order in the pooled residuals. The default is `SGBN()`.
     separate_parents : bool
-        Whether parents that only one group shows are tested as well, see `JointSGBN`.
+        Whether edges from parents that only one group chooses are tested too, see `JointSGBN`.
     penalty : float
-        The usual price of a parent is multiplied by this factor. The usual price is that of BIC in
-        the pooled rows, and that of extended BIC in a single group. With a smaller factor more
-        edges are tested. The order does not depend on it: the learner has its own penalty.
+        Factor of the usual penalty for a parent. The usual penalty is BIC in the pooled rows, and
+        extended BIC in a single group. With a smaller factor more edges are tested. The order does
+        not depend on this factor: the learner has its own penalty.
     outliers : {"trim", "keep"} or array-like of bool of shape (n_subjects,)
-        "trim" leaves out subjects that lie far from the others of their group; this is done once,
-        before the permutations. An array marks the subjects to leave out. `Differences.left_out`
-        names them.
+        "trim" leaves out subjects that lie far from the others of their group, once, before the
+        permutations. "keep" keeps all subjects. An array marks the subjects to leave out.
+        `Differences.left_out` names the subjects that were left out.
     edges : sequence of (source, target), optional
         Edges that you chose before you saw the data. They are corrected for their own number only,
-        and the p of each comes from its own permutations: see `Differences.named`.
+        and the p of each edge comes from its own permutations. See `Differences.named`.
     among : sequence of str, optional
         Regions or lobes that you chose before you saw the data. All edges between them are tested
         together, and corrected for the number of these edges only.
     n_permutations : int
         Number of permutations, 19 or more.
     alternative : {"two-sided", "greater", "less"}
-        "greater": the weight is greater in the last group than in the first. Two groups only. It
-        acts on edges only; the global test, components, hubs and lobes stay two-sided.
+        "greater" tests whether the weight is greater in the last group than in the first. "greater"
+        and "less" need exactly two groups. They apply to edges only. The global test, components,
+        hubs and lobes stay two-sided.
     random_state : int
         Seed of the permutations, 0 or more. Results do not depend on `n_jobs`.
     n_jobs : int, optional
         Number of processes.
     folder : path, optional
-        Finished permutations are kept there, and a second start computes only the missing ones.
+        Folder that keeps the finished permutations. A second start computes only the missing ones.
         Another number of permutations needs another folder.
     progress : bool
-        Show a bar with the time left.
+        Whether to show a bar with the time left.
 
     Notes
     -----
     In the data and in the permutations, a region has at most n / 5 parents. Here n is the number
-    of subjects in the smallest group, less what covariates and sites use up. A pair that is tested
-    both ways has the parents of both regions.
+    of subjects in the smallest group, minus the degrees of freedom that means, covariates and sites
+    use up in it. A pair that is tested both ways has the parents of both regions.
 
-    `p` compares the statistic of an edge with those of all edges in all permutations. They are
-    comparable because each statistic is studentised. Edges that the pooled rows choose, and edges
-    that only one group chooses, are compared only with edges of the same kind: the latter were
-    chosen because the groups look different. To test an edge that you chose beforehand, give
-    `edges`.
+    `p` compares the statistic of an edge with the statistics of all edges in all permutations. They
+    are comparable because each statistic is studentised. There are two kinds of edges: edges that
+    the pooled rows choose, and edges that only a group chooses. Each edge is compared only with
+    edges of its kind, since edges of the second kind were chosen because the groups look different.
+    To test an edge that you chose beforehand, give `edges`.
 
     If the groups differ in nothing but their means, permutations without covariates and sites are
     exact, apart from the estimated means and the rows left out. With covariates and sites they are
     nearly exact (Freedman and Lane 1983).
 
-    `p_both` is the largest p of i -> j, j -> i and their partial correlation; each of the three is
-    compared with its own permuted statistics. Its null hypothesis is that at least one of the three
+    `p_both` is the largest p of i -> j, j -> i and their partial correlation. Each of the three is
+    compared with its own permuted statistics. The null hypothesis is that at least one of the three
     is unchanged. For `p_fwer_both`, each of the three is corrected over all three of all pairs, and
     then the largest of a pair is taken. `q_both` is the q of Benjamini and Hochberg over `p_both`.
-    (Over all three it would not hold: many directions that truly change would let others pass.) A
+    (A q over all three would not hold: many directions that truly change would let others pass.) A
     difference in one direction only may be a change of variance. The level of these tests is
     measured by simulation (benchmarks/calibration.py), and not guaranteed: if the order is wrong,
     descendants may be among the parents of either region.
@@ -154,15 +157,15 @@ def edge_differences(
     Components of more than two groups have no sign.
 
     Edges differ *given the order and the parents that were found*. If the order is wrong, a true
-    change shows at neighbouring edges as well, which then differ here but not in nature.
+    change shows at neighbouring edges too. These then differ here but not in nature.
 
-    This function does not check that each row is another subject. `sgbn.quality.review` checks it,
-    and so does `compare`.
+    This function does not check that each row is a different subject. `sgbn.quality.review` and
+    `compare` check it.
     """
     if isinstance(X, SeriesCohort):
-        raise InputError("a SeriesCohort has one series per subject. Call series_differences.")
+        raise InputError("X is a SeriesCohort, which holds time series. Call series_differences.")
     data = read_group_data(X, groups, covariates, sites, pairs, reference, persons, blocks)
-    # Before sizes are checked: what is left must be enough.
+    # Outliers go before sizes are checked: the rows that remain must be enough.
     data, left_out = without_outliers(data, outliers)
     n_permutations, seed = check_request(n_permutations, alternative, random_state, data)
     POSITIVE.check("penalty", penalty)
@@ -171,8 +174,8 @@ def edge_differences(
     with one_blas_thread():
         problem = problem_of(data, learner, separate_parents, alternative, *chosen, penalty)
         fit = problem.fit(problem.residuals)
-        networks = _networks(problem, fit)  # refuses what has none before the long work begins
-    # A folder goes on only where all of these are the same as when it was begun.
+        networks = _networks(problem, fit)  # raises its error before the long computation
+    # A folder is continued only if these settings are the same as before.
     settings = {
         "learner": repr(learner),
         "separate_parents": separate_parents,
@@ -187,7 +190,7 @@ def edge_differences(
 def _networks(problem: TableProblem, fit: Fit) -> dict[str, GaussianNetwork]:
     """Return the networks of the groups, in the units of the data."""
     data, sd = problem.data, problem.sd
-    # Problems hold residuals per standard deviation; networks are in the units of the data.
+    # Problems hold residuals in standard deviations. Networks are in the units of the data.
     groups = covariances(problem.residuals, data.codes)
     fitted = weights_on(groups, fit.parents, problem.nuisance.rank / len(data.codes))
     networks = {}
@@ -196,7 +199,8 @@ def _networks(problem: TableProblem, fit: Fit) -> dict[str, GaussianNetwork]:
         if len(unknown):
             raise InputError(
                 f"the parents of {data.regions[unknown[0]]!r} determine each other in the group "
-                f"{shown(name)}. Leave out regions that are sums or copies of others."
+                f"{shown(name)}, so that weights cannot be estimated. Leave out regions that are "
+                "sums or copies of others."
             )
         networks[name] = GaussianNetwork(
             weights.weights * sd / sd[:, None],

@@ -1,15 +1,17 @@
-r"""Statistics of edges from the influences of the rows: one rule for any design.
+r"""Statistics of edges from the influences of the rows, by the same formula for any design.
 
-With :math:`\psi^{(g)}_u` the influences of the rows of unit u (a row, a person or a family) on a
-weight of group g, added up, the covariances of the groups' weights and Wald's statistic are
+A unit u is a row, a person or a family. Let :math:`\theta` be the weights of an edge in the groups,
+and :math:`\psi^{(g)}_u` the sum of the influences of the unit's rows on the weight of group g. The
+covariances of the groups' weights and Wald's statistic are
 
 .. math:: C_{gh} = \frac{n}{n - r} \sum_u \psi^{(g)}_u \psi^{(h)}_u, \qquad
           Q = (D \theta)^T (D C D^T)^{-1} D \theta
 
-with differences D from the first group, and the rank r of what is held fixed. Of two groups it is
-the square of :math:`t = (\theta^{(2)} - \theta^{(1)}) / \sqrt{C_{11} + C_{22} - 2 C_{12}}`. The
-influences are those of HC3, see `sgbn.inference.influence`: noise may differ between groups, and
-depend on the parents. C has off-diagonal entries only where a unit has rows in several groups.
+where n is the number of rows, D forms the differences from the first group, and r is the rank of
+the effects that are held fixed. With two groups, Q is the square of
+:math:`t = (\theta^{(2)} - \theta^{(1)}) / \sqrt{C_{11} + C_{22} - 2 C_{12}}`. The influences are
+the HC3 influences of `sgbn.inference.influence`. So noise may differ between groups, and may depend
+on the parents. C has off-diagonal entries only if a unit has rows in several groups.
 """
 
 from __future__ import annotations
@@ -34,22 +36,25 @@ class Estimates(NamedTuple):
     Attributes
     ----------
     weights : ndarray of shape (groups, k)
+        Weight of each of the k edges in each group.
     covariances : ndarray of shape (groups, groups, k)
+        Covariances of the groups' weights, for each edge.
     """
 
     weights: Array
     covariances: Array
 
     def statistic(self, members: Sequence[int]) -> Array:
-        """Return the statistic of each edge for these groups; 0 where it is not defined.
+        """Return the statistic of each edge for these groups; 0 if it is not defined.
 
-        Two groups have t of the second less the first; more groups have the root of Wald's Q.
+        For two groups it is the t of the second minus the first. For more groups it is the root of
+        Wald's Q.
         """
         groups = list(members)
         b, C = self.weights[groups], self.covariances[np.ix_(groups, groups)]
         if len(groups) == 2:
-            # A variance of 0 or NaN comes from a singular regression; the statistic is 0 then,
-            # which never counts as a find.
+            # A variance of 0 or NaN comes from a singular regression. The statistic is then set to
+            # 0, which is never significant.
             with np.errstate(divide="ignore", invalid="ignore"):
                 t = (b[1] - b[0]) / np.sqrt(C[0, 0] + C[1, 1] - 2 * C[0, 1])
         else:
@@ -57,7 +62,7 @@ class Estimates(NamedTuple):
         return np.where(np.isfinite(t), t, 0.0)
 
     def part(self, chosen: Mask | slice) -> Estimates:
-        """Estimates of some of the edges."""
+        """Return the estimates of some of the edges."""
         return Estimates(self.weights[:, chosen], self.covariances[..., chosen])
 
     def standard_error(self, first: int, last: int) -> Array:
@@ -67,7 +72,7 @@ class Estimates(NamedTuple):
         return error
 
     def matrices(self, edges: Edges, m: int) -> list[GroupWeights]:
-        """Weights and variances of each group as matrices; noise variances are not known here."""
+        """Return weights and variances of each group as matrices; noise variances are NaN."""
         i, j = edges.T
         matrices = []
         for g, weights in enumerate(self.weights):
@@ -78,33 +83,33 @@ class Estimates(NamedTuple):
 
 
 class Ways(NamedTuple):
-    """Estimates of pairs, looked at in three ways; see `all_ways`."""
+    """The estimates of pairs in three ways: both directions and the correlation; see `all_ways`."""
 
     forward: Estimates
     backward: Estimates
     correlation: Estimates
 
     def statistics(self, members: Sequence[int]) -> Array:
-        """Statistic of each pair in each way, of shape (k, 3)."""
+        """Return the statistic of each pair in each way, of shape (k, 3)."""
         return np.column_stack([estimates.statistic(members) for estimates in self])
 
 
 @dataclass(frozen=True)
 class Units:
-    """Rows of each group in order of their units.
+    """The rows of each group, in the order of their units.
 
     Attributes
     ----------
     rows : tuple of ndarray of int
         Rows of each group.
     starts : tuple of ndarray of int, or None
-        Where the rows of each unit begin; None where each row is a unit of its own.
+        Places in `rows` at which the rows of each unit begin. None if each row is a unit.
     numbers : tuple of ndarray of int
-        Number of each of these units.
+        Number of each unit that has rows in the group.
     count : int
-        Units of all groups.
+        Number of units in all groups.
     inflation : float
-        n / (n - r): what is held fixed has taken r degrees of freedom.
+        n / (n - r), since the effects that are held fixed use up r degrees of freedom.
     """
 
     rows: tuple[Indices, ...]
@@ -115,7 +120,7 @@ class Units:
 
     @classmethod
     def of(cls, codes: Indices, labels: Indices | None, rank: int) -> Units:
-        """Units by the label of each row; without labels each row is one."""
+        """Return the units given by the label of each row; without labels each row is a unit."""
         n = len(codes)
         unit_codes = np.arange(n) if labels is None else np.unique(labels, return_inverse=True)[1]
         # Rows in the order of their units, so that reduceat below can add the influences of a unit.
@@ -127,12 +132,12 @@ class Units:
         return cls(rows, starts, numbers, int(unit_codes.max()) + 1, n / (n - rank))
 
     def covariances(self, influences: Sequence[Array]) -> Array:
-        """Covariances between groups from the influences (k, n_g) of the rows of each."""
+        """Return the covariances between groups, from the influences (k, n_g) of each group."""
         n_groups, k = len(influences), len(influences[0])
         C = np.zeros((n_groups, n_groups, k))
         if self.starts is None:
             for g, influence in enumerate(influences):
-                # Each row is a unit and in one group only: covariances between groups are 0.
+                # Each row is a unit and is in one group only. So covariances between groups are 0.
                 C[g, g] = np.einsum("kn,kn->k", influence, influence)
             return self.inflation * C
         sums = np.zeros((n_groups, k, self.count))
@@ -142,20 +147,23 @@ class Units:
 
 
 class GroupColumns(NamedTuple):
-    """Residuals of one group, one row per region, and their products."""
+    """The residuals of one group, one row per region, and their products."""
 
     columns: Array
     products: Array
 
 
 def group_columns(residuals: Array, units: Units) -> list[GroupColumns]:
-    """Residuals of the groups, as `sgbn.inference.influence` takes them."""
+    """Return the residuals of the groups in the form that `sgbn.inference.influence` takes."""
     columns = [np.ascontiguousarray(residuals[rows].T) for rows in units.rows]
     return [GroupColumns(group, group @ group.T) for group in columns]
 
 
 def one_way(groups: Sequence[GroupColumns], edges: Edges, units: Units) -> Estimates:
-    """Weights of edges given the other parents of their child; edges of a child are together."""
+    """Return the weights of edges, given the other parents of the target.
+
+    Edges with the same target must lie next to each other.
+    """
     targets = edges[:, 1]
     first = np.flatnonzero(np.diff(targets, prepend=-1))
     starts = np.append(first, len(edges)).astype(np.int64)
@@ -164,9 +172,9 @@ def one_way(groups: Sequence[GroupColumns], edges: Edges, units: Units) -> Estim
 
 
 def all_ways(groups: Sequence[GroupColumns], edges: Edges, given: Graph, units: Units) -> Ways:
-    """Weight of i in the regression of j, of j in that of i, and their partial correlation.
+    """Return the weight of i -> j, the weight of j -> i, and the partial correlation of each pair.
 
-    All three beside the same others; the correlation as Fisher's z.
+    All three are given the same other regions. The correlation is Fisher's z.
     """
     by_group = [pair_influences(*group, edges, given) for group in groups]
     forward, backward, correlation = (
@@ -177,11 +185,11 @@ def all_ways(groups: Sequence[GroupColumns], edges: Edges, given: Graph, units: 
 
 
 def parents_of_both(parents: Graph, edges: Edges) -> Graph:
-    """For each pair i, j the parents of i or j, without i and j."""
+    """Return, for each pair i, j, the parents of i or j, without i and j."""
     i, j = edges.T
     given: Graph = (parents[:, i] | parents[:, j]).T
     places = np.arange(len(edges))
-    # Where i is a parent of j it would be given beside itself.
+    # If i is a parent of j, it must not be a further regressor beside itself.
     given[places, i] = given[places, j] = False
     return np.ascontiguousarray(given)
 
@@ -192,7 +200,7 @@ def _estimates(influences: Sequence[tuple[Array, Array]], units: Units) -> Estim
 
 
 def _root_of_q(b: Array, C: Array) -> Array:
-    """Root of Wald's statistic of the equality of several weights; NaN where it is not known."""
+    """Return the root of Wald's statistic for equal weights; NaN if it cannot be computed."""
     d = (b[1:] - b[0]).T  # (k, groups - 1)
     C = np.moveaxis(C, -1, 0)
     # Covariances of the differences from the first group, D C D'.

@@ -1,13 +1,14 @@
-r"""What a region does to another: total effects, and their difference between groups.
+r"""Total effects of one region on another, and their differences between groups.
 
-The total effect of i on j is what a unit change of i, made from outside, changes of the mean of j:
-the sum over all directed paths of the products of their weights,
+The total effect of i on j is the change of the mean of j when i is changed by one unit from
+outside. It is the sum over all directed paths from i to j of the products of their weights,
 
-.. math:: T = (I - \Theta)^{-1} - I .
+.. math:: T = (I - \Theta)^{-1} - I ,
 
-It depends on directions, and Gaussian data decide these up to an equivalence class only
-(`sgbn.inference.possible_parents`): where networks of the class disagree about an effect, the
-range of its possible values is given instead of an interval.
+where :math:`\Theta` holds the weights. The effect depends on directions. Gaussian data determine
+directions only up to an equivalence class (`sgbn.inference.possible_parents`). If the networks of
+the class disagree about an effect, the range of its possible values is given instead of an
+interval.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from sgbn.parameters import SHARE
 from sgbn.structure.samples import Sample
 from sgbn.types import Array, Graph
 
-SAME_EFFECT = 1e-8  # per standard deviation: smaller differences of effects are round-off
+SAME_EFFECT = 1e-8  # in standard deviations; smaller differences of effects are round-off
 
 
 @dataclass(frozen=True)
@@ -48,14 +49,14 @@ class Effect:
     Attributes
     ----------
     estimate : float
-        With the graphs as they were given.
+        Estimate with the graphs as they were given.
     low, high : float
         If `identified`, a bootstrap interval. If not, the smallest and the largest of the
         `possible` values, without sampling error.
     identified : bool
         Whether all networks of the equivalence class have the same effect.
     possible : tuple of float
-        Its distinct values over the equivalence class, rising.
+        The distinct values of the effect over the equivalence class, in rising order.
     """
 
     estimate: float
@@ -67,15 +68,16 @@ class Effect:
 
 @dataclass(frozen=True)
 class EffectDifference:
-    """Total effect of one region on another in each group.
+    """The total effect of one region on another in each group.
 
     Attributes
     ----------
     source, target : str
+        Names of the two regions. The effect is the effect of the source on the target.
     effects : dict of group to Effect
         Change of the target per unit of the source, in the units of the data.
     differences : dict of (group, other group) to Effect
-        Effect in the second minus effect in the first.
+        Effect in the second group minus effect in the first.
     """
 
     source: str
@@ -86,9 +88,22 @@ class EffectDifference:
 
 @dataclass(frozen=True)
 class _Draws:
-    """The effect in one group under each possible graph; resampled under the given one.
+    """The effect in one group under the given graph and under each possible graph.
 
-    `unit` is an effect of one standard deviation per standard deviation.
+    Attributes
+    ----------
+    n : int
+        Number of independent units.
+    n_coefficients : int
+        Number of coefficients of the largest regression on the paths.
+    unit : float
+        Effect of one standard deviation per standard deviation, in the units of the data.
+    given : float
+        Effect under the given graph.
+    resampled : ndarray of shape (n_resamples,)
+        Effect under the given graph in each bootstrap sample.
+    possible : ndarray
+        Effect under each possible graph.
     """
 
     n: int
@@ -100,12 +115,12 @@ class _Draws:
 
 
 def total_effects(network: NetworkLike) -> Array:
-    """Return the total effect of every region on every other, ``[i, j]`` of i on j.
+    """Return the total effect of every region on every other; ``[i, j]`` is the effect of i on j.
 
     Parameters
     ----------
     network : GaussianNetwork or fitted learner
-        The network whose weights are taken.
+        The network whose weights are used.
 
     Examples
     --------
@@ -131,24 +146,25 @@ def effect_difference(
 ) -> EffectDifference:
     """Return the total effect of one region on another in each group, and the differences.
 
-    Weights are fitted to each group's rows on its graph. Intervals resample the rows and leave the
-    graphs as they are; they are right if the graphs were not learned from the same rows.
+    The weights of each group's graph are fitted to the group's rows. Intervals come from resampled
+    rows, with the graphs kept fixed. They are right if the graphs were not learned from the same
+    rows.
 
     Parameters
     ----------
     groups : Cohort, or mapping of group to array-like of shape (n, m)
-        Two or more groups with the same regions. What sites and covariates of a Cohort do to them
-        is taken out within each group before; rows of a mapping are taken as they are.
+        Two or more groups with the same regions. The effects of a Cohort's sites and covariates are
+        taken out within each group first. Rows of a mapping are used as they are.
     graphs : graph, or mapping of group to graph
-        A DAG as an array, a GaussianNetwork or a fitted learner. One graph stands for all groups,
-        and what is not known of its directions is then the same in all of them. A learner's own
-        `cpdag_` says what is known, prior knowledge included.
+        A DAG as an array, a GaussianNetwork or a fitted learner. One graph is used for all groups.
+        Directions that are unknown in it are then the same in all of them. A learner's own
+        `cpdag_` says which directions are known, also from prior knowledge.
     source, target : str
-        Names of the regions: the effect is that of the first on the second.
+        Names of the regions. The effect is the effect of the source on the target.
     n_resamples : int
         Number of bootstrap samples.
     level : float
-        Share of intervals that hold the true value, such as 0.95.
+        Coverage of the intervals, such as 0.95.
     random_state : int
         Seed of the bootstrap samples.
 
@@ -174,7 +190,7 @@ def effect_difference(
     names = next(iter(rows.values())).names
     s, t = (region_index(name, names) for name in (source, target))
     if s == t:
-        raise InputError(f"source and target are both {source!r}: give two regions.")
+        raise InputError(f"source and target are both {source!r}. Give two regions.")
     graph_of = _graph_of_each(graphs, list(rows))
     for name in rows:
         warn_about_few(rows[name].n_units, f"the group {name!r}")
@@ -182,7 +198,7 @@ def effect_difference(
         name: _draw(rows[name], graph_of[name], s, t, n_resamples, [random_state, place])
         for place, name in enumerate(rows)
     }
-    # one graph for all groups: what is unknown of its directions is the same in all of them
+    # With one graph for all groups, an unknown direction is the same in all of them.
     shared = not isinstance(graphs, Mapping)
     return EffectDifference(
         source,
@@ -198,21 +214,23 @@ def effect_difference(
 
 
 def path_effects(weights: Array, support: Graph, source: int) -> Array:
-    """Total effects of one region on all, for many sets of weights on one DAG.
+    """Return the total effects of one region on all, for many sets of weights of one DAG.
 
     Parameters
     ----------
     weights : ndarray of shape (n_sets, n_edges)
-        In the order of ``np.argwhere(support)``.
+        Sets of weights, in the order of ``np.argwhere(support)``.
     support : ndarray of bool, shape (m, m)
+        The DAG; ``support[i, j]`` is i -> j.
     source : int
+        Number of the region whose effects are returned.
 
     Returns
     -------
     ndarray of shape (n_sets, m)
-        One for the source itself.
+        Effect on each region. It is 1 on the source itself.
     """
-    # Place of the edge i -> j in the list of weights.
+    # Position of the edge i -> j in the list of weights.
     place = np.full(support.shape, -1)
     place[support] = np.arange(support.sum())
     effects = np.zeros((len(weights), len(support)))
@@ -226,18 +244,19 @@ def path_effects(weights: Array, support: Graph, source: int) -> Array:
 
 
 def _draw(rows: Sample, graph: Any, s: int, t: int, n_resamples: int, seed: list[int]) -> _Draws:
+    """Return the effect of region `s` on region `t` in one group, with its bootstrap samples."""
     weights, support = fixed_weights(rows, graph)
-    # Prior knowledge directs more edges than the data can.
+    # The cpdag_ of a learner may direct more edges, by prior knowledge, than the data can.
     known = graph.cpdag_ if hasattr(graph, "cpdag_") else cpdag(support)
-    # The given graph is resampled only: over the class the range of effects is reported, without
-    # sampling error.
+    # Only the given graph is resampled: for the other graphs of the class, the range of effects is
+    # reported without sampling error.
     counts = resamples(rows, n_resamples, seed)
     drawn = resampled_weights(rows.values, support, counts)
     possible = []
     for other in possible_graphs(known, s):
         fitted, _ = fixed_weights(rows, other)
         possible.append(path_effects(fitted[None], other, s)[0, t])
-    # The interval allows for the coefficients of the largest regression on the way.
+    # The interval allows for the coefficients of the largest regression on the paths.
     on_path = _on_a_path(support, s, t)
     sd = rows.values.std(axis=0)
     return _Draws(
@@ -251,7 +270,7 @@ def _draw(rows: Sample, graph: Any, s: int, t: int, n_resamples: int, seed: list
 
 
 def _on_a_path(support: Graph, s: int, t: int) -> Graph:
-    """Regions behind `s` on a directed path to `t`."""
+    """Mark the regions after `s` on the directed paths from `s` to `t`, including `t`."""
     leads = reachable(support)
     to_target = leads[:, t].copy()
     to_target[t] = True
@@ -267,16 +286,15 @@ def _possible_differences(first: _Draws, second: _Draws, shared: bool) -> Array:
 
 
 def _effect(draws: list[_Draws], possible: Array, level: float) -> Effect:
-    """Effect in one group, or the difference between two."""
-    # Resamples of two groups are independent, so that any pairing of them is a sample of the
-    # difference.
+    """Return the effect in one group, or the difference between two groups."""
+    # Resamples of two groups are independent. So any pairing of them is a sample of the difference.
     signs = (1.0,) if len(draws) == 1 else (-1.0, 1.0)
     estimate = float(sum(sign * d.given for sign, d in zip(signs, draws, strict=True)))
     values = _distinct(possible, max(d.unit for d in draws))
     if len(values) > 1:
         return Effect(estimate, values[0], values[-1], False, values)
     resampled = np.sum([sign * d.resampled for sign, d in zip(signs, draws, strict=True)], axis=0)
-    # The interval of a difference is as wide as the smaller group asks for.
+    # The group with the fewest degrees of freedom sets the width of the interval.
     fewest = min(draws, key=lambda d: d.n - d.n_coefficients)
     low, high = interval(resampled, fewest.n, fewest.n_coefficients, level)
     return Effect(estimate, low, high, True, values)
@@ -284,13 +302,14 @@ def _effect(draws: list[_Draws], possible: Array, level: float) -> Effect:
 
 def _distinct(values: Array, unit: float) -> tuple[float, ...]:
     """Return the values in rising order; values that differ only by round-off appear once."""
-    # Values of the class that differ by round-off are one value: the effect is identified then.
+    # If all values of the class differ only by round-off, the effect is identified.
     ordered = np.sort(values)
     apart = np.diff(ordered) > SAME_EFFECT * max(unit, float(np.abs(ordered).max()))
     return tuple(ordered[np.concatenate([[True], apart])].tolist())
 
 
 def _graph_of_each(graphs: Any, groups: list[str]) -> dict[str, Any]:
+    """Return the graph of each group; raise InputError if a group has none."""
     if not isinstance(graphs, Mapping):
         return dict.fromkeys(groups, graphs)
     given = {str(name): graph for name, graph in graphs.items()}

@@ -1,10 +1,12 @@
-"""Which rows a permutation test may exchange, and how.
+"""Plans of the exchanges of rows that a permutation test may make.
 
-Units are exchanged whole: all rows of one person, or single rows where no persons are given. A unit
-takes only places of units with as many rows at the same sites, and its rows keep their order at
-each site. Blocks such as families are exchangeability blocks (Winkler et al., 2015): a block that
-lies in one group is exchanged whole with other such blocks of the same pattern of units; in a block
-that spans groups, units are exchanged among themselves and never with those of other blocks.
+A unit is all rows of one person, or a single row if no persons are given. Units are exchanged
+whole. A unit takes the place of another unit only if both have the same number of rows at each
+site. Its rows keep their order at each site.
+
+Blocks such as families are exchangeability blocks (Winkler et al., 2015). A block that lies in one
+group is exchanged whole, with other such blocks that have the same pattern of units. In a block
+that spans groups, units are exchanged with each other, and never with units of other blocks.
 """
 
 from __future__ import annotations
@@ -19,21 +21,22 @@ from scipy.special import gammaln
 
 from sgbn.types import Indices
 
-Unit = tuple[Any, Indices]  # what it may be exchanged for, and its rows
+Unit = tuple[Any, Indices]  # its pattern, and its rows; units of one pattern may be exchanged
 
 
 @dataclass(frozen=True)
 class Exchange:
-    """A plan of exchanges, made once and drawn from many times.
+    """A plan of exchanges. It is made once, and many exchanges are drawn from it.
 
     Attributes
     ----------
     n : int
-        Rows.
+        Number of rows.
     sets : tuple of ndarray of shape (k, s)
-        In each, k units of s rows, any of which may take the place of any other.
+        Each array holds the rows of k units with s rows each. Any unit may take the place of any
+        other unit of its set.
     stacks : tuple of ndarray of shape (f, k, s)
-        The same for f sets of equal shape at a time, such as persons with paired visits.
+        Each array holds f sets of the same shape, such as persons with paired visits.
     """
 
     n: int
@@ -41,22 +44,22 @@ class Exchange:
     stacks: tuple[Indices, ...] = ()
 
     def draw(self, rng: np.random.Generator) -> Indices:
-        """Row that comes to each place, all exchanges being equally likely."""
+        """Return the row that moves to each place. All exchanges are equally likely."""
         rows = np.arange(self.n)
         for units in self.sets:
             rows[units] = units[rng.permutation(len(units))]
         for stack in self.stacks:
-            # One call permutes every set of the stack by itself, in place of a loop over persons.
+            # One call permutes every set of the stack separately, which saves a loop over persons.
             order = np.broadcast_to(np.arange(stack.shape[1]), stack.shape[:2])
             order = rng.permuted(order, axis=1)
             rows[stack] = np.take_along_axis(stack, order[:, :, None], axis=1)
         return rows
 
     def log_exchanges(self, codes: Indices) -> float:
-        """Logarithm of the number of ways to deal the units to the groups."""
+        """Return the logarithm of the number of ways to assign the units to the groups."""
         counts = self._counts(codes)
-        # A multinomial coefficient per set, as a logarithm: a thousand subjects have more exchanges
-        # than a float can hold.
+        # The count of a set is a multinomial coefficient. It is a logarithm, since a thousand
+        # subjects have more exchanges than a float can hold.
         ways = gammaln(counts.sum(axis=1) + 1) - gammaln(counts + 1).sum(axis=1)
         return float(ways.sum())
 
@@ -64,12 +67,12 @@ class Exchange:
         """Count the rows that no exchange takes to another group."""
         sizes = [units.size for units in self.sets]
         sizes += [stack[0].size for stack in self.stacks for _ in stack]
-        # Units of a set that lies in one group exchange places without a change of the groups.
+        # If all units of a set are in one group, exchanges leave the groups as they are.
         moves = (self._counts(codes) > 0).sum(axis=1) > 1
         return int(self.n - np.array(sizes, int)[moves].sum())
 
     def _counts(self, codes: Indices) -> Indices:
-        """Units of each set in each group."""
+        """Return the number of units of each set in each group."""
         members = [codes[units[:, 0]] for units in self.sets]
         members += [set_codes for stack in self.stacks for set_codes in codes[stack[:, :, 0]]]
         n_groups = int(codes.max()) + 1
@@ -91,14 +94,14 @@ def exchange_of(
     codes : ndarray of int of shape (n,)
         Group of each row.
     sites : ndarray of int of shape (n,), optional
-        Rows are exchanged within a site.
+        Site of each row. Rows are exchanged within a site.
     pairs : ndarray of int of shape (n,), optional
-        Person of each row, once in every group: rows are exchanged within persons, whatever else
-        is given.
+        Person of each row, if each person is in every group once. Rows are then exchanged within
+        persons, and the other labels are not used.
     persons : ndarray of int of shape (n,), optional
-        Person of each row, all of whose rows are in one group.
+        Person of each row, if all rows of a person are in one group.
     families : ndarray of int of shape (n,), optional
-        Block of each row; a person is in one block.
+        Block of each row. A person is in one block.
     """
     n = len(codes)
     if pairs is not None:
@@ -107,7 +110,7 @@ def exchange_of(
         return Exchange(n, (), (order[:, :, None],))
     sites = np.zeros(n, np.intp) if sites is None else sites
     persons = np.arange(n) if persons is None else persons
-    # Rows of a unit by site: two units with the same pattern then exchange rows of the same sites.
+    # Rows of a unit are sorted by site. So units of one pattern exchange rows of the same sites.
     by_site = (rows[np.argsort(sites[rows], kind="stable")] for rows in _rows_of(persons))
     units = [(tuple(sites[rows].tolist()), rows) for rows in by_site]
     if families is None:
@@ -116,12 +119,12 @@ def exchange_of(
     stacks = defaultdict(list)
     for family_units in _units_of(units, families):
         rows = np.concatenate([rows for _, rows in family_units])
-        # A family in one group moves as a whole; one that spans groups never leaves itself.
+        # A family in one group moves as a whole. A family that spans groups is exchanged within.
         if (codes[rows] == codes[rows[0]]).all():
             whole.append((tuple(pattern for pattern, _ in family_units), rows))
             continue
         for units_alike in _alike(family_units):
-            # By shape: families of one shape are permuted in one call.
+            # Sets are collected by shape, since sets of one shape are permuted in one call.
             stacks[units_alike.shape].append(units_alike)
     return Exchange(
         n, tuple(_alike(whole)), tuple(np.array(family_units) for family_units in stacks.values())
@@ -129,13 +132,13 @@ def exchange_of(
 
 
 def _rows_of(labels: Indices) -> list[Indices]:
-    """Rows of each label, in their order."""
+    """Return the rows of each label, in their order."""
     order = np.argsort(labels, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
 
 
 def _units_of(units: Iterable[Unit], families: Indices) -> Iterable[list[Unit]]:
-    """Units of each family, sorted by their patterns."""
+    """Return the units of each family, sorted by their patterns."""
     by_family: Mapping[int, list[Unit]] = defaultdict(list)
     for pattern, rows in units:
         by_family[int(families[rows[0]])].append((pattern, rows))
@@ -146,7 +149,7 @@ def _alike(units: Iterable[Unit]) -> list[Indices]:
     """Return the rows of units with the same pattern, if at least two units share it."""
     by_pattern: dict[Any, list[Indices]] = defaultdict(list)
     for pattern, rows in units:
-        # Only units of one pattern of sites, and hence of one size, may take each other's places.
+        # Only units with the same pattern of sites, and so of the same size, may be exchanged.
         by_pattern[pattern].append(rows)
     return [
         np.array(by_pattern[pattern])

@@ -1,8 +1,8 @@
 """Networks learned from complementary halves of a sample.
 
-A pair splits the rows at random into two halves that share no row. Halves, not bootstrap samples: a
-row that is drawn twice looks like two subjects who agree, and multiplies the false edges of a
-network several times.
+Each pair splits the rows at random into two halves that share no row. Halves are used instead of
+bootstrap samples: in a bootstrap sample, a row that is drawn twice looks like two subjects who
+agree, and this multiplies the number of false edges several times.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from sgbn.validation import FEW_SAMPLES, MANY_PER_SAMPLE, warn_about_moments
 def learn_halves(
     sample: Sample, learner: NetworkEstimator, n_pairs: int, random_state: int, study: Study
 ) -> EdgeConfidence:
-    """Count the arrows of the networks of all halves.
+    """Learn a network from each half of many splits, and count their arrows.
 
-    What a pair gives depends on the data, the learner, the seed and its number only: a study can be
-    taken up again with more pairs.
+    The result of a pair depends only on the data, the learner, the seed and the number of the pair.
+    So a study can be continued with more pairs.
     """
     check_rows(sample)
     warn_about_moments(moments_of(sample.values, sample.names), sample.names)
@@ -47,16 +47,16 @@ def learn_halves(
 
 
 def learn_pair(sample: Sample, learner: NetworkEstimator, random_state: int, pair: int) -> Arrays:
-    """Arrows of the networks of one pair of halves, and which columns are constant in each."""
+    """Return the arrows of the networks of two halves, and the constant columns of each half."""
+    # The pair's number is in the seed, so that a study with more pairs keeps the first ones.
     rng = np.random.default_rng([random_state, pair])
-    # Seeded by the pair's number: a study with more pairs keeps the first ones.
     part = deal_rows(rng, len(sample.values), 2, sample.strata, sample.units)
     seed = int(rng.integers(2**31))
     arrows, constant = [], []
     for which in range(2):
         half = sample.take(part == which)
         with one_blas_thread():
-            # Within the half: effects estimated from all rows would tie the halves to each other.
+            # Effects estimated from all rows would make the halves depend on each other.
             left, _ = without_nuisance(half.values, half.nuisance)
         values = clean_part(learner, left, sample.names)
         constant.append(constant_columns(values))
@@ -69,47 +69,45 @@ def _learn_half(
 ) -> Array:
     """Learn the network of one half and return its arrows; constant columns have no arrows."""
     columns = np.flatnonzero(varies)
-    # Knowledge names columns by number or name: without a column it would mean another one.
+    # Prior knowledge may use column numbers, which would be wrong once a column is left out.
     if len(columns) < len(names) and any(getattr(learner, name, None) for name in KNOWLEDGE):
         constant = names[int(np.flatnonzero(~varies)[0])]
         raise InputError(
             f"{constant!r} is constant in half of the rows, and the learner has prior knowledge "
-            "about columns. Leave this column out, or the knowledge."
+            "about columns. Leave out this column or the knowledge."
         )
     kept = [names[k] for k in columns.tolist()]
     learned = learn_part(learner, values[:, columns], kept, seed, is_clean=True)
-    # Back to the places that columns have in the whole sample.
+    # Arrows return to the positions that the columns have in the whole sample.
     arrows = np.zeros((len(names), len(names)))
     arrows[np.ix_(columns, columns)] = _arrows(learned)
     return arrows
 
 
 def _arrows(learner: Any) -> Array:
-    """Return 1 for each edge i -> j of a network; 0.5 in both directions if none is decided."""
+    """Return 1 for each edge i -> j, or 0.5 in both directions if its direction is undecided."""
     support = learner.coef_ != 0
     share = np.zeros(support.shape)
     share[support] = np.where(np.isin(learner.edge_kinds_, UNDECIDED), 0.5, 1.0)
-    # An edge that nothing directs counts half for each direction.
-    open_ways = np.where(share == 0.5, 0.5, 0.0)
-    return share + open_ways.T
+    undecided = np.where(share == 0.5, 0.5, 0.0)
+    return share + undecided.T
 
 
 def check_rows(sample: Sample) -> None:
-    """Refuse a sample whose halves are too small."""
+    """Raise InputError if the halves of a sample are too small; warn if they are small."""
     n, m = sample.values.shape
     _, lost = without_nuisance(sample.values[:, :0], sample.nuisance)
-    # Both are limits: a half needs persons to be independent, and rows that effects leave over.
+    # Each half needs enough independent persons, and enough rows after effects are taken out.
     units = sample.n_units
     if min(units, n - 2 * lost) < MIN_ROWS_TO_HALVE:
         who = f"{n} rows" if units == n else f"{n} rows of {units} persons or families"
-        effects = f", and sites and covariates take {lost} of each half" if lost else ""
+        effects = f", and sites and covariates use up {lost} of each half" if lost else ""
         raise InputError(
-            f"there are {who}{effects}: halves of fewer than {FEW_SAMPLES} rows tell nothing "
-            f"about edges. Give {MIN_ROWS_TO_HALVE} or more, or take a graph as given and ask for "
-            "weight_intervals."
+            f"there are {who}{effects}. Halves of fewer than {FEW_SAMPLES} rows say nothing about "
+            f"edges. Give {MIN_ROWS_TO_HALVE} or more, or call weight_intervals for a fixed graph."
         )
     if n // 2 < m / MANY_PER_SAMPLE <= n:
         warn(
             f"halves have {n // 2} rows and {m} columns. Networks from so few rows are hardly more "
-            "than noise, and their frequencies are too low. Take fewer columns."
+            "than noise, and their frequencies are too low. Give fewer columns."
         )

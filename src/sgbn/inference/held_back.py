@@ -1,11 +1,11 @@
-"""Which rows are held back for the confirmation of a replication."""
+"""The choice of the rows that are held back for the confirmation of a replication."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from sgbn.cohort import SITE, Cohort
-from sgbn.exceptions import InputError, did_you_mean, listed
+from sgbn.exceptions import InputError, counted, did_you_mean, listed
 from sgbn.inference.difference_request import MIN_SUBJECTS_PER_GROUP
 from sgbn.inference.rows import too_few
 from sgbn.parameters import SEED
@@ -24,9 +24,10 @@ def replication_rows(cohort: Cohort, how: str, random_state: int = 0) -> Mask:
     cohort : Cohort
         The subjects, with their groups.
     how : str
-        ``"half"``: a random half of each group at each site. Rows of one person, pair or family
-        stay together. Or ``"COLUMN=VALUE"``: the rows of a site (``site=NYU``, or the column's name
-        in the table that was read) or with this value of a covariate (``sex=F``).
+        ``"half"`` marks a random half of each group at each site. Rows of one person, pair or
+        family stay together. ``"COLUMN=VALUE"`` marks the rows of a site (``site=NYU``) or the rows
+        with this value of a covariate (``sex=F``). The site's column may also have the name that it
+        has in the table that was read.
     random_state : int
         Seed of the random half.
     """
@@ -36,7 +37,7 @@ def replication_rows(cohort: Cohort, how: str, random_state: int = 0) -> Mask:
         strata = [
             "\n".join(cells) for cells in zip(*(column.tolist() for column in labels), strict=True)
         ]
-        # Balanced over groups at each site; persons and families are dealt whole.
+        # Each group at each site is halved. Persons and families stay whole.
         held_back = deal_rows(rng, len(cohort), 2, strata or None, cohort.units) == 1
     else:
         held_back = _rows_with(cohort, how)
@@ -45,23 +46,23 @@ def replication_rows(cohort: Cohort, how: str, random_state: int = 0) -> Mask:
 
 
 def _rows_with(cohort: Cohort, how: str) -> Mask:
-    """Mark the rows with a value in a column, as ``COLUMN=VALUE`` names them."""
+    """Mark the rows that have a value in a column; `how` is ``COLUMN=VALUE``."""
     name, sign, value = how.partition("=")
     columns = dict(cohort.covariates)
     if cohort.site is not None:
         columns |= {str(cohort.provenance.get("site_column", SITE)): cohort.site, SITE: cohort.site}
     if not sign or name not in columns:
         raise InputError(
-            f"replicate is {how!r}: give {HALF!r}, or COLUMN=VALUE with a column that is named as "
-            f"site or covariate (--site, --covariates). {_known_columns(name, [*columns])}"
+            f"replicate is {how!r}: give {HALF!r}, or COLUMN=VALUE with the column of sites or a "
+            f"covariate (--site, --covariates). {_known_columns(name, [*columns])}"
         )
     column = columns[name]
     texts = np.array([_text(cell) for cell in column.tolist()])
     missing = int((texts == "").sum())
     if missing:
         raise InputError(
-            f"replicate is {how!r}, but {name!r} is missing in {missing} "
-            f"row{'s' * (missing > 1)}. Fill it in, leave these rows out, or give {HALF!r}."
+            f"replicate is {how!r}, but {name!r} is missing in {counted(missing, 'row')}. Fill it "
+            f"in, leave these rows out, or give {HALF!r}."
         )
     # 2 and 2.0 are the same value of a column of numbers.
     number = _as_number(value) if column.dtype.kind in "fiub" else None
@@ -73,14 +74,14 @@ def _rows_with(cohort: Cohort, how: str) -> Mask:
 
 
 def _known_columns(name: str, columns: list[str]) -> str:
-    """Sentence about the column that is likely meant, or about the option that names it."""
-    near = did_you_mean(name, columns) if columns else "None is."
-    # A slip of the pen is more likely than a column that was not named.
-    if near.startswith("Did you mean"):
-        return near
+    """Return a sentence about a column with a similar name, or about the option to add."""
+    suggestion = did_you_mean(name, columns) if columns else ""
+    # A typing error is more likely than a column that was not given.
+    if suggestion.startswith("Did you mean"):
+        return suggestion
     option = "--site" if name.lower() in (SITE, "scanner", "centre", "center") else "--covariates"
-    named = f"Named are {listed(columns)}" if columns else "None is"
-    return f"{named}: say {option} {name} first." if name else f"{named}."
+    given = f"Only {listed(columns)} can be used" if columns else "No such column is given"
+    return f"{given}. To use {name!r}, add {option} {name}." if name else f"{given}."
 
 
 def _as_number(value: str) -> float | None:
@@ -91,25 +92,25 @@ def _as_number(value: str) -> float | None:
 
 
 def _text(cell: object) -> str:
-    """Cell as one writes it; "" where it is missing."""
+    """Return a cell as a user would write it; "" if it is missing."""
     if isinstance(cell, float):
-        # NaN alone differs from itself.
+        # Only NaN differs from itself.
         if cell != cell:
             return ""
-        # Short where that loses nothing: 2.0 is written 2, but 1000001.0 as it is.
+        # The short form is used if it loses no digits: 2 for 2.0, but 1000001.0 stays.
         return f"{cell:g}" if float(f"{cell:g}") == cell else repr(cell)
     return str(cell)
 
 
 def check_parts(cohort: Cohort, held_back: Mask, how: str = "held_back") -> None:
-    """Refuse parts that share a person, or that are too small."""
-    # A person in both parts would confirm what it has shown before.
+    """Raise InputError if the two parts share a person, or if a group is too small in one."""
+    # A person in both parts would confirm a difference that it contributed to before.
     units = cohort.units
     if units is not None:
         both = np.intersect1d(units[held_back], units[~held_back]).tolist()
         if both:
             raise InputError(
-                f"{how} parts the rows of {listed(both)} (persons, pairs or families). Give "
+                f"{how} separates the rows of {listed(both)} (persons, pairs or families). Give "
                 f"{HALF!r}, which keeps them together, or another column."
             )
     for name, rows in ((DISCOVERY, ~held_back), (CONFIRMATION, held_back)):
@@ -126,7 +127,7 @@ def check_parts(cohort: Cohort, held_back: Mask, how: str = "held_back") -> None
                     size,
                     "tests of differences need",
                     MIN_SUBJECTS_PER_GROUP,
-                    "Hold back other rows, merge groups, or do without a replication.",
+                    "Hold back other rows, merge groups, or leave out the replication.",
                 )
             )
 

@@ -1,15 +1,16 @@
-r"""How well models of one group predict rows that they were not fitted to.
+r"""Scores of how well models of one group predict rows that they were not fitted to.
 
 Each model is fitted to the training part of a fold and gives a Gaussian density of the other rows.
-Effects of sites and covariates, means and standard deviations come from the training part too, so
-that a model learns a correlation matrix only. Reported is the log-likelihood per variable,
+Effects of sites and covariates, means and standard deviations come from the training part too. So a
+model learns only a correlation matrix :math:`\Sigma`. The score is the log-likelihood per variable
+of the n other rows z with m variables,
 
 .. math:: \frac{1}{n m} \sum_i \log N(z_i; 0, \Sigma) =
           -\tfrac12 \left[ \log 2 \pi + \tfrac1m \log |\Sigma|
           + \tfrac1m \operatorname{tr}(T \Sigma^{-1}) \right],
 
-with T the mean of :math:`z z^T` over the rows that were left out. Independent variables have about
--1.42 (the entropy of a standard normal), and a better model has more.
+where T is the mean of :math:`z z^T` over these rows. Independent variables score about -1.42, which
+is minus the entropy of a standard normal. A better model scores higher.
 """
 
 from __future__ import annotations
@@ -37,26 +38,27 @@ from sgbn.validation import FEW_SAMPLES, combined_columns, copied_columns
 MODELS = ("network", "factor analysis", "graphical lasso", "independence")
 NETWORK, FACTORS, LASSO, INDEPENDENCE = MODELS
 
-N_FACTORS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15)  # tried; the likelihood is flat between large ones
+# Numbers of factors to try. The likelihood is flat between large numbers.
+N_FACTORS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15)
 INNER_FOLDS = 3  # of a training part, to choose the number of factors and the penalty
-PATIENCE = 3  # larger numbers that predict no better, after which no more are tried
-ROWS_PER_FACTOR = 3  # of an inner training part: fewer leave a factor to chance
+PATIENCE = 3  # stop after this many larger numbers of factors that do not predict better
+ROWS_PER_FACTOR = 3  # of an inner training part; with fewer, chance decides a factor
 PENALTIES = (0.32, 0.16, 0.08, 0.04, 0.02)  # of partial correlations; a finer grid gains 0.002
-LASSO_TOL, LASSO_ITER = 1e-2, 30  # duality gap; a tighter one costs time, not likelihood
-LASSO_COLUMNS = 250  # beyond it one lasso takes seconds, and there are thirty
+LASSO_TOL, LASSO_ITER = 1e-2, 30  # duality gap; a smaller one costs time and gains no likelihood
+LASSO_COLUMNS = 250  # with more, one lasso takes seconds, and there are thirty
 
 
 def deal(sample: Sample, n_folds: int, rng: np.random.Generator) -> Indices:
-    """Fold of each row: sites are spread over the folds evenly, and persons are in one."""
+    """Return the fold of each row. Sites are spread evenly, and a person is in one fold."""
     return deal_rows(rng, len(sample.values), n_folds, sample.strata, sample.units)
 
 
 def check_sample(sample: Sample) -> None:
-    """Refuse rows without a density to compare: constant columns, copies, sums of others."""
+    """Raise InputError for too few rows or columns, and for columns that others determine."""
     n, m = sample.values.shape
     if most_factors(m) < 1:
         raise InputError(
-            f"there are {m} columns, but a hidden factor needs three or more. Give more columns."
+            f"there are {m} columns, but a hidden factor needs 3 or more. Give more columns."
         )
     moments = moments_of(sample.values, sample.names)  # refuses constant columns by name
     copies = [(sample.names[i], sample.names[j]) for i, j in copied_columns(moments)]
@@ -83,21 +85,23 @@ def check_sample(sample: Sample) -> None:
 def score_fold(
     sample: Sample, learner: NetworkEstimator, folds: Indices, fold: int, random_state: int
 ) -> Arrays:
-    """Log-likelihood per variable of the rows of a fold, under the models of the other rows.
+    """Return the log-likelihood per variable of the rows of a fold, under each model.
+
+    The models are fitted to the other rows.
 
     Returns
     -------
     dict of str to ndarray
-        ``log_likelihood`` in the order of `MODELS` (NaN for a lasso that could not be fitted), and
-        ``n_factors``.
+        ``log_likelihood`` in the order of `MODELS`, NaN for a lasso that could not be fitted, and
+        ``n_factors``, the chosen number of factors.
     """
-    # Stream 0 dealt the folds.
+    # Stream 0 of the seed assigned the folds.
     rng = np.random.default_rng([random_state, 1 + fold])
     train = folds != fold
     fitted, held_out = standardised(sample, train, fold)
     T = held_out.T @ held_out / len(held_out)
     with one_blas_thread():
-        # with all rows, as the other models have them: the held-out ones have outliers too
+        # is_clean: the learner keeps outliers, as the other models do. Held-out rows have them too.
         seed = int(rng.integers(2**31))
         network = learn_part(learner, fitted, sample.names, seed, is_clean=True).network_
         inner = _inner_parts(fitted, deal(sample.take(train), INNER_FOLDS, rng))
@@ -113,45 +117,46 @@ def score_fold(
 
 
 def standardised(sample: Sample, train: Mask, fold: int) -> tuple[Array, Array]:
-    """Training rows and the others, without nuisance effects and in units of training rows.
+    """Return the training rows and the other rows, without nuisance effects and standardised.
 
-    The training rows have a variance of one (ddof=1). The others are divided by what is expected of
-    new rows, where the effects that were taken out have cost degrees of freedom.
+    The training rows have a variance of one (ddof=1). The other rows are divided by the standard
+    deviation that is expected of new rows. It is larger, since taking effects out of the training
+    rows has cost degrees of freedom.
     """
     left, lost = residuals_of_training(sample.values, sample.nuisance, train)
     n = int(train.sum())
     if n - 1 - lost < FEW_SAMPLES:
         raise InputError(
             f"without fold {fold + 1} there are {n} rows to learn from, and sites and covariates "
-            f"use up {lost} of them: at least {FEW_SAMPLES} must remain. Name fewer covariates, or "
-            "give more rows."
+            f"use up {lost} of them. At least {FEW_SAMPLES} must remain. Give fewer covariates, or "
+            "more rows."
         )
-    # Scaled by the training rows, so that the network, the factors and the lasso learn a
-    # correlation matrix.
+    # Training rows are standardised, so that all models learn a correlation matrix.
     sd = left[train].std(axis=0, ddof=1)
     gone = np.flatnonzero(sd <= NOTHING_LEFT * sample.values.std(axis=0))
     if len(gone):
         raise InputError(
-            f"{listed([sample.names[k] for k in gone])} does not vary among the rows outside of "
-            f"fold {fold + 1} once sites and covariates are taken out. Leave it out."
+            f"columns do not vary among the rows outside of fold {fold + 1} once sites and "
+            f"covariates are taken out: {listed([sample.names[k] for k in gone])}. Leave them out."
         )
     return left[train] / sd, left[~train] / (sd * np.sqrt((n - 1) / (n - 1 - lost)))
 
 
 def residuals_of_training(values: Array, design: Array, train: Mask) -> tuple[Array, int]:
-    """All rows less the mean and the nuisance effects that the training rows show.
+    """Return all rows minus the mean and the nuisance effects of the training rows.
 
-    Effects are least squares of least norm on the centred design: a site without training rows has
-    the average effect of the others.
+    Effects are the least-squares solution of least norm on the centred design. So a site without
+    training rows has the average effect of the others.
 
     Returns
     -------
     residuals : ndarray of shape (n, m)
+        All rows without mean and effects.
     rank : int
-        Degrees of freedom that the effects take of the training rows, beside those of the means.
+        Degrees of freedom that the effects use up in the training rows, without the means.
     """
     left: Array = values - values[train].mean(axis=0)
-    # Training rows decide means, slopes and which columns vary: the others must not be seen.
+    # Only training rows determine means, slopes and which columns vary.
     centred = design - design[train].mean(axis=0)
     lengths, varies = column_lengths(design[train], centred[train])
     centred = centred[:, varies] / lengths[varies]
@@ -160,31 +165,35 @@ def residuals_of_training(values: Array, design: Array, train: Mask) -> tuple[Ar
 
 
 def log_likelihood(covariance: Array, T: Array) -> float:
-    """Gaussian log-likelihood per variable of rows whose second moments are T."""
+    """Return the Gaussian log-likelihood per variable of rows whose second moments are T."""
     m = len(T)
-    # One factor gives the determinant and the trace.
+    # One Cholesky factor gives both the determinant and the trace.
     factor = cho_factor(covariance, lower=True)
     log_det = 2 * np.log(np.diag(factor[0])).sum()
     return float(-0.5 * (np.log(2 * np.pi) + (log_det + np.trace(cho_solve(factor, T))) / m))
 
 
 def _inner_parts(rows: Array, folds: Indices) -> list[tuple[Array, Array, int]]:
-    """Correlation of each inner training part, second moments of its test part, and its rows."""
+    """Return, for each inner fold, what the choice of a model needs.
+
+    This is the correlation matrix of the training part, the second moments of the test part, and
+    the number of training rows.
+    """
     parts = []
     for fold in range(INNER_FOLDS):
         fitted, left_out = rows[folds != fold], rows[folds == fold]
         sd = fitted.std(axis=0, ddof=1)
-        sd[sd <= NOTHING_LEFT] = 1.0  # a column that only the inner test rows move
+        sd[sd <= NOTHING_LEFT] = 1.0  # a column that varies only in the inner test rows
         Z, Z_out = ((part - fitted.mean(axis=0)) / sd for part in (fitted, left_out))
         R = Z.T @ Z / (len(Z) - 1)
-        # A column without spread in the training rows would have 0 there, and no likelihood.
+        # A column without spread in the training rows has 0 on the diagonal, and no likelihood.
         np.fill_diagonal(R, 1.0)
         parts.append((R, Z_out.T @ Z_out / len(Z_out), len(Z)))
     return parts
 
 
 def choose_n_factors(parts: list[tuple[Array, Array, int]]) -> int:
-    """Choose the number of factors, of `N_FACTORS`, that predicts the inner test parts best."""
+    """Return the number of factors among `N_FACTORS` that predicts the inner test parts best."""
     m, fewest = len(parts[0][0]), min(n for _, _, n in parts)
     most = max(1, min(most_factors(m), fewest // ROWS_PER_FACTOR))
     starts: list[Array | None] = [None] * len(parts)
@@ -195,7 +204,7 @@ def choose_n_factors(parts: list[tuple[Array, Array, int]]) -> int:
         score = 0.0
         for which, (R, T, _) in enumerate(parts):
             model = factor_analysis(R, k, starts[which])
-            # A fit with fewer factors is a good beginning.
+            # The fit with fewer factors is a good start of the next one.
             starts[which] = model.own_variance
             score += log_likelihood(model.covariance, T)
         since += 1
@@ -205,11 +214,11 @@ def choose_n_factors(parts: list[tuple[Array, Array, int]]) -> int:
 
 
 def _lasso_score(R: Array, T: Array, parts: list[tuple[Array, Array, int]]) -> float:
-    """Held-out log-likelihood of a graphical lasso; NaN where none can be fitted.
+    """Return the held-out log-likelihood of a graphical lasso; NaN if none can be fitted.
 
-    One inner part chooses the penalty, the largest first, until the likelihood falls: small
-    penalties cost most and win seldom. Where the solver breaks down at the chosen one, the next
-    larger one that works is taken.
+    One inner fold chooses the penalty. The largest penalty comes first, and the search stops when
+    the likelihood does not rise: small penalties take most time and are seldom the best. If the
+    solver fails at the chosen penalty, the next larger penalty that works is used.
     """
     if len(R) > LASSO_COLUMNS:
         return np.nan
@@ -230,7 +239,7 @@ def _lasso_score(R: Array, T: Array, parts: list[tuple[Array, Array, int]]) -> f
 
 
 def _lasso(R: Array, penalty: float) -> Array | None:
-    """Covariance of a graphical lasso; None where the solver breaks down."""
+    """Return the covariance of a graphical lasso; None if the solver fails."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", RuntimeWarning)

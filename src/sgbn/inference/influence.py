@@ -1,22 +1,25 @@
-r"""Weights of edges by least squares, and the influence of every row on them.
+r"""Least-squares weights of edges, and the influence of every row on them.
 
-For a child y with parents Z (one row per sample, centred), leverages
-:math:`h_t = z_t^T (Z^T Z)^{-1} z_t` and residuals e,
+A child y has the parents Z, with one centred row :math:`z_t` per sample t. The leverages are
+:math:`h_t = z_t^T (Z^T Z)^{-1} z_t`, and the residuals are e. The weights b and the influences
+:math:`\psi` of the rows are
 
 .. math:: b = (Z^T Z)^{-1} Z^T y, \qquad \psi_t = \frac{(Z^T Z)^{-1} z_t \, e_t}{1 - h_t},
           \qquad \operatorname{var}_{HC3}(b) = \sum_t \psi_t \psi_t^T
 
-(MacKinnon and White 1985). The influences :math:`\psi` of independent rows add up to a variance
-that needs no assumption about the noise; rows of one person are added before they are squared.
+(MacKinnon and White 1985). The squared influences of independent rows add up to a variance that
+needs no assumption about the noise. Influences of rows of one person are added before they are
+squared.
 
-A pair can be looked at both ways. Given other regions U, of which i and j leave the residuals r
-and s, the two weights are :math:`r^T s / r^T r` and :math:`r^T s / s^T s`. A change of the scale of
-a region changes both, and leaves their partial correlation :math:`\rho` as it is,
+A pair i, j has a weight in each direction. Let r and s be the residuals of i and j, given other
+regions U. The two weights are :math:`r^T s / r^T r` and :math:`r^T s / s^T s`. A change of the
+scale of a region changes both weights, but not the partial correlation :math:`\rho`. Fisher's z of
+:math:`\rho` and the influences on it are
 
 .. math:: z = \operatorname{artanh} \rho, \qquad \psi_t = \frac{\tilde r_t \tilde s_t -
           \rho (\tilde r_t^2 + \tilde s_t^2) / 2}{(1 - \rho^2) (1 - h_t)}
 
-with residuals :math:`\tilde r, \tilde s` of length one and the leverages of U.
+where :math:`\tilde r, \tilde s` are the residuals scaled to length one, and h the leverages of U.
 """
 
 from __future__ import annotations
@@ -26,15 +29,15 @@ import numpy as np
 from sgbn.jit import jit_inside, jit_loops
 from sgbn.types import Array, Indices, Mask
 
-SINGULAR = 1e-10  # what others leave of a parent, as a share of its variance: less is a copy
-FULL = 1e-6  # 1 - leverage, below which a row alone decides a weight
-FORWARD, BACKWARD, CORRELATION = 0, 1, 2  # the ways of looking at a pair
+SINGULAR = 1e-10  # share of a variable's variance; if others leave less of it, it is a copy
+FULL = 1e-6  # lower limit of 1 - leverage; below it, one row alone determines a weight
+FORWARD, BACKWARD, CORRELATION = 0, 1, 2  # the three statistics of a pair
 
 
 def edge_influences(
     columns: Array, S: Array, edges: Indices, starts: Indices
 ) -> tuple[Array, Array]:
-    """Weights of edges given the other parents of their child, and the influences of the rows.
+    """Return the weights of edges given the other parents of the child, and the rows' influences.
 
     Parameters
     ----------
@@ -43,15 +46,17 @@ def edge_influences(
     S : ndarray of shape (m, m)
         ``columns @ columns.T``.
     edges : ndarray of int of shape (k, 2)
-        Parent and child, the edges of one child together.
+        Parent and child of each edge. Edges of one child lie next to each other.
     starts : ndarray of int
-        Where the edges of each child begin, and k.
+        Positions at which the edges of each child begin, and k at the end.
 
     Returns
     -------
     weights : ndarray of shape (k,)
+        Weight of each edge.
     influences : ndarray of shape (k, n)
-        NaN for the edges of a child whose parents determine each other.
+        Influence of each row on each weight. Both are NaN for the edges of a child whose parents
+        determine each other.
     """
     m, n = columns.shape
     weights, influences = np.empty(len(edges)), np.empty((len(edges), n))
@@ -67,28 +72,28 @@ def _fill_edges(columns, S, parents, edges, starts, L, W, rest, weights, influen
 
     `L`, `W` and `rest` are work space. `slack` is 1 - leverage of each row.
     """
-    # All loops run over rows t in the innermost place: arrays are (variables, rows) and C-ordered,
-    # so that memory is read in order.
+    # The innermost loops run over rows t: arrays are (variables, rows) and C-ordered, so that
+    # memory is read in order.
     n = columns.shape[1]
     slack, residual = rest[0], rest[1]
     for block in range(starts.size - 1):
         first, last = starts[block], starts[block + 1]
         k, members = last - first, parents[first:last]
-        # A singular child stays in the table as NaN, not as an error: in a permutation it is one
-        # edge of hundreds, and its statistic becomes 0.
+        # A singular child gets NaN instead of an error: in a permutation its edges are few among
+        # hundreds, and their statistics become 0.
         if not _orthonormalise(columns, S, members, L, W, slack):
             weights[first:last] = np.nan
             influences[first:last] = np.nan
             continue
         _take_out(columns, S, members, L, W, edges[first, 1], weights[first:last], residual)
         for t in range(n):
-            # HC3 divides by 1 - leverage. A row with leverage 1 has residual 0; FULL keeps 0 / 0
-            # away.
+            # HC3 divides by 1 - leverage. A row with leverage 1 has residual 0. FULL prevents
+            # 0 / 0.
             residual[t] /= max(slack[t], FULL)
-        for a in range(k - 1, -1, -1):  # W becomes (Z'Z)^-1 Z', the weights those of Z
+        for a in range(k - 1, -1, -1):  # W becomes (Z'Z)^-1 Z'
             for h in range(a + 1, k):
-                # Back substitution with L transposed: the factor is of Z, the weights so far are of
-                # W.
+                # Back substitution with L transposed turns weights of the orthonormal rows W into
+                # weights of the parents Z.
                 weights[first + a] -= L[h, a] * weights[first + h]
                 for t in range(n):
                     W[a, t] -= L[h, a] * W[h, t]
@@ -101,23 +106,25 @@ def _fill_edges(columns, S, parents, edges, starts, L, W, rest, weights, influen
 
 
 def pair_influences(columns: Array, S: Array, edges: Indices, given: Mask) -> tuple[Array, Array]:
-    """Weight of i in the regression of j, of j in that of i, and z, all beside the same others.
+    """Return both weights and Fisher's z of each pair, and the influences of the rows.
 
     Parameters
     ----------
     columns, S
-        As in `edge_influences`.
+        The same as in `edge_influences`.
     edges : ndarray of int of shape (k, 2)
-        The two variables of each pair.
+        The two variables i and j of each pair.
     given : ndarray of bool of shape (k, m)
-        The others.
+        The other variables in the regressions of each pair.
 
     Returns
     -------
     weights : ndarray of shape (3, k)
-        `FORWARD`, `BACKWARD`, and of `CORRELATION` Fisher's z of the partial correlation.
+        `FORWARD` is the weight of i -> j, `BACKWARD` the weight of j -> i, and `CORRELATION` is
+        Fisher's z of the partial correlation.
     influences : ndarray of shape (3, k, n)
-        NaN for a pair whose regressions are not determined.
+        Influence of each row on each of these. Both arrays are NaN for a pair whose regressions are
+        not determined.
     """
     m, n = columns.shape
     weights, influences = np.empty((3, len(edges))), np.empty((3, len(edges), n))
@@ -138,20 +145,20 @@ def _fill_pairs(columns, S, edges, given, members, L, W, rest, along, weights, i
         k = list_marked(given[e], members)
         first, second, product = 0.0, 0.0, 0.0
         known = _orthonormalise(columns, S, members[:k], L, W, slack)
-        # Of both ends the same columns are taken out, so that one factor serves the two weights and
-        # the correlation.
+        # The same columns are taken out of both variables. So one factor is enough for the two
+        # weights and the correlation.
         if known:
             for end in range(2):
                 _take_out(columns, S, members[:k], L, W, edges[e, end], along[end], left[end])
             first = _length_left(S, edges[e, 0], along[0], k)
             second = _length_left(S, edges[e, 1], along[1], k)
-            # r's from products of S: it needs k operations, not the n of the residuals themselves.
+            # The product r's comes from S with k operations. The residuals would need n.
             shared = 0.0
             for a in range(k):
                 shared += along[0, a] * along[1, a]
             product = S[edges[e, 0], edges[e, 1]] - shared
             known = first > 0.0 and second > 0.0
-            # A correlation of 1 has no Fisher z, and its weights no error.
+            # With a correlation of 1, Fisher's z is infinite and the weights have no error.
             known &= product * product < (1 - SINGULAR) * first * second
         if not known:
             weights[:, e] = np.nan
@@ -179,22 +186,22 @@ def list_marked(is_marked, members):  # type: ignore[no-untyped-def]
 
 @jit_inside
 def _length_left(S, variable, along, k):  # type: ignore[no-untyped-def]
-    """Squared length of what others leave of a variable; 0 where they determine it."""
+    """Return the squared length of a variable's residual; 0 if the others determine it."""
     taken = 0.0
     for a in range(k):
         taken += along[a] * along[a]
-    # A difference of nearly equal numbers: below SINGULAR it is round-off.
+    # This is a difference of nearly equal numbers. Below SINGULAR it is round-off.
     length = S[variable, variable] - taken
     return length if length > SINGULAR * S[variable, variable] else 0.0
 
 
 @jit_inside
 def _fill_way(source, target, slack, product, length, influence):  # type: ignore[no-untyped-def]
-    """Fill the influences on the weight of one variable, of squared length `length`, in another."""
+    """Fill the influences on the weight of a source, of squared length `length`, on a target."""
     weight = product / length
     for t in range(source.size):
         share = source[t] / length
-        # 1 - leverage once the source has joined the other regressors.
+        # 1 - leverage of a regression on the other regressors and the source.
         open_share = max(slack[t] - source[t] * share, FULL)
         influence[t] = share * (target[t] - weight * source[t]) / open_share
 
@@ -207,8 +214,8 @@ def _fill_correlation(left, slack, product, first, second, influence):  # type: 
     of_first, of_second = rho / (2 * first), rho / (2 * second)
     for t in range(influence.size):
         r, s = left[0, t], left[1, t]
-        # Derivative of rho by the row's share in the two variances and the covariance; the
-        # denominator turns it into that of Fisher's z.
+        # Change of rho by the row's share in the two variances and the covariance. The
+        # denominator 1 - rho^2 turns it into a change of Fisher's z.
         change = r * s / length - of_first * r * r - of_second * s * s
         influence[t] = change / (1 - rho * rho) / max(slack[t], FULL)
     return np.arctanh(rho)
@@ -216,12 +223,15 @@ def _fill_correlation(left, slack, product, first, second, influence):  # type: 
 
 @jit_inside
 def _take_out(columns, S, members, L, W, variable, along, left):  # type: ignore[no-untyped-def]
-    """Fill `left` with what some columns leave of a variable, and `along` with ``W @ variable``."""
+    """Fill `left` with the residual of a variable given some columns.
+
+    `along` becomes ``W @ variable``.
+    """
     n = columns.shape[1]
     for t in range(n):
         left[t] = columns[variable, t]
     for a in range(members.size):
-        # Forward substitution: `along` are the coordinates of the variable in the rows W.
+        # Forward substitution: `along` holds the coordinates of the variable in the rows of W.
         along[a] = S[members[a], variable]
         for h in range(a):
             along[a] -= L[a, h] * along[h]
@@ -232,18 +242,17 @@ def _take_out(columns, S, members, L, W, variable, along, left):  # type: ignore
 
 @jit_inside
 def _orthonormalise(columns, S, members, L, W, slack):  # type: ignore[no-untyped-def]
-    """Fill orthonormal rows W that span some columns, ``columns[members] = L @ W``.
+    """Fill orthonormal rows W that span some columns, with ``columns[members] = L @ W``.
 
-    `slack` becomes 1 - leverage of each row.
-
-    Returns False where one of the columns is determined by those before it.
+    `slack` becomes 1 - leverage of each row. Return False if one of the columns is determined by
+    the columns before it.
     """
     n = columns.shape[1]
     for t in range(n):
         slack[t] = 1.0
     for a in range(members.size):
         for h in range(a + 1):
-            # Cholesky factor of the products, row by row; the rows of W follow from it.
+            # L is the Cholesky factor of the products, row by row. The rows of W follow from it.
             rest = S[members[a], members[h]]
             for i in range(h):
                 rest -= L[a, i] * L[h, i]
@@ -260,6 +269,6 @@ def _orthonormalise(columns, S, members, L, W, slack):  # type: ignore[no-untype
                 W[a, t] -= L[a, h] * W[h, t]
         for t in range(n):
             W[a, t] /= L[a, a]
-            # Leverages are the squared entries of an orthonormal basis, added up.
+            # A leverage is the sum of the squared entries of an orthonormal basis.
             slack[t] -= W[a, t] * W[a, t]
     return True

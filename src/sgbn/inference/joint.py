@@ -1,9 +1,10 @@
 r"""Networks of several groups learned together, so that noise does not look like a difference.
 
-One order serves all groups: that of the pooled covariance within the groups,
-:math:`S = \sum_g n_g S_g / n`. The parents of a region are the union of those that the pooled data
-and each group by itself choose along this order, so that an edge is there in all groups or in none,
-and its weights, least squares in each group, can be compared.
+All groups share one order. It is learned from the pooled covariance within the groups,
+:math:`S = \sum_g n_g S_g / n`, where group g has :math:`n_g` of n rows and the covariance
+:math:`S_g`. Along this order, the pooled data and each single group choose parents of each region.
+All groups get the union of these parents. So an edge is in all groups or in none, and its
+least-squares weights in the groups can be compared.
 """
 
 from __future__ import annotations
@@ -31,15 +32,16 @@ from sgbn.structure.knowledge import Knowledge
 from sgbn.types import Array, Graph, Indices
 from sgbn.validation import check_data, column_names, read_labels, warn_about_moments
 
-POOLED_GAMMA = 0.0  # BIC: the pooled parents are chosen without the labels, so that more do no harm
-# Extended BIC at its strictest: parents that one group chooses have seen the labels.
+# BIC. Pooled parents are chosen without the group labels, so that more of them do no harm.
+POOLED_GAMMA = 0.0
+# The strictest extended BIC, since the parents of a single group are chosen with the labels.
 GROUP_GAMMA = 1.0
-MIN_SUBJECTS_PER_GROUP = 3  # two rows are on a line: all correlations would be 1
-TIE_DIGITS = 9  # of a sum of squared correlations: the rest is round-off
+MIN_SUBJECTS_PER_GROUP = 3  # with two rows, all correlations would be 1 or -1
+TIE_DIGITS = 9  # decimals of a sum of squared correlations; further digits are round-off
 
 
 class GroupWeights(NamedTuple):
-    """Weights of one group, their variances and noise variances."""
+    """The weights of one group, their variances, and the noise variances of the regions."""
 
     weights: Array
     variances: Array
@@ -47,20 +49,20 @@ class GroupWeights(NamedTuple):
 
 
 class SharedOrder:
-    """Order and pooled parents of rows that are centred in their groups.
+    """The order of the regions that all groups share, and the choice of parents along it.
 
-    The learner's prior knowledge holds for the parents in the pool and in each group.
+    The learner's prior knowledge holds for the parents of the pooled rows and of each group.
 
     Parameters
     ----------
     residuals : ndarray of shape (n, m)
-        Rows without nuisance effects.
+        Rows without nuisance effects, centred in their groups.
     learner : SGBN
         The estimator whose order is used.
     names : sequence of str
         Names of the columns, which prior knowledge and warnings use.
     penalty : float
-        Factor of the usual price of each parent. A smaller one finds more parents.
+        Factor of the usual penalty for a parent. A smaller factor finds more parents.
     """
 
     def __init__(
@@ -68,34 +70,33 @@ class SharedOrder:
     ) -> None:
         if not isinstance(learner, SGBN):
             raise InputError(
-                f"learner is {learner!r}: the order that groups share is found by an SGBN. Give "
-                "one, with parameters of your choice."
+                f"learner is {learner!r}, but only an SGBN can find the order that groups share. "
+                "Give an SGBN with parameters of your choice."
             )
         learned, moments = _learn(clone(learner), residuals, list(names))
-        known = cast(Knowledge, learned.arrows_.knowledge)  # an SGBN has it, if only empty
-        # Among equivalent orders a fixed one, which depends on content and not on the place of
-        # columns.
+        known = cast(Knowledge, learned.arrows_.knowledge)  # every SGBN has it, perhaps empty
+        # One of the equivalent orders is chosen by content, not by the positions of columns.
         self.order = known_order(learned.coef_ != 0, known.directions, _places(moments))
         rank = np.argsort(self.order)
-        # [child, parent], as the search has it: the transpose of all other matrices here.
-        self.allowed = known.allowed.T & (rank[:, None] > rank)  # of those that come before
+        # [child, parent], as the search needs it: the transpose of all other matrices here. Only
+        # regions that come before the child are allowed.
+        self.allowed = known.allowed.T & (rank[:, None] > rank)
         self.required = known.required.T
         self.max_parents = learner.max_parents
         self.penalty = penalty
 
     def parents_of(self, S: Array, n: int, gamma: float, most: int = MOST_PARENTS) -> Graph:
-        """Parents along the order by extended BIC, ``[i, j]`` for i -> j, at most `most`."""
+        """Return at most `most` parents of each region, ``[i, j]`` for i -> j, by extended BIC."""
         m, sd = len(S), np.sqrt(np.diag(S))
         most = min(most, most_parents(n, m, self.max_parents))
         known = self.allowed, self.required
-        # Extended BIC asks more of parents that one group alone shows: m candidates for each child
-        # compete.
+        # Extended BIC (gamma above 0) is stricter, since m candidates compete for each child.
         prices = self.penalty * ebic_prices(n, m, gamma)
         problem = ParentProblem(S / np.outer(sd, sd), n, prices, most, *known)
         return parents_for(make_trees(problem), self.order).parents.T
 
     def parents(self, residuals: Array, codes: Indices, separate: bool = True) -> Graph:
-        """Union of the pooled parents and those of each group."""
+        """Return the union of the pooled parents and, if `separate`, of each group's parents."""
         union = self.parents_of(_covariance(residuals), len(residuals), POOLED_GAMMA)
         for c in range(int(codes.max()) + 1 if separate else 0):
             rows = residuals[codes == c]
@@ -104,7 +105,7 @@ class SharedOrder:
 
 
 def covariances(residuals: Array, codes: Indices) -> list[tuple[Array, int]]:
-    """Covariance matrix and number of rows of each group."""
+    """Return the covariance matrix and the number of rows of each group."""
     parts = (residuals[codes == c] for c in range(int(codes.max()) + 1))
     return [(_covariance(rows), len(rows)) for rows in parts]
 
@@ -112,42 +113,43 @@ def covariances(residuals: Array, codes: Indices) -> list[tuple[Array, int]]:
 def weights_on(
     groups: Sequence[tuple[Array, int]], parents: Graph, lost: float | None = None
 ) -> list[GroupWeights]:
-    """Return least squares in each group on the same parents, from `covariances`.
+    """Return least-squares weights of each group on the same parents.
 
-    `lost` is the share of the degrees of freedom that nuisance effects took from each group. By
-    default each group lost one, its mean.
+    `groups` comes from `covariances`. `lost` is the share of the degrees of freedom that nuisance
+    effects used up in each group. By default each group lost one degree of freedom, for its mean.
     """
     weights = []
     for S, n in groups:
-        # Nuisance effects were estimated over all groups, so that each pays its share.
+        # Nuisance effects were estimated over all groups. So each group loses its share.
         freedom = n - 1.0 if lost is None else (1 - lost) * n
         weights.append(GroupWeights(*regressions(S, n, freedom, parents)))
     return weights
 
 
 class JointSGBN(BaseEstimator):
-    """One network per group over one order, with the same edges in every group.
+    """A learner of one network per group, with the same order and the same edges in every group.
 
     Parameters
     ----------
     learner : SGBN, optional
-        The estimator that finds the order in the pooled rows; by default `SGBN()`. Its prior
+        The estimator that finds the order in the pooled rows. The default is `SGBN()`. Its prior
         knowledge holds in all groups.
     separate_parents : bool
-        Whether parents that only one group shows are added. Without them an edge whose weights
-        cancel in the pooled data, such as one of opposite sign, is not seen.
+        Whether parents that only one group chooses are added. Without them an edge is not found if
+        its weights cancel in the pooled data, for example because their signs are opposite.
 
     Attributes
     ----------
     classes_ : ndarray
+        Names of the groups, sorted.
     networks_ : dict of group to GaussianNetwork
-        In the units of the data.
+        Network of each group, in the units of the data.
     parents_ : ndarray of shape (m, m), bool
-        Edges, those of every group.
+        The edges of every group; ``parents_[i, j]`` is i -> j.
     order_ : ndarray of shape (m,)
-        Columns, causes before effects.
+        Column numbers, causes before effects.
     n_features_in_, feature_names_in_
-        As in all of scikit-learn.
+        Number and names of the columns, as in every estimator of scikit-learn.
 
     Examples
     --------
@@ -166,14 +168,14 @@ class JointSGBN(BaseEstimator):
         self.separate_parents = separate_parents
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
-        """Learn the networks.
+        """Learn one network per group.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows of all groups.
         y : array-like of shape (n_samples,)
-            Group of each row, two or more.
+            Group of each row. There must be two or more groups.
         """
         refuse_cohort(X, "cohort.values and cohort.group")
         if y is None:
@@ -185,8 +187,8 @@ class JointSGBN(BaseEstimator):
         sizes = np.bincount(codes)
         if len(sizes) < 2:
             raise InputError(
-                f"y has one group, {shown(self.classes_[0])}: two or more are needed to learn "
-                "networks together. Give all groups, or fit an SGBN to this one."
+                f"y has only one group, {shown(self.classes_[0])}, but two or more are needed to "
+                "learn networks together. Give all groups, or fit an SGBN to this group."
             )
         if sizes.min() < MIN_SUBJECTS_PER_GROUP:
             smallest = f"group {shown(self.classes_[sizes.argmin()])}"
@@ -196,7 +198,7 @@ class JointSGBN(BaseEstimator):
             )
         names = column_names(self, X)
         check_groups_vary(values, codes, self.classes_.tolist(), names)
-        # Differences of means would look like edges in the pooled rows.
+        # Rows are centred by group: differences of means would look like edges in the pooled rows.
         means = np.array([values[codes == c].mean(axis=0) for c in range(len(sizes))])
         residuals = values - means[codes]
         shared = SharedOrder(residuals, SGBN() if self.learner is None else self.learner, names)
@@ -211,19 +213,19 @@ class JointSGBN(BaseEstimator):
         return self
 
     def _check_fitted(self, weights: list[GroupWeights], sizes: Indices, names: list[str]) -> None:
-        """Refuse a group that is too small, or too collinear, for the parents of a region."""
+        """Raise InputError if a group is too small or too collinear for a region's parents."""
         for name, group, n in zip(self.classes_, weights, sizes, strict=True):
             bad = np.flatnonzero(np.isnan(group.noise))
             if bad.size:
                 raise InputError(
                     f"the {n} rows of the group {shown(name)} do not determine the weights of the "
                     f"{self.parents_[:, bad[0]].sum()} parents of {names[bad[0]]!r}. Add subjects, "
-                    "or leave out columns that copy others."
+                    "or leave out columns that are copies of others."
                 )
 
 
 def _learn(learner: SGBN, residuals: Array, names: list[str]) -> tuple[SGBN, Moments]:
-    """Fit to an array whose columns have names, as a table's columns have."""
+    """Fit a learner to an array with named columns; return it and the moments of the array."""
     check_parameters(learner)
     moments = learner.moments(residuals, names)
     warn_about_moments(moments, names)
@@ -231,16 +233,17 @@ def _learn(learner: SGBN, residuals: Array, names: list[str]) -> tuple[SGBN, Mom
 
 
 def _places(moments: Moments) -> Indices:
-    """Rank of each column by how much it correlates with all others, then by its content.
+    """Return a rank of the columns that does not depend on their positions.
 
-    Neither depends on the order of the columns.
+    Columns are ranked by the sum of their squared correlations with all others, then by content.
     """
     total = np.square(moments.correlation).sum(axis=1)
-    ranked = np.argsort(-np.round(total, TIE_DIGITS), kind="stable")  # in order of content
+    # The moments hold columns in the order of their content, which breaks ties.
+    ranked = np.argsort(-np.round(total, TIE_DIGITS), kind="stable")
     return np.argsort(moments.columns[ranked])
 
 
 def _covariance(rows: Array) -> Array:
-    """Covariance matrix of centred rows."""
+    """Return the covariance matrix of centred rows."""
     S: Array = rows.T @ rows / len(rows)
     return S

@@ -1,7 +1,7 @@
-"""How the weight of an edge changes from one group to another, in a word.
+"""Words for the change of an edge's weight from one group to another.
 
-A weight that goes from -0.61 to -0.05 rises, and yet the relation is gone. So a change is named by
-what becomes of the relation, not by the sign of the difference.
+A weight that goes from -0.61 to -0.05 rises, but the relation is lost. So the word describes the
+change of the relation, not the sign of the difference.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ GAINED, LOST, STRONGER, WEAKER, SIGN_CHANGED = KINDS_OF_CHANGE = (
     *("gained", "lost", "stronger", "weaker"),
     "sign changed",
 )
-ABSENT = 0.1  # a weight per standard deviation that is smaller says little of its target: 1 %
+ABSENT = 0.1  # per standard deviation; this weight explains about 1 % of the target's variance
 
 
 def kinds_of_change(before: ArrayLike, after: ArrayLike) -> NDArray[np.str_]:
-    """Name the change of each weight.
+    """Return a word for the change of each weight.
 
-    A weight counts as absent if its size is below ``ABSENT`` = 0.1. A relation is gained or lost if
-    it is absent on one side only and its size changes by that much. Of two weights that are both
-    present, those of unlike sign are called "sign changed". All others are "stronger" or "weaker"
-    by their size.
+    A weight counts as absent if its size is below ``ABSENT`` = 0.1. A relation is "gained" or
+    "lost" if it is absent in one group only and its size changes by at least 0.1. If it is present
+    in both groups with opposite signs, the word is "sign changed". All other changes are "stronger"
+    or "weaker", by the sizes of the weights.
 
     Parameters
     ----------
@@ -32,8 +32,8 @@ def kinds_of_change(before: ArrayLike, after: ArrayLike) -> NDArray[np.str_]:
     Returns
     -------
     ndarray of str
-        One of `KINDS_OF_CHANGE` each. The words describe two estimates. Whether they differ is for
-        a test to say.
+        One of `KINDS_OF_CHANGE` for each weight. The words describe two estimates. Only a test can
+        say whether they differ.
 
     Examples
     --------
@@ -41,12 +41,18 @@ def kinds_of_change(before: ArrayLike, after: ArrayLike) -> NDArray[np.str_]:
     ['gained', 'lost', 'weaker', 'stronger', 'sign changed']
     """
     first, second = np.asarray(before, float), np.asarray(after, float)
-    was, is_now = np.abs(first) >= ABSENT, np.abs(second) >= ABSENT
+    was_present, is_present = np.abs(first) >= ABSENT, np.abs(second) >= ABSENT
     growth = np.abs(second) - np.abs(first)
-    # Two weights just beside ABSENT, such as 0.09 and 0.11, are not a gain.
-    much, turned = np.abs(growth) >= ABSENT, was & is_now & (first * second < 0)
+    # A change from just below ABSENT to just above it, such as 0.09 to 0.11, is not a gain.
+    is_large = np.abs(growth) >= ABSENT
+    turned = was_present & is_present & (first * second < 0)
     words: NDArray[np.str_] = np.select(
-        [~was & is_now & much, was & ~is_now & much, turned, growth > 0],
+        [
+            ~was_present & is_present & is_large,
+            was_present & ~is_present & is_large,
+            turned,
+            growth > 0,
+        ],
         [GAINED, LOST, SIGN_CHANGED, STRONGER],
         WEAKER,
     )

@@ -1,4 +1,4 @@
-"""Networks of parts of a sample: halves, and all but one fold."""
+"""The learning of networks from parts of a sample, such as halves or all folds but one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sgbn.types import Array
 
 
 def check_learner(learner: Any) -> NetworkEstimator:
-    """Refuse what is not a learner of sgbn, or has parameters that mean nothing."""
+    """Return the learner; raise InputError if it is not one of sgbn or a parameter is wrong."""
     if not isinstance(learner, NetworkEstimator):
         raise InputError(f"learner is a {type(learner).__name__}: give a learner of sgbn.")
     check_parameters(learner)
@@ -27,19 +27,20 @@ def check_learner(learner: Any) -> NetworkEstimator:
 
 
 def described(sample: Sample, learner: NetworkEstimator, **more: int) -> dict[str, Any]:
-    """Return the settings of a study of parts: all that its results depend on."""
+    """Return the settings of a study of parts: everything that its results depend on."""
     return {
         "data": joblib.hash([*sample]),
         "learner": repr(learner),
-        "learner_parameters": joblib.hash(learner.get_params()),  # long ones are cut in the repr
+        # The repr cuts long parameters, so that it alone is not enough.
+        "learner_parameters": joblib.hash(learner.get_params()),
         **more,
     }
 
 
 def clean_part(learner: NetworkEstimator, values: Array, names: Sequence[str]) -> Array:
-    """Rows of a part that the learner learns from, without those that it leaves out."""
+    """Return the rows of a part without the outliers that the learner leaves out."""
     with warnings.catch_warnings():
-        # What the part alone lacks is not news: the whole sample has been looked at.
+        # Warnings about single parts are not shown, since the whole sample was checked before.
         warnings.simplefilter("ignore", DataWarning)
         return clone(learner).clean(np.ascontiguousarray(values), list(names))
 
@@ -52,14 +53,14 @@ def learn_part(
     *,
     is_clean: bool = False,
 ) -> NetworkEstimator:
-    """Fit a copy of a learner to part of a sample whose whole has been checked.
+    """Fit a copy of a learner to a part of a sample. The whole sample was checked before.
 
-    Outliers are those of the part, unless `clean_part` has left them out before (`is_clean`). What
-    is wrong with the part only is not warned about: there are many parts. A learner without a seed
-    gets `seed`, so that results can be repeated.
+    The learner leaves out outliers of the part, unless `is_clean` says that no more rows are to be
+    left out. Warnings about single parts are not shown, since there are many parts. A learner
+    without a seed gets `seed`, so that results can be repeated.
     """
     copy = clone(learner)
-    # Learners without this parameter need no seed.
+    # Learners without the parameter random_state need no seed.
     if copy.get_params().get("random_state", 0) is None:
         copy.set_params(random_state=seed)
     with warnings.catch_warnings(), one_blas_thread():

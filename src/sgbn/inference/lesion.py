@@ -1,4 +1,4 @@
-"""A lesion in the computer: a region that no longer varies, and what that changes elsewhere."""
+"""Simulated lesions: a region no longer varies, and other regions change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sgbn.inference.rows import network_of, region_index
 from sgbn.parameters import NONE, Number
 from sgbn.types import Array, Indices
 
-DIGITS = 12  # of a divergence: the rest is round-off
+DIGITS = 12  # decimals of a divergence; further digits are round-off
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,10 @@ class Lesion:
     Attributes
     ----------
     region : str
+        Name of the region.
     before, after : GaussianNetwork
-        After the lesion nothing leads into the region, and it passes no variation on.
+        The two networks. After the lesion no edge leads into the region, and it passes no variation
+        on to others.
     """
 
     region: str
@@ -39,7 +41,7 @@ class Lesion:
 
     @property
     def variance_change(self) -> Array:
-        """Change of the variance of every region as a share of what it was: -1 if none is left."""
+        """Change of the variance of every region, as a share of its variance before."""
         change: Array = np.diag(self.after.covariance) / np.diag(self.before.covariance) - 1
         return change
 
@@ -54,16 +56,19 @@ class Lesion:
         Returns
         -------
         record array
-            `region`; `divergence`, the Kullback-Leibler divergence of its distribution after the
-            lesion from that before, in nats, by which they are ranked; `mean_change` in standard
-            deviations; `variance_change` as a share; and `coupling_change`, the root of the sum of
-            the squared changes of its correlations with the remaining regions.
+            - `region`: name of the region
+            - `divergence`: Kullback-Leibler divergence of the region's distribution after the
+              lesion from its distribution before, in nats; regions are ranked by it
+            - `mean_change`: change of the mean, in standard deviations
+            - `variance_change`: change of the variance, as a share
+            - `coupling_change`: root of the sum of the squared changes of the region's correlations
+              with the remaining regions
         """
         lesioned = self.before.names.index(self.region)
         rest = np.delete(np.arange(self.before.m), lesioned)
         shift = (self.mean_change / np.sqrt(np.diag(self.before.covariance)))[rest]
         change = self.variance_change[rest]
-        # Of two Gaussians, by the ratio of their variances and the shift of their means.
+        # The divergence of two Gaussians depends on the ratio of variances and the shift of means.
         divergence = (change - np.log1p(change) + shift**2) / 2
         coupling = _correlation(self.after, rest) - _correlation(self.before, rest)
         coupling = np.sqrt(np.square(coupling).sum(axis=1))
@@ -74,18 +79,18 @@ class Lesion:
             "variance_change": change,
             "coupling_change": coupling,
         }
-        # Rounded, so that regions with the same divergence are ranked by their couplings on every
-        # machine.
+        # Divergences are rounded, so that ties are the same on every machine. Couplings break them.
         ranked = np.lexsort((-coupling, -np.round(divergence, DIGITS)))
         return records(columns)[ranked].view(np.recarray)
 
 
 def lesion(network: NetworkLike, region: str, value: float | None = None) -> Lesion:
-    """Fix a region from outside, and see what that does to all others.
+    """Fix a region from outside, and return the network before and after.
 
-    The edges into the region are cut and it takes one value in all subjects (`GaussianNetwork.do`):
-    whatever it passed on to others no longer varies. At its mean, which is the default, no mean
-    changes, and variances and covariances lose what came through the region.
+    The edges into the region are cut, and it takes the same value in all subjects
+    (`GaussianNetwork.do`). So it passes no variation on to other regions. By default the value is
+    the mean of the region. Then no mean changes, and variances and covariances lose the part that
+    came through the region.
 
     Parameters
     ----------
@@ -94,7 +99,7 @@ def lesion(network: NetworkLike, region: str, value: float | None = None) -> Les
     region : str
         The region that is fixed.
     value : float, optional
-        The value at which it is fixed, such as a low volume. Means change too then.
+        The value at which it is fixed, such as a low volume. Means then change too.
 
     Returns
     -------
@@ -111,18 +116,19 @@ def lesion(network: NetworkLike, region: str, value: float | None = None) -> Les
     network = network_of(network)
     (NONE | Number()).check("value", value)
     place = region_index(region, network.names)
-    # A region without noise has no variance that could be lost: shares of it would be 0 / 0.
+    # Without noise a region may have no variance, and its share of change would be 0 / 0.
     still = np.flatnonzero(network.noise_variance == 0)
     if still.size:
         raise InputError(
-            f"{network.names[still[0]]!r} has no noise (it was set by do()): make the lesion in "
-            "the network as it was learned."
+            f"{network.names[still[0]]!r} has no noise, as after do(). Give the network as it was "
+            "learned."
         )
     at = float(network.mean[place]) if value is None else value
     return Lesion(region, network, network.do({region: at}))
 
 
 def _correlation(network: GaussianNetwork, rest: Indices) -> Array:
+    """Return the correlations between some regions of a network."""
     covariance = network.covariance[np.ix_(rest, rest)]
     sd = np.sqrt(np.diag(covariance))
     correlation: Array = covariance / np.outer(sd, sd)

@@ -1,23 +1,28 @@
-r"""From permuted statistics to p: within classes, family-wise, and as false discovery rates.
+r"""The p of permuted statistics: of single edges, family-wise, and as false discovery rates.
 
-Edges that the pooled rows choose and edges that only a group chooses are classes with null
-distributions of their own. A statistic t first gets the share u of the permuted statistics of its
-class that reach it, itself counted as one more. Where one of the two classes has fewer than 20,
-they are joined. Beyond the 50 largest of a class, of which
-small classes have too few to be told apart, u falls exponentially,
+There are two classes of edges: edges that the pooled rows choose, and edges that only a group
+chooses. Each class has its own null distribution. If one of the two classes has fewer than 20
+permuted statistics, they are joined. A statistic t first gets a share u: the share of the permuted
+statistics of its class that reach it. The statistic itself counts as one more.
+
+In a small class, counts cannot tell large statistics apart. So above the 50th largest statistic
+:math:`t_{50}` of a class, u falls exponentially,
 
 .. math:: u(t) = u(t_{50}) \, e^{-(t - t_{50}) / \bar e}, \qquad
           \bar e = \text{mean of } t - t_{50} \text{ over the 50 largest.}
 
-The data's own statistics have no part in it: many true changes would hide each other. Then, with
-all classes on one scale,
+In a class with fewer than 100 statistics, the larger half takes the place of the 50 largest. The
+data's own statistics are not used for u: many true changes would hide each other. After this, all
+classes are on one scale:
 
-- p of an edge is the share of all permuted edges, itself counted as one more, with a u as small;
-  a permutation with fewer edges than the data has edges with a u of 1 in place of those it lacks;
-- its family-wise p is the share of permutations, the data among them, whose smallest u is as small
-  (min-P; Westfall and Young 1993); the null is that no edge differs;
-- q is that of Benjamini and Hochberg (1995) over the p of all edges; the null of each edge is that
-  it does not differ.
+- The p of an edge is the share of all permuted edges whose u is as small or smaller. The edge
+  itself counts as one more. A permutation with fewer edges than the data is filled up with edges
+  that have a u of 1.
+- The family-wise p of an edge is the share of permutations whose smallest u is as small or smaller
+  (min-P; Westfall and Young 1993). The data count as one of the permutations. The null hypothesis
+  is that no edge differs.
+- The q of an edge is Benjamini and Hochberg's (1995), over the p of all edges. The null hypothesis
+  of each edge is that it does not differ.
 """
 
 from __future__ import annotations
@@ -29,23 +34,24 @@ from scipy.stats import false_discovery_control
 
 from sgbn.types import Array, Indices
 
-ROUND_OFF = 1e-9  # share of a statistic: the same rows in another order differ by less
-TAIL = 50  # largest statistics of a class that its exponential tail is fitted to
-FEWEST_IN_TAIL = 5  # with fewer, the mean excess says nothing
-FEWEST_IN_CLASS = 20  # permuted statistics; a smaller class is joined with its partner
+ROUND_OFF = 1e-9  # share of a statistic; the same rows in another order change it by less
+TAIL = 50  # number of largest statistics of a class that its exponential tail is fitted to
+FEWEST_IN_TAIL = 5  # statistics; with fewer, the mean excess says nothing
+FEWEST_IN_CLASS = 20  # permuted statistics; a smaller class is joined with the other class
 
 
 class Permuted(NamedTuple):
-    """Statistics of the data, and of the permutations one after the other.
+    """The statistics of the data and of all permutations.
 
     Attributes
     ----------
     observed, classes : ndarray of shape (k,)
-        The larger the more they speak against the null, and the number of the class of each.
-        Classes 0 and 1 are partners.
+        Statistics of the data, and the number of each one's class. Larger statistics are stronger
+        evidence against the null hypothesis. Classes 0 and 1 are partners, which may be joined.
     null, null_classes : ndarray of shape (all statistics of all permutations,)
+        Statistics of the permutations, one permutation after the other, and their classes.
     counts : ndarray of shape (permutations,)
-        How many of them belong to each permutation.
+        Number of statistics of each permutation.
     """
 
     observed: Array
@@ -56,7 +62,7 @@ class Permuted(NamedTuple):
 
 
 class Ranked(NamedTuple):
-    """Shares and p of the data's statistics, and the shares of the permuted statistics.
+    """The shares and p of the data's statistics, and the shares of the permuted statistics.
 
     Attributes
     ----------
@@ -76,35 +82,35 @@ class Ranked(NamedTuple):
 
     @property
     def error(self) -> Array:
-        """Monte-Carlo error of p."""
+        """Return the Monte-Carlo error of p."""
         return _pooled_error(-self.shares, self.p, -self.null, self.run)
 
     @property
     def family_wise(self) -> Array:
-        """Family-wise p: the share of permutations, with the data, whose smallest u is as small."""
+        """Return the family-wise p, from the smallest u of each permutation."""
         return shares_reaching(-self.shares, -self.lowest)
 
 
 def ranked(permuted: Permuted) -> Ranked:
-    """P-values of all statistics, on one scale for all classes of statistics."""
+    """Return the p of all statistics, on one scale for all classes of statistics."""
     shares, null = np.ones(len(permuted.observed)), np.ones(len(permuted.null))
     classes, null_classes = without_small_classes(permuted.classes, permuted.null_classes)
-    # Statistics of the data are ranked among permuted ones only; permuted ones among themselves,
-    # where each is one of them already.
+    # Statistics of the data are ranked only among permuted statistics. Permuted statistics are
+    # ranked among themselves. Each of them is counted already, so that n_extra is 0.
     for number in np.unique(np.concatenate([classes, null_classes])):
-        mine, theirs = classes == number, null_classes == number
-        ascending = np.sort(permuted.null[theirs])
-        shares[mine] = class_shares(permuted.observed[mine], ascending)
-        null[theirs] = class_shares(permuted.null[theirs], ascending, n_extra=0)
-    # A permutation with fewer edges than the data would else count for less in p.
+        in_data, in_null = classes == number, null_classes == number
+        ascending = np.sort(permuted.null[in_null])
+        shares[in_data] = class_shares(permuted.observed[in_data], ascending)
+        null[in_null] = class_shares(permuted.null[in_null], ascending, n_extra=0)
+    # Otherwise a permutation with fewer edges than the data would count for less in p.
     lacking = np.maximum(len(shares) - permuted.counts, 0)
-    whole = np.concatenate([null, np.ones(lacking.sum())])
+    filled_up = np.concatenate([null, np.ones(lacking.sum())])
     numbers = np.arange(len(lacking))
     runs = [np.repeat(numbers, count) for count in (permuted.counts, lacking)]
     return Ranked(
         shares,
-        shares_reaching(-shares, -whole),
-        whole,
+        shares_reaching(-shares, -filled_up),
+        filled_up,
         np.concatenate(runs),
         lowest_of(null, permuted.counts),
     )
@@ -113,54 +119,56 @@ def ranked(permuted: Permuted) -> Ranked:
 def without_small_classes(classes: Indices, null_classes: Indices) -> tuple[Indices, Indices]:
     """Return the classes of all statistics, after small classes are joined with their partners.
 
-    If hardly any permutation has a class, no statistic in it could be rare, however large it is.
+    If permutations hardly ever have statistics of a class, no statistic of this class could have a
+    small share, however large it is.
     """
     sizes = np.bincount(null_classes, minlength=classes.max(initial=-1) + 1)
     number = np.arange(len(sizes))
-    # Classes 0 and 1 are partners, so that the partner's number differs in the last bit.
+    # Classes 0 and 1 are partners: their numbers differ in the last bit.
     partner_sizes = np.append(sizes, 0)[np.minimum(number ^ 1, len(sizes))]
     joined = np.where(np.minimum(sizes, partner_sizes) < FEWEST_IN_CLASS, number & ~1, number)
     return joined[classes], joined[null_classes]
 
 
 def class_shares(values: Array, ascending: Array, n_extra: int = 1) -> Array:
-    """Share of the permuted statistics of a class, sorted, that reach each value; see the module.
+    """Return the share u of each value in its class, whose permuted statistics are `ascending`.
 
-    `n_extra` is 1 for values of the data, each of which counts as one more, and 0 for permuted
-    ones.
+    The docstring of this module defines u. `n_extra` is 1 for values of the data, each of which
+    counts as one more. It is 0 for permuted values.
     """
     shares: Array = (n_extra + count_reaching(values, ascending)) / max(n_extra + len(ascending), 1)
     start, at_start, excess = _tail(ascending)
-    # Without the fitted tail all values beyond the largest permuted one would have one share, and a
-    # large change no smaller p than a middling one.
+    # Without the fitted tail, all values above the largest permuted statistic would have the same
+    # share. A very large change would then have no smaller p than a moderate one.
     beyond = values > start
     shares[beyond] = at_start * np.exp(-(values[beyond] - start) / excess)
     return shares
 
 
 def statistic_at(share: float, ascending: Array) -> float:
-    """Statistic that must be exceeded to have a smaller share of the class."""
+    """Return the statistic that must be exceeded to have a smaller share in the class."""
     n = len(ascending)
     start, at_start, excess = _tail(ascending)
     if share < at_start:
         return float(start - excess * np.log(share / (1 + ROUND_OFF) / at_start))
-    reaching = int(np.ceil(share * (n + 1) * (1 - ROUND_OFF))) - 1  # and the value itself
+    # The value itself counts as one more, so that it is subtracted.
+    reaching = int(np.ceil(share * (n + 1) * (1 - ROUND_OFF))) - 1
     if reaching <= 0:
         return np.inf
-    # Counting takes a value that is equal but for round-off for equal, which does not exceed it.
+    # Values that differ only by round-off count as equal. So the limit is larger by the round-off.
     equal = float(ascending[n - reaching])
     return equal + ROUND_OFF * abs(equal)
 
 
 def _tail(ascending: Array) -> tuple[float, float, float]:
-    """Statistic at which the tail of a class begins, the share there, and the mean excess."""
+    """Return the statistic at which the tail begins, the share there, and the mean excess."""
     n = len(ascending)
     size = min(TAIL, n // 2)
-    # Infinity as the start means that no value is beyond: counting alone decides.
+    # A start at infinity means that there is no tail: all shares are counted.
     if size < FEWEST_IN_TAIL or ascending[-1] <= ascending[-size]:
         return np.inf, 0.0, 1.0
     start = float(ascending[-size])
-    reaching = n - np.searchsorted(ascending, nearly(start))  # more than `size` where some tie
+    reaching = n - np.searchsorted(ascending, nearly(start))  # more than `size` if there are ties
     return start, float(reaching) / n, float(np.mean(ascending[-size:] - start))
 
 
@@ -169,14 +177,14 @@ def lowest_of(shares: Array, counts: Indices) -> Array:
     lowest = np.ones(len(counts))
     some = np.flatnonzero(counts)
     if len(some):
-        # reduceat has no empty parts: permutations without an edge are left out, and keep 1.
+        # reduceat cannot have empty parts. Permutations without an edge are skipped and keep 1.
         starts = np.concatenate([[0], np.cumsum(counts)[:-1]])[some]
         lowest[some] = np.minimum.reduceat(shares, starts)
     return lowest
 
 
 def count_reaching(values: Array, ascending: Array) -> Indices:
-    """How many statistics, sorted, reach each value."""
+    """Return how many of the sorted statistics reach each value."""
     return len(ascending) - np.searchsorted(ascending, nearly(values))
 
 
@@ -197,7 +205,7 @@ def nearly(value: Any) -> Any:
 
 
 def discovery_rates(p: Array) -> Array:
-    """Benjamini and Hochberg's q."""
+    """Return the q of Benjamini and Hochberg."""
     if not len(p):
         return np.empty(0)
     q: Array = false_discovery_control(p, method="bh")
@@ -205,9 +213,10 @@ def discovery_rates(p: Array) -> Array:
 
 
 def holm(p: Array) -> Array:
-    """Family-wise p by Holm's method."""
+    """Return the family-wise p by Holm's method."""
     order = np.argsort(p, kind="stable")
-    # Holm: the smallest p times the number of tests, the next times one less; never falling.
+    # The smallest p is multiplied by the number of tests, the next by one less, and so on. The
+    # results must not fall.
     steps = p[order] * np.arange(len(p), 0, -1)
     adjusted = np.empty(len(p))
     adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
@@ -215,10 +224,10 @@ def holm(p: Array) -> Array:
 
 
 def permutations_needed(level: float, by: str = "p_fwer") -> int:
-    """Fewest permutations with which a family-wise p, or a q, can reach a level.
+    """Return how many permutations a family-wise p, or a q, needs at least to reach a level.
 
-    B permutations of k edges leave one find alone a p of at least 1 / (1 + B k), hence a q of at
-    least k / (1 + B k), a little less than 1 / B.
+    With B permutations of k edges, the p of a single find is at least 1 / (1 + B k). So its q is at
+    least k / (1 + B k), which is a little less than 1 / B.
     """
     # Round-off of a computed level must not ask for one permutation more.
     whole = int(np.ceil((1 - 1e-12) / level))
@@ -226,19 +235,18 @@ def permutations_needed(level: float, by: str = "p_fwer") -> int:
 
 
 def monte_carlo_error(p: Any, n_permutations: int) -> Any:
-    """Give the standard error of p from that many permutations."""
+    """Return the standard error of p that comes from the number of permutations."""
     return np.sqrt(p * (1 - p) / (n_permutations + 1))
 
 
 def _pooled_error(observed: Array, p: Array, null: Array, run: Indices) -> Array:
-    r"""Monte-Carlo error of p that pools over the edges of a permutation, which are dependent.
+    r"""Return the Monte-Carlo error of p that pools over the edges of all permutations.
 
-    That of a ratio of sums over B permutations b, with :math:`c_b` of :math:`n_b` statistics that
-    reach: :math:`\sqrt{\sum_b (c_b - p n_b)^2} / \sum_b n_b`; at least that of independent ones.
-    `run` is the permutation of each statistic.
+    Edges of one permutation are dependent. So p is treated as a ratio of sums over permutations b,
+    in which :math:`c_b` of :math:`n_b` statistics reach the observed one. The error is
+    :math:`\sqrt{\sum_b (c_b - p n_b)^2} / \sum_b n_b`, and at least the error of independent
+    statistics. `run` is the permutation of each statistic.
     """
-    # Edges of one permutation rise and fall together: permutations, not edges, are the independent
-    # trials.
     counts = np.bincount(run)
     order = np.argsort(-null, kind="stable")
     reach = count_reaching(observed, null[order][::-1])

@@ -18,9 +18,9 @@ from sgbn.moments import one_blas_thread
 from sgbn.runs import Arrays, Study
 from sgbn.types import Array
 
-PERMUTATIONS_PER_TASK = 50  # a finished task is kept in the folder, and not done again
-# An edge exceeds it by chance once in 370 times: of the one or two hundred edges that are usually
-# tested one or none does, so that a chance set of several edges is rare.
+PERMUTATIONS_PER_TASK = 50  # a folder keeps finished tasks, which are not computed again
+# An edge exceeds it by chance once in 370 times. Usually one or two hundred edges are tested, so
+# that none or one exceeds it. So a set of several edges is rare by chance.
 COMPONENT_T = 3.0
 
 
@@ -46,20 +46,20 @@ def permuted_statistics(
 
 
 def _compared_sets(data: GroupData) -> list[Members]:
-    """All groups together, and the sets of them that closed tests need.
+    """Return all groups together, and then the sets of groups that closed tests need.
 
-    Sets whose groups have no rows to exchange, such as those of other sites, are left out.
+    A set is left out if its groups have no rows to exchange, for example because they share no
+    site.
     """
     n_groups = len(data.groups)
     every = tuple(range(n_groups))
     if n_groups > MOST_GROUPS:
         warn(
-            f"{n_groups} groups are only compared all together: pairs of groups are tested for up "
-            f"to {MOST_GROUPS} groups. Name the groups that you want to compare by pairs."
+            f"{n_groups} groups are only compared all together. Pairs of groups are compared only "
+            f"if there are at most {MOST_GROUPS} groups. To compare pairs, give fewer groups."
         )
         return [every]
-    # A set without exchanges has no null distribution. Its p is taken to be 1, see
-    # `difference_tables`.
+    # A set without exchanges has no null distribution. `difference_tables` gives it a p of 1.
     sets: list[Members] = [every]
     stuck: list[Members] = []
     for members in sets_of_groups(n_groups)[1:]:
@@ -70,21 +70,22 @@ def _compared_sets(data: GroupData) -> list[Members]:
     ]
     if pairs:
         warn(
-            f"{listed(pairs)} have no rows that could be exchanged, so that they are not compared "
-            "with each other. Leave out sites=, or groups that share no site."
+            f"{listed(pairs)} have no rows that can be exchanged, so that these groups are not "
+            "compared with each other. Leave out sites=, or groups that share no site."
         )
     return sets
 
 
 def _tasks(n_permutations: int, seed: int, sets: Sequence[Members]) -> dict[str, dict[str, Any]]:
+    """Return the arguments of `permute` for each task, by the name of the task."""
     tasks = {}
     for members in sets:
         subset = () if members == sets[0] else members
         name = "-".join(["permutations", *map(str, subset)])
         for k in range(-(-n_permutations // PERMUTATIONS_PER_TASK)):
             count = min(PERMUTATIONS_PER_TASK, n_permutations - k * PERMUTATIONS_PER_TASK)
-            # The seed depends on the task alone, so that results do not depend on processes, nor on
-            # which tasks a folder has already.
+            # The seed depends on the task alone. So results do not depend on the number of
+            # processes or on the tasks that a folder already has.
             task = {"seed": (seed, k, *subset), "count": count, "members": members}
             tasks[f"{name}-{k:05d}"] = task
     return tasks
@@ -95,7 +96,7 @@ def permute(problem: Problem, seed: tuple[int, ...], count: int, members: Member
     rng = np.random.default_rng(seed)
     exchange = problem.data.exchange(members)
     with one_blas_thread():
-        # What all permutations of a set share is computed once here.
+        # `refit` computes once what all permutations of the set share.
         refit = problem.refit(members)
         drawn = [statistics_of(problem, refit(exchange.draw(rng)), members) for _ in range(count)]
     return {
@@ -107,7 +108,7 @@ def permute(problem: Problem, seed: tuple[int, ...], count: int, members: Member
 
 
 def statistics_of(problem: Problem, fit: Fit, members: Members) -> Arrays:
-    """Return all statistics that are kept of one permutation, or of the data, as arrays."""
+    """Return all statistics of one permutation, or of the data, as arrays."""
     t, ways = fit.weights.statistic(members), fit.ways.statistics(members)
     kept: dict[str, Any] = {
         "counts": len(t),
@@ -115,13 +116,13 @@ def statistics_of(problem: Problem, fit: Fit, members: Members) -> Arrays:
         "tests": signed_statistic(t, problem.alternative),
         "ways": signed_statistic(ways, problem.alternative),
     }
-    # Closed tests are of edges only: hubs, lobes and components are tested over all groups.
+    # Closed tests are only for edges. Hubs, lobes and components are tested over all groups.
     if len(members) < len(problem.data.groups):
         return {name: np.asarray(values) for name, values in kept.items()}
     strongest = changed_components(fit, t)
     kept |= {
         "totals": np.square(t).sum(),
-        # A leading axis, so that permutations can be concatenated.
+        # The leading axis lets permutations be concatenated.
         "totals_ways": np.square(ways).sum(axis=0)[None],
         "components": strongest[0].strength if strongest else 0.0,
         "sums": _sums(problem, fit)[None],
@@ -135,13 +136,14 @@ def statistics_of(problem: Problem, fit: Fit, members: Members) -> Arrays:
 
 
 def signed_statistic(statistic: Array, alternative: str) -> Array:
-    """Statistic that is the larger the more it speaks for the alternative."""
+    """Return statistics that are larger if they are stronger evidence for the alternative."""
     if alternative == "two-sided":
         return np.abs(statistic)
     return statistic if alternative == "greater" else -statistic
 
 
 def _sums(problem: Problem, fit: Fit) -> Array:
+    """Return the statistics of hubs and lobes in one array."""
     weights = fit.weights.matrices(fit.edges, len(problem.data.regions))
     return np.concatenate(list(strength_statistics(weights, problem.lobes).values()))
 
@@ -154,7 +156,6 @@ def changed_components(fit: Fit, statistic: Array) -> list[Component]:
     n_groups = len(fit.weights.weights)
     if n_groups == 2:
         return components_of(statistic, fit.edges, COMPONENT_T)
-    # The root of Q of more groups is larger by chance: the threshold has the same tail probability
-    # as a t of 3.
+    # With more groups the root of Q is larger by chance. So the threshold is larger too.
     threshold = float(np.sqrt(chdtri(n_groups - 1, 2 * ndtr(-COMPONENT_T))))
     return components_of(statistic, fit.edges, threshold, signs=(0,))

@@ -1,11 +1,13 @@
-r"""What the parents of a region may be, over the networks of an equivalence class.
+r"""The possible parents of a region in the networks of an equivalence class.
 
-In a linear Gaussian network the total effect of s depends on the graph through the parents of s
-only: it is the coefficient of s beside these in a regression. So one network for each possible set
-of parents of s has every value that an effect of s can have over the class (Maathuis and others
-2009). A set is possible when some DAG of the class has it: the new parents are joined to each
-other and to those that are known (else they would collide), and no cycle and no other collision
-follows.
+In a linear Gaussian network the total effect of a region s depends only on the parents of s. It is
+the coefficient of s in a regression on s and its parents. So one network for each possible set of
+parents of s shows every value that an effect of s can have over the class (Maathuis and others
+2009).
+
+A set of parents is possible if some DAG of the class has it. For this, the new parents must be
+joined to each other and to the known parents. Otherwise two of them would collide at s. No cycle
+and no other collision may follow.
 """
 
 from __future__ import annotations
@@ -20,17 +22,19 @@ from sgbn.graph.acyclicity import adjacency
 from sgbn.graph.equivalence import close_orientations, consistent_extension, skeleton, v_structures
 from sgbn.types import Graph
 
-MOST_SETS = 4096  # of possible parents that are tried
+MOST_SETS = 4096  # largest number of sets of parents that are tried
 
 
 def possible_graphs(P: ArrayLike, node: int) -> list[Graph]:
-    """One DAG of the class for each possible set of parents of a node.
+    """Return one DAG of the class for each possible set of parents of a node.
 
     Parameters
     ----------
     P : array-like of shape (m, m)
-        CPDAG, or a PDAG that prior knowledge directs further: i - j where both are set.
+        CPDAG, or a PDAG in which prior knowledge directs more edges. An edge i - j without
+        direction has both ``P[i, j]`` and ``P[j, i]`` set.
     node : int
+        Number of the region.
 
     Raises
     ------
@@ -38,7 +42,7 @@ def possible_graphs(P: ArrayLike, node: int) -> list[Graph]:
         If there are more sets than can be tried.
     """
     pdag = adjacency(P)
-    # Members of a class share these: a set of parents that adds one leaves the class.
+    # All members of a class have the same collisions. A graph with another one is not a member.
     collisions = v_structures(pdag)
     cliques = list(_cliques(pdag, node))
     graphs = (_with_parents(pdag, node, chosen, collisions) for chosen in cliques)
@@ -59,29 +63,32 @@ def _cliques(P: Graph, node: int) -> Iterator[tuple[int, ...]]:
             return
         chosen = stack.pop()
         yield chosen
-        # Rising numbers, so that each set is met once.
+        # Numbers rise within a set, so that each set comes once.
         later = [k for k in neighbours if not chosen or k > chosen[-1]]
         stack += [(*chosen, k) for k in later if joined[k, list(chosen)].all()]
     if stack:
         raise InputError(
             f"more than {MOST_SETS} sets of parents are possible. Direct some edges by prior "
-            "knowledge (tiers), or take a sparser graph."
+            "knowledge (tiers), or give a graph with fewer edges."
         )
 
 
 def _with_parents(
     P: Graph, node: int, chosen: tuple[int, ...], collisions: list[tuple[int, int, int]]
 ) -> Graph | None:
-    """DAG of the class in which exactly `chosen` are parents among the undirected neighbours."""
+    """Return a DAG of the class in which, of the undirected neighbours, only `chosen` are parents.
+
+    Return None if there is none.
+    """
     directed = P.copy()
     open_ends = P[:, node] & P[node]
     directed[open_ends, node] = False
     directed[list(chosen), node] = True
     directed[node, list(chosen)] = False
-    # Directions that follow; without them an extension may add a collision.
+    # Further directions follow from these. Without them an extension may add a collision.
     closed = close_orientations(directed)
     graph = consistent_extension(closed)
-    # The last condition: an edge that prior knowledge directs keeps its direction.
+    # By the last condition, edges that prior knowledge directs keep their direction.
     if graph is None or v_structures(graph) != collisions or not np.all(graph <= directed):
         return None
     return graph

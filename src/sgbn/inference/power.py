@@ -1,9 +1,9 @@
-"""How likely a difference is found, by simulation.
+"""The power of a study, which is the chance to find a difference, by simulation.
 
-Two groups are drawn from a network of which some edges are weaker in the second group, and tested
-as `edge_differences` tests real ones. Simulation k draws the same rows for any number of subjects
-(the first n of them) and the same edges for any effect, so that two designs are compared on the
-same luck.
+Two groups are drawn from a network. Some edges are weaker in the second group. `edge_differences`
+tests these groups like real ones. Simulation k uses the same random rows for any number of subjects
+(the first n of them) and the same edges for any effect. So two designs are compared on the same
+random draws.
 """
 
 from __future__ import annotations
@@ -33,26 +33,27 @@ from sgbn.types import Array, Indices
 
 Edge = tuple[str, str]
 
-DEGREE = 3.0  # neighbours of a region in a random network
-WEIGHTS = (0.5, 1.0)  # their sizes in a random network, over standard normal noise
+DEGREE = 3.0  # mean number of neighbours of a region in a random network
+WEIGHTS = (0.5, 1.0)  # range of the sizes of weights in a random network, whose noise has sd 1
 INTERVAL = 0.95  # coverage of the interval of a power
 
 
 class Power(NamedTuple):
-    """Chance of a find, with its Monte-Carlo interval (95 %).
+    """The chance to find a difference, with its Monte-Carlo interval (95 %).
 
     Attributes
     ----------
     n_per_group : int
+        Number of subjects per group.
     power, low, high : float
-        Share of the changed edges that are found, in either direction.
+        Share of the changed edges that are found, in either direction, and its interval.
     any_edge : float
         Share of simulations in which any edge at all is found.
     overall : float
         Share of simulations in which the global test finds a difference.
     trials : float
-        Independent trials that the interval is that of: the simulations, or more where several
-        edges change and are not found or missed together.
+        Number of independent trials that the interval is based on. It is the number of simulations,
+        or more if several edges change and are not always found or missed together.
     """
 
     n_per_group: int
@@ -66,7 +67,7 @@ class Power(NamedTuple):
 
 @dataclass(frozen=True)
 class Design:
-    """What is simulated; see `power`."""
+    """The design of the simulated studies; `power` describes the fields."""
 
     effect: float
     network: Any
@@ -78,7 +79,7 @@ class Design:
     random_state: int
 
     def __post_init__(self) -> None:
-        # The dataclass is frozen, and these two hold what the arguments stand for.
+        # The dataclass is frozen. These two arguments are replaced by what they stand for.
         object.__setattr__(self, "network", _network(self.network))
         object.__setattr__(self, "n_changed", len(self.edges) or self.n_changed)
         NOT_NEGATIVE.check("effect", self.effect)
@@ -93,15 +94,17 @@ class Design:
             self._check_regions(self.network)
 
     def _check_permutations(self) -> None:
+        """Raise InputError if there are too few permutations for the level."""
         count = Whole(FEWEST_PERMUTATIONS).check("n_permutations", self.n_permutations)
         needed = permutations_needed(self.level, self.by)
         if count < needed:
             raise InputError(
-                f"n_permutations is {count}: with so few, nothing is found by {self.by} or by the "
+                f"n_permutations is {count}, too few to find differences by {self.by} and by the "
                 f"global test at the level {self.level:g}. Give {needed} or more."
             )
 
     def _check_regions(self, m: int) -> None:
+        """Raise InputError if random networks of m regions do not suit the design."""
         if self.edges:
             raise InputError(
                 "edges is given, but network is only a number of regions. Give the network that "
@@ -114,20 +117,27 @@ class Design:
             )
 
     def _check_network(self, network: GaussianNetwork) -> None:
+        """Raise InputError if the network does not suit the design."""
         for source, target in self.edges:
             i, j = (region_index(name, network.names) for name in (source, target))
             if network.coef[i, j] == 0:
                 raise InputError(
-                    f"the network has no edge {source!r} -> {target!r} to change. Name others."
+                    f"the network has no edge {source!r} -> {target!r} to change. Name other edges."
                 )
-        if network.n_edges < self.n_changed or not (network.noise_variance > 0).all():
+        if network.n_edges < self.n_changed:
             raise InputError(
-                f"the network has {network.n_edges} edges, and {self.n_changed} of them must "
-                "change; every region must have noise. Give another network or a smaller n_changed."
+                f"the network has {network.n_edges} edges, but {self.n_changed} of them must "
+                "change. Give another network, or a smaller n_changed."
+            )
+        still = np.flatnonzero(network.noise_variance <= 0)
+        if still.size:
+            raise InputError(
+                f"{network.names[still[0]]!r} has no noise, as after do(). Give a network in which "
+                "every region has noise."
             )
 
     def described(self) -> dict[str, Any]:
-        """Give the settings of a study."""
+        """Return the settings of a study."""
         network: Any = self.network
         if isinstance(network, GaussianNetwork):
             # Lists, since a study keeps its settings as JSON.
@@ -153,47 +163,50 @@ def power(
 ) -> Power:
     """Return the chance that `edge_differences` finds a difference.
 
-    By default one way (``by="q"``). A report calls only those significant that hold both ways: plan
-    for them with ``by="q_both"``, which takes more subjects.
+    By default a difference counts if it is found one way (``by="q"``). A report calls only those
+    differences significant that hold both ways. To plan for these, give ``by="q_both"``, which
+    needs more subjects.
 
-    Orders are learned by ``SGBN(n_kicks=0)``, the fast setting, since every simulation learns
-    one; `edge_differences` takes ``SGBN()`` unless told otherwise, and may find a little more.
+    Every simulation learns an order, by the fast setting ``SGBN(n_kicks=0)``. The default of
+    `edge_differences` is ``SGBN()``, which may find a little more.
 
     Parameters
     ----------
     effect : float
-        How much smaller the weight is in the second group (beyond 0 it changes its sign), in
-        standard deviations of the target per standard deviation of the source, both of the first
-        group. The noise stays as it is.
+        Amount by which the size of the weight is smaller in the second group. If it is larger than
+        the weight, the sign changes. The unit is a standard deviation of the target per standard
+        deviation of the source, both in the first group. The noise is the same in both groups.
     n_per_group : int
         Number of subjects per group.
     network : int, GaussianNetwork or fitted learner
-        The truth; or so many regions of a random network, another in every simulation: each
-        region has three neighbours, with weights of 0.5 to 1 of either sign, and standard normal
-        noise.
+        The true network of the first group. A number is the number of regions of a random network,
+        which is another one in every simulation. Its regions have three neighbours on average,
+        weights of size 0.5 to 1 with either sign, and standard normal noise.
     edges : sequence of (source, target), or one such pair, optional
-        The edges of the network that change; by default other ones in every simulation.
+        The edges of the network that change. By default, every simulation changes other edges.
     n_changed : int
-        How many edges change where `edges` does not say which. The false discovery rate finds
-        each of many more easily than one alone.
+        Number of edges that change, if `edges` is not given. With the false discovery rate, each of
+        many changed edges is found more easily than a single one.
     level : float
         Level of the test, such as 0.05.
     by : {"q", "p_fwer", "q_both", "p_fwer_both", "p", "p_both"}
-        What is compared with the level: the false discovery rate, the family-wise p, both for
-        differences that hold both ways, or the p of the edge alone.
+        The number that is compared with the level: the false discovery rate (q), the family-wise p,
+        or the p of the edge alone. With "_both" it is for differences that hold both ways.
     n_simulations : int
-        The Monte-Carlo error of the power is at most ``0.5 / sqrt(n_simulations)``.
+        Number of simulations. The Monte-Carlo error of the power is at most
+        ``0.5 / sqrt(n_simulations)``.
     n_permutations : int
-        At least ``1 / level`` (one fewer family-wise): with fewer, nothing reaches the level.
+        Number of permutations per simulation. The false discovery rate needs at least
+        ``1 / level``, and a p needs at least one fewer.
     random_state : int
         Seed of the simulations.
     n_jobs : int, optional
-        Number of processes. Results do not depend on it. Processes take seconds to start: a few
-        quick simulations are done sooner in one.
+        Number of processes. Results do not depend on it. Processes take seconds to start, so that
+        one process is faster for a few quick simulations.
     folder : path, optional
-        Keeps finished simulations; more can be asked for later.
+        Folder that keeps the finished simulations. A later start may ask for more simulations.
     progress : bool
-        Show a bar with the time left.
+        Whether to show a bar with the time left.
 
     Examples
     --------
@@ -221,9 +234,9 @@ def power(
 
 
 def edge_pairs(edges: Any) -> tuple[Edge, ...]:
-    """Edges as tuples; one alone will do."""
+    """Return the edges as tuples. A single edge may be given as it is."""
     chosen = tuple(edges)
-    # Two names are one edge, not two.
+    # Two names are one edge, not two edges.
     if len(chosen) == 2 and all(isinstance(end, str) for end in chosen):
         chosen = (chosen,)
     for edge in chosen:
@@ -233,26 +246,25 @@ def edge_pairs(edges: Any) -> tuple[Edge, ...]:
 
 
 def _network(network: int | NetworkLike) -> int | GaussianNetwork:
-    """Return the network, or the number of regions of random ones."""
+    """Return the network, or the number of regions of random networks."""
     if is_number(network):
         return Whole(2).check("network", network)
     try:
         return network_of(network)
     except InputError as error:
-        message = f"{error} A number of regions stands for random networks."
+        message = f"{error} A number of regions is also possible, for random networks."
         raise InputError(message) from None
 
 
 def effective_trials(shares: Array, n_edges: int) -> float:
-    """Independent trials whose mean varies as much as that of the shares of found edges.
+    """Return the number of independent trials that would vary as much as the shares of found edges.
 
-    Each simulation has a share over the same number of edges. Edges of one simulation are found or
-    missed partly together, so that the trials are at least the simulations (all together) and at
-    most all their edges (none together). Shares that are all the same do not tell: they are taken
-    to be as many trials as simulations.
+    Each simulation has one share, over the same number of edges. The edges of one simulation are
+    partly found or missed together. So the number of trials is at least the number of simulations
+    (all edges together) and at most the number of all edges (each edge independently). If all
+    shares are the same, they do not show this. The number of simulations is then returned.
     """
     n, mean, variance = len(shares), shares.mean(), shares.var()
-    # Without any spread the variance says nothing: neither of the two bounds can be preferred.
     if np.ptp(shares) == 0:
         return float(n)
     return float(np.clip(n * mean * (1 - mean) / variance, n, n * n_edges))
@@ -261,15 +273,15 @@ def effective_trials(shares: Array, n_edges: int) -> float:
 def wilson(share: float, n: float) -> tuple[float, float]:
     """Return Wilson's interval (95 %) of a share of n trials."""
     z2 = float(ndtri((1 + INTERVAL) / 2)) ** 2
-    # Wilson's interval stays inside [0, 1] where all simulations agree; that of the normal has no
-    # width there.
+    # If all simulations agree, Wilson's interval still has a width and stays inside [0, 1]. A
+    # normal interval would have no width.
     middle = (share + z2 / (2 * n)) / (1 + z2 / n)
     half = np.sqrt(z2 * (share * (1 - share) / n + z2 / (4 * n**2))) / (1 + z2 / n)
     return max(0.0, float(middle - half)), min(1.0, float(middle + half))
 
 
 def _simulate(design: Design, n: int, simulation: int) -> dict[str, float]:
-    """Draw two groups, test them, and see what was found."""
+    """Draw two groups, test them, and return which changes were found."""
     with warnings.catch_warnings(), one_blas_thread():
         warnings.simplefilter("ignore", DataWarning)
         rows, changed = _draw(design, n, simulation)
@@ -281,7 +293,7 @@ def _simulate(design: Design, n: int, simulation: int) -> dict[str, float]:
             random_state=simulation,
         )
     place = {name: k for k, name in enumerate(tests.regions)}
-    # Either direction counts: what differs is the pair.
+    # A find counts in either direction, since the pair differs.
     finds = tests.significant(design.level, design.by)
     pairs = {frozenset((place[e["source"]], place[e["target"]])) for e in finds}
     return {
@@ -292,9 +304,8 @@ def _simulate(design: Design, n: int, simulation: int) -> dict[str, float]:
 
 
 def _draw(design: Design, n: int, simulation: int) -> tuple[Array, Indices]:
-    """Rows of both groups, and the edges that were changed."""
-    # A stream for each group: the first n rows are the same for any number of subjects, and more
-    # subjects add rows to them.
+    """Return the rows of both groups, and the edges that were changed."""
+    # Each group has its own random stream. So more subjects only add rows to the first n.
     rng, for_first, for_second = (
         np.random.default_rng([design.random_state, simulation, part]) for part in range(3)
     )
@@ -305,6 +316,7 @@ def _draw(design: Design, n: int, simulation: int) -> tuple[Array, Indices]:
 
 
 def _truth(network: int | GaussianNetwork, least: int, rng: np.random.Generator) -> GaussianNetwork:
+    """Return the given network, or a random network with at least `least` edges."""
     if isinstance(network, GaussianNetwork):
         return network
     graph = random_dag(network, DEGREE, rng)
@@ -316,6 +328,7 @@ def _truth(network: int | GaussianNetwork, least: int, rng: np.random.Generator)
 
 
 def _chosen_edges(network: GaussianNetwork, design: Design, rng: np.random.Generator) -> Indices:
+    """Return the edges that change: those of the design, or random edges of the network."""
     if design.edges:
         ends = [[region_index(name, network.names) for name in edge] for edge in design.edges]
         return np.array(ends)
@@ -323,9 +336,10 @@ def _chosen_edges(network: GaussianNetwork, design: Design, rng: np.random.Gener
 
 
 def _changed(network: GaussianNetwork, edges: Indices, effect: float) -> GaussianNetwork:
+    """Return the network with some weights reduced by the effect."""
     coef = np.array(network.coef)
     sd = np.sqrt(np.diag(network.covariance))
     i, j = edges.T
-    # Towards 0, and beyond it to the other sign.
+    # Weights move towards 0, and change their sign if the effect is larger.
     coef[i, j] -= np.sign(coef[i, j]) * effect * sd[j] / sd[i]
     return GaussianNetwork(coef, network.intercept, network.noise_variance, network.names)

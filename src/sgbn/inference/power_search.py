@@ -1,8 +1,8 @@
-"""How many subjects per group a wanted power takes.
+"""A search for the number of subjects per group that gives a wanted power.
 
-Sizes are tried by doubling and bisection. Each power has a Monte-Carlo error, and a size that was
-lucky would end a plain bisection: a curve that rises through all sizes that were tried decides, and
-sizes a little above the answer are tried as well.
+Sizes are tried by doubling and bisection. Each simulated power has a Monte-Carlo error. A plain
+bisection would end too early at a size whose power is too high by chance. So a rising curve is
+fitted to all sizes that were tried, and sizes a little above the answer are tried too.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ from sgbn.runs import Study
 
 Bracket = tuple[int, int | None]
 
-LARGEST = 5000  # subjects of a group that are tried
-NARROW = 0.03  # share to which the number of subjects is found
-CONFIRMED = (1.1, 1.2)  # larger sizes, as shares, that are tried before a size is believed
-ROUND_OFF = 1e-9  # of a mean of powers
+LARGEST = 5000  # largest number of subjects per group that is tried
+NARROW = 0.03  # precision of the number of subjects, as a share
+CONFIRMED = (1.1, 1.2)  # multiples of a size that are also tried before the search ends
+ROUND_OFF = 1e-9  # round-off of a mean of powers
 
 
 class SampleSize(NamedTuple):
-    """Number of subjects per group for a wanted power.
+    """The number of subjects per group for a wanted power.
 
     Attributes
     ----------
     n_per_group : int
-        The smallest number found to have the power, to about 3 %. Of the powers that were tried
-        a rising curve is made first (isotonic regression): a power cannot fall with more subjects,
-        and where the simulations have it so, the sizes are judged by their mean. Sizes 10 and 20 %
-        above it have been tried.
+        The smallest number that was found to have the power, to about 3 %. A rising curve is fitted
+        to all powers that were tried (isotonic regression), since a power cannot fall with more
+        subjects. If a simulated power falls, the mean of the neighbouring sizes is used. Sizes 10
+        and 20 % above `n_per_group` have been tried.
     low, high : int
-        The smallest numbers for which the upper and the lower end of the power's interval reach
-        the wanted power, on the same curve: what the simulations leave open. Few simulations leave
-        much open. At most 5,000 is tried.
+        The range that the simulations leave open. On the same curve, these are the smallest numbers
+        for which the upper and the lower end of the power's interval reach the wanted power. With
+        few simulations the range is wide. At most 5,000 is tried.
     tried : tuple of Power
-        By number of subjects.
+        The power of each size that was tried, sorted by number of subjects.
     """
 
     n_per_group: int
@@ -55,7 +55,7 @@ class SampleSize(NamedTuple):
 
 
 class PowerOptions(TypedDict, total=False):
-    """What `sample_size` hands on to `power` as it is."""
+    """The options that `sample_size` passes on to `power` without a change."""
 
     edges: Sequence[Edge]
     n_changed: int
@@ -78,21 +78,21 @@ def sample_size(
 ) -> SampleSize:
     """Return the number of subjects per group for a wanted power, by doubling and bisection.
 
-    Every size that is tried helps to judge the others, see `SampleSize`.
+    All sizes that are tried contribute to the estimated power of each size, see `SampleSize`.
 
     Parameters
     ----------
     effect : float
-        As in `sgbn.inference.power`.
+        Size of the difference, as in `sgbn.inference.power`.
     power : float
-        The wanted chance of finding the difference.
+        The wanted chance to find the difference.
     network, n_simulations
-        As in `sgbn.inference.power`.
+        The same as in `sgbn.inference.power`.
     folder : path, optional
-        Keeps finished simulations, in a folder for each number of subjects.
+        Folder that keeps finished simulations, in one subfolder per number of subjects.
     **options
-        edges, n_changed, level, by, n_permutations, random_state, n_jobs and progress, as in
-        `sgbn.inference.power`.
+        edges, n_changed, level, by, n_permutations, random_state, n_jobs and progress, which are
+        the same as in `sgbn.inference.power`.
 
     Raises
     ------
@@ -113,36 +113,38 @@ def sample_size(
     if needed is None or low is None:
         n = max(tried)
         raise InputError(
-            f"a power of {power:g} is not reached with {n} subjects per group "
-            f"({tried[n].power:.2f}). Look for a larger effect, or take fewer regions."
+            f"a power of {power:g} is not reached: with {n} subjects per group it is "
+            f"{tried[n].power:.2f}. Give a larger effect, or fewer regions."
         )
     return SampleSize(needed, low, high or LARGEST, tuple(tried[k] for k in sorted(tried)))
 
 
 def _check_wanted(power: float, n_simulations: int) -> None:
+    """Raise InputError if so few simulations can never show that the power is reached."""
     SHARE.check("power", power)
     if wilson(1.0, Whole(2).check("n_simulations", n_simulations))[0] < power:
         raise InputError(
-            f"{n_simulations} simulations cannot tell a power of {power:g} from a lower one even "
-            "if all find the difference. Give more, or a lower power."
+            f"{n_simulations} simulations cannot tell a power of {power:g} from a lower one, even "
+            "if all of them find the difference. Give more simulations, or a lower power."
         )
 
 
 def _brackets(tried: dict[int, Power], wanted: float) -> list[Bracket]:
-    """Find the largest size that is too small and the smallest that is enough.
+    """Return the largest size that is too small and the smallest size that is enough, three times.
 
-    By the power, and by the upper and the lower end of its interval. A curve that rises with the
-    sizes decides: one lucky size among others does not count for more than they do.
+    The first pair is for the power, the others for the upper and the lower end of its interval. All
+    use a curve that rises with the sizes, so that one power that is too high by chance has little
+    weight.
     """
     sizes = sorted(tried)
     curve = isotonic_regression([tried[size].power for size in sizes])
-    # The interval of the smoothed power, with the trials of that size alone: careful.
+    # The interval of the smoothed power counts only the trials of this size, which is cautious.
     ends = np.array(
         [wilson(share, tried[size].trials) for share, size in zip(curve, sizes, strict=True)]
     )
     brackets: list[Bracket] = []
     for values in (curve, ends[:, 1], ends[:, 0]):
-        # Means of tied sizes differ by round-off.
+        # Sizes that share one mean may differ by round-off.
         first = int((values < wanted - ROUND_OFF).sum())
         few = sizes[first - 1] if first else MIN_SUBJECTS_PER_GROUP - 1
         brackets.append((few, sizes[first] if first < len(sizes) else None))

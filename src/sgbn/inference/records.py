@@ -1,4 +1,4 @@
-"""Tables as structured arrays: this package knows no pandas, `sgbn.to_frame` makes DataFrames."""
+"""Tables as structured arrays, without pandas; `sgbn.to_frame` makes DataFrames of them."""
 
 from __future__ import annotations
 

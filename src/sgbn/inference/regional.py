@@ -1,16 +1,17 @@
-r"""Differences of the means of single regions, which networks have taken out.
+r"""Differences between groups in the means of single regions.
 
-Each region is regressed on the groups, covariates and sites. The difference of two groups is a
-weighted sum :math:`\sum_i c_i y_i`; with residual variances :math:`s_g^2` that may differ between
-the groups,
+Networks do not show these differences, since means are taken out first. Each region y is regressed
+on the groups, covariates and sites. The difference of two groups is a weighted sum
+:math:`\sum_i c_i y_i` over the rows i. The residual variances :math:`s_g^2` may differ between the
+groups g. The variance V of the difference and its degrees of freedom are
 
 .. math:: V = \sum_g a_g s_g^2, \quad a_g = \sum_{i \in g} c_i^2, \qquad
           df = V^2 / \sum_g (a_g s_g^2)^2 / \nu_g,
 
-where :math:`\nu_g = \sum_{i \in g} (1 - h_{ii})` residual degrees of freedom are left of a group.
-Without covariates and sites this is Welch's t. With them it allows for the uncertainty of their
-effects, which a t of values that are adjusted beforehand does not. Paired visits have a paired t of
-the differences within persons instead.
+where h are the leverages and :math:`\nu_g = \sum_{i \in g} (1 - h_{ii})` are the residual degrees
+of freedom of a group. Without covariates and sites this is Welch's t. With them it allows for the
+uncertainty of their effects. A t of values that are adjusted beforehand would not. Paired visits
+have a paired t of the differences within persons instead.
 """
 
 from __future__ import annotations
@@ -31,42 +32,57 @@ from sgbn.structure.smooth import held_fixed
 from sgbn.types import Array, Indices
 
 FAMILIES = (
-    "means of regions are not compared: members of one family (block) are not independent, and a t "
-    "test does not allow for that."
+    "means of regions are not compared, because there are families (blocks). Members of one family "
+    "are not independent, and a t test does not allow for that."
 )
 
 
 class _Contrast(NamedTuple):
-    """Difference of each region between two groups, its standard error and degrees of freedom."""
+    """The difference of each region between two groups.
+
+    Attributes
+    ----------
+    difference, error, df : ndarray of shape (m,)
+        Difference, its standard error, and its degrees of freedom.
+    sd : ndarray of shape (m,)
+        Standard deviation of each region within the two groups.
+    freedom : float
+        Degrees of freedom of `sd`.
+    """
 
     difference: Array
     error: Array
     df: Array
     sd: Array
-    freedom: float  # of the standard deviation
+    freedom: float
 
 
 def regional_differences(
     cohort: Cohort, groups: Sequence[str] | None = None, level: float = 0.05
 ) -> NDArray[Any]:
-    """Compare the mean of each region in each group with that in the first.
+    """Compare the mean of each region in each group with its mean in the first group.
 
     Parameters
     ----------
     cohort : Cohort
-        As `sgbn.preprocessing.prepare` gives it. Covariates and sites are held fixed once more,
+        The cohort, after `sgbn.preprocessing.prepare`. Covariates and sites are held fixed again,
         except in paired visits.
     groups : sequence of str, optional
-        The reference first; by default sorted by name.
+        Names of the groups, the reference first. By default they are sorted by name.
     level : float
-        Intervals cover ``1 - level``.
+        Intervals have the coverage ``1 - level``.
 
     Returns
     -------
     structured ndarray
-        Sorted by p: group, region, difference (from the reference, in the units of the data),
-        hedges_g (the same per standard deviation within the two groups, corrected for small
-        samples), low, high, t, df, p, p_holm and q (Benjamini-Hochberg), both over all rows.
+        One row per group and region, sorted by p. Its fields are
+
+        - group, region
+        - difference: the group minus the reference, in the units of the data
+        - hedges_g, low, high: the difference per standard deviation within the two groups,
+          corrected for small samples, and its interval
+        - t, df, p: the test of the difference
+        - p_holm, q: p corrected over all rows, by Holm and by Benjamini and Hochberg
 
     Raises
     ------
@@ -76,8 +92,8 @@ def regional_differences(
     Notes
     -----
     Rows of one person are averaged. Paired visits are compared by a paired t of the differences
-    within persons, without covariates and sites; hedges_g is per standard deviation within the two
-    groups of visits.
+    within persons, without covariates and sites. Their hedges_g is per standard deviation within
+    the two groups of visits.
     """
     if cohort.block is not None:
         raise InputError(FAMILIES)
@@ -92,11 +108,12 @@ def regional_differences(
 
 
 def _contrast(cohort: Cohort, groups: Sequence[str], k: int) -> _Contrast:
+    """Return the difference of group k from group 0."""
     if cohort.pair is not None:
         return _paired(cohort, groups[0], groups[k])
     codes = np.array([groups.index(label) for label in np.asarray(cohort.group).tolist()], np.intp)
     design = design_of(len(cohort), held_fixed(cohort), cohort.site)
-    # Sessions of one person are dependent: their mean counts as one row.
+    # Sessions of one person are dependent. So their mean counts as one row.
     values = cohort.values
     if cohort.person is not None:
         values, design, codes = _per_person(cohort.person, codes, values, design)
@@ -106,7 +123,7 @@ def _contrast(cohort: Cohort, groups: Sequence[str], k: int) -> _Contrast:
 def _per_person(
     person: NDArray[Any], codes: Indices, values: Array, design: Array
 ) -> tuple[Array, Array, Indices]:
-    """Means of the rows of each person in a group."""
+    """Return the mean row of each person in each group: values, design and group code."""
     _, first, unit = np.unique(
         np.column_stack([np.unique(person, return_inverse=True)[1], codes]),
         axis=0,
@@ -119,14 +136,17 @@ def _per_person(
 
 
 def _adjusted(values: Array, codes: Indices, nuisance: Array, k: int) -> _Contrast:
-    """Difference of group k from group 0 beside the nuisance columns, with unequal variances."""
+    """Return the difference of group k from group 0, given nuisance columns.
+
+    Variances of the groups may differ.
+    """
     members = indicators(codes)
     design = np.column_stack([members, nuisance])
     inverse = np.linalg.pinv(design)  # sites may determine each other
-    # Diagonal of the hat matrix.
+    # The leverages are the diagonal of the hat matrix.
     leverage = np.einsum("ij,ji->i", design, inverse)
     residuals = values - design @ (inverse @ values)
-    # Residual degrees of freedom of each group: rows less what the fit took of them.
+    # Residual degrees of freedom of each group: its rows minus its share of the fit.
     freedom = members.T @ (1 - leverage)
     variances = (members.T @ np.square(residuals)) / freedom[:, None]
     weights = inverse[k] - inverse[0]
@@ -145,12 +165,12 @@ def _adjusted(values: Array, codes: Indices, nuisance: Array, k: int) -> _Contra
 
 
 def _paired(cohort: Cohort, reference: str, group: str) -> _Contrast:
-    """Differences within persons."""
+    """Return the difference between paired visits, from differences within persons."""
     member, pair = np.asarray(cohort.group), np.asarray(cohort.pair)
     visits = []
     for visit in (reference, group):
         rows = np.flatnonzero(member == visit)
-        # Rows of both visits in the same order of persons.
+        # Rows of both visits must have the same order of persons.
         visits.append(cohort.values[rows[np.argsort(pair[rows])]])
     change, n = visits[1] - visits[0], len(visits[0])
     sd = np.sqrt(np.mean([rows_of_visit.var(axis=0, ddof=1) for rows_of_visit in visits], axis=0))
@@ -159,8 +179,10 @@ def _paired(cohort: Cohort, reference: str, group: str) -> _Contrast:
 
 
 def _rows(cohort: Cohort, group: str, contrast: _Contrast, level: float) -> NDArray[Any]:
+    """Return the table of one group. p_holm and q still hold the uncorrected p."""
     t = contrast.difference / contrast.error
-    small = 1 - 3 / (4 * contrast.freedom - 1)  # Hedges: the standardised difference is too large
+    # Hedges' correction: in small samples the standardised difference is too large.
+    small = 1 - 3 / (4 * contrast.freedom - 1)
     g = small * contrast.difference / contrast.sd
     error = np.sqrt(np.square(contrast.error / contrast.sd) + np.square(g) / (2 * contrast.freedom))
     half = ndtri(1 - level / 2) * error

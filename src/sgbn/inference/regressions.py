@@ -1,9 +1,10 @@
-r"""Least squares of every variable on its parents, from a covariance matrix.
+r"""Least squares of every variable j on its parents P, from a covariance matrix S of n rows.
 
 .. math:: b = S_{PP}^{-1} S_{Pj}, \qquad s^2 = \frac{n (S_{jj} - b^T S_{Pj})}{\nu - |P|}, \qquad
           \operatorname{var}(b) = s^2 \operatorname{diag}(S_{PP}^{-1}) / n
 
-with :math:`\nu` degrees of freedom before any parent is counted.
+where b are the weights, :math:`s^2` is the residual variance, and :math:`\nu` are the degrees of
+freedom before any parent is counted.
 """
 
 from __future__ import annotations
@@ -13,19 +14,19 @@ import numpy as np
 from sgbn.jit import jit_inside, jit_loops
 from sgbn.types import Array, Mask
 
-SINGULAR = 1e-12  # pivots, as a share of the variance: smaller ones are copies of other parents
+SINGULAR = 1e-12  # pivot, as a share of the variance; with a smaller one, a parent is a copy
 
 
 def regressions(S: Array, n: float, freedom: float, parents: Mask) -> tuple[Array, Array, Array]:
-    """Weights, their variances and residual variances; ``parents[i, j]`` is i -> j.
+    """Return the weights, their variances and the residual variances; ``parents[i, j]`` is i -> j.
 
-    Parents that the others determine, and those of a variable with no degree of freedom left, get a
-    weight of 0 and an infinite variance.
+    If the parents of a variable determine each other, or leave it no degree of freedom, all its
+    weights are 0 with infinite variances, and its residual variance is NaN.
     """
     m = len(S)
     B, V, noise = np.zeros((m, m)), np.zeros((m, m)), np.empty(m)
     parent_list, L, column = np.empty(m, np.int64), np.empty((m + 1, m + 1)), np.empty(m)
-    # Another memory layout would compile the kernel once more, for seconds.
+    # With another memory layout the kernel would be compiled again, which takes seconds.
     S, parents = np.array(S, float, order="C"), np.array(parents, bool, order="C")
     _fill(S, float(n), float(freedom), parents, parent_list, L, column, B, V, noise)
     return B, V, noise
@@ -38,8 +39,8 @@ def _fill(S, n, freedom, parents, parent_list, L, column, B, V, noise):  # type:
     `parent_list`, `L` and `column` are work space.
     """
     for j in range(noise.size):
-        # The child is the last row of the factor: its own pivot is then what the parents leave of
-        # it, the residual variance, without another pass.
+        # The child is the last row of the factor. Its pivot is then the residual variance, without
+        # another pass.
         k = _list_parents(parents, j, parent_list)
         for a in range(k):
             for h in range(k):
@@ -48,14 +49,14 @@ def _fill(S, n, freedom, parents, parent_list, L, column, B, V, noise):  # type:
         L[k, k] = S[j, j]
         usable = freedom > k and _factor(L, k)
         if not usable:
-            # NaN and infinite variances mark a region without a regression; callers name it or
+            # NaN and infinite variances mark a region without a regression. Callers name it or
             # leave it out. An error here would stop a permutation.
             noise[j] = np.nan
             for a in range(k):
                 V[parent_list[a], j] = np.inf
             continue
-        # S is divided by n, not by the degrees of freedom; round-off may leave less than 0 of a
-        # region that its parents determine.
+        # S was divided by n, not by the degrees of freedom. If the parents determine the region,
+        # round-off may make the pivot negative.
         noise[j] = n * max(L[k, k], 0.0) / (freedom - k)
         _solve(L, k, parent_list, j, column, B, V)
         for a in range(k):
@@ -75,9 +76,10 @@ def _list_parents(parents, j, parent_list):  # type: ignore[no-untyped-def]
 
 @jit_inside
 def _factor(L, k):  # type: ignore[no-untyped-def]
-    """Cholesky factor of the parents, in place; the last row becomes that of the child.
+    """Replace L by its Cholesky factor; return False if the parents determine each other.
 
-    ``L[k, k]`` becomes the residual variance.
+    The first k rows belong to the parents, the last row to the child. ``L[k, k]`` becomes the
+    residual variance.
     """
     for i in range(k + 1):
         spread = L[i, i]
@@ -89,7 +91,7 @@ def _factor(L, k):  # type: ignore[no-untyped-def]
                 L[i, j] = rest / L[j, j]
             elif i == k:
                 L[k, k] = rest
-            # The pivot of the child (i == k) may be 0: nothing is divided by it.
+            # Only the pivot of the child (i == k) may be 0, since nothing is divided by it.
             elif rest > SINGULAR * spread:
                 L[i, i] = np.sqrt(rest)
             else:
@@ -99,7 +101,7 @@ def _factor(L, k):  # type: ignore[no-untyped-def]
 
 @jit_inside
 def _solve(L, k, parent_list, j, column, B, V):  # type: ignore[no-untyped-def]
-    """Weights into `B`, and the diagonal of the inverse Gram matrix into `V`.
+    """Fill `B` with the weights of j's parents, and `V` with the inverse Gram matrix's diagonal.
 
     `column` is work space.
     """
@@ -114,5 +116,6 @@ def _solve(L, k, parent_list, j, column, B, V):  # type: ignore[no-untyped-def]
             for i in range(a, h):
                 total -= L[h, i] * column[i]
             column[h] = total / L[h, h]
-            # Diagonal of the inverse Gram matrix: squared columns of the inverse factor.
+            # The diagonal of the inverse Gram matrix is the sum of the squared entries of each
+            # column of the inverse factor.
             V[parent_list[a], j] += column[h] ** 2

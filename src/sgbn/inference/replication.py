@@ -1,10 +1,10 @@
-"""Do differences come back in other subjects? Discovery and confirmation inside one study.
+"""Replication of differences in other subjects: discovery and confirmation inside one study.
 
 The subjects are split into two parts that share no person. All edges are tested in the first part,
-the discovery. Those that it finds are tested in the second part, the confirmation, as edges that
-were named beforehand: few tests, each with p from its own permutations. Neither part is prepared
-with the other, so that the confirmation is as good as a study of its own, of these sites and
-scanners.
+the discovery. The edges that it finds are tested in the second part, the confirmation, as edges
+that were named beforehand. So there are few tests, and each p comes from the edge's own
+permutations. Each part is prepared without the other. So the confirmation is as good as a separate
+study at these sites and scanners.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from sgbn.structure import SGBN
 from sgbn.structure.smooth import with_curves_that_fit
 from sgbn.types import Mask
 
-CONFIRMING = 2  # times the permutations with which Holm's method can confirm all discovered edges
+CONFIRMING = 2  # multiple of the fewest permutations with which Holm can confirm all found edges
 COLUMNS = [
     *(("source", object), ("target", object), ("difference_discovery", float)),
     *(("difference_confirmation", float), ("q_discovery", float), ("holds_both_ways", bool)),
@@ -48,28 +48,35 @@ COLUMNS = [
 
 @dataclass(frozen=True)
 class Replication:
-    """Differences that one part of the subjects shows, tested in the others.
+    """The differences that are found in one part of the subjects, tested in the other part.
 
     Attributes
     ----------
     groups : tuple of str
+        Names of the groups. The reference comes first.
     sizes : dict of {"discovery", "confirmation"} to dict of group to int
-        Subjects of each group that were tested, without those left out. Without a discovery nobody
-        is tested in the confirmation: then all that were held back.
+        Number of subjects of each group that were tested, without those left out. If nothing is
+        discovered, the confirmation tests nobody. The numbers are then all subjects held back.
     table : structured ndarray
-        One row per discovered edge, the surest of the discovery first: source, target,
-        difference_discovery and difference_confirmation (of the last group from the first, per
-        standard deviation of the residuals of that part), q_discovery, holds_both_ways (q_both of
-        the discovery and p_both of the confirmation are at most the level), p and p_holm (of the
-        confirmation; p_holm corrects over all discovered edges), same_sign (whether both
-        differences have one sign), confirmed. Of two groups p is one-sided, in the direction of the
-        discovery.
+        One row per discovered edge, in the order of the discovery, the surest first. Its fields are
+
+        - source, target: the two regions
+        - difference_discovery, difference_confirmation: the last group minus the first, per
+          standard deviation of the residuals of that part
+        - q_discovery: q of the discovery
+        - holds_both_ways: whether q_both of the discovery and p_both of the confirmation are at
+          most the level
+        - p, p_holm: p of the confirmation, and p corrected over all discovered edges; with two
+          groups p is one-sided, in the direction of the discovery
+        - same_sign: whether both differences have the same sign
+        - confirmed: whether the edge is confirmed
     level : float
+        Level of q in the discovery, and of p_holm in the confirmation.
     tested : int
-        Edges that were tested in the discovery.
+        Number of edges that were tested in the discovery.
     n_permutations : int
-        Permutations of the discovery. The confirmation has more where the correction over many
-        edges needs them.
+        Number of permutations of the discovery. The confirmation has more if the correction over
+        many edges needs them.
     discovery : Differences
         All tests of the discovery.
     left_out : dict of {"discovery", "confirmation"} to dict of group to tuple
@@ -104,11 +111,11 @@ class Replication:
 
     @property
     def words(self) -> str:
-        """What came out, in a few sentences."""
-        who = "; ".join(
-            f"for {part} {_listed(self.sizes[part])}" for part in (DISCOVERY, CONFIRMATION)
+        """The result in a few sentences."""
+        who = " and ".join(
+            f"{part} ({_listed(self.sizes[part])})" for part in (DISCOVERY, CONFIRMATION)
         )
-        split = f"The subjects were split: {who}{self._without}."
+        split = f"The subjects were split into {who}{self._without}."
         if not len(self.table):
             return (
                 f"{split} The discovery finds none of {self.tested} edges at a false discovery "
@@ -116,7 +123,7 @@ class Replication:
             )
         n, names = len(self.table), [_edge_text(row) for row in self.confirmed]
         corrected = f", corrected over the {n} edges by Holm's method" if n > 1 else ""
-        one_way = " One way: it may be a change of variance."
+        one_way = " A difference that holds one way only may be a change of variance."
         return (
             f"{split} Of {n} edge{'s' * (n > 1)} found in the discovery, {len(names)} "
             f"{'is' if len(names) == 1 else 'are'} confirmed (p at most {self.level:g}{corrected})"
@@ -127,14 +134,14 @@ class Replication:
 
     @property
     def _without(self) -> str:
-        """Say how many rows were left out of the tests."""
+        """Number of rows that were left out of the tests, in words."""
         parts = [names for part in self.left_out.values() for names in part.values()]
         n = sum(map(len, parts))
-        return f" ({n} left out, far from the others of their group)" if n else ""
+        return f", without {n} that lie far from the others of their group" if n else ""
 
 
 def _edge_text(row: Any) -> str:
-    """Name an edge, and whether it holds one way only."""
+    """Return the name of an edge, and whether its difference holds one way only."""
     return f"{row['source']} – {row['target']}{'' if row['holds_both_ways'] else ' (one way)'}"
 
 
@@ -153,19 +160,20 @@ def replicate_differences(
     folder: str | Path | None = None,
     progress: bool = False,
 ) -> Replication:
-    """Test all edges in one part of the subjects, and what is found in the other part.
+    """Test all edges in one part of the subjects, and the edges it finds in the other part.
 
     Parameters
     ----------
     cohort : Cohort
         The subjects, with their groups.
     held_back : array-like of bool, or str
-        Rows of the confirmation; or how they are chosen, see `replication_rows`.
+        The rows of the confirmation, or the rule by which they are chosen; see `replication_rows`.
     prepare : callable, optional
-        Makes the cohort that is tested of each part, by itself: fills in gaps, harmonises sites.
-        Without it no cell may be missing; covariates and sites are held fixed in any case.
+        Function that prepares each part separately, for example fills gaps and harmonises sites. It
+        takes and returns a cohort. Without it no cell may be missing. Covariates and sites are held
+        fixed in any case.
     reference, learner, n_permutations, n_jobs, progress
-        As in `edge_differences`.
+        The same as in `edge_differences`.
     outliers : {"trim", "keep"}
         Whether subjects that lie far from the others of their group are left out of each part.
     level : float
@@ -174,14 +182,14 @@ def replicate_differences(
     random_state : int
         Seed of the permutations, and of a random half.
     folder : path, optional
-        Keeps finished permutations; a second start does only what is missing.
+        Folder that keeps the finished permutations. A second start computes only the missing ones.
 
     Notes
     -----
     The p of a discovered edge comes from its own permutations in the confirmation. With two groups
     it is one-sided, in the direction of the discovery. With more groups a difference has no
-    direction: p is two-sided, and `same_sign` is that of the last group from the first. Holm's
-    correction is over the edges that were discovered.
+    direction. p is then two-sided, and `same_sign` compares the differences between the last and
+    the first group. Holm's correction is over the edges that were discovered.
 
     Examples
     --------
@@ -196,7 +204,8 @@ def replicate_differences(
     marked = _marked_rows(cohort, held_back, random_state)
     parts = {}
     for name, rows in ((DISCOVERY, ~marked), (CONFIRMATION, marked)):
-        with _said_of(name):  # both before the first permutation, so that errors come early
+        # Both parts are prepared before the first permutation, so that errors come early.
+        with _said_of(name):
             part = _part(cohort, rows)
             parts[name] = part if prepare is None else prepare(part)
     study = Study(folder, n_jobs, progress)
@@ -213,14 +222,14 @@ def replicate_differences(
     edges = [(str(edge["source"]), str(edge["target"])) for edge in discovered]
     if edges:
         enough = CONFIRMING * permutations_needed(level / len(edges))
-        # Holm's method over many edges needs small p, and these need permutations.
+        # Holm's method over many edges needs a small p, which needs many permutations.
         options["n_permutations"] = max(discovery.n_permutations, enough)
         results[CONFIRMATION] = _test(parts, CONFIRMATION, study, options | {"edges": edges})
     sizes = {
         name: _sizes(parts[name], result.groups, result.left_out)
         for name, result in results.items()
     }
-    # Nobody was tested then, so that nobody was left out.
+    # Without edges nobody was tested, so that nobody was left out.
     if not edges:
         sizes[CONFIRMATION] = _sizes(cohort.subset(marked), discovery.groups, {})
     named = results[CONFIRMATION].named if edges else None
@@ -237,7 +246,7 @@ def replicate_differences(
 
 
 def _marked_rows(cohort: Cohort, held_back: ArrayLike | str, random_state: int) -> Mask:
-    """Mark the rows of the confirmation, checked."""
+    """Return the rows of the confirmation; raise InputError if they cannot be held back."""
     if isinstance(held_back, str):
         return replication_rows(cohort, held_back, random_state)
     marked = np.asarray(held_back)
@@ -253,7 +262,7 @@ def _marked_rows(cohort: Cohort, held_back: ArrayLike | str, random_state: int) 
 def _test(
     parts: Mapping[str, Cohort], name: str, study: Study, options: Mapping[str, Any]
 ) -> Differences:
-    """Test the edges of one part; errors and warnings name it."""
+    """Test the edges of one part. Errors and warnings name the part."""
     with _said_of(name):
         return edge_differences(parts[name], **asdict(study.part(name)), **options)
 
@@ -261,7 +270,7 @@ def _test(
 def _sizes(
     part: Cohort, groups: Sequence[str], left_out: Mapping[str, tuple[Any, ...]]
 ) -> dict[str, int]:
-    """Subjects of each group that are tested."""
+    """Return the number of subjects of each group that are tested."""
     gone = {name for names in left_out.values() for name in names}
     kept = np.array([name not in gone for name in part.ids])
     return {group: count_subjects(part, kept & (part.group == group)) for group in groups}
@@ -270,6 +279,7 @@ def _sizes(
 def _table(
     discovered: NDArray[Any], named: NDArray[Any] | None, level: float, n_groups: int
 ) -> NDArray[Any]:
+    """Return the table of a `Replication`, from both parts' tests of the discovered edges."""
     table = np.zeros(len(discovered), dtype=COLUMNS)
     for name in ("source", "target"):
         table[name] = discovered[name]
@@ -281,24 +291,24 @@ def _table(
     table["difference_confirmation"] = named["difference_std"]
     same = np.sign(discovered["difference_std"]) == np.sign(named["difference_std"])
     p = named["p"]
-    # Of two groups the discovery has named a direction; of more there is none.
+    # With two groups the discovery names a direction. With more groups there is none.
     if n_groups == 2:
         p = np.where(discovered["difference_std"] > 0, named["p_greater"], named["p_less"])
     table["same_sign"], table["p"], table["p_holm"] = same, p, holm(p)
     table["confirmed"] = table["p_holm"] <= level
-    # What was discovered in one direction must come back in the same one.
+    # With two groups, the confirmed difference must have the direction of the discovered one.
     if n_groups == 2:
         table["confirmed"] &= same
     return table
 
 
 def _part(cohort: Cohort, rows: Mask) -> Cohort:
-    """Take some rows, without covariates and sites that do not vary among them.
+    """Return some rows, without covariates and sites that do not vary among them.
 
-    A curve for which they have too few different values becomes linear.
+    The curve of a smooth covariate becomes a line if these rows have too few different values.
     """
     part = cohort.subset(rows)
-    # A part of one site, or of women only, has nothing to hold fixed there.
+    # If a part has only one site, or only women, there is no effect to hold fixed.
     varying = {
         name: column for name, column in part.covariates.items() if len(np.unique(column)) > 1
     }
@@ -308,17 +318,18 @@ def _part(cohort: Cohort, rows: Mask) -> Cohort:
 
 
 def _listed(sizes: Mapping[str, int]) -> str:
+    """Return the groups with their sizes, for a sentence."""
     return ", ".join(f"{group} {size}" for group, size in sizes.items())
 
 
 @contextmanager
 def _said_of(part: str) -> Iterator[None]:
-    """Name the part in errors and warnings about it."""
+    """Add the name of the part to errors and warnings about it."""
     caught: list[warnings.WarningMessage] = []
     try:
         with warnings.catch_warnings(record=True) as caught:
-            # Python shows a warning once per place: one of the discovery would hide that of the
-            # confirmation.
+            # Python shows a warning once per line of code. A warning about the discovery would hide
+            # the same warning about the confirmation.
             warnings.simplefilter("always")
             yield
     except InputError as error:

@@ -1,15 +1,16 @@
-r"""Weights of a fixed graph, fitted again to resampled rows.
+r"""Bootstrap intervals of the weights of a fixed graph.
 
-On a fixed graph the weights are those of least squares, and the plain bootstrap is right for them.
-For the weights of region j's parents it needs the Gram matrices of the resamples only, and these
-are one product: with :math:`c_{bn}` how often resample b has row n, and :math:`z` the intercept
-and the parents,
+On a fixed graph the weights are least-squares weights, and the plain bootstrap is right for them.
+For region j, let :math:`c_{bn}` be how often resample b has row n, :math:`z_n` the parents of j and
+the intercept in this row, and :math:`x_{nj}` the value of j. The Gram matrices :math:`G_b` of all
+resamples are one matrix product. They give the weights :math:`\theta_b`,
 
 .. math:: G_b = \sum_n c_{bn} z_n z_n^T, \qquad \theta_b = G_b^{-1} \sum_n c_{bn} z_n x_{nj}.
 
-Percentiles of the resamples are too narrow in small samples. They are taken further out, by as
-much as the interval of a mean would need (Hesterberg 2015, expanded percentiles): at
-:math:`\Phi(\pm \sqrt{n / d} \, t_d)` with :math:`d = n - k` degrees of freedom for k coefficients.
+In small samples, intervals from percentiles of the resamples are too narrow. So percentiles further
+out are used, by as much as the interval of a mean would need (expanded percentiles, Hesterberg
+2015). They are at :math:`\Phi(\pm \sqrt{n / d} \, t_d)`, where k coefficients leave
+:math:`d = n - k` degrees of freedom and :math:`t_d` is the quantile of Student's t.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from sgbn.structure.given_graph import COLLINEAR
 from sgbn.structure.samples import Sample
 from sgbn.types import Array, Graph
 
-N_RESAMPLES = 2000  # the percentiles of 95 % intervals in small samples lie at about 1 %
+N_RESAMPLES = 2000  # in small samples, 95 % intervals end at about the 1 % and 99 % percentiles
 
 
 def weight_intervals(
@@ -53,17 +54,16 @@ def weight_intervals(
     Parameters
     ----------
     X : array-like of shape (n, m), DataFrame or Cohort
-        What sites and covariates of a Cohort do to its regions is taken out before, within the
-        group, and its persons and families are resampled whole; rows of arrays and tables are
-        taken as they are.
+        The rows. The effects of a Cohort's sites and covariates are taken out first, within the
+        group. Its persons and families are resampled whole. Arrays and tables are used as they are.
     graph : array-like of shape (m, m), GaussianNetwork or fitted learner
-        A DAG; ``graph[i, j] != 0`` is i -> j. Its own weights do not count.
+        The DAG; ``graph[i, j] != 0`` is i -> j. Its own weights are not used.
     group : str, optional
-        The group of a Cohort that has several.
+        The group to use, if a Cohort has several.
     n_resamples : int
         Number of bootstrap samples.
     level : float
-        Share of intervals that hold the true value, such as 0.95.
+        Coverage of the intervals, such as 0.95.
     random_state : int
         Seed of the bootstrap samples.
 
@@ -102,7 +102,7 @@ def weight_intervals(
 
 
 def fixed_weights(rows: Sample, graph: Any) -> tuple[Array, Graph]:
-    """Least-squares weights on a graph, one per edge, and the graph as a matrix.
+    """Return the least-squares weights of a graph, one per edge, and the graph as a matrix.
 
     Raises
     ------
@@ -124,20 +124,21 @@ def fixed_weights(rows: Sample, graph: Any) -> tuple[Array, Graph]:
 
 
 def _check_rows(rows: Sample, support: Graph) -> None:
-    """Refuse a region with too many parents for the rows."""
+    """Raise InputError if a region has too many parents for the number of rows."""
     n_parents, (n, lost) = support.sum(axis=0), rows.nuisance.shape
     if n_parents.max() + 2 + lost > n:
         j = int(np.argmax(n_parents))
-        beside = f", and sites and covariates take {lost} of them" if lost else ""
+        effects = f", and sites and covariates use up {lost} of them" if lost else ""
         raise InputError(
-            f"{rows.names[j]!r} has {n_parents[j]} parents, but there are {n} rows{beside}: its "
-            "weights have no interval. Give more rows, or a graph with fewer edges."
+            f"{rows.names[j]!r} has {n_parents[j]} parents, but there are only {n} rows{effects}. "
+            "These are too few for intervals of its weights. Give more rows, or a graph with fewer "
+            "edges."
         )
 
 
 def _check_names(graph: Any, names: list[str]) -> None:
     """Raise InputError if a graph has other regions; names x0, x1, ... fit any regions."""
-    # A DataFrame has columns, a network names; an array has neither, and fits any.
+    # A DataFrame has columns, and a network has names. An array has neither, and fits any regions.
     nodes = list(map(str, getattr(graph, "columns", getattr(graph, "names", names))))
     places = [f"x{k}" for k in range(len(names))]
     if nodes != names and places not in (nodes, names):
@@ -150,8 +151,8 @@ def _check_names(graph: Any, names: list[str]) -> None:
 def resamples(rows: Sample, n_resamples: int, seed: Sequence[int]) -> Array:
     """Return how often each resample has each row, shape (n_resamples, number of rows).
 
-    A resample draws as many rows as there are. If rows belong to persons or families, it draws
-    these instead, each with all its rows.
+    A resample draws as many rows as the sample has. If rows belong to persons or families, it draws
+    persons or families instead, each with all its rows.
     """
     n_resamples = Whole(2).check("n_resamples", n_resamples)
     rng = np.random.default_rng([SEED.check("random_state", number) for number in seed])
@@ -159,18 +160,15 @@ def resamples(rows: Sample, n_resamples: int, seed: Sequence[int]) -> Array:
     counts = rng.multinomial(n, np.full(n, 1 / n), size=n_resamples).astype(np.float64)
     if rows.units is None:
         return counts
-    # Each row is there as often as its person or family was drawn.
+    # Each row is drawn as often as its person or family.
     return counts[:, np.unique(rows.units, return_inverse=True)[1]]
 
 
 def resampled_weights(values: Array, support: Graph, counts: Array) -> Array:
-    """Weights of the edges in every resample, in the order of ``np.argwhere(support)``.
+    """Return the weights of the edges in every resample, of shape (n_resamples, n_edges).
 
-    Where the parents of a region are collinear in a resample, the smallest weights are taken.
-
-    Returns
-    -------
-    ndarray of shape (n_resamples, n_edges)
+    Edges are in the order of ``np.argwhere(support)``. If the parents of a region are collinear in
+    a resample, the weights of least norm are used.
     """
     mean, sd = values.mean(axis=0), values.std(axis=0)
     # In standard deviations, so that COLLINEAR means the same for all regions.
@@ -182,8 +180,7 @@ def resampled_weights(values: Array, support: Graph, counts: Array) -> Array:
         parents = np.flatnonzero(support[:, j])
         z = Z[:, [*parents, -1]]
         k = len(parents) + 1
-        # Gram matrices of all resamples at once: one product, in place of a regression per
-        # resample.
+        # One product gives the Gram matrices of all resamples, instead of one regression each.
         gram = (counts @ (z[:, :, None] * z[:, None, :]).reshape(-1, k * k)).reshape(-1, k, k)
         along = counts @ (z * Z[:, [j]])
         inverse = np.linalg.pinv(gram, rcond=COLLINEAR, hermitian=True)
@@ -195,7 +192,7 @@ def resampled_weights(values: Array, support: Graph, counts: Array) -> Array:
 def interval(drawn: Array, n: int, n_coefficients: int, level: float) -> tuple[float, float]:
     """Return the expanded percentiles of a statistic in resamples of n rows."""
     degrees = max(n - n_coefficients, 1)
-    # Student's t in place of the normal, and n - k in place of n, as for a mean.
+    # As for a mean, Student's t replaces the normal distribution, and n - k replaces n.
     reach = np.sqrt(n / degrees) * stdtrit(degrees, (1 + level) / 2)
     tail = float(ndtr(-reach))
     low, high = np.quantile(drawn, [tail, 1 - tail])

@@ -1,7 +1,8 @@
-"""Whether the residuals of a network look as its model says: Gaussian, straight, without outliers.
+"""Checks whether residuals of a network are Gaussian, relations straight, and outliers few.
 
 Each region is regressed on its parents. Permutation tests, half samples and least-squares weights
-need no Gaussian noise; likelihoods do, and no weight tells all of a bent relation.
+do not need Gaussian noise, but likelihoods do. A weight does not describe a curved relation
+completely.
 """
 
 from __future__ import annotations
@@ -19,28 +20,28 @@ from sgbn.inference.rows import too_few
 from sgbn.structure.residual_density import curvature
 from sgbn.types import Array, Graph, Indices
 
-FEWEST_ROWS = 20  # fewer say nothing about the shape of residuals
-MAX_ROBUST_SD = 4.0  # robust standard deviations: 6 normal residuals in 100,000 lie beyond
-TO_SD = 1.4826, 1.2533  # from the median and the mean absolute deviation, if normal
+FEWEST_ROWS = 20  # fewer rows say nothing about the shape of residuals
+MAX_ROBUST_SD = 4.0  # robust standard deviations; 6 of 100,000 normal residuals lie beyond
+TO_SD = 1.4826, 1.2533  # sd of a normal variable per median and per mean absolute deviation
 
 
 class ResidualChecks(NamedTuple):
-    """What the residuals of a network look like.
+    """The results of the checks of a network's residuals.
 
     Attributes
     ----------
     skewness, kurtosis : ndarray of shape (m,)
         Skewness and excess kurtosis of each residual; both are 0 if it is Gaussian.
     p_gaussian : ndarray of shape (m,)
-        D'Agostino and Pearson's test, corrected over the regions by Holm's method.
+        The p of D'Agostino and Pearson's test, corrected over the regions by Holm's method.
     edges : ndarray of int of shape (k, 2)
-        Source and target.
+        Source and target of each edge.
     p_curved : ndarray of shape (k,)
-        p of a quadratic term of the source (its normal scores squared) beside all parents, with
-        unequal variances allowed, corrected over the edges by Holm's method.
+        The p of a quadratic term of the source (its squared normal scores) beside all parents,
+        corrected over the edges by Holm's method. Variances may be unequal.
     n_far, expected_far : float
-        Residuals more than 4 robust standard deviations from their median, and how many such there
-        are in Gaussian data.
+        Number of residuals more than 4 robust standard deviations from their median, and the
+        number that is expected in Gaussian data.
     """
 
     skewness: Array
@@ -58,18 +59,18 @@ def residual_checks(values: Array, graph: Graph) -> ResidualChecks:
     Parameters
     ----------
     values : ndarray of shape (n, m)
-        Rows that a network was learned from.
+        The rows that a network was learned from.
     graph : ndarray of shape (m, m)
-        The graph: not zero at [i, j] for the edge i -> j.
+        The graph; ``graph[i, j] != 0`` is i -> j.
 
     Raises
     ------
     InputError
-        With fewer than 20 rows, or no more rows than a region has parents and 2.
+        If there are fewer than 20 rows, or fewer than 3 more rows than a region has parents.
     """
     n, m = values.shape
     adjacent = np.asarray(graph) != 0
-    # a mean, the parents, one curved term, and one row more than coefficients
+    # A regression has a mean, the parents and one curved term, and needs one row more.
     least = max(FEWEST_ROWS, int(adjacent.sum(axis=0).max(initial=0)) + 3)
     if n < least:
         remedy = "Give more subjects, or a graph with fewer parents per region."
@@ -83,11 +84,11 @@ def residual_checks(values: Array, graph: Graph) -> ResidualChecks:
             t.append(curvature(residuals[:, j], values[:, parents])[: len(parents)])
             edges.append(np.column_stack([parents, np.full(len(parents), j)]))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of a region that its parents determine
+        warnings.simplefilter("ignore")  # scipy warns about a region that its parents determine
         p = np.nan_to_num(stats.normaltest(residuals, axis=0).pvalue, nan=1.0)
     far = np.abs(residuals - np.median(residuals, axis=0))
     median, mean = TO_SD[0] * np.median(far, axis=0), TO_SD[1] * far.mean(axis=0)
-    # More than half of a column may be equal: the median says nothing then
+    # If more than half of a column is equal, the median is 0, and the mean is used.
     far /= np.maximum(np.where(median > 0, median, mean), np.finfo(float).tiny)
     # The empty array is for graphs without any edge.
     p_curved = 2 * ndtr(-np.abs(np.concatenate([np.empty(0), *t])))

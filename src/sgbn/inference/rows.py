@@ -1,4 +1,4 @@
-"""What the functions of this package are given: rows of a sample or of groups, and networks."""
+"""Readers and checks of the rows, groups and networks that this package's functions take."""
 
 from __future__ import annotations
 
@@ -19,36 +19,38 @@ from sgbn.structure.smooth import held_fixed, with_curves_that_fit
 from sgbn.types import Array, Indices
 from sgbn.validation import FEW_SAMPLES, check_values
 
-NOTHING_LEFT = 1e-8  # share of a region's spread, below which what is left of it is round-off
+NOTHING_LEFT = 1e-8  # share of a region's spread; if less of it is left, that is round-off
 REMEDY = (
-    "Leave these subjects out, or give the rows of prepared regions: sgbn.preprocessing.prepare "
-    "fills gaps in and takes out sites and covariates."
+    "Leave these subjects out, or give prepared rows: sgbn.preprocessing.prepare fills gaps and "
+    "takes out sites and covariates."
 )
 
 
 def read_sample(X: ArrayLike | Cohort, group: str | None = None) -> Sample:
-    """Return rows as they were measured, with what is to be taken out of each part of them.
+    """Return rows as they were measured, with the nuisance columns of sites and covariates.
 
-    Sites and covariates of a cohort are to be taken out. Sites are balanced between parts, and the
-    rows of a person and of a family stay together.
+    The caller divides the rows into parts, and takes the effects of sites and covariates out of
+    each part separately. Sites are balanced between parts. The rows of a person and of a family
+    stay together.
 
     Parameters
     ----------
     X : array-like of shape (n, m), DataFrame or Cohort
+        The rows. Only a Cohort has sites and covariates.
     group : str, optional
-        The group of a cohort that has several.
+        The group to use, if a Cohort has several.
     """
     if not isinstance(X, Cohort):
         if group is not None:
             raise InputError(
-                f"group={group!r} needs a Cohort: pass the rows of that group instead."
+                f"group={group!r} needs a Cohort. Give the rows of that group instead."
             )
         values, names = check_values(X)
         return Sample(values, names, np.empty((len(values), 0)))
     chosen = with_curves_that_fit(one_group(X, group))
     values, _ = check_values(chosen.values)
     design = design_of(len(values), held_fixed(chosen), chosen.site)
-    # Without families persons say it already, see `Sample.units`.
+    # Without families, `Sample.units` are the persons.
     blocks = None if chosen.block is None else chosen.units
     return Sample(values, list(chosen.regions), design, chosen.site, chosen.persons, blocks)
 
@@ -56,10 +58,10 @@ def read_sample(X: ArrayLike | Cohort, group: str | None = None) -> Sample:
 def read_rows(X: ArrayLike | Cohort, group: str | None = None) -> Sample:
     """Return rows of a table, of an array, or of one group of a cohort; see `read_sample`.
 
-    A cohort's rows come without the effects of its sites and covariates: means of the sites and
-    slopes of the covariates within the group are taken out, and the mean of the group is kept. What
-    was taken out is spanned by `Sample.nuisance`, each column of which cost a degree of freedom.
-    Rows of a person or family are one of its `blocks`.
+    The effects of a cohort's sites and covariates are taken out within the group: the means of the
+    sites and the slopes of the covariates. The mean of the group is kept. The columns of
+    `Sample.nuisance` span what was taken out. Each of them cost one degree of freedom. The rows of
+    a person or family are one of the `blocks`.
     """
     if not isinstance(X, Cohort):
         return read_sample(X, group)
@@ -71,18 +73,20 @@ def read_rows(X: ArrayLike | Cohort, group: str | None = None) -> Sample:
     nuisance = nuisance_of(np.zeros(n, np.intp), held_fixed(chosen), chosen.site)
     left = nuisance.residuals(values)
     gone = left.std(axis=0) <= NOTHING_LEFT * values.std(axis=0)
-    gone &= ~constant_columns(values)  # such a region has nothing to lose
+    gone &= ~constant_columns(values)  # a constant region had no spread before
     if gone.any():
         raise InputError(
             f"nothing is left of {listed([names[k] for k in np.flatnonzero(gone)])} once "
-            "sites and covariates are taken out. Exclude these regions, or name fewer covariates."
+            "sites and covariates are taken out. Exclude these regions, or give fewer covariates."
         )
     # The first column of the basis is the mean, which is not a nuisance effect.
     return Sample(left + values.mean(axis=0), names, nuisance.basis[:, 1:], blocks=chosen.units)
 
 
 def read_groups(groups: Cohort | Mapping[Any, ArrayLike]) -> dict[str, Sample]:
-    """Rows of each group of a cohort, or of a mapping of group to table; see `read_rows`.
+    """Return the rows of each group of a cohort, or of a mapping of group to table.
+
+    Rows are read as by `read_rows`.
 
     Raises
     ------
@@ -98,8 +102,11 @@ def read_groups(groups: Cohort | Mapping[Any, ArrayLike]) -> dict[str, Sample]:
             f"groups is a {type(groups).__name__}: give a Cohort, or a mapping of group to rows."
         )
     if len(samples) < 2:
-        raise InputError(f"{len(samples)} groups are given: a difference needs two or more.")
-    # Weights are compared by the places of columns: the same names in another order would mislead.
+        raise InputError(
+            f"{counted(len(samples), 'group is', 'groups are')} given, but a difference needs two. "
+            "Give two or more groups."
+        )
+    # Weights are compared by the positions of columns. So the order of the names must be the same.
     first, *more = samples
     for other in more:
         if samples[other].names != samples[first].names:
@@ -111,7 +118,7 @@ def read_groups(groups: Cohort | Mapping[Any, ArrayLike]) -> dict[str, Sample]:
 
 
 def network_of(network: Any, what: str = "network") -> GaussianNetwork:
-    """Return the network itself, or that of a fitted learner; messages call it `what`."""
+    """Return a given network, or the network of a fitted learner. Messages call it `what`."""
     # Only a fitted estimator of one network has this attribute.
     candidate = getattr(network, "network_", network)
     if isinstance(candidate, GaussianNetwork):
@@ -123,7 +130,7 @@ def network_of(network: Any, what: str = "network") -> GaussianNetwork:
         raise InputError(
             f"{what} is a {kind}, which has a network for each of {listed(list(network.networks_))}"
             ": give one of its networks_"
-            + (", or its parents_ where a graph will do." if hasattr(network, "parents_") else ".")
+            + (", or its parents_ if a graph is enough." if hasattr(network, "parents_") else ".")
         )
     raise InputError(
         f"{what} is a {kind}: give a GaussianNetwork, or a fitted learner of one network."
@@ -131,27 +138,30 @@ def network_of(network: Any, what: str = "network") -> GaussianNetwork:
 
 
 def refuse_cohort(X: Any, instead: str) -> None:
-    """Say what an estimator takes `instead` of a cohort."""
+    """Raise InputError if X is a cohort; the message says what to give `instead`."""
     if isinstance(X, Cohort):
         raise InputError(f"X is a Cohort, but estimators take arrays and tables: give {instead}.")
 
 
 def check_complete(cohort: Cohort) -> None:
-    """Raise InputError for missing cells, with the region and subject of the first."""
+    """Raise InputError if cells are missing; the message names the first region and subject."""
     missing = np.argwhere(np.isnan(cohort.values))
     if len(missing):
         row, column = missing[0]
         raise InputError(
             f"region {cohort.regions[column]!r} of subject {cohort.ids[row]!r} is missing "
-            f"({len(missing)} such cells). Impute them (RegionImputer). {REMEDY}"
+            f"({counted(len(missing), 'such cell')}). Impute with RegionImputer. {REMEDY}"
         )
 
 
 def check_groups_vary(
     values: Array, codes: Indices, groups: Sequence[Any], names: Sequence[str]
 ) -> None:
-    """Refuse regions that are constant in a group; `codes` is each row's place in `groups`."""
-    # By groups: a region may vary over all rows by the difference of the means alone.
+    """Raise InputError for regions that are constant in a group.
+
+    `codes` holds the position in `groups` of each row's group.
+    """
+    # Each group is checked: over all rows a region may vary only because group means differ.
     for code, group in enumerate(groups):
         check_varies(values[codes == code], names, f"subjects of the group {shown(group)}")
 
@@ -161,13 +171,13 @@ def check_varies(values: Array, names: Sequence[str], whose: str) -> None:
     constant = [names[k] for k in np.flatnonzero(constant_columns(values)).tolist()]
     if constant:
         raise InputError(
-            f"regions that have one value in all {len(values)} {whose} have no weights: "
-            f"{listed(constant)}. Leave them out."
+            f"regions have one value in all {len(values)} {whose}, so that their weights cannot be "
+            f"estimated: {listed(constant)}. Leave them out."
         )
 
 
 def region_index(name: str, names: list[str] | tuple[str, ...]) -> int:
-    """Return the place of a region among the names, or raise InputError."""
+    """Return the position of a region among the names; raise InputError for an unknown name."""
     if name not in names:
         raise InputError(f"no region is called {name!r}. {did_you_mean(name, names)}")
     return list(names).index(name)
@@ -176,18 +186,18 @@ def region_index(name: str, names: list[str] | tuple[str, ...]) -> int:
 def too_few(
     whose: str, n: int, purpose: str, least: int, remedy: str, noun: str = "subject"
 ) -> str:
-    """Return the one sentence about a group or sample that is too small, with its remedy.
+    """Return the message about a group or sample that is too small, with its remedy.
 
     Parameters
     ----------
     whose : str
         The group or sample, such as "group 'AD'".
     n : int
-        How many subjects it has.
+        Number of subjects that it has.
     purpose : str
-        What needs more, with its verb, such as "a network needs".
+        The purpose that needs more subjects, with its verb, such as "a network needs".
     least : int
-        How many it needs.
+        Smallest number of subjects for this purpose.
     remedy : str
         What to do, as a sentence.
     noun : str
@@ -197,14 +207,14 @@ def too_few(
 
 
 def warn_about_few(n: int, whose: str) -> None:
-    """Warn of a sample from which intervals say little."""
+    """Warn if a sample is too small for useful intervals."""
     if n < FEW_SAMPLES:
         remedy = "Add subjects, or join groups."
-        warn(too_few(whose, n, "intervals that say something need", FEW_SAMPLES, remedy))
+        warn(too_few(whose, n, "useful intervals need", FEW_SAMPLES, remedy))
 
 
 def one_group(cohort: Cohort, group: str | None) -> Cohort:
-    """Subjects of one group, without a missing cell or covariate."""
+    """Return the subjects of one group; raise InputError for a missing cell or covariate."""
     if group is None and len(cohort.groups) > 1:
         raise InputError(
             f"the cohort has the groups {list(cohort.groups)}: name one of them with group=."
@@ -216,6 +226,6 @@ def one_group(cohort: Cohort, group: str | None) -> Cohort:
         if missing:
             raise InputError(
                 f"covariate {name!r} of subject {chosen.ids[missing[0]]!r} is missing "
-                f"({len(missing)} such subjects). {REMEDY}"
+                f"({counted(len(missing), 'such subject')}). {REMEDY}"
             )
     return chosen

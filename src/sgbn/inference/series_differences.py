@@ -1,13 +1,13 @@
-"""Which edges differ between groups of subjects with time series, and how sure that is.
+"""Tests of which edges differ between groups of subjects with time series.
 
-The subject is the unit. One graph is learned on all subjects without their groups. Each subject's
-weights on it are one number per edge, and H0 of an edge is that their mean over subjects is the
-same in all groups, given covariates and sites. Volumes are never compared nor exchanged. As the
-graph has not seen the groups, it is kept while subjects are exchanged between them: nothing is
-tested on what it was chosen by.
+The subject is the unit. One graph is learned from all subjects, without their groups. Each subject
+then has one weight per edge of this graph. The null hypothesis of an edge is that the mean weight
+is the same in all groups, given covariates and sites. Volumes are never compared or exchanged.
+Because the groups did not influence the graph, it stays the same while subjects are exchanged
+between groups. So no edge was chosen by the difference that is tested.
 
-The statistics are those of `sgbn.inference.adjusted_means`; all p come by the rules of
-`sgbn.inference.permutation_p`, as those of tables do.
+The statistics are described in `sgbn.inference.adjusted_means`. As for tables, each p follows the
+rules of `sgbn.inference.permutation_p`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from sgbn.structure.series import SeriesSGBN, SubjectMoments, subject_moments
 from sgbn.structure.series.subject_moments import as_cohort
 from sgbn.structure.series.subject_weights import noise_shares
 
-TESTED_PENALTY = 0.5  # of edges that are tested, times that of the learner: benchmarks/series_tests
+TESTED_PENALTY = 0.5  # factor of the learner's penalty for tested edges (benchmarks/series_tests)
 
 
 def series_differences(
@@ -62,73 +62,76 @@ def series_differences(
     Parameters
     ----------
     series : SeriesCohort, or sequence of array-like of shape (volumes, m)
-        One array per subject. A cohort brings its groups, covariates, sites, pairs, persons and
-        blocks; what is given beside it replaces them.
+        One array per subject. A cohort has its own groups, covariates, sites, pairs, persons and
+        blocks. An argument that you give replaces them.
     groups : array-like of shape (n_subjects,)
-        Group of each subject. A cohort has its own.
+        Group of each subject. A cohort has its own groups.
     covariates : mapping of name to values, or DataFrame, optional
-        Such as age, sex and motion. Their linear effects on the weights are held fixed.
+        Covariates such as age, sex and motion. Their linear effects on the weights are held fixed.
     sites : array-like of shape (n_subjects,), optional
-        Means of sites are held fixed, and subjects are exchanged within a site only.
+        Site of each subject. The mean of each site is held fixed, and subjects are exchanged only
+        within a site.
     pairs : array-like of shape (n_subjects,), optional
-        Person of each row, where each is there once in every group, such as sessions before and
-        after a treatment: rows are exchanged within persons only. Effects of covariates and sites
-        are then those of their changes within persons.
+        Person of each row, if each person has exactly one row in every group, such as sessions
+        before and after a treatment. Rows are then exchanged only within persons, and only changes
+        of covariates and sites within persons count.
     persons : array-like of shape (n_subjects,), optional
-        Person of each row, where a person has several sessions in one group: they are exchanged
-        together, with those of a person who has as many.
+        Person of each row, if a person has several sessions in one group. All sessions of a person
+        are exchanged together, with the sessions of another person who has the same number.
     blocks : array-like of shape (n_subjects,), optional
         Family of each row, as in `edge_differences`.
     reference : str, optional
-        The group that others are compared with, as in `edge_differences`.
+        The group that the others are compared with, as in `edge_differences`.
     learner : SeriesSGBN, optional
         The estimator that learns the graph from all subjects. Its half samples (`n_pairs`) are not
         drawn.
     penalty : float
-        Factor of the penalty of the learner. A smaller factor tests more edges. It is below 1, so
-        that edges which only one group has are tested as well.
+        Factor of the penalty of the learner. With a smaller factor more edges are tested. The
+        default is below 1, so that edges which only one group has are tested too.
     edges : sequence of (source, target), optional
-        Edges that were named before the data were seen. Few tests, each with p from its own
-        permutations: see `Differences.named`.
+        Edges that you chose before you saw the data. They are corrected for their own number only,
+        and the p of each edge comes from its own permutations. See `Differences.named`.
     among : sequence of str, optional
-        Regions or lobes that were named beforehand: all edges between them are tested together, and
-        corrected among themselves.
+        Regions or lobes that you chose before you saw the data. All edges between them are tested
+        together, and corrected for the number of these edges only.
     n_permutations : int
         Number of permutations, 19 or more.
     alternative : {"two-sided", "greater", "less"}
-        As in `edge_differences`.
+        Direction of the tests of edges, as in `edge_differences`.
     random_state : int
         Seed of the permutations, 0 or more. Results do not depend on `n_jobs`.
     n_jobs : int, optional
         Number of processes.
     folder : path, optional
-        Keeps finished permutations; a second start does only what is missing.
+        Folder that keeps the finished permutations. A second start computes only the missing ones.
     progress : bool
-        Show a bar with the time left.
+        Whether to show a bar with the time left.
 
     Returns
     -------
     Differences
-        As of tables, with these meanings: all weights are standardised, so that `difference` and
-        `difference_std` are the same. ``weight_GROUP`` is the mean weight of the group's subjects,
-        for subjects with mean covariates. `networks` have these weights. No subject is left out.
+        The same as for tables, with these meanings: all weights are standardised, so that
+        `difference` and `difference_std` are the same. ``weight_GROUP`` is the mean weight of the
+        group's subjects, for subjects with mean covariates. `networks` have these weights. No
+        subject is left out.
 
     Notes
     -----
-    Weights of each subject are least squares on its own correlations, once its series is filtered,
-    see `sgbn.structure.series.subject_moments`. Means and scales of volumes carry no information.
+    The weights of each subject are least-squares weights from its own correlations, after its
+    series is filtered; see `sgbn.structure.series.subject_moments`. Means and scales of the series
+    are not used.
 
-    There is no p for the existence of an edge: the same subjects chose the graph. An edge that is
-    not in the graph is not tested.
+    There is no p for the existence of an edge, since the same subjects chose the graph. An edge
+    that is not in the graph is not tested.
 
-    Where groups have the same distribution of weights, permutations without covariates and sites
-    are exact; with covariates and sites they are nearly so (Freedman and Lane 1983), and by HC3
-    where only the spread of weights differs, such as by numbers of volumes. Level and recall are
-    measured on simulated series in benchmarks/series_tests.py.
+    If the groups have the same distribution of weights, permutations without covariates and sites
+    are exact. With covariates and sites they are nearly exact (Freedman and Lane 1983). If only the
+    spread of weights differs, for example because of numbers of volumes, they are nearly exact by
+    HC3. Level and recall are measured on simulated series in benchmarks/series_tests.py.
 
-    Motion changes correlations. A group that moves more differs in weights by this alone: give
-    motion as a covariate. It takes out what is linear in it; the logarithm of mean framewise
-    displacement often serves better than the mean itself, see docs/series.md.
+    Motion changes correlations. A group that moves more differs in weights for this reason alone.
+    So give motion as a covariate, which takes out its linear effect. The logarithm of mean
+    framewise displacement often works better than the mean itself, see docs/series.md.
 
     Examples
     --------
@@ -150,14 +153,14 @@ def series_differences(
     n_permutations, seed = check_request(n_permutations, alternative, random_state, data)
     POSITIVE.check("penalty", penalty)
     chosen = read_edges(edges, data), read_among(among, data)
-    # without n_jobs, which changes no result: a folder is kept by what does
+    # n_jobs changes no result. So it must not be among the settings that identify a folder.
     lower = clone(learner).set_params(n_pairs=0, n_jobs=None, penalty=penalty * learner.penalty)
-    by_residuals = lower.non_gaussian == "orient"  # which moments do not have
-    graph = (lower.fit(cohort) if by_residuals else lower.fit_moments(moments)).coef_ != 0
+    needs_residuals = lower.non_gaussian == "orient"  # which moments do not contain
+    graph = (lower.fit(cohort) if needs_residuals else lower.fit_moments(moments)).coef_ != 0
     with one_blas_thread():
         problem = series_problem_of(data, moments, graph, alternative, *chosen)
         fit = problem.fit()
-        # Before the permutations: what cannot be a network is refused early.
+        # Networks come before the permutations, so that errors come early.
         networks = _networks(problem, fit, moments)
     settings = {"learner": repr(lower), "data": fingerprint(problem, lower)}
     study = Study(folder, n_jobs, progress)
@@ -168,7 +171,7 @@ def series_differences(
 def _networks(
     problem: SeriesProblem, fit: Fit, moments: SubjectMoments
 ) -> dict[str, GaussianNetwork]:
-    """Mean network of each group: adjusted mean weights, and mean shares of noise."""
+    """Return the mean network of each group: adjusted mean weights, and mean shares of noise."""
     data = problem.data
     matrices = fit.weights.matrices(fit.edges, len(data.regions))
     noise = noise_shares(moments, problem.graph)

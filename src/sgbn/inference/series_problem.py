@@ -1,8 +1,9 @@
-"""What the tests of series compare: weights of each subject on a graph that saw no labels.
+"""The weights of each subject that the tests of series compare.
 
-One number per subject and edge, and per way of looking at the pair: they are all that the tests see
-of the series. How precise they are differs between subjects, with their numbers of volumes; the
-statistics allow for it, see `sgbn.inference.adjusted_means`.
+The graph of these weights was learned without the groups. Each subject has one weight per edge, and
+three further numbers per pair: both directions and the partial correlation. The tests use nothing
+else of the series. The precision of these numbers differs between subjects, because numbers of
+volumes differ. The statistics allow for it, see `sgbn.inference.adjusted_means`.
 """
 
 from __future__ import annotations
@@ -27,19 +28,20 @@ N_WAYS = len(Ways._fields)
 
 @dataclass(frozen=True, kw_only=True)
 class SeriesProblem(Problem):
-    """What every permutation of subjects needs.
+    """The data that every permutation of subjects needs.
 
     Attributes
     ----------
     graph : ndarray of bool of shape (m, m)
-        The graph of all subjects. It is the same in all permutations, as it has not seen the
-        groups.
+        The graph of all subjects. It is the same in all permutations, since it was learned without
+        the groups.
     edges : ndarray of int of shape (k, 2)
-        Source and target, sorted by target.
+        Source and target of each edge, sorted by target.
     weights : ndarray of shape (n, 4 k + 3 l)
-        Weights of each subject: those of the edges, then of their pairs in three ways, then of the
-        l pairs that were named beforehand in three ways.
+        Weights of each subject. First come the k edges, then their pairs in three ways, then the l
+        pairs that were named beforehand in three ways.
     means : AdjustedMeans
+        The model of the group means of these weights.
     """
 
     graph: Graph
@@ -49,29 +51,30 @@ class SeriesProblem(Problem):
 
     @property
     def content(self) -> Array:
-        """Weights of the subjects, which all statistics come from."""
+        """The weights of the subjects: all statistics are computed from them."""
         return self.weights
 
     def fit(self) -> Fit:
-        """Return what the data show."""
+        """Return the fit to the data, without a permutation."""
         return self._fit_of(self.means.estimates(self.weights))
 
     def refit(self, members: Members) -> Callable[[Indices], Fit]:
-        """Return what fits the groups anew, given the row that comes to each place."""
+        """Return a function that fits permuted rows, given the row that moves to each place."""
         permuted = self.means.permuted(self.weights, members)
         return lambda rows: self._fit_of(permuted(rows))
 
     def _fit_of(self, estimates: Estimates) -> Fit:
+        """Return the estimates of all columns of `weights` as a `Fit`."""
         k = len(self.edges)
         n_named = 0 if self.named is None else len(self.named.edges)
-        # Columns of `weights` in the order of the class's docstring.
+        # The columns of `weights` have the order that the docstring of the class describes.
         sizes = [k] * (1 + N_WAYS) + [n_named] * N_WAYS
         ends = np.cumsum([0, *sizes])
         weights, *ways = (estimates.part(slice(first, last)) for first, last in pairwise(ends))
         return Fit(
             self.graph,
             self.edges,
-            # The graph has not seen the groups: all edges are of one class.
+            # The graph was learned without the groups. So all edges are in one class.
             np.full(k, True),
             weights,
             Ways(*ways[:N_WAYS]),
@@ -92,17 +95,19 @@ def series_problem_of(
     Parameters
     ----------
     data : GroupData
+        Groups, covariates and labels of the subjects.
     moments : SubjectMoments
         Correlations of the same subjects.
     graph : ndarray of bool of shape (m, m)
-        Acyclic; ``graph[i, j]`` is i -> j.
+        The DAG; ``graph[i, j]`` is i -> j.
     alternative : {"two-sided", "greater", "less"}
+        Direction of the tests of edges.
     named : sequence of (int, int)
         Edges that were named beforehand.
     among : ndarray of bool of shape (m, m), optional
         Edges between regions that were named beforehand.
     """
-    # Sorted by target, as `Fit` wants it.
+    # Edges must be sorted by target, see `Fit`.
     targets, sources = np.nonzero(graph.T)
     edges = np.column_stack([sources, targets]).astype(np.int64)
     given = parents_of_both(graph, edges)
@@ -117,7 +122,7 @@ def series_problem_of(
         parts += pair_weights(moments, *beforehand)
     rows = replace(data, values=data.values[:0], ids=())
     means = AdjustedMeans.of(rows)
-    most_parents_of(data, means.rank)  # raises where covariates and sites use a group up
+    most_parents_of(data, means.rank)  # raises InputError if a group is too small for the effects
     return SeriesProblem(
         data=rows,
         sd=np.ones(len(data.regions)),
@@ -133,9 +138,10 @@ def series_problem_of(
 
 
 def pair_weights(moments: SubjectMoments, edges: Edges, given: Graph) -> list[Array]:
-    """Weight of i in the regression of j, of j in that of i, and their partial correlation.
+    """Return the weight of i -> j, the weight of j -> i, and the partial correlation of each pair.
 
-    All three beside the same others, of shape (subjects, k) each; the correlation as Fisher's z.
+    Each has the shape (subjects, k). All three are given the same other regions. The correlation is
+    Fisher's z.
     """
     by_way = np.empty((N_WAYS, len(moments), len(edges)))
     for e, (i, j) in enumerate(edges.tolist()):
@@ -147,10 +153,10 @@ def pair_weights(moments: SubjectMoments, edges: Edges, given: Graph) -> list[Ar
 
 
 def _left_of_pair(moments: SubjectMoments, regions: Indices) -> Array:
-    """Covariances (subjects, 2, 2) of the last two regions, without what the others explain."""
+    """Return the covariances (subjects, 2, 2) of the last two regions, given the others."""
     C = moments.R[:, regions[:, None], regions]
-    # Gaussian elimination of the first region in each step, of all subjects at once; correlations
-    # have no zero on the diagonal.
+    # Each step eliminates the first region, for all subjects at once. Correlations have no zero on
+    # the diagonal.
     for _ in range(len(regions) - 2):
         slopes = C[:, 0, 1:] / C[:, :1, 0]
         C = C[:, 1:, 1:] - slopes[:, :, None] * C[:, :1, 1:]
