@@ -47,7 +47,7 @@ class GaussianNetwork:
     intercept : array-like of shape (m,), optional
         Intercept of each variable; zero by default.
     noise_variance : array-like of shape (m,), optional
-        Noise variance of each variable; one by default. With a zero there is no density.
+        Noise variance of each variable; one by default. If one is zero, there is no density.
     names : sequence of str, optional
         Names of the variables; by default the columns of `coef` if it is a DataFrame, else
         ``x0, x1, ...``.
@@ -84,7 +84,7 @@ class GaussianNetwork:
         self.noise_variance = _frozen(
             np.ones(m) if noise_variance is None else noise_variance, "noise_variance"
         )
-        # Rows are sources and columns are targets. Different orders would rewire the edges.
+        # Rows are sources and columns are targets. Different orders would give other edges.
         table: Any = coef  # for mypy: `coef` may be a DataFrame, with names of rows and columns
         if hasattr(table, "columns") and list(table.index) != list(table.columns):
             raise InputError(

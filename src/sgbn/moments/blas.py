@@ -12,7 +12,10 @@ from threadpoolctl import OpenBLASController, ThreadpoolController
 
 
 class _OneBlasThread:
-    """Context shared by threads: the first to enter sets the limit, the last to leave lifts it."""
+    """A context shared by threads.
+
+    The first thread to enter sets the limit. The last thread to leave lifts it.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -54,6 +57,7 @@ def _unowned(change: Callable[[], Any]) -> Any:
 
 @cache
 def _threads() -> ThreadpoolController:
+    """Return the controller of all BLAS libraries that are loaded."""
     import scipy.linalg  # noqa: F401 - scipy has its own BLAS, which must be loaded
 
     return ThreadpoolController()

@@ -24,8 +24,8 @@ ROWS_PER_BLOCK = 2048  # rows per step, so that a large table is never copied as
 class Moments:
     r"""First and second moments of a sample, in the coordinates that solvers use.
 
-    Solvers see every variable in units of its own `scale`, so that the Gram matrix has a unit
-    diagonal. The variables are in a *canonical order*. It only depends on the standardised content
+    Solvers use every variable in units of its own `scale`, so that the Gram matrix has a unit
+    diagonal. The variables are in a *canonical order*. It depends only on the standardised content
     of the columns, not on their order. The last bits of BLAS products depend on the column order.
     With the canonical order, permuting the user's columns permutes the result exactly.
 
@@ -216,8 +216,8 @@ def _column_sums(X: Array, shift: tuple[Array, Array], squared: bool) -> Array:
 
 @jit_loops
 def _add_rows(X, first, second, squared, total):  # type: ignore[no-untyped-def]
-    """Add each row less both shifts, or its squares, to `total` in place."""
-    # One by one: numpy's pairwise sums would depend on the position of a column.
+    """Add each row minus both shifts, or its squares, to `total` in place."""
+    # Rows are added one by one: numpy's pairwise sums would depend on the position of a column.
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
             z = X[i, j] - first[j] - second[j]
@@ -226,7 +226,7 @@ def _add_rows(X, first, second, squared, total):  # type: ignore[no-untyped-def]
 
 @jit_loops
 def _standardise(X, columns, first, second, scale, Z):  # type: ignore[no-untyped-def]
-    """Fill `Z` with the chosen columns of X, less both shifts and divided by the scale."""
+    """Fill `Z` with the chosen columns of X, minus both shifts and divided by the scale."""
     for i in range(X.shape[0]):
         for k in range(columns.size):
             Z[i, k] = (X[i, columns[k]] - first[k] - second[k]) / scale[k]
@@ -240,7 +240,7 @@ def _check_not_constant(X: Array, mean: Array, scale: Array, names: Sequence[str
             f"the values of column {names[huge[0]]!r} are so large that their squares overflow. "
             "Divide the column by a constant."
         )
-    # No value is larger than this bound, so most columns need no look at their values.
+    # No value is larger than this bound. So the values of most columns need not be checked.
     most = np.abs(mean) + np.sqrt(len(X)) * scale
     doubtful = np.flatnonzero(scale <= 2 * len(X) * np.finfo(float).eps * most)
     constant = doubtful[scale[doubtful] <= _round_off(X[:, doubtful])]
@@ -265,7 +265,7 @@ def constant_columns(X: Array) -> Mask:
     bound = _round_off(X) / 2
     spread = (X.max(axis=0) / 2 - X.min(axis=0) / 2) / np.sqrt(2 * len(X))  # at most the std
     constant: Mask = spread <= 2 * bound
-    doubtful = np.flatnonzero(constant)  # rarely any: so a large table is not copied
+    doubtful = np.flatnonzero(constant)  # usually empty, so that a large table is not copied
     constant[doubtful] = (X[:, doubtful] / 2).std(axis=0) <= bound[doubtful]
     return constant
 

@@ -24,11 +24,11 @@ from sgbn.types import Array
 
 TOL = 1e-8  # KKT violation, on variables of about unit scale
 MAX_EPOCHS = 500  # passes per variable; reached only if columns are nearly collinear
-EMPTY_VARIANCE = 1e-12  # a regressor of less variance is constant, on variables of about unit scale
+EMPTY_VARIANCE = 1e-12  # below it a regressor is constant, on variables of about unit scale
 
 
 class Departures(NamedTuple):
-    """Departures from given weights, and the residual variances that follow.
+    """The departures from given weights, and the residual variances that follow.
 
     Attributes
     ----------

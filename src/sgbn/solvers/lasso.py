@@ -4,8 +4,9 @@ For each target j, with R the Gram matrix of variables scaled to a unit diagonal
 
 .. math:: \min_b \tfrac12 b^T R b - R_j^T b + \sum_k w_k |b_k|, \qquad b_j = 0,
 
-which is Eq. 4.2 of the paper for fixed order variables, divided by 2n, for one column of Theta. A
-weight with a price of 1 or more is always 0, because |x_k' r| <= ||x_k|| ||r|| <= n.
+where b are the weights and w their prices. This is Eq. 4.2 of the paper for fixed order variables,
+divided by 2n, for one column of Theta. A weight with a price of 1 or more is always 0: for the
+variable x_k and the residual r of the target, |x_k' r| <= ||x_k|| ||r|| <= n.
 
 A working set grows by the coordinates that violate the optimality (KKT) conditions. Cyclic
 coordinate descent on this set finds the signs of the weights. The normal equations for these signs
@@ -24,13 +25,13 @@ from sgbn.types import Array
 TOL = 1e-10  # KKT violation, on variables of unit scale
 SINGULAR = 1e-12  # smaller pivots of a Gram matrix with unit diagonal are round-off
 ROUND_OFF = 1e-12  # round-off of a gradient, on variables of unit scale
-SLOW_EPOCHS = 30  # after so many passes, an active-set method helps coordinate descent
+SLOW_EPOCHS = 30  # after this many passes, an active-set method helps coordinate descent
 MAX_EPOCHS = 1000  # passes over a working set; reached only if columns are nearly collinear
 
 
 @jit
 def support_of(b):  # type: ignore[no-untyped-def]
-    """Return the places where `b` is not zero."""
+    """Return the positions at which `b` is not zero."""
     # A loop, because numba needs seconds to compile np.flatnonzero.
     size = 0
     for k in range(b.size):
@@ -104,8 +105,8 @@ def _optimum_for_signs(M, s, w, b, support, goal):  # type: ignore[no-untyped-de
             goal[i] = s[k] - w[k] * np.sign(b[k])
         _solve_factored(L, rank, goal)
         return True
-    # The first dependent variable is a combination of those before it. This gives a null vector
-    # of M.
+    # The first dependent variable is a combination of the variables before it. This gives a null
+    # vector of M.
     for i in range(support.size):
         goal[i] = -M[support[i], support[rank]] if i < rank else 0.0
     _solve_factored(L, rank, goal)
@@ -113,7 +114,7 @@ def _optimum_for_signs(M, s, w, b, support, goal):  # type: ignore[no-untyped-de
     slope = 0.0
     for i in range(support.size):
         slope += w[support[i]] * np.sign(b[support[i]]) * goal[i]
-    # If the penalty does not change along it, no sign is better: stay, instead of moving for ever.
+    # If the penalty does not change along this direction, `b` stays, or it would move for ever.
     turn = -1.0 if slope > 0.0 else 1.0 if slope < 0.0 else 0.0
     for i in range(support.size):
         goal[i] *= turn
@@ -201,7 +202,7 @@ def _solve_working_set(M, s, w, b, tol, max_epochs):  # type: ignore[no-untyped-
         sign_changed = _epoch(M, w, b, g)
         if n_epochs > SLOW_EPOCHS or not sign_changed:
             _polish(M, s, w, b, n_epochs > SLOW_EPOCHS)
-            # Computed anew, because `b` has moved and updates accumulate round-off.
+            # The gradient is computed again, because `b` has moved and updates add up round-off.
             _gradient(M, s, b, g)
         worst = 0.0
         for k in range(b.size):
@@ -264,7 +265,7 @@ def solve_column(R, j, w, b):  # type: ignore[no-untyped-def]
         s = np.empty(size)
         for i in range(size):
             s[i] = R[j, places[i]]
-        # A stricter tolerance, so that the working set still satisfies TOL in the whole problem.
+        # The tolerance is stricter here, so that the whole problem satisfies TOL.
         n_epochs += solve_on(R, places, s, w, b, 0.1 * TOL, MAX_EPOCHS - n_epochs)
 
 
@@ -358,5 +359,6 @@ def residual_variances(R: Array, B: Array) -> Array:
 
 @jit_loops
 def _fill_variances(R, B, shares):  # type: ignore[no-untyped-def]
+    """Fill `shares` with the residual variance of every target."""
     for j in range(B.shape[0]):
         shares[j] = residual_variance(R, j, B[j])

@@ -7,7 +7,7 @@ circulation x of least cost: a flow on the edges that enters and leaves every no
 with 0 <= x_ij <= |Theta_ij|. Both are optimal together if
 
 - x_ij = |Theta_ij| on edges that the order violates (o_j - o_i < 1),
-- x_ij = 0 on edges with space to spare (o_j - o_i > 1),
+- x_ij = 0 on edges that span more than one level (o_j - o_i > 1),
 - x_ij is anything in between on tight edges (o_j - o_i = 1).
 
 The primal-dual method keeps these three conditions and balances the nodes. It pushes flow from
@@ -33,7 +33,7 @@ from sgbn.types import Array, Indices
 
 RESOLUTION = 2.0**40  # steps of the largest weight; int64 holds the sum of 2^22 such weights
 MAX_RISES_PER_NODE = 2  # an optimal order has at most m levels; more rises are round-off
-TIE = 64  # steps, 6e-11 of the largest weight: above round-off, below any weight of interest
+TIE = 64  # steps: 6e-11 of the largest weight, above round-off and below any weight of interest
 
 
 @jit
@@ -103,7 +103,7 @@ def _distances_to_deficit(first, to, twin, capacity, excess):  # type: ignore[no
 
 @jit_inside
 def _push(twin, capacity, excess, path, source, sink):  # type: ignore[no-untyped-def]
-    """Push as much as the path can carry, and return the place of its first full arc.
+    """Push as much as the path can carry, and return the position of its first full arc.
 
     The path up to this arc still has capacity, so that the search can continue from there.
     """

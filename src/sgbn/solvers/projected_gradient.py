@@ -1,13 +1,13 @@
-r"""Spectral projected gradient: minimise a smooth function over a product of balls.
+r"""The spectral projected gradient method: a minimum of a smooth function over a product of balls.
 
-.. math:: \min_x f(x), \qquad \| x_c \| \le \rho_c \text{ for every block } c; \qquad
-          \text{optimal of first order where } P(x - \nabla f(x)) = x.
+.. math:: \min_x f(x), \qquad \| x_c \| \le \rho_c \text{ for every block } c.
 
-P is the projection onto the balls and g the gradient. Each iteration aims at P(x - a g), with the
+P is the projection onto the balls and g the gradient. A point x satisfies the first-order
+conditions of optimality if P(x - g) = x. Each iteration aims at P(x - a g), with the
 Barzilai-Borwein step a = s's / s'y, where s is the last move and y the change of the gradient along
 it. It moves there unless the value exceeds the highest of the last few values (a non-monotone line
-search). A strictly descending search would need short steps, and lose what the spectral step gains.
-The path does not depend on the scale of f, but the tolerance does.
+search). A strictly descending search would need short steps, and lose the gain of the spectral
+step. The path does not depend on the scale of f, but the tolerance does.
 
 The search is a generator that asks for evaluations. `spg` answers with any Python function.
 Compiled solvers use the compiled form `descent`, without a call back into Python.
@@ -139,7 +139,7 @@ def search(x, value, gradient, offsets, radii, tol, max_iter, stall, outcome):  
                 continue
         elif fresh:  # the line search fails even from the lowest point
             break
-        # The line search failed, or converged at a point that is not the lowest. Start afresh from
+        # The line search failed, or converged at a point that is not the lowest. Start again from
         # the lowest point, and forget the higher values.
         height = _keep(best, lowest, best_slope, point, slope_at)
         violation = _violation(point, slope_at, offsets, radii)

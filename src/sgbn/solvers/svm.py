@@ -41,7 +41,7 @@ MAX_NEWTON_STEPS = 15  # afterwards the active-set method continues
 GAP = 1e-10  # gap between the bounds on the squared radius, as a share of it
 MAX_POINTS = 10_000  # how often a point may enter the support of the ball; n / 2 is usual
 ROUND_OFF = 1e-15  # round-off of a sum, as a share of its terms
-SINGULAR = 1e-12  # smaller pivots of the points' Gram matrix, over the largest, are round-off
+SINGULAR = 1e-12  # smaller pivots of the Gram matrix, as a share of the largest, are round-off
 
 # LAPACK is called directly: for a hundred unknowns, scipy's checks take longer than the solution.
 _posv, _potrf, _potrs = get_lapack_funcs(("posv", "potrf", "potrs"), dtype=np.float64)
@@ -129,7 +129,7 @@ def _lifted(K: Array) -> tuple[Array, Array, float]:
     # origin, so that affinely independent points become linearly independent.
     means = K.mean(axis=0)
     means -= 0.5 * means.mean()
-    lifted = K - (means + means[:, None])  # in this form symmetric to the last digit
+    lifted = K - (means + means[:, None])  # this form is symmetric to the last digit
     constant = float(np.diag(lifted).max())
     constant = constant if constant > 0.0 else 1.0
     lifted += constant
