@@ -8,14 +8,14 @@ pseudo-inverse :math:`X^+` that belongs to group g, h the leverages and e the re
           C_{gh} = \sum_u \psi^{(g)}_u \psi^{(h)}_u, \qquad
           \psi^{(g)}_s = \frac{a_{gs} \, e_s}{1 - h_s}.
 
-These covariances C are HC3 (MacKinnon and White 1985). The influences :math:`\psi` of the rows of
-one unit u, such as a person with several sessions, are added up first. :math:`\mu_g` is the mean of
-the group for subjects with mean covariates. Without covariates, the t of two groups is Welch's t
-with n - 1 in place of n.
+The covariances C are the HC3 estimate (MacKinnon and White 1985). The influences :math:`\psi` of
+the rows of one unit u, such as a person with several sessions, are added up first. :math:`\mu_g` is
+the mean of the group for subjects with mean covariates. Without covariates, the t of two groups is
+Welch's t with :math:`s^2 / (n - 1)` in place of :math:`s^2 / n`.
 
 If each person is in every group (`pairs`), covariates and sites are centred within persons. The
-slopes then describe changes within a person, as if the model had one effect per person. The reason:
-a difference between persons who move more and persons who move less does not show what more motion
+slopes then describe changes within a person, as if the model had one effect per person. A
+difference between persons who move more and persons who move less does not show what more motion
 does to one person. Covariates that do not change within persons drop out. The rows of a person are
 left out together: with the person's block :math:`H_u` of the hat matrix,
 :math:`\psi^{(g)}_u = a_{gu}^T (I - H_u)^{-1} e_u`. The t of two groups is then the HC3 t of the
@@ -52,7 +52,7 @@ from sgbn.types import Array, Indices
 
 @dataclass(frozen=True)
 class AdjustedMeans:
-    """Adjusted means of the groups, as linear functions of the rows.
+    """The adjusted means of the groups, as linear functions of the rows.
 
     Attributes
     ----------
@@ -175,7 +175,7 @@ class AdjustedMeans:
 
     @cached_property
     def _by_unit(self) -> tuple[Indices, Indices]:
-        """Rows in the order of their units, and the places where each unit begins."""
+        """Rows in the order of their units, and the positions at which each unit begins."""
         units = np.arange(len(self.data.codes)) if self.data.units is None else self.data.units
         order = np.argsort(units, kind="stable")
         return order, np.flatnonzero(np.diff(units[order], prepend=-1))

@@ -82,7 +82,7 @@ def edge_confidence(
 def sample_confidence(
     sample: Sample, learner: NetworkEstimator, n_pairs: int, random_state: int, study: Study
 ) -> EdgeConfidence:
-    """Do what `edge_confidence` does, for a sample that was checked."""
+    """Return the same as `edge_confidence`, for a sample that was checked."""
     # An ensemble draws many networks from each half. Any other learner learns one.
     if isinstance(learner, SGBNEnsemble):
         check_rows(sample)

@@ -72,8 +72,8 @@ class Deviations:
         Probability of a distance at least this large in the reference group, if the data are
         Gaussian.
     p_reference : ndarray of shape (n,)
-        The same probability, from the rank of the distance among the reference subjects. They were
-        scored by networks learned without them. It is at least
+        The same probability, from the rank of the distance among the reference subjects, who were
+        scored by networks learned without them. The probability is never below
         1 / (number of reference subjects + 1).
     """
 
@@ -160,7 +160,7 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.n_jobs = n_jobs
 
     def fit(self, X: ArrayLike, y: Any = None, *, persons: ArrayLike | None = None) -> Self:  # noqa: ARG002
-        """Learn the network of the reference group, and score each subject without its own rows.
+        """Learn the network of the reference group, and score its subjects by cross-validation.
 
         Parameters
         ----------

@@ -31,7 +31,7 @@ COPY = 1e-8  # 1 - |correlation| of residuals, below which one region is a copy 
 
 @dataclass(frozen=True, kw_only=True)
 class TableProblem(Problem):
-    """What every permutation of the rows of a table needs.
+    """The data that every permutation of the rows of a table needs.
 
     Attributes
     ----------
@@ -140,7 +140,7 @@ def problem_of(
     if shared.max_parents is not None:
         most = min(most, shared.max_parents)
     return TableProblem(
-        # Workers need only the residuals. The values would only make the message to them larger.
+        # Workers need only the residuals. Without the values, less is sent to them.
         data=replace(data, values=data.values[:0], ids=()),
         sd=sd,
         lobes=lobe_numbers(data.lobes),
@@ -159,15 +159,15 @@ def problem_of(
 def _named(
     edges: Sequence[tuple[int, int]], shared: SharedOrder, residuals: Array, most: int
 ) -> NamedEdges | None:
-    """Return the edges that were named beforehand, with the parents to test each edge beside.
+    """Return the edges that were named beforehand, with the other regressors of each test.
 
-    The pooled rows choose the parents of both regions, without the group labels. These parents stay
-    the same in all permutations, so that the p of an edge comes from its own permutations. Both
-    regions together have at most as many parents as one region may have.
+    These regressors are the parents of both regions. The pooled rows choose them, without the group
+    labels. They stay the same in all permutations, so that the p of an edge comes from its own
+    permutations. Both regions together have at most as many parents as one region may have.
     """
     if not len(edges):
         return None
-    # Half as many parents as usual: the pair is tested beside the parents of both regions.
+    # Each region has half as many parents as usual, since the test uses the parents of both.
     n, pairs = len(residuals), np.array(edges, np.int64)
     pooled = shared.parents_of(residuals.T @ residuals / n, n, POOLED_GAMMA, max(1, most // 2))
     return NamedEdges(pairs, parents_of_both(pooled, pairs))

@@ -27,7 +27,7 @@ ROWS_LEFT_OUT = OneOf(*OUTLIERS) | Constraint(
 
 
 class Covariates(Protocol):
-    """Covariates by name: a mapping, or a DataFrame."""
+    """The covariates by name: a mapping, or a DataFrame."""
 
     def items(self) -> Iterable[tuple[Any, ArrayLike]]:
         """Return pairs of the name and the values of each covariate."""
@@ -35,7 +35,7 @@ class Covariates(Protocol):
 
 @dataclass(frozen=True)
 class GroupData:
-    """Checked input of the tests, with one entry per row (subject or session).
+    """The checked input of the tests, with one entry per row (subject or session).
 
     Attributes
     ----------

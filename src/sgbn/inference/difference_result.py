@@ -43,7 +43,7 @@ CORRECTIONS = ("q", "p_fwer", "q_both", "p_fwer_both", *UNCORRECTED)
 
 @dataclass(frozen=True)
 class Differences:
-    """Tests of the differences between the networks of groups.
+    """The tests of the differences between the networks of groups.
 
     Attributes
     ----------
@@ -161,11 +161,12 @@ class Differences:
         return statistic_at(too_large, self.null["pool"])
 
     def detectable(self, power: float = 0.8, level: float = 0.05) -> Array:
-        r"""Return the difference of each edge, per standard deviation, to be found with this power.
+        r"""Return the difference of each edge that would be found with this power.
 
-        It is :math:`(t^* + \Phi^{-1}(power))` standard errors, where t* is the family-wise
-        `threshold` of the permutations at `level`. With more than two groups it is the difference
-        between the last and the first group if the others do not differ, and a little too small.
+        The difference is per standard deviation. It is :math:`(t^* + \Phi^{-1}(power))` standard
+        errors, where t* is the family-wise `threshold` of the permutations at `level`. With more
+        than two groups it is the difference between the last and the first group if the others do
+        not differ, and a little too small.
         """
         SHARE.check("power", power)
         difference: Array = (self.threshold(level) + ndtri(power)) * self.edges["standard_error"]

@@ -99,7 +99,7 @@ def strengths(weights: Sequence[GroupWeights], lobes: Indices) -> dict[str, Arra
     The sums are the in- and out-strength of every region (the sum of the sizes of its weights), and
     the strength and number of edges from lobe to lobe. With two groups, the change is the second
     minus the first. With more groups, it is the range. An edge counts as present in a group if its
-    weight is at least twice the largest standard error of any group. So all groups have the same
+    weight is at least twice its largest standard error in any group. So all groups have the same
     limit, but counts, like sums of sizes, still depend on noise.
     """
     sums = [_sums(np.abs(group.weights), lobes) for group in weights]

@@ -245,7 +245,10 @@ def _p_of_sets(
                 p_of[members] = np.ones(len(fit.edges))
             continue
         observed = statistics_of(problem, fit, members)
-        ranks_of = {"": rank_edges(observed, null), "_both": rank_ways(observed, null)}
+        ranks_of: dict[str, Ranked | BothWays] = {
+            "": rank_edges(observed, null),
+            "_both": rank_ways(observed, null),
+        }
         for suffix, ranks in ranks_of.items():
             by_set[f"p{suffix}"][members] = ranks.p
             by_set[f"p_fwer{suffix}"][members] = ranks.family_wise

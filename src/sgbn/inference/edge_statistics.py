@@ -31,7 +31,7 @@ Edges = NDArray[np.int64]
 
 
 class Estimates(NamedTuple):
-    """Weights of edges in the groups, and their covariances between groups.
+    """The weights of edges in the groups, and their covariances between groups.
 
     Attributes
     ----------
@@ -195,6 +195,7 @@ def parents_of_both(parents: Graph, edges: Edges) -> Graph:
 
 
 def _estimates(influences: Sequence[tuple[Array, Array]], units: Units) -> Estimates:
+    """Return the estimates from the weights and influences of each group."""
     weights = np.array([weight for weight, _ in influences])
     return Estimates(weights, units.covariances([influence for _, influence in influences]))
 

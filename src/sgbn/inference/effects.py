@@ -156,9 +156,9 @@ def effect_difference(
         Two or more groups with the same regions. The effects of a Cohort's sites and covariates are
         taken out within each group first. Rows of a mapping are used as they are.
     graphs : graph, or mapping of group to graph
-        A DAG as an array, a GaussianNetwork or a fitted learner. One graph is used for all groups.
-        Directions that are unknown in it are then the same in all of them. A learner's own
-        `cpdag_` says which directions are known, also from prior knowledge.
+        Each graph is a DAG as an array, a GaussianNetwork or a fitted learner. A single graph is
+        used for all groups, and its unknown directions are then the same in all of them. A
+        learner's own `cpdag_` says which directions are known, also from prior knowledge.
     source, target : str
         Names of the regions. The effect is the effect of the source on the target.
     n_resamples : int

@@ -85,6 +85,7 @@ def _known_columns(name: str, columns: list[str]) -> str:
 
 
 def _as_number(value: str) -> float | None:
+    """Return the number that a text stands for, or None if it is not a number."""
     try:
         return float(value)
     except ValueError:

@@ -197,7 +197,7 @@ def power(
         ``0.5 / sqrt(n_simulations)``.
     n_permutations : int
         Number of permutations per simulation. The false discovery rate needs at least
-        ``1 / level``, and a p needs at least one fewer.
+        ``1 / level``. For a p, one fewer is enough.
     random_state : int
         Seed of the simulations.
     n_jobs : int, optional
@@ -328,7 +328,7 @@ def _truth(network: int | GaussianNetwork, least: int, rng: np.random.Generator)
 
 
 def _chosen_edges(network: GaussianNetwork, design: Design, rng: np.random.Generator) -> Indices:
-    """Return the edges that change: those of the design, or random edges of the network."""
+    """Return the edges that change: the edges of the design, or random edges of the network."""
     if design.edges:
         ends = [[region_index(name, network.names) for name in edge] for edge in design.edges]
         return np.array(ends)

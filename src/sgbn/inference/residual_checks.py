@@ -37,8 +37,8 @@ class ResidualChecks(NamedTuple):
     edges : ndarray of int of shape (k, 2)
         Source and target of each edge.
     p_curved : ndarray of shape (k,)
-        The p of a quadratic term of the source (its squared normal scores) beside all parents,
-        corrected over the edges by Holm's method. Variances may be unequal.
+        The p of a quadratic term of the source (its squared normal scores) in a regression with all
+        parents, corrected over the edges by Holm's method. Variances may be unequal.
     n_far, expected_far : float
         Number of residuals more than 4 robust standard deviations from their median, and the
         number that is expected in Gaussian data.

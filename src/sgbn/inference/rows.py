@@ -21,7 +21,7 @@ from sgbn.validation import FEW_SAMPLES, check_values
 
 NOTHING_LEFT = 1e-8  # share of a region's spread; if less of it is left, that is round-off
 REMEDY = (
-    "Leave these subjects out, or give prepared rows: sgbn.preprocessing.prepare fills gaps and "
+    "leave these subjects out, or give prepared rows: sgbn.preprocessing.prepare fills gaps and "
     "takes out sites and covariates."
 )
 
@@ -150,7 +150,7 @@ def check_complete(cohort: Cohort) -> None:
         row, column = missing[0]
         raise InputError(
             f"region {cohort.regions[column]!r} of subject {cohort.ids[row]!r} is missing "
-            f"({counted(len(missing), 'such cell')}). Impute with RegionImputer. {REMEDY}"
+            f"({counted(len(missing), 'such cell')}). Impute with RegionImputer, {REMEDY}"
         )
 
 
@@ -226,6 +226,6 @@ def one_group(cohort: Cohort, group: str | None) -> Cohort:
         if missing:
             raise InputError(
                 f"covariate {name!r} of subject {chosen.ids[missing[0]]!r} is missing "
-                f"({counted(len(missing), 'such subject')}). {REMEDY}"
+                f"({counted(len(missing), 'such subject')}). Fill it in, {REMEDY}"
             )
     return chosen

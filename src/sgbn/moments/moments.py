@@ -22,7 +22,7 @@ ROWS_PER_BLOCK = 2048  # rows per step, so that a large table is never copied as
 
 @dataclass(frozen=True)
 class Moments:
-    r"""First and second moments of a sample, in the coordinates that solvers use.
+    r"""The first and second moments of a sample, in the coordinates that solvers use.
 
     Solvers use every variable in units of its own `scale`, so that the Gram matrix has a unit
     diagonal. The variables are in a *canonical order*. It depends only on the standardised content

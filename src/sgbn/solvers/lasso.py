@@ -126,8 +126,8 @@ def _polish(M, s, w, b, persist):  # type: ignore[no-untyped-def]
     """Move `b`, in place, to the optimum for its signs, if this optimum has the same signs.
 
     Otherwise `b` stays, unless `persist` is True. Then it moves towards the optimum until a weight
-    becomes zero, drops this weight, and tries again. This active-set method is slow, but ends where
-    coordinate descent hardly advances.
+    becomes zero, drops this weight, and tries again. This active-set method is slow, but it ends
+    even if coordinate descent hardly advances.
     """
     while True:
         support = support_of(b)

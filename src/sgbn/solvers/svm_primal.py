@@ -156,7 +156,7 @@ def _line_minimum(w: Array, move: Array, slack: Array, change: Array, C: float) 
 
 
 class Features(Protocol):
-    """Features of samples of which only products with vectors are known."""
+    """The features of samples, known only by their products with vectors."""
 
     shape: tuple[int, int]
 
