@@ -9,9 +9,10 @@ weights of region j's parents P, refitted beside the factors, are
           s^2 = E_{jj} - E_{jP} \theta, \qquad
           \operatorname{se}_i^2 = \frac{s^2 (E_{PP}^{-1})_{ii}}{n - 1 - |P| - k},
 
-where :math:`s^2` is the noise variance of j and se the standard error of a weight. This is least
-squares with the factors as further regressors. An edge stays if its refitted weight has the same
-sign as in the network and its interval does not include 0.
+where :math:`s^2` is the noise variance of j and se the standard error of a weight. Each column of
+sites and covariates that was taken out before lowers the divisor by one more. This is least squares
+with the factors as further regressors. An edge stays if its refitted weight has the same sign as in
+the network and its interval does not include 0.
 """
 
 from __future__ import annotations
