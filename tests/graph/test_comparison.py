@@ -58,7 +58,7 @@ def test_networks_can_be_compared_and_other_things_cannot():
     assert compare_graphs(first, second).missing == 1
     other = GaussianNetwork([[0, 1], [0, 0]], names=["b", "a"])
     assert compare_graphs(other, second).reversed == 1  # b -> a against a -> b
-    with pytest.raises(InputError, match="'b' is in one of them only"):
+    with pytest.raises(InputError, match="'b' is in only one of them"):
         compare_graphs(first, GaussianNetwork([[0, 1], [0, 0]], names=["c", "a"]))
     table = pd.DataFrame(np.eye(2, k=1), index=["a", "b"], columns=["a", "b"])
     assert compare_graphs(table, second).errors == 0

@@ -1,4 +1,7 @@
-"""Cycles, topological orders, reachability, and the paper's order certificate (Section 4)."""
+"""Functions for cycles, topological orders and paths, and the paper's proof of a DAG (Section 4).
+
+The paper proves that a graph has no cycle by order variables: one number per node.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,11 @@ from sgbn.types import Array, Indices, Mask
 
 
 class HasCoef(Protocol):
-    """A network."""
+    """A network with weights."""
 
     @property
     def coef(self) -> Array:
-        """Weight of i -> j at ``[i, j]``."""
+        """Return the matrix of weights: ``[i, j]`` is the weight of the edge i -> j."""
 
 
 class HasLearnedCoef(Protocol):
@@ -27,7 +30,7 @@ class HasLearnedCoef(Protocol):
 
     @property
     def coef_(self) -> Array:
-        """Weight of i -> j at ``[i, j]``."""
+        """Return the matrix of weights: ``[i, j]`` is the weight of the edge i -> j."""
 
 
 class HasGraph(Protocol):
@@ -35,7 +38,7 @@ class HasGraph(Protocol):
 
     @property
     def graph(self) -> Mask:
-        """Whether i -> j is an edge, at ``[i, j]``."""
+        """Return the matrix of edges: ``[i, j]`` is True if i -> j is an edge."""
 
 
 Matrix = ArrayLike | Sequence[object]  # to mypy [[0, 0.5], [0, 0]] is a list of objects
@@ -43,7 +46,7 @@ GraphLike = Matrix | HasCoef | HasLearnedCoef | HasGraph  # what `adjacency` rea
 
 
 def levels_of_edges(tails: Indices, heads: Indices, m: int) -> NDArray[np.int64]:
-    """Return what `levels` does, for a list of edges tails[e] -> heads[e] on `m` nodes."""
+    """Return the `levels` of a graph on `m` nodes whose edges are tails[e] -> heads[e]."""
     level, n_parents, queue = np.zeros((3, m), np.int64)
     first, children = np.zeros(m + 1, np.int64), np.empty(tails.size, np.int64)
     _list_children(tails, heads, n_parents, first, queue, children)
@@ -53,11 +56,11 @@ def levels_of_edges(tails: Indices, heads: Indices, m: int) -> NDArray[np.int64]
 
 @jit_loops
 def _list_children(tails, heads, n_parents, first, place, children):  # type: ignore[no-untyped-def]
-    """Fill children[first[i]:first[i + 1]] for every node i, and the numbers of parents.
+    """Count the parents of each node i, and list its children in children[first[i]:first[i + 1]].
 
-    `n_parents` and `first` must be zero; `place` is work space.
+    The caller gives `n_parents` and `first` filled with zeros. `place` is work space.
     """
-    # A counting sort: count the children of each node, sum up, then put each in its place.
+    # A counting sort. The counts of children, added up, say where the list of each node begins.
     for e in range(tails.size):
         first[tails[e] + 1] += 1
         n_parents[heads[e]] += 1
@@ -71,9 +74,10 @@ def _list_children(tails, heads, n_parents, first, place, children):  # type: ig
 
 @jit_loops
 def _fill_levels(first, children, n_parents, queue, level):  # type: ignore[no-untyped-def]
-    """Fill `level`, which must be zero, from the roots on; -1 on and after cycles.
+    """Fill `level` from the roots onwards; nodes on a cycle or after one get -1.
 
-    `n_parents` counts down, and `queue` is work space.
+    The caller gives `level` filled with zeros. `n_parents` counts down to zero, and `queue` is work
+    space.
     """
     tail = 0
     for i in range(level.size):
@@ -97,12 +101,12 @@ def _fill_levels(first, children, n_parents, queue, level):  # type: ignore[no-u
 
 
 def adjacency(A: Any) -> Mask:
-    """Return which edges a graph has, as a new boolean matrix.
+    """Return a new boolean matrix that is True where the graph has an edge.
 
-    A graph is a matrix of weights, a table, a network (`coef`, `graph`) or a fitted learner
-    (`coef_`).
+    A graph is a matrix of weights, a table, a network (with `coef` or `graph`) or a fitted learner
+    (with `coef_`).
     """
-    # Not for a DataFrame: a column called "graph" or "coef" would be taken for the whole graph.
+    # A DataFrame is left out: its column called "graph" or "coef" would be read as the whole graph.
     if not isinstance(A, np.ndarray) and not hasattr(A, "columns"):
         held = [getattr(A, name) for name in ("coef_", "coef", "graph") if hasattr(A, name)]
         A = held[0] if held else A
@@ -110,37 +114,40 @@ def adjacency(A: Any) -> Mask:
 
 
 def levels(A: ArrayLike) -> NDArray[np.int64]:
-    """Return the length of the longest directed path into every node, -1 on or behind a cycle.
+    """Return the length of the longest directed path into every node.
+
+    It is -1 for nodes on a cycle, and for nodes that a path from a cycle leads to.
 
     For a DAG these are the smallest order variables o with o_j >= o_i + 1 for every edge i -> j.
     """
     support = adjacency(A)
-    # np.nonzero gives strided views, for which numba would compile both kernels once more.
+    # np.nonzero returns strided views: numba would compile both kernels a second time for them.
     tails, heads = (np.ascontiguousarray(ends) for ends in np.nonzero(support))
     result: NDArray[np.int64] = levels_of_edges(tails, heads, len(support))
     return result
 
 
 def is_dag(A: ArrayLike) -> bool:
-    """Return whether the graph has no directed cycle (a self-loop is one)."""
+    """Return whether the graph has no directed cycle. An edge from a node to itself is a cycle."""
     return bool(np.all(levels(A) >= 0))
 
 
 def known_order(support: Mask, known: Mask, places: Indices | None = None) -> NDArray[np.int64]:
-    """Return a topological order that keeps to prior knowledge where the graph leaves it open.
+    """Return a topological order that follows prior knowledge where the graph leaves a choice.
 
-    Of the nodes whose parents are all placed, the next one is that with the fewest unplaced nodes
-    known to come before it. Ties go to the lowest level, then to the first in `places`. The order
-    does not depend on that of the columns if the places do not.
+    A node can be placed once all its parents are placed. Among these nodes, the next one is the
+    node for which the fewest unplaced nodes are known to come before it. If several nodes are
+    equal in this, the lowest level comes first, and then the smallest number in `places`. If
+    `places` does not depend on the order of the columns, the result does not depend on it either.
 
     Parameters
     ----------
     support : ndarray of bool of shape (m, m)
-        A DAG.
+        The edges of a DAG.
     known : ndarray of bool of shape (m, m)
-        Set for i -> j where an edge between i and j could have this direction only.
+        True at ``[i, j]`` if an edge between i and j could only be i -> j.
     places : ndarray of shape (m,), optional
-        Numbers that break ties; by default those of the columns.
+        Numbers that break ties; by default the numbers of the columns.
     """
     level = levels(support)
     places = np.arange(len(support)) if places is None else places
@@ -149,7 +156,7 @@ def known_order(support: Mask, known: Mask, places: Indices | None = None) -> ND
     while left.any():
         ready = np.flatnonzero(left & ~support[left].any(axis=0))
         awaited = known[left].sum(axis=0)
-        # lexsort takes its last key first.
+        # np.lexsort sorts by its last key first.
         first = np.lexsort((places[ready], level[ready], awaited[ready]))[0]
         order.append(int(ready[first]))
         left[order[-1]] = False
@@ -157,7 +164,9 @@ def known_order(support: Mask, known: Mask, places: Indices | None = None) -> ND
 
 
 def topological_order(A: ArrayLike) -> Indices:
-    """Return the nodes of a DAG, parents before children, ties by index.
+    """Return the nodes of a DAG, with parents before their children.
+
+    The nodes are sorted by level, and nodes of the same level by index.
 
     Raises
     ------
@@ -173,11 +182,12 @@ def topological_order(A: ArrayLike) -> Indices:
 def find_cycle(A: ArrayLike) -> list[int] | None:
     """Return one directed cycle as a list of nodes, or None for a DAG.
 
-    The node of the smallest index inside a strongly connected component starts the cycle, and
-    it is a shortest one through that node, so that messages are short and reproducible.
+    An edge from a node to itself comes first. Otherwise the cycle starts at the node of the
+    smallest index that lies on a cycle, and no cycle through this node is shorter. So messages that
+    show the cycle are short and reproducible.
     """
     support = adjacency(A)
-    # A self-loop is a component of one node, which the sizes below would not show.
+    # A node with an edge to itself is a component of one node: the sizes below do not show it.
     loops = np.flatnonzero(np.diag(support))
     if loops.size:
         return [int(loops[0])]
@@ -190,9 +200,9 @@ def find_cycle(A: ArrayLike) -> list[int] | None:
 
 
 def _shortest_cycle(support: Mask, start: int) -> list[int]:
-    """Return a shortest cycle through `start`, which must be on one."""
+    """Return a shortest cycle through the node `start`, which must lie on a cycle."""
     nodes, previous = breadth_first_order(csr_array(support), start)
-    # The first node that leads back is one of the nearest.
+    # Nodes come by their distance from `start`: the first that leads back closes a shortest cycle.
     path = [next(int(node) for node in nodes if support[node, start])]
     while path[-1] != start:
         path.append(int(previous[path[-1]]))
@@ -200,25 +210,27 @@ def _shortest_cycle(support: Mask, start: int) -> list[int]:
 
 
 def reachable(A: ArrayLike) -> Mask:
-    """Return the path matrix P: ``P[i, j]`` where a path of one or more edges leads from i to j.
+    """Return the path matrix P: ``P[i, j]`` is True if a directed path leads from i to j.
 
-    It is computed on the support, not as expm(Theta), whose terms of opposite sign can cancel.
+    A path has one or more edges. P is computed from the edges and not as expm(Theta): there,
+    weights of opposite sign can cancel.
 
     Paper: Section 2.1, the matrix P.
     """
     P = adjacency(A)
-    for k in range(len(P)):  # Warshall: paths by way of the first k nodes
+    for k in range(len(P)):  # Warshall's algorithm: P then has all paths through nodes up to k
         P |= np.outer(P[:, k], P[k])
     return P
 
 
 def upsilon(o: ArrayLike, Delta: float | None = None) -> Array:
-    r"""Return the smallest :math:`\Upsilon` that the order variables allow; its diagonal is zero.
+    r"""Return the smallest matrix :math:`\Upsilon` that the order variables `o` allow.
 
     .. math:: \Upsilon_{ij} = \max(0, \Delta / m - (o_j - o_i))
 
-    Only the product :math:`\lambda_{dag} \Delta` matters. By default Delta = m, so that orders are
-    integers.
+    Its diagonal is zero, and m is the number of variables. Only the product
+    :math:`\lambda_{dag} \Delta` matters for learning. By default Delta = m, so that the order
+    variables can be integers.
 
     Paper: Eq. 4.1a, Eq. 4.1b.
     """
@@ -230,10 +242,11 @@ def upsilon(o: ArrayLike, Delta: float | None = None) -> Array:
 
 
 def certifies_dag(Theta: ArrayLike, o: ArrayLike, Delta: float | None = None) -> bool:
-    """Return whether the order variables prove that Theta is a DAG (Proposition 1's certificate).
+    """Return whether the order variables `o` prove that the weights Theta form a DAG.
 
-    It is True when 0 <= o <= Delta, Theta has a zero diagonal, and Upsilon_ij Theta_ij = 0 for the
-    smallest Upsilon that `o` allows. Some order certifies Theta if and only if it is a DAG.
+    They do if 0 <= o <= Delta, Theta has a zero diagonal, and Upsilon_ij Theta_ij = 0 for the
+    smallest Upsilon that `o` allows (see `upsilon`). Order variables with this property exist if
+    and only if Theta is a DAG (Proposition 1).
 
     Paper: Proposition 1, Eq. 4.1c, Eq. 4.1d.
     """
@@ -241,6 +254,6 @@ def certifies_dag(Theta: ArrayLike, o: ArrayLike, Delta: float | None = None) ->
     o = np.asarray(o, dtype=float)
     top = len(o) if Delta is None else Delta
     in_range = np.all((o >= 0) & (o <= top))
-    # If any Upsilon that `o` allows has only zero products with Theta, the smallest one has, too.
+    # If the products with Theta are zero for any allowed Upsilon, they are zero for the smallest.
     complementary = not np.any(upsilon(o, Delta)[Theta != 0] > 0)
     return bool(in_range and complementary and not np.any(np.diag(Theta)))

@@ -1,7 +1,8 @@
-"""What Gaussian data can tell about arrows: DAGs that imply the same distributions.
+"""Equivalence classes: DAGs that imply the same distributions, so that Gaussian data cannot choose.
 
-A partially directed graph (PDAG) is a boolean matrix P: i -> j where P[i, j] alone is set, i - j
-where P[j, i] is set as well. A CPDAG has the arrows that all DAGs of an equivalence class share.
+A partially directed graph (PDAG) is a boolean matrix P. If only P[i, j] is set, it has the arrow
+i -> j. If P[j, i] is set as well, it has the undirected edge i - j, also called a line. The CPDAG
+of an equivalence class has the arrows that all DAGs of the class share; its other edges are lines.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ Arrow = tuple[int, int]
 
 
 def skeleton(A: ArrayLike) -> Graph:
-    """Return which pairs are joined, whatever the direction: a symmetric matrix."""
+    """Return the symmetric matrix that is True if an edge of either direction joins a pair."""
     support = adjacency(A)
     return support | support.T
 
 
 class _Neighbours:
-    """A PDAG as sets: parents, children, undirected neighbours and all neighbours of each node."""
+    """A PDAG as four sets per node: parents, children, undirected neighbours, all neighbours."""
 
     def __init__(self, P: Graph) -> None:
         m = len(P)
@@ -44,23 +45,23 @@ class _Neighbours:
         self.joined = [set.union(*row) for row in rows]
 
     def direct(self, i: int, j: int) -> None:
-        """Make i - j the arrow i -> j."""
+        """Turn the undirected edge i - j into the arrow i -> j."""
         self.undirected[i].discard(j)
         self.undirected[j].discard(i)
         self.children[i].add(j)
         self.parents[j].add(i)
 
     def remove(self, x: int) -> None:
-        """Take node x and its edges out."""
+        """Remove the edges of node x from the sets of its neighbours."""
         for y in self.joined[x]:
             for kind in (self.parents, self.children, self.undirected, self.joined):
                 kind[y].discard(x)
 
 
 def v_structures(A: ArrayLike) -> list[tuple[int, int, int]]:
-    """Return all i -> k <- j whose ends i < j are not joined, as (i, k, j) in order of k.
+    """Return all v-structures i -> k <- j as (i, k, j) with i < j, sorted by k.
 
-    In a PDAG only directed edges count.
+    No edge joins i and j. In a PDAG only directed edges count.
     """
     near = _Neighbours(adjacency(A))
     return [
@@ -72,7 +73,7 @@ def v_structures(A: ArrayLike) -> list[tuple[int, int, int]]:
 
 
 def cpdag(A: ArrayLike) -> Graph:
-    """Return the CPDAG of a DAG: edges are directed if all equivalent DAGs agree on them.
+    """Return the CPDAG of a DAG: an edge is directed if all equivalent DAGs direct it the same way.
 
     Raises
     ------
@@ -82,13 +83,17 @@ def cpdag(A: ArrayLike) -> Graph:
     support = adjacency(A)
     if not is_dag(support):
         raise InputError(
-            "only a DAG has a CPDAG; this graph has a directed cycle. Remove an edge of it."
+            "only a DAG has a CPDAG, but this graph has a directed cycle. Remove an edge of the "
+            "cycle."
         )
     return _class_of(support, support)
 
 
 def _class_of(support: Graph, evidence: Graph) -> Graph:
-    """Close the skeleton of a DAG under those of its v-structures whose arrows are `evidence`."""
+    """Return the PDAG that follows from the v-structures of a DAG whose two arrows are `evidence`.
+
+    Other v-structures are not directed.
+    """
     P = skeleton(support)
     for i, k, j in v_structures(support):
         if evidence[i, k] and evidence[j, k]:
@@ -97,18 +102,19 @@ def _class_of(support: Graph, evidence: Graph) -> Graph:
 
 
 def close_orientations(P: ArrayLike) -> Graph:
-    """Direct all undirected edges of a PDAG that its arrows decide (Meek's four rules).
+    """Return a PDAG with all arrows that follow from the given ones by Meek's four rules.
 
-    It works in rounds. Each looks only at the edges that the arrows of the last round may decide.
+    The function works in rounds. Each round looks only at the edges that the arrows of the last
+    round may decide.
     """
     P = adjacency(P)
     near = _Neighbours(P)
     new: list[Arrow] = [(i, j) for i, children in enumerate(near.children) for j in children]
     while new:
         decided = {arrow for a, b in new for arrow in _concerned(near, a, b)}
-        # All of a round are decided before one is directed, so that their order plays no part.
+        # All edges of a round are decided before any is directed: their order has no effect.
         decided = {(i, j) for i, j in decided if _is_decided(near, i, j)}
-        # Where the arrows contradict each other, both ways may be decided: one is taken.
+        # If the arrows contradict each other, both directions may be decided: i < j is taken.
         new = [(i, j) for i, j in decided if i < j or (j, i) not in decided]
         for i, j in new:
             near.direct(i, j)
@@ -117,18 +123,18 @@ def close_orientations(P: ArrayLike) -> Graph:
 
 
 def _concerned(near: _Neighbours, a: int, b: int) -> Iterator[Arrow]:
-    """Yield the ways to direct an edge that a rule may decide because of the arrow a -> b."""
+    """Yield the arrows that one of the four rules may add because of the new arrow a -> b."""
     for i in near.undirected[b]:
         yield b, i  # rule 1
-        yield i, b  # rules 2, 3 and 4, whose last arrow is a -> b
+        yield i, b  # rules 2, 3 and 4, if a -> b is the last arrow of the rule
     for i in near.undirected[a]:
-        yield a, i  # rule 2, whose first arrow is a -> b
+        yield a, i  # rule 2, if a -> b is its first arrow
         for j in near.undirected[i] & near.children[b]:
-            yield i, j  # rule 4, whose first arrow is a -> b
+            yield i, j  # rule 4, if a -> b is its first arrow
 
 
 def _is_decided(near: _Neighbours, i: int, j: int) -> bool:
-    """Return whether the arrows around the undirected edge i - j leave only i -> j."""
+    """Return whether one of the four rules directs the undirected edge i - j as i -> j."""
     return (
         _would_collide(near, i, j)
         or _would_close_a_cycle(near, i, j)
@@ -138,25 +144,28 @@ def _is_decided(near: _Neighbours, i: int, j: int) -> bool:
 
 
 def _would_collide(near: _Neighbours, i: int, j: int) -> bool:
-    """Rule 1: a -> i - j with a and j apart; the other way would be a new v-structure."""
+    """Return whether rule 1 holds: a -> i - j, and a and j are not joined.
+
+    The arrow j -> i would be a new v-structure.
+    """
     return not near.parents[i] <= near.joined[j]
 
 
 def _would_close_a_cycle(near: _Neighbours, i: int, j: int) -> bool:
-    """Rule 2: i -> k -> j beside i - j."""
+    """Return whether rule 2 holds: i -> k -> j. The arrow j -> i would close a cycle."""
     return not near.children[i].isdisjoint(near.parents[j])
 
 
 def _two_ways_in(near: _Neighbours, i: int, j: int) -> bool:
-    """Rule 3: i - k -> j and i - l -> j with k and l apart, beside i - j."""
+    """Return whether rule 3 holds: i - k -> j and i - l -> j, and k and l are not joined."""
     between = near.undirected[i] & near.parents[j]
     return any(far not in near.joined[k] for k, far in combinations(between, 2))
 
 
 def _round_about(near: _Neighbours, i: int, j: int) -> bool:
-    """Rule 4: i - k -> l -> j with k and j apart and i joined to l, beside i - j.
+    """Return whether rule 4 holds: i - k -> l -> j, k and j are not joined, and i and l are.
 
-    Needed only where arrows come from prior knowledge.
+    The rule is needed only if arrows come from prior knowledge.
     """
     first = near.undirected[i] - near.joined[j]
     last = near.joined[i] & near.parents[j]
@@ -171,27 +180,27 @@ def orient_known(P: ArrayLike, known: ArrayLike) -> Graph:
     P : array-like of shape (m, m)
         The CPDAG of the class.
     known : array-like of shape (m, m)
-        Where set, i -> j is the direction if i and j are joined. It says nothing about pairs that
-        are not joined.
+        Not zero at ``[i, j]`` if an edge between i and j must be i -> j. It has no effect on pairs
+        that are not joined.
 
     Returns
     -------
     ndarray of bool, shape (m, m)
-        Directed are the edges that all those DAGs direct the same way.
+        A PDAG in which an edge is directed if all these DAGs direct it the same way.
 
     Raises
     ------
     InputError
-        If no DAG of the class agrees.
+        If no DAG of the class agrees with `known`.
     """
     support = adjacency(P)
     forbidden = _forbidden(support, known)
-    # Only arrows can disagree: a line is free to be directed.
+    # Only arrows can disagree with the knowledge: a line can be directed either way.
     _check_agrees(support & ~support.T, forbidden)
     closed = close_orientations(support & ~forbidden)
     if v_structures(closed) != v_structures(support) or consistent_extension(closed) is None:
         raise InputError(
-            "the known directions contradict each other: on this graph they lead to a directed "
+            "the known directions contradict each other: in this graph they lead to a directed "
             "cycle or to a collider (a -> b <- c) that the graph excludes. Remove some of them."
         )
     return closed
@@ -200,7 +209,7 @@ def orient_known(P: ArrayLike, known: ArrayLike) -> Graph:
 def edge_kinds(
     A: ArrayLike, known: ArrayLike | None = None, required: ArrayLike | None = None
 ) -> Labels:
-    """Return why each edge of a DAG has its direction, in the order of ``np.argwhere(A)``.
+    """Return the reason for the direction of each edge of a DAG, in the order of `np.argwhere(A)`.
 
     Parameters
     ----------
@@ -209,14 +218,16 @@ def edge_kinds(
     known : array-like of shape (m, m), optional
         Prior knowledge as in `orient_known`.
     required : array-like of shape (m, m), optional
-        Edges that are there because they had to be: nothing that rests on them is compelled.
+        Edges that the learner had to include. A direction that follows from one of them is
+        "prior knowledge" and not "compelled".
 
     Returns
     -------
     ndarray of str
-        "compelled": all equivalent DAGs have the edge in this direction. "prior knowledge": not
-        all of them, but all that agree with `known`; or a required edge decides it. "reversible":
-        some of these have it the other way round. All of it holds if the edges of A are right.
+        "compelled": all equivalent DAGs have the edge in this direction. "prior knowledge": all
+        equivalent DAGs that agree with `known` have it in this direction, but others do not; or
+        the direction follows from a required edge. "reversible": some equivalent DAG that agrees
+        with `known` has the opposite direction. All this supposes that the edges of A are right.
 
     Examples
     --------
@@ -237,23 +248,27 @@ def edge_kinds(
     if required is not None:
         P = _class_of(support, ~adjacency(required))
     reasons = [~P.T[support], ~oriented.T[support]]
-    # The first reason that holds counts: what the data decide needs no prior knowledge.
+    # The first reason that holds counts: a direction that the data decide needs no knowledge.
     return np.select(reasons, ["compelled", "prior knowledge"], "reversible")
 
 
 def _forbidden(P: Graph, known: ArrayLike) -> Graph:
-    """Return the directions that `known` excludes, among the joined pairs of P."""
+    """Return the directions of the edges of P that `known` excludes."""
     arrows = adjacency(known)
     if arrows.shape != P.shape:
-        raise InputError(f"known has shape {arrows.shape}, the graph {P.shape}: make them equal.")
+        raise InputError(
+            f"known has shape {arrows.shape}, but the graph has shape {P.shape}: give known the "
+            "shape of the graph."
+        )
     forbidden: Graph = skeleton(P) & arrows.T
-    # If both ways were excluded, the edge itself would be lost below.
+    # If both directions were excluded, the edge itself would be lost later.
     for i, j in np.argwhere(forbidden & forbidden.T):
-        raise InputError(f"known has both {i} -> {j} and {j} -> {i}: set one of them only.")
+        raise InputError(f"known has both {i} -> {j} and {j} -> {i}: set only one of them.")
     return forbidden
 
 
 def _check_agrees(directed: Graph, forbidden: Graph) -> None:
+    """Raise InputError if an arrow of the graph has a forbidden direction."""
     for i, j in np.argwhere(directed & forbidden):
         raise InputError(
             f"the graph has {i} -> {j}, but known has {j} -> {i}: learn the graph with this "
@@ -262,17 +277,18 @@ def _check_agrees(directed: Graph, forbidden: Graph) -> None:
 
 
 def consistent_extension(P: ArrayLike) -> Graph | None:
-    """Return a DAG with the skeleton, arrows and v-structures of a PDAG; None if there is none.
+    """Return a DAG with the skeleton, arrows and v-structures of a PDAG, or None if there is none.
 
-    The algorithm of Dor and Tarsi: again and again take a sink whose undirected neighbours are
-    joined to all its other neighbours, and direct its edges towards it. Of several the one of the
-    largest index is taken, so that edges run from small to large indices where nothing decides.
+    This is the algorithm of Dor and Tarsi. It takes a node without children whose undirected
+    neighbours are joined to all its other neighbours, directs the node's edges towards it, removes
+    the node, and repeats this. If there are several such nodes, it takes the largest index. So
+    edges lead from small to large indices if nothing else decides.
     """
     result = adjacency(P)
     near = _Neighbours(result)
     remaining = set(range(len(result)))
-    # A heap of negative indices: the largest index comes first. Nodes that are not in it are not
-    # free sinks.
+    # A heap of negative indices, so that the largest index comes first. Nodes that are not in the
+    # heap are not free sinks.
     candidates = [-x for x in remaining]
     heapify(candidates)
     while candidates:
@@ -282,12 +298,13 @@ def consistent_extension(P: ArrayLike) -> Graph | None:
         result[x, list(near.undirected[x])] = False
         near.remove(x)
         remaining.discard(x)
-        for y in near.joined[x]:  # only these may have become free
+        for y in near.joined[x]:  # only neighbours of x may have become free sinks
             heappush(candidates, -y)
     return None if remaining else result
 
 
 def _is_free_sink(near: _Neighbours, x: int) -> bool:
+    """Return whether all edges of x can be directed towards it without a new v-structure."""
     if near.children[x]:
         return False
     return all(near.joined[x] - near.joined[y] == {y} for y in near.undirected[x])

@@ -1,9 +1,12 @@
-"""Members of an equivalence class that score best, for each way of each open edge.
+"""The best DAGs of an equivalence class: one for each direction of each undirected edge.
 
-The undirected edges of a PDAG fall apart into components, each of which can be directed by itself.
-A member has one source in each component. Once a source is chosen, all its edges lead away from it,
-Meek's rules direct more, and what is still open falls apart again. So the best members are found
-without a list of all of them, whose number grows exponentially.
+The undirected edges of a PDAG form components, and each component can be directed independently of
+the others. A DAG of the class has one source in each component. Once a source is chosen, all its
+edges lead away from it, and Meek's rules direct further edges. The edges that are still undirected
+form smaller components, which are treated in the same way. So the search never lists all DAGs of
+the class, whose number grows exponentially.
+
+An undirected edge is called open, and a DAG of the class is called a member.
 """
 
 from __future__ import annotations
@@ -20,24 +23,24 @@ from sgbn.graph.equivalence import close_orientations, consistent_extension, v_s
 from sgbn.types import Graph
 
 Parents = tuple[int, ...]
-Score = Callable[[int, Parents], float]  # of a node with these parents, in rising order
+Score = Callable[[int, Parents], float]  # from a node and its parents, in rising order
 
-MAX_TRIED_SOURCES = 5000  # some seconds: a clique of 9 open nodes takes 2,300
+MAX_TRIED_SOURCES = 5000  # takes some seconds; a clique of 9 open nodes needs 2,300
 
 
 class Member(NamedTuple):
-    """A DAG of the class, restricted to some nodes."""
+    """A DAG of the class, restricted to some nodes: its score, and the parents of each node."""
 
     score: float
     parents: dict[int, Parents]
 
     def has(self, i: int, j: int) -> bool:
-        """Whether the member has the arrow i -> j, between two of its nodes."""
+        """Return whether the member has the arrow i -> j between two of its nodes."""
         return i in self.parents[j]
 
 
 def open_components(P: Graph) -> list[list[int]]:
-    """Return the nodes of each component that undirected edges join, in rising order."""
+    """Return the components that undirected edges join, each as a list of nodes in rising order."""
     undirected = P & P.T
     n_parts, part = connected_components(csr_array(undirected), directed=False)
     ends = undirected.any(axis=0)
@@ -53,19 +56,19 @@ def best_each_way(P: Graph, nodes: list[int], score: Score) -> list[Member] | No
     Parameters
     ----------
     P : ndarray of bool, shape (m, m)
-        A PDAG that is closed under Meek's rules, as `cpdag` and `orient_known` make it.
+        A PDAG that is closed under Meek's rules, such as `cpdag` and `orient_known` return.
     nodes : list of int
         One of its `open_components`.
     score : callable
-        Gives the score of a node with its parents; the larger the better. The score of a member is
-        the sum over its nodes.
+        A function that returns the score of a node with its parents; larger is better. The score
+        of a member is the sum over its nodes.
 
     Returns
     -------
     list of Member, or None
-        The best comes first. For every open edge and each of its directions, the list has a
-        member whose score no other member with this arrow exceeds. None if the component is so
-        large that the search would take too long.
+        The best member comes first. For each direction of each open edge, the list has the best
+        of the members with this arrow. None if the component is so large that the search would
+        take too long.
     """
     try:
         return _Search(score).of_component(P, nodes)
@@ -78,7 +81,7 @@ class _TooManyError(Exception):
 
 
 class _Search:
-    """The recursion over sources, which remembers the components that it has solved."""
+    """A recursive search over sources that remembers the components it has solved."""
 
     def __init__(self, score: Score) -> None:
         self.score = score
@@ -87,7 +90,7 @@ class _Search:
 
     def of_component(self, P: Graph, nodes: list[int]) -> list[Member]:
         """Return the best members of one open component, the best one first."""
-        # The arrows into the component count too: parents outside are part of a node's score.
+        # The arrows into the component are part of the key: outside parents change a node's score.
         key = tuple(nodes), P[:, nodes].tobytes()
         if key not in self.known:
             part = P[np.ix_(nodes, nodes)]
@@ -99,16 +102,19 @@ class _Search:
         return self.known[key]
 
     def _rooted(self, P: Graph, nodes: list[int], source: int) -> Graph | None:
-        """Direct the open edges of a source away from it; None if no member has this source."""
+        """Return P with the open edges of a source directed away from it, and what follows from it.
+
+        The result is None if no member has this source.
+        """
         self.tried += 1
         if self.tried > MAX_TRIED_SOURCES:
             raise _TooManyError
         inside = np.ix_(nodes, nodes)
         directed = P[inside]
-        # Only lines are lost: `of_component` tries no node that has parents inside.
+        # This removes no arrow: `of_component` only tries nodes without parents in the component.
         directed[:, nodes.index(source)] = False
         directed = close_orientations(directed)
-        # A member of the class has no v-structure that the PDAG does not show.
+        # A member of the class has no v-structures in addition to those of the PDAG.
         if v_structures(directed) or consistent_extension(directed) is None:
             return None
         result = P.copy()
@@ -118,13 +124,14 @@ class _Search:
     def _completed(self, P: Graph, nodes: list[int]) -> list[Member]:
         """Return the best members once the source is chosen.
 
-        What is still open falls apart into components. The best member takes the best of each; to
-        have an arrow of one component, it is enough to change that component alone.
+        The edges that are still open form components. The best member consists of the best member
+        of each component. The best member with a certain arrow differs from it only in the
+        component of this arrow.
         """
         belongs = set(nodes)
         parts = [part for part in open_components(P) if belongs.issuperset(part)]
         settled = belongs.difference(*parts) if parts else belongs
-        # A settled node is on no line any more: all in its column are parents.
+        # A settled node has no undirected edge left: all entries in its column are parents.
         parents = {j: tuple(np.flatnonzero(P[:, j]).tolist()) for j in sorted(settled)}
         base = Member(sum(self.score(j, known) for j, known in parents.items()), parents)
         choices = [self.of_component(P, part) for part in parts]
@@ -138,16 +145,18 @@ class _Search:
 
 
 def _joined(parts: list[Member]) -> Member:
+    """Return one member made of members on different nodes."""
     parents = dict(chain.from_iterable(part.parents.items() for part in parts))
     return Member(sum(part.score for part in parts), parents)
 
 
 def _best_for_each_arrow(P: Graph, nodes: list[int], members: list[Member]) -> list[Member]:
-    """Keep the best member, and the best one that has each arrow; the best comes first."""
-    members = sorted(members, key=lambda member: -member.score)  # stable: ties as they came
-    # Arrows that no member kept so far has: the first member with one of them is its best.
+    """Return the best member with each arrow; the best of all members comes first."""
+    members = sorted(members, key=lambda member: -member.score)  # stable: ties keep their order
+    # Arrows that no kept member has yet. Members come best first, so that the first member with
+    # one of these arrows is the best one with it.
     missing = {(i, j) for i in nodes for j in nodes if P[i, j] and P[j, i]}
-    # Every member directs every line: the first, which is the best, is always kept.
+    # Every member directs every open edge: so the first member, the best of all, is always kept.
     kept = []
     for member in members:
         new = {(i, j) for i, j in missing if member.has(i, j)}
