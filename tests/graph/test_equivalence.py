@@ -106,7 +106,9 @@ def test_knowledge_that_contradicts_the_graph_or_itself_is_refused():
         edge_kinds(chain, chain.T)
     with pytest.raises(InputError, match="both 0 -> 1 and 1 -> 0"):
         orient_known(cpdag(chain), skeleton(chain))
-    with pytest.raises(InputError, match=r"known has shape \(2, 2\), but the graph has shape \(3, 3\)"):
+    with pytest.raises(
+        InputError, match=r"known has shape \(2, 2\), but the graph has shape \(3, 3\)"
+    ):
         edge_kinds(chain, np.zeros((2, 2)))
 
 

@@ -157,5 +157,5 @@ def test_the_tests_hold_the_curve_fixed():
 def test_a_curve_for_which_all_subjects_have_too_few_values_is_refused():
     cohort = visits(("age",))
     few = {**cohort.covariates, "age": np.resize([30.0, 40.0, 50.0], len(cohort))}
-    with pytest.raises(InputError, match=r"'age' has 3 different values.*leave it out of smooth"):
+    with pytest.raises(InputError, match=r"'age' has 3 different values.*out of smooth"):
         prepare(replace(cohort, covariates=few))

@@ -34,7 +34,7 @@ def test_wrong_graphs_and_cells_are_refused(simulate):
     X, _ = simulate(3, 30, 2)
     with pytest.raises(CycleError, match="x0 -> x1 -> x0"):
         fit_weights(X, [[0, 1, 0], [1, 0, 0], [0, 0, 0]])
-    with pytest.raises(InputError, match=r"X has 3 columns, but the graph's shape is \(2, 2\)"):
+    with pytest.raises(InputError, match=r"X has 3 columns, but the graph has shape \(2, 2\)"):
         fit_weights(X, np.zeros((2, 2)))
     X[4, 0] = np.nan
     with pytest.raises(InputError, match="NaN: column 'x0', row 4"):
@@ -55,7 +55,7 @@ def test_labels_are_matched_not_positions(simulate):
     np.testing.assert_array_equal(fit_weights(X, network).coef, expected.coef)
     with pytest.raises(InputError, match="names differ from the columns of X"):
         fit_weights(table, network.coef, names[::-1])
-    with pytest.raises(InputError, match="variables are not the columns of X"):
+    with pytest.raises(InputError, match="variables of the graph are not the columns of X"):
         fit_weights(table, graph.rename(columns={"a": "z"}))
 
 

@@ -44,7 +44,7 @@ def test_names_indices_and_tiers_mean_the_same():
         (None, [(0, 1, 2)], None, "give pairs"),
         (None, None, ["FDG", "insula"], "a list of variables for each tier"),
         (None, None, [["FDG"], ["FDG"]], "'FDG' is in two tiers"),
-        (None, None, {0: ["FDG"], 1: ["insula"]}, r"gives 0 the tier \['FDG'\]: as a mapping"),
+        (None, None, {0: ["FDG"], 1: ["insula"]}, r"gives 0 the tier \['FDG'\], .* number"),
         (None, None, {"FDG": np.nan}, "gives 'FDG' the tier nan"),
         (None, None, {"FDG": "10", "insula": "9"}, "gives 'FDG' the tier '10'"),
         (None, None, 5, "tiers is 5"),

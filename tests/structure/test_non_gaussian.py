@@ -189,7 +189,7 @@ def test_a_column_that_others_determine_decides_nothing():
 
 def test_settings_that_mean_nothing_are_refused():
     X = sem(CHAIN, 100, "t", 0)
-    with pytest.raises(InputError, match="decides every direction already"):
+    with pytest.raises(InputError, match="already decides every direction"):
         SGBN(noise="equal", non_gaussian="orient").fit(X)
     with pytest.raises(InputError, match="makes every column Gaussian"):
         SGBN(column_transform="normal-scores", non_gaussian="orient").fit(X)

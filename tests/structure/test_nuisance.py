@@ -50,7 +50,7 @@ def test_a_column_that_others_determine_changes_nothing_wherever_it_stands(desig
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        (np.where(np.arange(40) == 3, np.nan, 1.0), "'c' has 1 missing values, the first in row 3"),
+        (np.where(np.arange(40) == 3, np.nan, 1.0), "'c' has 1 missing value, the first in row 3"),
         (np.array(["F", None] * 20, dtype=object), "20 missing values, the first in row 1"),
         (["F", np.nan] * 20, "20 missing values"),
         (np.array([""] * 40), "40 missing values"),
@@ -92,7 +92,7 @@ def test_columns_with_a_gap_are_refused_and_not_taken_for_constant(gap):
     codes = np.resize([0, 1], 40)
     assert nuisance_of(codes, {"age": age}).rank == 3
     age[7] = gap
-    with pytest.raises(InputError, match=r"'age' has 1 row with.* the first is row 7"):
+    with pytest.raises(InputError, match=r"'age' has 1 row with.* The first is row 7"):
         nuisance_of(codes, {"age": age})
 
 

@@ -27,7 +27,7 @@ def test_refit_keeps_the_edges_and_fits_better(learner, simulate):
         ({"init": "ridge"}, "init is 'ridge'; give 'lasso', 'ols' or 'l1mb'"),
         ({"max_iter": 0}, "max_iter is 0; give a whole number from 1 upwards"),
         ({"max_iter": True}, "max_iter is True"),
-        ({"penalize_intercept": True}, "together with standardize=False"),
+        ({"penalize_intercept": True}, "Give standardize=False"),
         (
             {"alpha": "bic", "alphas": [-1]},
             r"alphas is \[-1\]; .* list .* each is a number above 0",

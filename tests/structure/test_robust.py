@@ -124,7 +124,7 @@ def test_rows_left_out_are_named_with_the_remedy():
         learner = SGBN().fit(table)
     assert np.flatnonzero(learner.outliers_).tolist() == [7, 20]
     X[:13] += 40  # more than a fifth are another group
-    with pytest.warns(DataWarning, match="too many to be outliers: all are kept"):
+    with pytest.warns(DataWarning, match="too many to be outliers.* all are kept"):
         assert not rows_to_trim(X, list("abcd")).any()
 
 

@@ -67,7 +67,9 @@ def test_knots_that_coincide_count_once():
 
 
 def test_few_values_make_no_curve():
-    with pytest.raises(InputError, match=r"'grade' has 3 different values.*leave it out of smooth"):
+    with pytest.raises(
+        InputError, match=r"'grade' has 3 different values.*leave the covariate out of smooth"
+    ):
         learn_spline(np.resize([1.0, 2.0, 3.0], 50), "grade")
 
 
@@ -103,7 +105,7 @@ def test_a_part_with_few_values_has_a_line_in_place_of_the_curve(age):
         smooth=("age", "grade"),
     )
     assert with_curves_that_fit(cohort) is cohort
-    with pytest.warns(DataWarning, match=r"'grade' has 2 different values.*taken as linear"):
+    with pytest.warns(DataWarning, match=r"'grade' has 2 different values.*effect is linear"):
         part = with_curves_that_fit(cohort.subset(np.arange(120) < 60))
     assert part.smooth == ("age",)
     with pytest.raises(InputError, match=r"'grade' has 2 different values"):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sgbn.exceptions import InputError
+from sgbn.exceptions import InputError, counted
 from sgbn.graph.acyclicity import GraphLike, adjacency
 from sgbn.graph.equivalence import cpdag
 from sgbn.types import Graph
@@ -194,7 +194,7 @@ def _on_the_same_nodes(first: GraphLike, second: GraphLike) -> tuple[Graph, Grap
             only = sorted(set(names) ^ set(other_names))
             raise InputError(
                 f"the two networks have different variables: {only[0]!r} is in only one of them "
-                f"({len(only)} such). Compare networks on the same variables."
+                f"({counted(len(only), 'such variable')}). Compare networks on the same variables."
             )
         place = [other_names.index(name) for name in names]
         B = B[np.ix_(place, place)]

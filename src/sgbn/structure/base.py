@@ -1,4 +1,4 @@
-"""What all one-sample learners share: the scikit-learn contract around a learning function."""
+"""Base classes of the learners of one network: scikit-learn's interface around their learning."""
 
 from __future__ import annotations
 
@@ -37,35 +37,49 @@ UNDECIDED = ("reversible", "order only")  # kinds of edges whose direction nothi
 
 
 class Arrows(NamedTuple):
-    """A learned DAG, with the knowledge and assumptions that decide directions."""
+    """A learned DAG, with the knowledge and assumptions that decide directions.
+
+    Attributes
+    ----------
+    graph : ndarray of shape (m, m)
+        The learned DAG: an entry ``[i, j]`` that is not zero is the edge i -> j.
+    knowledge : Knowledge or None
+        Prior knowledge of the user.
+    equal : bool
+        Whether equal noise variances were assumed.
+    non_gaussian : ndarray of bool, shape (m, m), or None
+        Arrows that non-Gaussian residuals decided.
+    """
 
     graph: NDArray[Any]
     knowledge: Knowledge | None = None
     equal: bool = False
-    non_gaussian: Mask | None = None  # arrows that residuals decided
+    non_gaussian: Mask | None = None
 
     def equivalence_class(self) -> Mask:
-        """Return the CPDAG, oriented further by prior knowledge and non-Gaussian residuals."""
+        """Return the CPDAG, with the further arrows of prior knowledge and of residuals."""
         P = cpdag(self.graph)
-        # without known directions the class is closed under Meek's rules already
+        # A CPDAG is closed under Meek's rules: without known directions nothing is to be done.
         if self.knowledge is not None and self.knowledge.directions.any():
             P = orient_known(P, self.knowledge.directions)
         return P if self.non_gaussian is None else orient_known(P, self.non_gaussian)
 
     def hubs_first(self, columns: Indices) -> Self:
-        """Return the member of the equivalence class in which hubs, then first columns, come first.
+        """Return these arrows with another DAG of the equivalence class, the one with hubs first.
 
-        Directions that nothing decides then do not depend on which member a search found.
+        In its order, variables with more neighbours come first. Among variables with the same
+        number, the first in `columns` comes first. So the directions that nothing decides do not
+        depend on which DAG of the class a search found.
         """
         P = self.equivalence_class()
         first = columns[np.argsort(-skeleton(P).sum(axis=0)[columns], kind="stable")]
         back = np.argsort(first)
-        graph = cast(Mask, consistent_extension(P[np.ix_(first, first)]))  # the class has members
+        graph = cast(Mask, consistent_extension(P[np.ix_(first, first)]))  # never None for a class
         return self._replace(graph=graph[np.ix_(back, back)])
 
     def kinds(self, coef: Array) -> Labels:
-        """Say what the direction of each edge of `coef` rests on."""
-        # the graph, not `coef`: a lasso has further edges, of which only the order is known
+        """Return what decides the direction of each edge of `coef`, as `LearnedNetwork` lists."""
+        # The graph and not `coef` counts: a lasso adds edges of which only the order is known.
         support = self.graph != 0
         known, required = (
             (None, None)
@@ -74,7 +88,7 @@ class Arrows(NamedTuple):
         )
         table = np.full(support.shape, "order only", dtype=object)
         kinds = edge_kinds(support, known, required)
-        # before "equal variances" takes their place: residuals speak about open edges alone
+        # This comes before "equal variances" is set: residuals only decide edges that are open.
         is_open = kinds == "reversible"
         kinds = np.where(self.equal & is_open, "equal variances", kinds).astype(object)
         if self.non_gaussian is not None:
@@ -84,20 +98,23 @@ class Arrows(NamedTuple):
 
 
 class NetworkLearner(HasNetwork, Protocol):
-    """A learner of one network from one sample, of sgbn or not."""
+    """A learner of one network from one sample, from sgbn or from elsewhere."""
 
     def fit(self, X: Any, /) -> HasNetwork:
         """Learn a network from the rows of X."""
 
 
 class LearnedNetwork(BaseEstimator):
-    """What all learners of one network have once they are fitted.
+    """The attributes and views that all fitted learners of one network have.
 
     Attributes
     ----------
     network_ : GaussianNetwork
-    coef_ : ndarray of shape (m, m)
+        The learned network.
+    coef_, coef_std_ : ndarray of shape (m, m)
+        Its weights in the units of the data, and per standard deviation.
     arrows_ : Arrows
+        The learned graph, and what decides its directions.
     """
 
     network_: GaussianNetwork
@@ -115,7 +132,7 @@ class LearnedNetwork(BaseEstimator):
         return bundle
 
     def _learned_html(self) -> str:
-        """Return what a notebook shows below the parameters: what was learned."""
+        """Return the part that a notebook shows below the parameters: the learned network."""
         if not hasattr(self, "network_"):
             return ""
         lines = []
@@ -124,71 +141,78 @@ class LearnedNetwork(BaseEstimator):
             lines.append(f"Half samples support the direction of {n_arrows} of {n_edges} edges.")
         left_out = np.count_nonzero(getattr(self, "outliers_", ()))
         if left_out:
-            lines.append(f"Rows that lie far out, and were left out: {left_out}.")
+            lines.append(f"Rows that lie far from all others and were left out: {left_out}.")
         return self.network_._repr_html_() + "".join(f"<p>{escape(line)}</p>" for line in lines)
 
     @property
     def cpdag_(self) -> Mask:
-        """Directions that data, knowledge and residuals decide; an open edge is set both ways."""
+        """Return the directions that data, knowledge and residuals decide.
+
+        ``[i, j]`` is True for i -> j. An edge whose direction is open is True at both places.
+        """
         check_is_fitted(self)
         return self.arrows_.equivalence_class()
 
     @property
     def edge_kinds_(self) -> Labels:
-        """What the direction of each edge rests on, in the order of ``np.argwhere(coef_)``.
+        """Return what decides the direction of each edge, in the order of ``np.argwhere(coef_)``.
 
-        "compelled", "prior knowledge", "equal variances", "non-Gaussian" (residuals decided),
-        "reversible" or "order only"; see `sgbn.graph.edge_kinds`.
+        The kinds are "compelled", "prior knowledge", "equal variances", "non-Gaussian" (residuals
+        decide), "reversible" and "order only". `sgbn.graph.edge_kinds` explains the first two and
+        "reversible".
         """
         check_is_fitted(self)
         return self.arrows_.kinds(self.coef_)
 
     def to_networkx(self) -> nx.DiGraph:
-        """Return the learned network as a networkx graph; see `GaussianNetwork.to_networkx`."""
+        """Return the learned network as a networkx graph (see `GaussianNetwork.to_networkx`)."""
         check_is_fitted(self)
         return self.network_.to_networkx()
 
 
 class NetworkEstimator(DensityMixin, LearnedNetwork, ABC):
-    """Base of the learners of one network from one sample.
+    """The base class of the learners of one network from one sample.
 
-    A learner says how it learns from moments (`learn`) and ends with `_store`. Fitted
-    attributes are described where they are public: in `SGBN` and `ORSGBN`.
+    A learner implements `learn`, which learns weights from moments and ends with `_store`. The
+    docstrings of `SGBN` and `ORSGBN` describe the fitted attributes.
     """
 
     @abstractmethod
     def learn(self, moments: Moments, values: Array, names: list[str]) -> Self:
-        """Learn weights from the moments of `values`, which are checked, and `_store` them."""
+        """Learn weights from the moments of the checked rows `values`, and `_store` them."""
 
     def moments(self, values: Array, names: list[str]) -> Moments:
-        """Return the moments of rows that this learner learns from."""
+        """Return the moments of the rows, in the form that this learner needs."""
         return moments_of(values, names)
 
     def clean(self, values: Array, names: list[str], labels: Sequence[Any] | None = None) -> Array:
-        """Return the rows to learn from: all of them, unless a learner has ``outliers="trim"``.
+        """Return the rows to learn from.
 
-        Everything that learns from rows, all of them or a part, calls this before `moments`.
+        These are all rows, or with ``outliers="trim"`` the rows that do not lie far out. All code
+        that learns from rows, or from a part of them, calls this before `moments`.
         """
         outliers = getattr(self, "outliers", None)
         if outliers is None:
             return values
-        # stored in any case: "keep" must not leave the rows of an earlier fit behind
+        # Stored with "keep" as well, so that no rows of an earlier fit stay marked.
         none = np.zeros(len(values), bool)
         self.outliers_ = rows_to_trim(values, names, labels) if outliers == "trim" else none
         return values[~self.outliers_] if self.outliers_.any() else values
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:  # noqa: ARG002
-        """Learn a network.
+        """Learn a network from the rows of X.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             One row per subject, one column per region. Column names of a DataFrame are kept.
         y : ignored
+            Accepted because scikit-learn passes it.
 
         Returns
         -------
         self
+            The fitted learner.
         """
         values = check_data(self, X)
         names = column_names(self, X)
@@ -197,9 +221,9 @@ class NetworkEstimator(DensityMixin, LearnedNetwork, ABC):
     def prepare(
         self, values: Array, names: list[str], labels: Sequence[Any] | None = None
     ) -> tuple[Moments, Array]:
-        """Check the parameters, and return the moments and rows to `learn` from.
+        """Check the parameters, and return the moments and the rows to `learn` from.
 
-        The rows must have been checked before. Warnings call columns by `names`, rows by `labels`.
+        The caller has checked the rows. Warnings use `names` for columns and `labels` for rows.
         """
         check_parameters(self)
         values = self.clean(values, names, labels)
@@ -214,18 +238,22 @@ class NetworkEstimator(DensityMixin, LearnedNetwork, ABC):
         names: list[str],
         arrows: Arrows | None = None,
     ) -> None:
-        """Store a network; row ``B[j]`` holds the weights of j's parents, in canonical order."""
+        """Store the network as fitted attributes.
+
+        Row ``B[j]`` holds the weights of the parents of variable j. Its variables are in the order
+        of ``moments.columns``, called the canonical order. By default, `arrows` is the graph alone.
+        """
         weights = user_weights(moments, B, names)
         self.coef_, self.coef_std_ = weights.coef, weights.coef_std
         self.intercept_, self.noise_variance_ = weights.intercept, weights.noise_variance
-        # Raises CycleError if the learner broke its promise: a DAG is checked on every fit.
+        # Raises CycleError if the learner returned a cycle: so every fit checks that it is a DAG.
         self.network_ = GaussianNetwork(self.coef_, self.intercept_, self.noise_variance_, names)
-        # whole numbers that certify the DAG; see `sgbn.graph.certifies_dag`
+        # Whole numbers that prove that the network is a DAG; see `sgbn.graph.certifies_dag`.
         self.order_ = levels(self.coef_)
         self.arrows_ = Arrows(self.coef_ != 0) if arrows is None else arrows
 
     def score_samples(self, X: ArrayLike) -> Array:
-        """Log-likelihood of every row of X under the learned network.
+        """Return the log-likelihood of every row of X under the learned network.
 
         Paper: Eq. 3.1.
         """
@@ -233,12 +261,12 @@ class NetworkEstimator(DensityMixin, LearnedNetwork, ABC):
         return self.network_.log_likelihood(check_data(self, X, reset=False))
 
     def score(self, X: ArrayLike, y: Any = None) -> float:  # noqa: ARG002
-        """Mean log-likelihood of the rows of X."""
+        """Return the mean log-likelihood of the rows of X."""
         return float(self.score_samples(X).mean())
 
     def sample(
         self, n_samples: int = 1, random_state: int | np.random.Generator | None = None
     ) -> Array:
-        """Draw rows from the learned network."""
+        """Return random rows drawn from the learned network."""
         check_is_fitted(self)
         return self.network_.sample(n_samples, random_state)

@@ -1,4 +1,4 @@
-"""Warnings about the rows of one group or class say which."""
+"""A context in which warnings name the group or class that they are about."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from sgbn.exceptions import DataWarning
 
 @contextmanager
 def warnings_about(what: str) -> Iterator[None]:
-    """Begin warnings about data and convergence with `what`, such as "group 'CTR'".
+    """Put `what`, such as "group 'CTR'", in front of warnings about data and convergence.
 
-    One that has it already stays as it is. Others, such as `OutlierWarning`, do so too.
+    A warning that already contains `what` is not changed, nor are warnings of other classes, such
+    as `OutlierWarning`.
     """
     show = warnings.showwarning
 
@@ -24,6 +25,7 @@ def warnings_about(what: str) -> Iterator[None]:
         unnamed = category in (DataWarning, ConvergenceWarning) and what not in str(message)
         show(category(f"{what}: {message}") if unnamed else message, category, *where, **more)
 
-    with warnings.catch_warnings():  # it also forgets what was said of another group before
+    # Python then also forgets earlier warnings, so that the same warning about another group shows.
+    with warnings.catch_warnings():
         warnings.showwarning = name
         yield

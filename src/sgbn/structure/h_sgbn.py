@@ -3,9 +3,9 @@ r"""H-SGBN: a sparse network by block coordinate descent (Huang et al. 2013; Sec
 .. math:: \min_\Theta \sum_i \tfrac12 \|x_i - PA_i^T \theta_i\|^2 + \lambda_1 \|\theta_i\|_1
           + \lambda_2 \sum_j P_{ij} |\Theta_{ji}|
 
-where P_ij = 1 if a directed path leads from i to j (Eq. 2.1 with its constraint as a penalty).
-The columns are solved one at a time, each by a lasso. Before column i is solved, the paths from
-node i (row i of P) are searched anew.
+Here P_ij = 1 if a directed path leads from i to j. This is Eq. 2.1 with its constraint as a
+penalty; the other symbols are those of docs/conventions.md. The columns are solved one at a time,
+each by a lasso. Before column i is solved, the paths from node i (row i of P) are searched again.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class HSGBN(PenalizedEstimator):
     .. math:: \min_\Theta \sum_j \frac{1}{2n} \|x_j - \theta_{0j} - X \theta_j\|^2
               + \alpha \|\theta_j\|_1 \quad \text{over DAGs}
 
-    One column after the other is solved with a penalty on parents that are descendants; the
-    penalty rises until the network is a DAG. **The result depends on the order of the columns**
-    (the paper's Exp-I): use `ORSGBN` unless this method is what you want to compare with.
+    The columns are solved one after the other. A penalty keeps descendants of a variable from
+    becoming its parents, and rises until the network is a DAG. **The result depends on the order
+    of the columns** (the paper's Exp-I): use `ORSGBN` unless you want to compare with this method.
     Paper: Section 2.1, Eq. 2.1.
 
     Parameters
@@ -41,21 +41,22 @@ class HSGBN(PenalizedEstimator):
     alpha : float or {"bic", "ebic", "cv_error", "cv_likelihood"}, default=0.1
         Sparsity as in `ORSGBN`; Huang's lambda_1 is n alpha.
     init : {"lasso", "ols", "l1mb"}, default="l1mb"
-        Weights to start from; Huang et al. start from L1MB's first stage.
+        Weights to start from, as in `ORSGBN`. Huang et al. start from the first stage of L1MB.
     standardize, penalize_intercept, refit, alphas, cv, n_jobs
         As in `ORSGBN`.
     max_iter : int, default=100
-        Most sweeps over the columns at one penalty.
+        The largest number of sweeps over the columns at one penalty.
 
     Attributes
     ----------
     coef_, coef_std_, intercept_, noise_variance_, order_, network_, alpha_, cpdag_, edge_kinds_
         As in `ORSGBN`; `order_` holds the levels of the learned DAG.
     n_iter_ : int
-        Sweeps, over all penalties.
+        Number of sweeps, over all penalties.
     objective_path_ : ndarray of records (penalty, objective)
-        Penalised objective per sample after each sweep, and the penalty lambda_2 / n of the
-        sweep. The paths change while columns do, so that it may rise before the last penalty.
+        The penalty lambda_2 / n of each sweep, and the penalised objective per sample after it. The
+        paths change together with the columns, so that the objective may rise before the last
+        penalty.
 
     Examples
     --------
@@ -97,12 +98,9 @@ class HSGBN(PenalizedEstimator):
         B = initial_weights(
             self.init, moments, units, np.full((moments.m, len(moments.R)), alpha)
         ).x
-        sweep_order = np.argsort(moments.columns)  # the user's columns, left to right
+        sweep_order = np.argsort(moments.columns)  # the user's columns from left to right
         steps: list[tuple[float, float]] = []
         for mu in penalty_path(strongest_penalty(units, alpha)):
-            # not zero: with max_iter sweeps that all change something, this tells that none was the
-            # last
-            n_changed = 1
             for _ in range(self.max_iter):
                 n_changed, value, violation = sweep_columns(
                     moments.R, B, alpha, mu, units, sweep_order

@@ -1,4 +1,4 @@
-"""Prior knowledge about edges: forbidden, required, and tiers of variables."""
+"""Prior knowledge about edges: forbidden edges, required edges, and tiers of variables."""
 
 from __future__ import annotations
 
@@ -21,27 +21,30 @@ class HasDict(Protocol):
     """A column of a table, such as a pandas Series."""
 
     def to_dict(self) -> dict[Any, Any]:
-        """Row label -> value."""
+        """Return the value of each row, by the label of the row."""
 
 
-Ends = Sequence[Hashable] | NDArray[Any]  # of an edge: source and target, by name or index
+Ends = Sequence[Hashable] | NDArray[Any]  # source and target of an edge, by name or index
 Edges = Sequence[Ends] | Set[Sequence[Hashable]] | NDArray[Any]
 Tiers = Iterable[Iterable[Hashable]] | Mapping[Any, float] | HasDict
 
 
 class Knowledge(NamedTuple):
-    """What edges may and must be; ``[i, j]`` is i -> j, in the user's order of columns."""
+    """The edges that a network may have, and the edges that it must have.
+
+    ``[i, j]`` is the edge i -> j, in the user's order of columns.
+    """
 
     allowed: Mask
     required: Mask
 
     @property
     def directions(self) -> Mask:
-        """Where set, i -> j is the only direction that an edge between i and j may have."""
+        """Return a mask: ``[i, j]`` is True if an edge between i and j can only be i -> j."""
         return self.required | (self.allowed & ~self.allowed.T)
 
     def among(self, columns: Indices) -> Knowledge:
-        """Return what is known of some of the columns."""
+        """Return the knowledge about edges among some of the columns."""
         block = np.ix_(columns, columns)
         return Knowledge(self.allowed[block], self.required[block])
 
@@ -57,25 +60,25 @@ def read_knowledge(
     names: Sequence[str],
     max_parents: int | None = None,
 ) -> Knowledge:
-    """Masks of the edges that are allowed and required.
+    """Return the edges that are allowed and the edges that are required, as masks.
 
     Parameters
     ----------
     forbidden, required : iterable of (source, target), optional
-        Edges, with variables by column name or by index.
+        Edges, with variables given by column name or by index.
     tiers : iterable of iterables, or mapping, optional
-        Groups of variables, the earliest first: no edge leads from a later tier into an earlier
-        one. Or the tier of each variable as a number. Variables in no tier are free.
+        Groups of variables, the earliest first, or a mapping from each variable to a number. No
+        edge leads from a later tier to an earlier one. Variables without a tier are free.
     names : sequence of str
         Names of the columns.
     max_parents : int, optional
-        Most parents that a variable may have.
+        The largest number of parents that a variable may have.
 
     Raises
     ------
     InputError
-        For unknown variables, for knowledge that contradicts itself, and for more required parents
-        than a variable may have; the message names them.
+        If a variable is unknown, if the knowledge contradicts itself, or if a variable has more
+        required parents than it may have. The message names the variables.
     """
     m = len(names)
     tier = _read_tiers(tiers, names)
@@ -87,7 +90,7 @@ def read_knowledge(
             f"after all others: {listed(free, 3)}. If you know where a column belongs, add it to a "
             "tier."
         )
-    # [i, j]: i is in a later tier than j, and both have one
+    # [i, j] is True if i and j both have a tier, and i is in the later one.
     backwards = (tier[:, None] > tier) & placed[:, None] & placed
     excluded = _read_edges(forbidden, names, "forbidden")
     must = _read_edges(required, names, "required")
@@ -96,10 +99,10 @@ def read_knowledge(
     cycle = find_cycle(must) if must.any() else None
     if cycle is not None:
         circle = " -> ".join(names[k] for k in [*cycle, cycle[0]])
-        raise InputError(f"the required edges make a directed cycle: {circle}. Remove one of them.")
+        raise InputError(f"the required edges form a directed cycle: {circle}. Remove one of them.")
     if max_parents is not None:
         _check_number_of_parents(must, max_parents, names)
-    # a required edge forbids its reverse: so `allowed` alone tells every direction that is known
+    # A required edge forbids its reverse, so that `allowed` holds every known direction.
     return Knowledge(~(excluded | backwards | must.T | np.eye(m, dtype=bool)), must)
 
 
@@ -110,11 +113,12 @@ def _check_number_of_parents(required: Mask, max_parents: int, names: Sequence[s
         j = int(np.argmax(needed))
         raise InputError(
             f"{names[j]!r} has {needed[j]} required parents, but at most {max_parents} are allowed "
-            "(by max_parents, and by a third of the samples). Require fewer."
+            "(the smaller of max_parents and a third of the samples). Require fewer."
         )
 
 
 def _refuse(bad: Mask, names: Sequence[str], what: str) -> None:
+    """Raise InputError if any edge is in the mask `bad`; `what` says what is wrong with it."""
     edges = [f"{names[i]!r} -> {names[j]!r}" for i, j in np.argwhere(bad)]
     if edges:
         more = f" (and {len(edges) - 3} more)" if len(edges) > 3 else ""
@@ -124,23 +128,25 @@ def _refuse(bad: Mask, names: Sequence[str], what: str) -> None:
 
 
 def _read_edges(edges: Edges | None, names: Sequence[str], kind: str) -> Mask:
+    """Return a list of edges as a mask; `kind` is the name of the parameter, for messages."""
     mask = np.zeros((len(names), len(names)), dtype=bool)
     if edges is None:
         return mask
-    if not isinstance(edges, Sequence | Set | np.ndarray):  # an iterator would be empty next time
+    # An iterator is refused: a second fit would find it empty.
+    if not isinstance(edges, Sequence | Set | np.ndarray):
         raise InputError(f"{kind} is {edges!r}: give a list of pairs (source, target).")
     for edge in edges:
         if isinstance(edge, str) or not isinstance(edge, Sequence | np.ndarray) or len(edge) != 2:
             raise InputError(f"{kind} holds {edge!r}: give pairs (source, target).")
         source, target = (_column(end, names, kind) for end in edge)
         if source == target:
-            raise InputError(f"{kind} holds the edge {edge!r} of a variable to itself: remove it.")
+            raise InputError(f"{kind} holds {edge!r}, an edge of a variable to itself: remove it.")
         mask[source, target] = True
     return mask
 
 
 def _read_tiers(tiers: Any, names: Sequence[str]) -> NDArray[np.int64]:
-    """Tier of each variable, -1 for none."""
+    """Return the tier of each variable as a number from 0 upwards, and -1 for no tier."""
     tier = np.full(len(names), -1)
     if tiers is None:
         return tier
@@ -148,13 +154,13 @@ def _read_tiers(tiers: Any, names: Sequence[str]) -> NDArray[np.int64]:
         tiers = tiers.to_dict()
     if isinstance(tiers, Mapping):
         for name, level in tiers.items():
-            # NaN, of a region without a tier in a table, would sort anywhere
+            # NaN, which a table has for a region without a tier, has no place in a sorted list.
             if not is_number(level) or level != level:
                 raise InputError(
-                    f"tiers gives {name!r} the tier {level!r}: as a mapping it gives each variable "
-                    "a number, such as {'age': 0, 'hippocampus': 1}."
+                    f"tiers gives {name!r} the tier {level!r}, which is not a number: give each "
+                    "variable a number, such as {'age': 0, 'hippocampus': 1}."
                 )
-        # numbers only order the tiers: 0, 5, 10 mean the same as 0, 1, 2
+        # Numbers only sort the tiers: 0, 5, 10 mean the same as 0, 1, 2.
         levels = sorted(set(tiers.values()))
         tiers = [[name for name, level in tiers.items() if level == now] for now in levels]
     if isinstance(tiers, str) or not isinstance(tiers, Iterable):
@@ -171,10 +177,10 @@ def _read_tiers(tiers: Any, names: Sequence[str]) -> NDArray[np.int64]:
 
 
 def _column(variable: Any, names: Sequence[str], kind: str) -> int:
-    """Index of a variable that is given by name or index."""
-    # a column of a MultiIndex has the name that `column_names` gives it
+    """Return the index of a variable that is given by name or index."""
+    # `column_names` joins the labels of a MultiIndex column in the same way.
     name = "/".join(map(str, variable)) if isinstance(variable, tuple) else str(variable)
-    if name in names:  # a name comes first: columns may be labelled by numbers
+    if name in names:  # before indices, because the names of columns may be numbers
         return list(names).index(name)
     if is_whole(variable):
         column = int(variable)

@@ -1,10 +1,12 @@
-r"""Lasso neighbourhoods, each with the penalty of its own best BIC: L1MB's first stage.
+r"""Neighbourhoods of all variables by lasso and BIC: the first stage of L1MB.
 
-For each target j, over the supports A along the lasso path of j on all others,
+A lasso of target j on all other variables has one support A per penalty. The neighbourhood of j is
+the support with the best BIC,
 
 .. math:: \min_A \; n \log(RSS_A / n) + |A| \log n
 
-with RSS after a least-squares refit on A (Schmidt, Niculescu-Mizil and Murphy, 2007).
+for n samples, where :math:`RSS_A` is the residual sum of squares of a least-squares refit on A
+(Schmidt, Niculescu-Mizil and Murphy, 2007).
 """
 
 from __future__ import annotations
@@ -21,27 +23,27 @@ from sgbn.solvers.lasso import (
 )
 from sgbn.types import Array
 
-PENALTY_RATIO = 0.9  # of each penalty of the path to the one before
-LAST_PENALTY_SHARE = 1e-3  # of the largest correlation of the target
-# Beyond these two limits neighbours only fit noise.
-MAX_EXTRA_NEIGHBOURS = 20  # more than three times the best size so far
+PENALTY_RATIO = 0.9  # each penalty of the path divided by the one before
+LAST_PENALTY_SHARE = 1e-3  # the last penalty, as a share of the target's largest correlation
+# With more neighbours than these two limits, they only fit noise.
+MAX_EXTRA_NEIGHBOURS = 20  # in addition to three times the number of the best neighbours so far
 ROWS_PER_PARENT = 3  # at most n / 3 neighbours
-MIN_RSS = 1e-15  # of a perfect fit, as a share of the variance: less is round-off
-MIN_EIGENVALUE = 1e-10  # of a Gram matrix with unit diagonal that can be inverted
-BIC_TIE = 1e-9  # the same neighbours, refitted, differ by less
-MAX_PENALTIES_IN_VAIN = 20  # without a better BIC: then the path is left
+MIN_RSS = 1e-15  # as a share of the variance; a smaller RSS is round-off
+MIN_EIGENVALUE = 1e-10  # smallest eigenvalue of a Gram matrix with unit diagonal to be inverted
+BIC_TIE = 1e-9  # BICs of the same neighbours, refitted, differ by less than this
+MAX_PENALTIES_IN_VAIN = 20  # the path ends after this many penalties without a better BIC
 
 
 @jit
 def _neighbourhood(R, j, n, smallest_rss, best):  # type: ignore[no-untyped-def]
-    """Set `best` to the refitted weights of target j at the best BIC along its path.
+    """Set `best` to the refitted weights of target j with the best BIC along its lasso path.
 
-    The path is left where even `smallest_rss`, that of all regressors together, could not pay
-    for as many neighbours.
+    `smallest_rss` is the RSS of a regression on all others. The path ends when even this RSS could
+    not improve the BIC with the current number of neighbours.
     """
     p = R.shape[0]
     best[:] = 0.0
-    best_score = 0.0  # of no neighbours at all: n log(1)
+    best_score = 0.0  # the BIC without neighbours: n log(1)
     b = np.zeros(p)
     w = np.empty(p)
     largest = 0.0
@@ -54,17 +56,17 @@ def _neighbourhood(R, j, n, smallest_rss, best):  # type: ignore[no-untyped-def]
         share *= PENALTY_RATIO
         waited += 1
         w[:] = share * largest
-        # `b` of the penalty before is the start: neighbours change little from step to step
+        # Starts from `b` of the last penalty, because neighbours change little from step to step.
         solve_column(R, j, w, b)
         size = support_of(b).size
         refitted = b.copy()
-        # even a perfect choice of as many neighbours could not reach the best BIC so far
+        # Hopeless: no choice of this many neighbours could reach the best BIC so far.
         hopeless = n * np.log(smallest_rss) + size * np.log(n) > best_score + BIC_TIE
         crowded = size > MAX_EXTRA_NEIGHBOURS + 3 * support_of(best).size
         crowded = crowded or ROWS_PER_PARENT * size > n
         if hopeless or crowded or not refit_column(R, j, refitted):
             break
-        # not below what all regressors leave: a smaller value is round-off, and log would reward it
+        # A value below `smallest_rss` is round-off, and its logarithm would look like a better fit.
         rss = max(residual_variance(R, j, refitted), smallest_rss)
         score = n * np.log(rss) + size * np.log(n)
         if score < best_score - BIC_TIE:
@@ -76,6 +78,7 @@ def _neighbourhood(R, j, n, smallest_rss, best):  # type: ignore[no-untyped-def]
 
 @jit
 def _neighbourhoods(R, m, n, smallest_rss):  # type: ignore[no-untyped-def]
+    """Return the neighbourhoods of all m targets as rows."""
     B = np.empty((m, R.shape[0]))
     for j in range(m):
         _neighbourhood(R, j, n, smallest_rss[j], B[j])
@@ -83,14 +86,14 @@ def _neighbourhoods(R, m, n, smallest_rss):  # type: ignore[no-untyped-def]
 
 
 def neighbourhoods_by_bic(R: Array, m: int, n: int) -> Array:
-    """Refitted weights of every target's neighbours; row j holds those of target j.
+    """Return the refitted weights of the neighbours of target j in row j, for all m targets.
 
     Parameters
     ----------
     R : ndarray of shape (p, p)
         Gram matrix with a unit diagonal.
     m : int
-        The first m variables are targets.
+        Number of targets: the first m variables. A bias, if there is one, comes after them.
     n : int
         Number of samples.
     """
@@ -98,7 +101,10 @@ def neighbourhoods_by_bic(R: Array, m: int, n: int) -> Array:
 
 
 def _rss_on_all_others(R: Array, n: int) -> Array:
-    """Residual variance of each variable given all others; next to nothing where R is singular."""
+    """Return the residual variance of each variable given all others.
+
+    If R is singular, or there are not more samples than variables, it is `MIN_RSS`.
+    """
     precision = inverse_gram(R) if n > len(R) else None
     if precision is None:
         return np.full(len(R), MIN_RSS)
@@ -106,8 +112,8 @@ def _rss_on_all_others(R: Array, n: int) -> Array:
 
 
 def inverse_gram(R: Array) -> Array | None:
-    """Inverse of R, or None where a variable is a linear combination of the others."""
-    # one thread: the bits of a result must not depend on the number of processors
+    """Return the inverse of R, or None if a variable is a linear combination of the others."""
+    # One thread, so that the rounding does not depend on the number of processors.
     with one_blas_thread():
         values, vectors = np.linalg.eigh(R)
         if values[0] < MIN_EIGENVALUE:

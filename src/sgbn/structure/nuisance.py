@@ -1,12 +1,13 @@
-r"""Effects of covariates and sites: the columns that span them, and rows without them.
+r"""Effects of covariates and sites: the design columns that span them, and rows without them.
 
-A covariate of numbers is one column, a smooth one the columns of its spline
-(`sgbn.structure.smooth`), one of labels has an indicator for each level but the first; each site
-has an indicator.
+A covariate of numbers is one design column. A smooth covariate has the columns of its spline
+(`sgbn.structure.smooth`). A covariate of labels has one indicator column for each level except the
+first. Each site has one indicator column.
 
-Where rows are permuted, the regions are regressed on the nuisance design N, and the rows of what is
-left, :math:`E = (I - N N^+) Y`, are exchanged (Freedman and Lane, 1983). A permuted table has its
-nuisance effects back and is regressed on N again, which comes to :math:`(I - N N^+) \Pi E`.
+Permutation tests regress the regions Y on the nuisance design N, and permute the rows of the
+residuals :math:`E = (I - N N^+) Y` by a permutation :math:`\Pi` (Freedman and Lane, 1983). The
+method then adds the nuisance effects to the permuted rows and regresses them on N again, which
+gives :math:`(I - N N^+) \Pi E`.
 """
 
 from __future__ import annotations
@@ -19,31 +20,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sgbn.exceptions import InputError, counted
+from sgbn.parameters import is_number
 from sgbn.types import Array, Indices, Mask
 
-DEPENDENT = 1e-8  # share of a design column that is left: below it, others explain the column
-MISSING_TEXTS = ("", "nan", "NaT", "<NA>", "inf", "-inf")  # what numpy writes for a gap
+# If less than this share of a design column is left, the other columns explain it.
+DEPENDENT = 1e-8
+MISSING_TEXTS = ("", "nan", "NaT", "<NA>", "inf", "-inf")  # texts for a missing value
 
 
 @dataclass(frozen=True)
 class Nuisance:
-    """Orthonormal columns that span the nuisance design.
+    """The nuisance design, as orthonormal columns that span it.
 
     Attributes
     ----------
     basis : ndarray of shape (n, p)
+        The p orthonormal columns, for n rows.
     """
 
     basis: Array
 
     def residuals(self, values: Array) -> Array:
-        """Rows without their nuisance effects."""
-        left: Array = self.basis @ (self.basis.T @ values)
-        return np.subtract(values, left, out=left)  # in place: a table may be large
+        """Return the rows without their nuisance effects."""
+        effects: Array = self.basis @ (self.basis.T @ values)
+        return np.subtract(values, effects, out=effects)  # in place, because a table may be large
 
     @property
     def rank(self) -> int:
-        """Degrees of freedom that nuisance effects take, the means of the groups among them."""
+        """Return the degrees of freedom of the nuisance effects, which include the group means."""
         return self.basis.shape[1]
 
 
@@ -52,21 +56,33 @@ def nuisance_of(
     covariates: Mapping[str, Any] | None = None,
     sites: NDArray[Any] | None = None,
 ) -> Nuisance:
-    """Means of the groups, slopes of the covariates, means of the sites.
+    """Return the design of group means, effects of covariates and means of sites.
 
-    Columns that others determine take no degree of freedom, wherever they stand.
+    A design column that the others determine takes no degree of freedom, whatever its place.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n,)
+        Number of each row's group, from 0 upwards.
+    covariates : mapping from name to column, optional
+        Columns of numbers or labels, or the columns of a spline.
+    sites : ndarray of shape (n,), optional
+        Label of each row's site.
     """
     groups = indicators(codes)
     means = groups / np.sqrt(groups.sum(axis=0))
     design = design_of(len(codes), covariates, sites)
-    # the means of groups come first and whole: what is left of the design is orthogonal to them
+    # The group means come first. The rest of the design is made orthogonal to them.
     return Nuisance(np.column_stack([means, _span(design, design - means @ (means.T @ design))]))
 
 
 def design_of(
     n: int, covariates: Mapping[str, Any] | None = None, sites: NDArray[Any] | None = None
 ) -> Array:
-    """Columns of the covariates and one indicator per site, of shape (n, p) and not centred."""
+    """Return the columns of the covariates and one indicator per site, not centred.
+
+    The result has the shape (n, p), for n rows and p design columns.
+    """
     columns = [np.empty((n, 0))]
     for name, column in (covariates or {}).items():
         columns.append(_covariate(name, column, n))
@@ -76,34 +92,40 @@ def design_of(
 
 
 def indicators(codes: Indices, n_levels: int | None = None) -> Array:
-    """One column of 0 and 1 per level; levels are numbered from 0, and -1 is none of them."""
+    """Return one column of 0 and 1 per level.
+
+    `codes` holds the number of each row's level, from 0 upwards. The code -1 belongs to no level.
+    """
     n_levels = codes.max() + 1 if n_levels is None else n_levels
     return (codes[:, None] == np.arange(n_levels)).astype(float)
 
 
 def without_nuisance(values: Array, nuisance: Array) -> tuple[Array, int]:
-    """Rows without what the columns of `nuisance` explain, and the degrees of freedom it takes.
+    """Return the rows without the effects of `nuisance`, and the degrees of freedom these take.
 
-    Means are kept.
+    The means of the columns stay the same.
     """
     if not nuisance.shape[1]:
         return values, 0
     basis = np.ascontiguousarray(_span(nuisance, nuisance - nuisance.mean(axis=0)))
     left = np.empty(values.shape)
     for k, column in enumerate(np.ascontiguousarray(values.T)):
-        # one by one: the bits of a column then do not depend on where it stands
+        # One by one, so that the rounding of a column does not depend on its place.
         left[:, k] = column - basis @ (basis.T @ (column - column.mean()))
     return left, basis.shape[1]
 
 
 def column_lengths(design: Array, centred: Array) -> tuple[Array, Mask]:
-    """Length of each centred column, and whether it is more than round-off of the design."""
+    """Return the length of each centred column, and whether it is more than round-off."""
     lengths = np.linalg.norm(centred, axis=0)
     return lengths, lengths > DEPENDENT * np.linalg.norm(design, axis=0)
 
 
 def missing_rows(values: NDArray[Any]) -> list[int]:
-    """Rows that hold nothing, or no number; numpy makes the text "nan" of a gap among texts."""
+    """Return the rows whose value is missing or infinite.
+
+    Texts such as "nan" count as missing, because numpy writes them for a gap in a column of texts.
+    """
     return [
         row
         for row, cell in enumerate(values.tolist())
@@ -112,15 +134,15 @@ def missing_rows(values: NDArray[Any]) -> list[int]:
 
 
 def _span(design: Array, centred: Array) -> Array:
-    """Orthonormal columns that span those of a centred design."""
+    """Return orthonormal columns that span the columns of a centred design."""
     lengths, varies = column_lengths(design, centred)
-    # columns of unit length: else the units of a covariate would decide what is dependent
+    # Scaled to unit length, so that the units of a covariate do not decide what is dependent.
     U, sizes, _ = np.linalg.svd(centred[:, varies] / lengths[varies], full_matrices=False)
     return U[:, sizes > DEPENDENT]
 
 
 def _covariate(name: str, column: Any, n: int) -> Array:
-    """Columns of the design for numbers, or for the levels of a text."""
+    """Return the design columns of one covariate: numbers, levels of a text, or a spline."""
     values = np.asarray(column)
     if values.ndim == 2 and len(values) == n and values.size and values.dtype.kind == "f":
         return _spline_columns(name, values)
@@ -132,34 +154,38 @@ def _covariate(name: str, column: Any, n: int) -> Array:
     missing = missing_rows(values)
     if missing:
         raise InputError(
-            f"covariate {name!r} has {len(missing)} missing values, the first in row {missing[0]} "
-            "(counted from 0). Fill them in, or leave these subjects out."
+            f"covariate {name!r} has {counted(len(missing), 'missing value')}, the first in row "
+            f"{missing[0]} (counted from 0). Fill them in, or leave these subjects out."
         )
-    # numbers with gaps come from pandas as objects; text among them means levels
+    # pandas may give numbers as objects. A text among them means that the values are levels.
     if values.dtype.kind == "O" and not any(isinstance(cell, str) for cell in values):
         values = _numbers(name, values)
     if values.dtype.kind in "fiub":
         return values.astype(float)[:, None]
-    # without the first level: with all of them, the columns would add up to a constant
+    # Without the first level, because the columns of all levels add up to a constant.
     return indicators(np.unique(values.astype(str), return_inverse=True)[1])[:, 1:]
 
 
 def _spline_columns(name: str, columns: Array) -> Array:
-    """Columns of one covariate; a gap would make its column look constant, so it is refused."""
+    """Return the spline columns of a covariate; raise InputError if one has a gap.
+
+    A column with a gap would look constant and be left out without notice.
+    """
     gaps = np.flatnonzero(~np.isfinite(columns).all(axis=1))
     if len(gaps):
         raise InputError(
-            f"covariate {name!r} has {counted(len(gaps), 'row')} with a missing or infinite value, "
-            f"the first is row {gaps[0]} (counted from 0). Fill them in, or leave these rows out."
+            f"covariate {name!r} has {counted(len(gaps), 'row')} with a missing or infinite value. "
+            f"The first is row {gaps[0]} (counted from 0). Fill them in, or leave these rows out."
         )
     return columns
 
 
 def _numbers(name: str, values: NDArray[Any]) -> Array:
-    """Numbers that came as objects."""
+    """Return numbers that were given as objects."""
     try:
         return values.astype(float)
     except (TypeError, ValueError) as error:
+        odd = next((cell for cell in values if not is_number(cell)), values[0])
         raise InputError(
-            f"covariate {name!r} holds a {type(values[0]).__name__}: give numbers or text."
+            f"covariate {name!r} holds a {type(odd).__name__}: give numbers or text."
         ) from error

@@ -5,10 +5,12 @@ r"""OR-SGBN: a sparse network whose acyclicity is kept by order variables (Secti
           \quad \text{s.t.} \quad o_j - o_i \ge \Delta/m - \Upsilon_{ij},\;
           \Upsilon \ge 0,\; 0 \le o \le \Delta
 
-(Eq. 4.2, Algorithm 3; :math:`\epsilon_i` is column i of :math:`\Upsilon`). With Delta = m and
-everything divided by 2n it is :math:`\frac{1}{2n} RSS + \sum_{ij} (\alpha + \mu \Upsilon_{ij})
-|\Theta_{ij}|`, alpha = lambda_1 / 2n, mu = lambda_dag / 2n. The weights are solved for a fixed
-order (`sgbn.solvers.lasso`), the order for fixed weights (`sgbn.solvers.order`), in turn.
+This is Eq. 4.2, solved by Algorithm 3; :math:`\epsilon_i` is column i of :math:`\Upsilon`. With
+Delta = m and divided by 2n it becomes
+:math:`\frac{1}{2n} RSS + \sum_{ij} (\alpha + \mu \Upsilon_{ij}) |\Theta_{ij}|`, in which
+alpha = lambda_1 / 2n and mu = lambda_dag / 2n. Two steps alternate: the weights are solved for a
+fixed order (`sgbn.solvers.lasso`), and the order is solved for fixed weights
+(`sgbn.solvers.order`). The other symbols are those of docs/conventions.md.
 """
 
 from __future__ import annotations
@@ -38,21 +40,21 @@ from sgbn.types import Array, Indices
 
 @jit_inside
 def _prices(A, mu, o, units, j, w):  # type: ignore[no-untyped-def]
-    """Fill ``w[k]`` with the price of k -> j, (A_jk + mu Upsilon_kj) in solver units.
+    """Fill ``w[k]`` with the price of k -> j, which is A_jk + mu Upsilon_kj, in solver units.
 
-    Variables beyond the order variables are the bias, which breaks no order.
+    A variable without an order variable is the bias, which breaks no order.
     """
     for k in range(w.size):
-        # Upsilon_kj: how much o_j - o_k falls short of 1, the least step of whole numbers
+        # Upsilon_kj: what o_j - o_k lacks to 1, the smallest step of whole numbers
         gap = 1 - (o[j] - o[k]) if k < o.size else 0
         w[k] = (A[j, k] + mu * max(gap, 0)) * units[j] * units[k]
 
 
 @jit_inside
 def _still_optimal(b, w, w_old):  # type: ignore[no-untyped-def]
-    """Whether an optimum for the prices `w_old` must be one for `w`.
+    """Return whether `b`, optimal for the prices `w_old`, must be optimal for the prices `w`.
 
-    It is where no price in use has changed and no other one has fallen.
+    This holds if the prices of all edges in `b` are the same, and no other price has fallen.
     """
     for k in range(b.size):
         if w[k] < w_old[k] or (b[k] != 0.0 and w[k] != w_old[k]):
@@ -62,10 +64,10 @@ def _still_optimal(b, w, w_old):  # type: ignore[no-untyped-def]
 
 @jit
 def _lasso_step(R, A, mu, o, mu_old, o_old, units, B, fresh):  # type: ignore[no-untyped-def]
-    """Solve the rows of `B` in place for an order.
+    """Solve the rows of `B` in place for the order `o` and the penalty `mu`.
 
-    Rows that stay optimal are skipped: before, `B` was optimal for the old order, unless `fresh`.
-    Returns the objective and the worst KKT violation.
+    Unless `fresh`, `B` is optimal for `o_old` and `mu_old`, and rows that must stay optimal are
+    skipped. Return the objective and the worst KKT violation.
     """
     m, p = B.shape
     w = np.empty(p)
@@ -75,20 +77,23 @@ def _lasso_step(R, A, mu, o, mu_old, o_old, units, B, fresh):  # type: ignore[no
     for j in range(m):
         _prices(A, mu, o, units, j, w)
         _prices(A, mu_old, o_old, units, j, w_old)
-        # most columns keep their prices from one order to the next, and need no second solution
+        # The prices of most columns do not change from one order to the next.
         if fresh or not _still_optimal(B[j], w, w_old):
             _, violation = solve_column(R, j, w, B[j])
             worst = max(worst, violation)
-        # solver units differ by column: back to the units of the penalty before they are added up
+        # Solver units differ by column: the terms are added up in the units of the penalty.
         total += column_objective(R, j, w, B[j]) / units[j] ** 2
     return total, worst
 
 
 @jit
 def _edges(B, units):  # type: ignore[no-untyped-def]
-    """Edges k -> j of the rows `B`: tails, heads, and |Theta_kj| in the units of the penalty."""
+    """Return the tails k, the heads j and the weights of the edges k -> j in the rows `B`.
+
+    A weight is |Theta_kj| in the units of the penalty.
+    """
     m = B.shape[0]
-    # counted first, because numba needs the arrays' length before they are filled
+    # The edges are counted first, because the arrays need their length before they are filled.
     size = 0
     for j in range(m):
         for k in range(m):
@@ -107,9 +112,22 @@ def _edges(B, units):  # type: ignore[no-untyped-def]
 
 
 class _Alternation:
-    """Weights and order, solved in turn; holds the state that the penalties share.
+    """The alternation of weights and order. It keeps its state from one penalty to the next.
 
-    ``A[j, k]`` is the price of k -> j where no order is broken; `required` lists pairs (j, k).
+    Parameters
+    ----------
+    R : ndarray of shape (p, p)
+        Gram matrix with a unit diagonal.
+    units : ndarray of shape (p,)
+        Result of `penalty_units`.
+    A : ndarray of shape (m, p)
+        ``A[j, k]`` is the price of k -> j if the edge does not break the order.
+    required : ndarray of shape (r, 2)
+        Pairs (j, k) for the r required edges k -> j.
+    B : ndarray of shape (m, p)
+        Weights to start from; changed in place.
+    fresh : bool
+        Whether the first step has to solve all rows, because `B` is not the optimum for mu = 0.
     """
 
     def __init__(
@@ -123,7 +141,8 @@ class _Alternation:
     ) -> None:
         self.R, self.units, self.A, self.required = R, units, A, required
         self.B, self.fresh = B, fresh
-        self.solved_for = (0.0, np.zeros(len(B), np.int64))  # the lasso without an order
+        # The penalty and the order for which B is optimal; mu = 0 is the lasso without an order.
+        self.solved_for = (0.0, np.zeros(len(B), np.int64))
         self.order = self._solve_order()
         self.steps: list[tuple[float, float]] = []
         self.violation = 0.0
@@ -138,7 +157,7 @@ class _Alternation:
         self.violation = max(self.violation, violation)
 
     def converge(self, mu: float, max_iter: int) -> bool:
-        """Alternate at one penalty until the order stays, and return whether it did."""
+        """Alternate at one penalty until the order stays the same; return whether it did."""
         for _ in range(max_iter):
             self._solve_weights(mu)
             before, self.order = self.order, self._solve_order()
@@ -148,16 +167,17 @@ class _Alternation:
 
     def _solve_order(self) -> NDArray[np.int64]:
         self.edges = tails, heads, weights = _edges(self.B, self.units)
-        if self.required.size:  # an order that broke one of these would cost more than any other
-            # dearer than all learned edges together, so that the order problem never gives one up
-            dear = np.full(len(self.required), 1.0 + 2.0 * weights.sum())
+        if self.required.size:
+            # One required edge weighs more than all learned edges together, so that the best order
+            # never breaks one.
+            decisive = np.full(len(self.required), 1.0 + 2.0 * weights.sum())
             tails = np.concatenate([tails, self.required[:, 1]])
             heads = np.concatenate([heads, self.required[:, 0]])
-            weights = np.concatenate([weights, dear])
+            weights = np.concatenate([weights, decisive])
         return solve_order(tails, heads, weights, len(self.B)).x
 
     def is_dag(self) -> bool:
-        """Whether the order breaks no edge, so that a stronger penalty would change nothing."""
+        """Return whether no edge breaks the order; then a stronger penalty changes nothing."""
         tails, heads, _ = self.edges
         return bool(np.all(self.order[heads] > self.order[tails]))
 
@@ -165,77 +185,82 @@ class _Alternation:
 class ORSGBN(PenalizedEstimator):
     r"""Sparse Gaussian Bayesian network by order variables (OR-SGBN).
 
-    Minimises, over the weights and an order that no edge may break,
+    It minimises, over the weights and over orders that no edge may break,
 
     .. math:: \sum_j \frac{1}{2n} \|x_j - \theta_{0j} - X \theta_j\|^2 + \alpha \|\theta_j\|_1
 
-    by alternating a lasso for a given order with the best order for given weights. The result is
-    always a DAG and does not depend on the order of the columns or, with `standardize`, on their
-    units. Paper: Section 4, Algorithm 3.
+    It alternates between a lasso for a given order and the best order for given weights. The result
+    is always a DAG. It does not depend on the order of the columns and, with `standardize`, it does
+    not depend on their units. Paper: Section 4, Algorithm 3.
 
     Parameters
     ----------
     alpha : float or {"bic", "ebic", "cv_error", "cv_likelihood"}, default=0.1
-        Sparsity, as in scikit-learn's `Lasso` (the paper's lambda_1 is 2 n alpha), or the
-        criterion that chooses it from `alphas`: BIC or EBIC of the refitted network,
+        Sparsity, as in scikit-learn's `Lasso`; the paper's lambda_1 is 2 n alpha. A text names the
+        criterion that chooses alpha from `alphas`: BIC or EBIC of the refitted network,
         cross-validated prediction error, or cross-validated likelihood.
     path : {"homotopy", "literal"}, default="homotopy"
-        "homotopy" raises the penalty for breaking the order step by step and alternates inside
-        each step, as the paper's text means; it stops as soon as the network is a DAG, after
-        which a stronger penalty changes nothing. "literal" is Algorithm 3 as printed: the order
-        is fixed while the penalty rises, so that only the strongest one has an effect.
+        "homotopy" raises the penalty for breaking the order step by step, and alternates within
+        each step, as the text of the paper describes. It stops as soon as the network is a DAG:
+        then a stronger penalty changes nothing. "literal" is Algorithm 3 as printed: the order is
+        fixed while the penalty rises, so that only the strongest penalty has an effect.
     init : {"lasso", "ols", "l1mb"}, default="lasso"
-        Weights that the first order is made from: lasso at `alpha`, least squares of each
-        variable on all others, or L1MB's first stage (for each variable the lasso support of the
-        best BIC, refitted). The paper names all three.
+        Weights from which the first order is computed: a lasso at `alpha`, least squares of each
+        variable on all others, or the first stage of L1MB. That stage takes for each variable the
+        lasso support of the best BIC, and refits it. The paper names all three.
     standardize : bool, default=True
-        Divide columns by their standard deviation (ddof=0) before learning. Use False for raw
-        scales, or for groups that were standardised together.
+        Whether to divide columns by their standard deviation (ddof=0) before learning. Use False
+        for raw scales, or for groups that were standardised together.
     penalize_intercept : bool, default=False
-        Literal reading of the paper's bias node: the intercept is inside the L1 norm. Needs
-        ``standardize=False``.
+        Whether the L1 norm includes the intercept, which is the literal reading of the paper's
+        bias node. It needs ``standardize=False``.
     refit : bool, default=False
-        Replace the lasso's weights by least squares on the chosen parents.
+        Whether to replace the weights of the lasso by least squares on the chosen parents.
     forbidden, required, tiers : optional
         Prior knowledge, as in `SGBN`. Required edges are not penalised.
     alphas : array-like, optional
-        Grid for a criterion; by default 20 values from `alpha_max` down.
+        Values of alpha that a criterion chooses from; by default 20 values from `alpha_max`
+        downwards.
     cv : int or splitter, default=5
         Folds for the cross-validated criteria.
     max_iter : int, default=100
-        Most alternations at one penalty; 2 or 3 are usual.
+        The largest number of alternations at one penalty; 2 or 3 are usual.
     n_jobs : int, optional
-        Processes for choosing alpha. The result does not depend on it.
+        Number of processes for the choice of alpha. The result does not depend on it.
 
     Attributes
     ----------
     coef_ : ndarray of shape (m, m)
         ``coef_[i, j]`` is the weight of i -> j in the units of the data.
     coef_std_ : ndarray of shape (m, m)
-        The same per standard deviation.
+        The same weights per standard deviation.
     intercept_, noise_variance_ : ndarray of shape (m,)
-        In the units of the data. The variance divides by n - k, k counting the intercept.
+        Intercepts and noise variances in the units of the data. A variance is the residual sum of
+        squares divided by n - k, where k counts the parents and the intercept.
     order_ : ndarray of shape (m,)
-        Order variables in whole numbers: ``order_[j] > order_[i]`` for every edge i -> j;
+        Order variables in whole numbers: ``order_[j] > order_[i]`` for every edge i -> j.
         `sgbn.graph.certifies_dag` checks them.
     cpdag_, edge_kinds_
         What decides the directions, as in `SGBN`.
     network_ : GaussianNetwork
+        The learned network.
     alpha_ : float
-        The alpha used; with a criterion also `alphas_` and `criterion_path_`.
+        The alpha used. With a criterion there are also `alphas_` (the values it chose from) and
+        `criterion_path_` (the criterion at each; smaller is better).
     n_iter_ : int
-        Lasso steps, over all penalties.
+        Number of lasso steps, over all penalties.
     objective_path_ : ndarray of records (penalty, objective)
-        Objective (Eq. 4.2 divided by 2n) after each lasso step, and the penalty of the step
-        (divided by 2n). At equal penalty it never rises.
+        The penalty of each lasso step (divided by 2n), and the objective after it (Eq. 4.2 divided
+        by 2n). At the same penalty the objective never rises.
     n_features_in_, feature_names_in_
-        As in all of scikit-learn.
+        As in all estimators of scikit-learn.
 
     Notes
     -----
-    Where several orders are equally good, each variable takes the lowest level that an optimal
-    order allows. Variables on one level are not joined: two variables alone, whose weights are
-    equal in both directions, give an empty network, because the data do not say which comes first.
+    If several orders are equally good, each variable takes the lowest level that an optimal order
+    allows. Variables on the same level are not joined. So a sample of only two variables gives an
+    empty network: their weights are equal in both directions, and the data do not say which
+    variable comes first.
 
     Examples
     --------
@@ -295,28 +320,29 @@ class ORSGBN(PenalizedEstimator):
         return super().learn(moments, values, names)
 
     def learn_weights(self, moments: Moments, alpha: float) -> Learned:
-        """Learn weights and order in turn, with a rising penalty for what breaks the order."""
+        """Learn weights and order in turn, with a rising penalty for edges that break the order."""
         units = penalty_units(moments, self.standardize)
         allowed, required = self._knowledge.rows(moments)
         A = np.full((moments.m, len(moments.R)), alpha)
-        # so dear that no order makes them worth it, but finite: the lasso's steps stay finite, too
+        # A price that no forbidden edge is worth in any order. It is finite, so that all steps of
+        # the lasso are finite as well.
         A[:, : moments.m][~allowed] = alpha + 2.0 * strongest_penalty(units, alpha)
         A[:, : moments.m][required] = 0.0
         penalties = self._penalties(strongest_penalty(units, alpha))
         start = initial_weights(self.init, moments, units, A)
-        # least squares and L1MB know nothing of prices: their forbidden weights are dropped here
+        # Least squares and L1MB do not use the prices: their forbidden weights are removed here.
         start.x[:, : moments.m][~allowed] = 0.0
-        # only the lasso starts at the optimum for mu = 0, from which columns may be skipped
+        # Only the lasso starts at the optimum for mu = 0, so that the first step can skip columns.
         is_lasso = self.init == "lasso" and start.converged
-        turns = _Alternation(
+        state = _Alternation(
             moments.R, units, A, np.argwhere(required), start.x, fresh=not is_lasso
         )
         converged = True
         for mu in penalties:
-            converged = turns.converge(mu, self.max_iter)
-            if turns.is_dag():
+            converged = state.converge(mu, self.max_iter)
+            if state.is_dag():
                 break
-        return Learned(turns.B, len(turns.steps), turns.steps, turns.violation, converged)
+        return Learned(state.B, len(state.steps), state.steps, state.violation, converged)
 
     def _penalties(self, strongest: float) -> Iterable[float]:
         return [strongest] if self.path == "literal" else penalty_path(strongest)

@@ -1,4 +1,4 @@
-"""What OR-SGBN and H-SGBN share: an L1 penalty, given or chosen, around a learning function."""
+"""The base class of OR-SGBN and H-SGBN: an L1 penalty that is given, or chosen by a criterion."""
 
 from __future__ import annotations
 
@@ -35,11 +35,20 @@ OBJECTIVE_STEP = np.dtype([("penalty", float), ("objective", float)])
 
 
 class Learned(NamedTuple):
-    """What a learning function returns, with the variables in canonical order.
+    """The result of a learning function, with the variables in the canonical order.
 
-    Row ``B[j]`` holds the weights of j's parents, for variables in units of their scale.
-    `objective_path` has one record (penalty for breaking the order, objective) per step.
-    `violation` is the worst violation of the lasso's optimality conditions.
+    Attributes
+    ----------
+    B : ndarray of shape (m, p)
+        Row ``B[j]`` holds the weights of the parents of j, for variables divided by their scale.
+    n_iter : int
+        Number of steps.
+    objective_path : list of (float, float)
+        The penalty for breaking the order, and the objective, of each step.
+    violation : float
+        The worst violation of the optimality conditions of the lasso.
+    converged : bool
+        Whether the last steps changed nothing.
     """
 
     B: Array
@@ -50,7 +59,7 @@ class Learned(NamedTuple):
 
 
 class PenalizedEstimator(NetworkEstimator):
-    """Base of the learners with an L1 penalty `alpha`."""
+    """The base class of the learners with an L1 penalty `alpha`."""
 
     alpha: float | str
     standardize: bool
@@ -82,8 +91,8 @@ class PenalizedEstimator(NetworkEstimator):
         return moments_of(values, names, bias=self.penalize_intercept)
 
     def learn(self, moments: Moments, values: Array, names: list[str]) -> Self:
-        """Choose alpha if need be, learn, and store."""
-        # a number as alpha has no grid: what an earlier fit left would be taken for this one's
+        """Choose alpha if it is a criterion, learn the weights, and store the network."""
+        # With a number as alpha, these would be left from an earlier fit.
         for stale in ("alphas_", "criterion_path_"):
             self.__dict__.pop(stale, None)
         if isinstance(self.alpha, str):
@@ -95,26 +104,28 @@ class PenalizedEstimator(NetworkEstimator):
         return self
 
     def _check_together(self) -> None:
+        """Raise InputError if two parameters contradict each other."""
         if self.penalize_intercept and self.standardize:
             raise InputError(
-                "penalize_intercept=True has no effect on columns that fit centres itself: give "
-                "it together with standardize=False, on data standardised across the groups."
+                "penalize_intercept=True has no effect with standardize=True, because fit then "
+                "centres the columns. Give standardize=False, with data that were standardised "
+                "across the groups."
             )
 
     def _keep(self, moments: Moments, learned: Learned, names: list[str]) -> None:
-        """Store what was learned, and warn where it is not what was asked for."""
-        # first: where columns are collinear, more iterations would change nothing
+        """Store what was learned, and warn if the learning stopped early or was ambiguous."""
+        # Collinear columns come first: more iterations would not help against them.
         if learned.violation > TOL:
             warn(
-                f"the lasso of some column stopped at a KKT violation of {learned.violation:.1e} "
-                f"(tolerance {TOL:.0e}): columns are nearly collinear. Drop one of them, or raise "
-                "alpha.",
+                "the lasso of at least one column stopped before its optimum, at a KKT violation "
+                f"of {learned.violation:.1e} (tolerance {TOL:.0e}): some columns are nearly "
+                "collinear. Drop one of them, or raise alpha.",
                 ConvergenceWarning,
             )
         elif not learned.converged:
             warn(
-                f"{type(self).__name__} stopped after {learned.n_iter} iterations before the "
-                "order and the weights agreed; the result is a DAG, but not a fixed point. "
+                f"{type(self).__name__} stopped after {learned.n_iter} iterations, although order "
+                "and weights still changed. The result is a DAG, but not a fixed point. "
                 "Increase max_iter.",
                 ConvergenceWarning,
             )

@@ -1,4 +1,4 @@
-"""What OR-SGBN and H-SGBN share: units of the penalty, its strengths, and where to start."""
+"""Units, strengths and initial weights for the penalties of OR-SGBN and H-SGBN."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from sgbn.structure.neighbourhood import inverse_gram, neighbourhoods_by_bic
 from sgbn.types import Array
 
 INITS = ("lasso", "ols", "l1mb")
-N_PENALTIES = 5  # measured on nine networks: 20 steps reach objectives lower by 0.3 % at most
-FIRST_PENALTY_SHARE = 1e-2  # of the last penalty of the path
-ABOVE_BOUND = 1.001  # the penalty must exceed its bound, not only reach it
-RIDGE = 1e-6  # added to a unit diagonal where the Gram matrix is singular
+N_PENALTIES = 5  # measured on nine networks: with 20, objectives are at most 0.3 % lower
+FIRST_PENALTY_SHARE = 1e-2  # the first penalty of the path, as a share of the last
+ABOVE_BOUND = 1.001  # factor, because the penalty must exceed its bound and not only reach it
+RIDGE = 1e-6  # added to the unit diagonal of a singular Gram matrix
 
 
 def penalty_units(moments: Moments, standardize: bool) -> Array:
-    """Size of one solver unit of each variable in the units that alpha is meant for.
+    """Return the factors that convert prices from the units of alpha to the units of the solvers.
 
-    Solvers see variables divided by their scale. Where alpha is meant for the data as they are,
-    the price of |Theta_kj| becomes alpha / (scale_j scale_k) there.
+    Solvers get variables divided by their scale. If alpha is meant for the data as they are (not
+    `standardize`), the solvers use alpha / (scale_j scale_k) as the price of |Theta_kj|. The factor
+    of variable k is 1 / scale_k, and 1 if `standardize`.
     """
     if standardize:
         return np.ones(len(moments.R))
@@ -30,31 +31,33 @@ def penalty_units(moments: Moments, standardize: bool) -> Array:
 
 
 def strongest_penalty(units: Array, alpha: float) -> float:
-    r"""Penalty mu above which every result is a DAG.
+    r"""Return a penalty mu that is strong enough to make every result a DAG.
 
-    With an integral order and Delta = m it is enough that
-    :math:`\lambda_{dag} > 2 \|x_i\| \|x_j\| - \lambda_1` for all pairs, here divided by 2n: where
-    a weight is not zero, :math:`2 |x_j^T r| = \lambda_1 + \lambda_{dag} \Upsilon_{ji}`, but
-    :math:`|x_j^T r| \le \|x_j\| \|r\| \le \|x_j\| \|x_i\|`, because an optimal theta fits no
-    worse than zero. So :math:`\Upsilon_{ji} < 1`, which for whole numbers means 0.
+    If the order variables are whole numbers and Delta = m, it is enough that
+    :math:`\lambda_{dag} > 2 \|x_i\| \|x_j\| - \lambda_1` for all pairs i, j. The result is this
+    bound divided by 2n, times `ABOVE_BOUND`. Proof: let r be the residual of variable i. If the
+    weight of j -> i is not zero, then :math:`2 |x_j^T r| = \lambda_1 + \lambda_{dag}
+    \Upsilon_{ji}`. But :math:`|x_j^T r| \le \|x_j\| \|r\| \le \|x_j\| \|x_i\|`, because the
+    optimal weights fit at least as well as zero weights. So :math:`\Upsilon_{ji} < 1`, which for
+    whole numbers means 0.
 
     Paper: Proposition 2, whose own bound is not sufficient.
     """
-    # the norms of the two largest variables bound those of all pairs
+    # The product of the two largest norms is at least the product of any pair.
     first, second = np.sort(1.0 / units)[-2:]
-    # a large alpha alone may meet the bound: the path still needs a penalty above zero
+    # A large alpha may exceed the bound by itself, but the path needs penalties above zero.
     return ABOVE_BOUND * max(first * second - alpha, first * second * 1e-3)
 
 
 def penalty_path(strongest: float) -> Array:
-    """Penalties from weak to `strongest`, for warm starts."""
+    """Return rising penalties up to `strongest`; each solution starts from the one before."""
     return np.geomspace(FIRST_PENALTY_SHARE * strongest, strongest, N_PENALTIES)
 
 
 def initial_weights(init: str, moments: Moments, units: Array, A: Array) -> SolverResult:
-    """Weights before any order is known; they may have cycles.
+    """Return weights from which the first order is computed; they may have cycles.
 
-    ``A[j, k]`` is the price of k -> j in the units of the penalty.
+    `init` is one of `INITS`. ``A[j, k]`` is the price of k -> j in the units of the penalty.
     """
     m, R = moments.m, moments.R
     if init == "lasso":
@@ -65,10 +68,13 @@ def initial_weights(init: str, moments: Moments, units: Array, A: Array) -> Solv
 
 
 def _regression_on_all_others(R: Array) -> Array:
-    """Least squares of each variable on all others, with a touch of ridge where R is singular."""
+    """Return the least-squares weights of each variable on all others.
+
+    If R is singular, a small ridge is added.
+    """
     exact = inverse_gram(R)
     precision = np.linalg.inv(R + RIDGE * np.eye(len(R))) if exact is None else exact
-    # weights on all others, by the inverse matrix: -K_jk / K_jj
+    # With K the inverse of R, the weight of k in the regression of j on all others is -K_jk / K_jj.
     B: Array = -precision / np.diag(precision)[:, None]
     np.fill_diagonal(B, 0.0)
     return B

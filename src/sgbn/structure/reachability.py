@@ -1,7 +1,7 @@
-"""Lasso of one column at a time with a penalty on parents that are descendants (Eq. 2.1).
+"""H-SGBN's lasso of one column at a time, with a penalty on parents that are descendants (Eq. 2.1).
 
-The path matrix P of the paper is never formed: the search starts from the node whose column is
-to be solved, on the columns as they are then.
+The path matrix P of the paper is never formed. Before a column is solved, its descendants are
+searched in the current graph.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from sgbn.types import Array, Indices
 
 @jit
 def _children(B):  # type: ignore[no-untyped-def]
-    """Children of every node: ``children[u, :count[u]]``."""
+    """Return the children ``children[u, :count[u]]`` of every node u, and the counts."""
     m = B.shape[0]
-    # lists of fixed length m: numba has no cheap growing ones
+    # Each list has the fixed length m, because growing lists are slow in numba.
     children = np.empty((m, m), np.int64)
     count = np.zeros(m, np.int64)
     for j in range(m):
@@ -30,7 +30,7 @@ def _children(B):  # type: ignore[no-untyped-def]
 
 @jit_inside
 def _replace_parents(children, count, j, b):  # type: ignore[no-untyped-def]
-    """Make j a child of the nodes that are not zero in `b`, in place, and of no other."""
+    """Make j a child of exactly the nodes that are not zero in `b`, in place."""
     for k in range(count.size):
         place = -1
         for c in range(count[k]):
@@ -40,14 +40,17 @@ def _replace_parents(children, count, j, b):  # type: ignore[no-untyped-def]
             children[k, count[k]] = j
             count[k] += 1
         elif place >= 0 and b[k] == 0.0:
-            # the last child takes the free place: the order of children does not matter
+            # The last child takes the free place, because the order of children does not matter.
             count[k] -= 1
             children[k, place] = children[k, count[k]]
 
 
 @jit_inside
 def _mark_descendants(children, count, i, reached, stack):  # type: ignore[no-untyped-def]
-    """Set `reached` to the nodes that a directed path from i leads to."""
+    """Set `reached` to True for the nodes that a directed path from i leads to.
+
+    `stack` is work space: nodes whose children are still to be visited.
+    """
     reached[:] = False
     stack[0] = i
     size = 1
@@ -64,7 +67,7 @@ def _mark_descendants(children, count, i, reached, stack):  # type: ignore[no-un
 
 @jit_inside
 def _column_prices(reached, j, alpha, mu, units, w):  # type: ignore[no-untyped-def]
-    """Fill ``w[k]`` with the price of k -> j, dearer by mu where j leads to k."""
+    """Fill ``w[k]`` with the price of k -> j: alpha, plus mu if a path leads from j to k."""
     for k in range(w.size):
         price = alpha + mu if k < reached.size and reached[k] else alpha
         w[k] = price * units[j] * units[k]
@@ -72,6 +75,7 @@ def _column_prices(reached, j, alpha, mu, units, w):  # type: ignore[no-untyped-
 
 @jit
 def _sweep(R, B, alpha, mu, units, sweep_order):  # type: ignore[no-untyped-def]
+    """Do the work of `sweep_columns`."""
     m, p = B.shape
     children, count = _children(B)
     reached = np.empty(m, np.bool_)
@@ -81,7 +85,7 @@ def _sweep(R, B, alpha, mu, units, sweep_order):  # type: ignore[no-untyped-def]
     total = 0.0
     worst = 0.0
     for j in sweep_order:
-        # on the new weights of the columns before: this is why the order of columns matters
+        # The columns before j have new weights already: so the result depends on the order.
         _mark_descendants(children, count, j, reached, stack)
         _column_prices(reached, j, alpha, mu, units, w)
         before = B[j].copy()
@@ -92,7 +96,7 @@ def _sweep(R, B, alpha, mu, units, sweep_order):  # type: ignore[no-untyped-def]
             moved = max(moved, abs(B[j, k] - before[k]))
         if moved > 0.0:
             _replace_parents(children, count, j, B[j])
-        n_changed += moved > TOL  # a column that moves less cannot be solved any better
+        n_changed += moved > TOL  # a smaller change is within the accuracy of the lasso
         total += column_objective(R, j, w, B[j]) / units[j] ** 2
     return n_changed, total, worst
 
@@ -105,25 +109,39 @@ def sweep_columns(
     units: Array,
     sweep_order: Indices,
 ) -> tuple[int, float, float]:
-    """Solve the rows of `B` once each, in place, in `sweep_order`.
+    """Solve each row of `B` once, in place, in the order `sweep_order`.
 
     Paper: Section 2.1, the block coordinate descent on Eq. 2.1.
+
+    Parameters
+    ----------
+    R : ndarray of shape (p, p)
+        Gram matrix with a unit diagonal.
+    B : ndarray of shape (m, p)
+        Row j holds the weights of the parents of j.
+    alpha, mu : float
+        The penalty of every edge, and the further penalty of parents that are descendants.
+    units : ndarray of shape (p,)
+        Result of `penalty_units`.
+    sweep_order : ndarray of shape (m,)
+        The order in which the columns are solved.
 
     Returns
     -------
     n_changed : int
-        Columns that were not optimal before.
+        Number of columns that were not optimal before.
     objective : float
-        Sum of the columns' penalised objectives per sample, each with the paths of its turn.
+        Sum over the columns of the penalised objective per sample. Each column uses the paths at
+        the time when it was solved.
     violation : float
-        Worst KKT violation left.
+        Worst KKT violation that is left.
     """
     return _sweep(R, B, alpha, mu, units, sweep_order)
 
 
 @jit
 def descendant_prices(B, alpha, mu, units):  # type: ignore[no-untyped-def]
-    """Prices of all edges for the paths of `B` as a whole: (alpha + mu P_jk) for k -> j."""
+    """Return the price alpha + mu P_jk of every edge k -> j, with P the path matrix of `B`."""
     m, p = B.shape
     children, count = _children(B)
     reached = np.empty(m, np.bool_)

@@ -1,11 +1,13 @@
-r"""Densities of residuals that need not be Gaussian, and curves that residuals still hold.
+r"""Densities of residuals that need not be Gaussian, and tests for curves left in residuals.
 
-`density_gain` fits the density of maximum entropy beside a standard normal one (Hyvärinen 1998),
+`density_gain` fits a density of maximum entropy, relative to the normal density :math:`\phi`
+(Hyvärinen 1998),
 
-.. math:: p(u) = \phi(u) \exp(\theta^T g(u) - A(\theta)),
+.. math:: p(u) = \phi(u) \exp(\theta^T g(u) - A(\theta)).
 
-with four functions g that tell skewness and heavy or light tails. Its likelihood is concave in
-theta. It needs few rows. `spacing_gain` counts neighbours instead (Vasicek 1976), which is rougher,
+Four functions g measure skewness and heavy or light tails, theta holds their four weights, and A
+makes the density integrate to one. The likelihood is concave in theta, and few rows are enough.
+`spacing_gain` uses the distances between neighbouring values instead (Vasicek 1976). It is rougher,
 but follows densities with sharp edges.
 """
 
@@ -17,22 +19,22 @@ from scipy.stats import rankdata
 
 from sgbn.types import Array
 
-GRID = np.linspace(-9.0, 9.0, 721)  # beyond, a normal density is below 1e-18
+GRID = np.linspace(-9.0, 9.0, 721)  # outside of this range a normal density is below 1e-18
 WEIGHT = np.exp(-np.square(GRID) / 2) / np.exp(-np.square(GRID) / 2).sum()
-MAX_ITER = 50  # Newton's steps; the likelihood is concave, so that a few are enough
-TOL = 1e-9  # Newton's decrement, in units of log-likelihood per row
-MIN_STEP = 1e-6  # share of Newton's step; below it the likelihood changes by round-off only
-NEIGHBOURS_PER_ROOT_N = 0.5  # on each side; twice as many blur tails
-MIN_Z_BEND = 2.0  # standard errors from which a bend counts as seen, and is taken out
+MAX_ITER = 50  # Newton steps; a few are enough, because the likelihood is concave
+TOL = 1e-9  # Newton decrement at which to stop, in units of log-likelihood per row
+MIN_STEP = 1e-6  # share of a Newton step; with less, the likelihood changes only by round-off
+NEIGHBOURS_PER_ROOT_N = 0.5  # neighbours on each side, divided by sqrt(n); 1.0 blurs tails
+MIN_Z_BEND = 2.0  # standard errors; a bend with a larger effect is taken out
 
 
 def _functions(u: Array) -> Array:
-    """One column each for a skew centre, a peak, tails, and a skew of the sides."""
+    """Return four columns for a skew centre, a peak, heavy tails, and a skew of the two sides."""
     bell = np.exp(-np.square(u) / 2)
     return np.stack([u * bell, bell, np.log1p(np.square(u)), np.tanh(u)], axis=1)
 
 
-# The functions have mean 0 and variance 1 under the normal density, so that one prior suits all.
+# The functions get mean 0 and variance 1 under the normal density, so that one prior suits all.
 _AT_GRID = _functions(GRID)
 _MEAN = WEIGHT @ _AT_GRID
 _SD = np.sqrt(WEIGHT @ np.square(_AT_GRID - _MEAN))
@@ -40,7 +42,9 @@ _G = (_AT_GRID - _MEAN) / _SD
 
 
 def density_gain(u: Array) -> Array:
-    r"""Log density of each value beyond the normal one, :math:`\log p(u_i) - \log \phi(u_i)`.
+    r"""Return the log density of each value minus its normal log density.
+
+    This is :math:`\log p(u_i) - \log \phi(u_i)`, with the density p of the module's docstring.
 
     Parameters
     ----------
@@ -50,12 +54,12 @@ def density_gain(u: Array) -> Array:
     Returns
     -------
     ndarray of shape (n,)
-        The gains at the theta that maximises their sum less :math:`|\theta|^2 / 2`. This is a
-        standard normal prior, which keeps theta finite where values are few.
+        The gains at the theta that maximises the sum of the gains minus :math:`|\theta|^2 / 2`. The
+        second term is a standard normal prior, which keeps theta finite if there are few values.
     """
     g = (_functions(u) - _MEAN) / _SD
     mean = g.mean(axis=0)
-    # the prior counts as much as one row: its share of the mean likelihood is 1 / n
+    # The prior counts like one row: in the mean over n rows its share is 1 / n.
     theta, ridge = np.zeros(len(mean)), 1.0 / len(u)
     value = 0.0
     for _ in range(MAX_ITER):
@@ -71,9 +75,9 @@ def density_gain(u: Array) -> Array:
 
 
 def _tilted(theta: Array) -> tuple[Array, Array, float]:
-    """Density on the grid, the mean of g under it, and A(theta)."""
+    """Return the density on the grid, the mean of g under this density, and A(theta)."""
     exponent = _G @ theta
-    # taken out, so that no exponential overflows
+    # The largest exponent is subtracted, so that no exponential overflows.
     largest = exponent.max()
     p = WEIGHT * np.exp(exponent - largest)
     total = p.sum()
@@ -84,7 +88,10 @@ def _tilted(theta: Array) -> tuple[Array, Array, float]:
 def _line_search(
     theta: Array, step: Array, mean: Array, ridge: float, value: float, decrement: float
 ) -> tuple[Array, float]:
-    """Halve the step until the penalised likelihood rises as it should."""
+    """Halve the step until the penalised likelihood rises enough (Armijo's condition).
+
+    Return the new theta, and the penalised likelihood there.
+    """
     size = 1.0
     while True:
         trial = theta + size * step
@@ -95,12 +102,12 @@ def _line_search(
 
 
 def spacing_gain(u: Array) -> Array:
-    r"""Log density of each value beyond the normal one, by the distance of its k-th neighbours.
+    r"""Return the log density of each value minus the normal one, from distances of neighbours.
 
     .. math:: \log \frac{2 k}{n (u_{(i + k)} - u_{(i - k)})} + u_{(i)}^2 / 2
 
-    up to a constant; at the ends, fewer neighbours are counted. Ties have a distance of at least
-    1 / n.
+    Here :math:`u_{(i)}` is the i-th smallest value, and a constant is left out. Values near the
+    ends have fewer neighbours on one side. Distances are at least 1 / n, also between equal values.
 
     Parameters
     ----------
@@ -112,7 +119,7 @@ def spacing_gain(u: Array) -> Array:
     order = np.argsort(u, kind="stable")
     place = np.arange(n)
     last, first = np.minimum(place + k, n - 1), np.maximum(place - k, 0)
-    # 1 / n at least: equal values would have an infinite density
+    # At least 1 / n, because equal values would have an infinite density.
     width = np.maximum(u[order][last] - u[order][first], 1.0 / n)
     gain = np.empty(n)
     gain[order] = np.log((last - first) / n / width)
@@ -120,35 +127,43 @@ def spacing_gain(u: Array) -> Array:
 
 
 def bends(parents: Array) -> Array:
-    """Hermite polynomials of degree 2, then 3, of each column's normal scores."""
-    # of ranks, so that one far value of a parent does not decide whether a relation is bent
+    """Return two bends of each column: Hermite polynomials of its normal scores.
+
+    The polynomials of degree 2 of all columns come first, then those of degree 3.
+    """
+    # Ranks are used, so that one extreme value does not decide whether a relation is curved.
     z = ndtri((rankdata(parents, axis=0) - 0.5) / len(parents))
     return np.hstack([np.square(z) - 1, z**3 - 3 * z])
 
 
 def _without(parents: Array, Y: Array) -> Array:
-    """Residuals of the columns of Y on the parents and a constant."""
+    """Return the residuals of the columns of Y in a regression on the parents and a constant."""
     design = np.hstack([np.ones((len(parents), 1)), parents])
     return Y - design @ np.linalg.lstsq(design, Y, rcond=None)[0]
 
 
 def curvature(residual: Array, parents: Array) -> Array:
-    r"""Studentised sums of a residual times bent parents: standard normal without curvature.
+    r"""Return statistics of the curved effects of parents on a residual, one per bend of a parent.
 
-    A parent's normal scores z are bent by the Hermite polynomials :math:`z^2 - 1` and
-    :math:`z^3 - 3 z`, of which what is linear in the parents is taken out:
+    The bends of a parent with normal scores z are the Hermite polynomials :math:`z^2 - 1` and
+    :math:`z^3 - 3 z`. With h what is left of a bend after a regression on the parents, and r the
+    residual, the statistic is
 
     .. math:: t = \sum_i r_i h_i / \sqrt{\textstyle\sum_i r_i^2 h_i^2}
+
+    It is approximately standard normal if there is no curved effect.
 
     Parameters
     ----------
     residual : ndarray of shape (n,)
         Residual of a regression on the parents, with an intercept.
     parents : ndarray of shape (n, k)
+        Columns of the k parents.
 
     Returns
     -------
     ndarray of shape (2 k,)
+        The statistics, in the order of `bends`.
     """
     bent = _without(parents, bends(parents))
     product = residual[:, None] * bent
@@ -157,10 +172,10 @@ def curvature(residual: Array, parents: Array) -> Array:
 
 
 def bent_residual(y: Array, parents: Array) -> Array:
-    """Residual of y on the parents, and on those of their `bends` that clearly affect y."""
+    """Return the residual of y given its parents and the `bends` that clearly affect y."""
     if not parents.shape[1]:
         return y - y.mean()
     residual = _without(parents, y[:, None])
-    # all bends of many parents would overfit: only those are taken out that the data show
+    # All bends of many parents would overfit: only bends with a clear effect are taken out.
     seen = np.abs(curvature(residual[:, 0], parents)) > MIN_Z_BEND
     return _without(np.hstack([parents, bends(parents)[:, seen]]), y[:, None])[:, 0]

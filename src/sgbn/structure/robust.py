@@ -1,16 +1,16 @@
-r"""Rows that lie far out, and columns as normal scores: input that cannot break a network.
+r"""Protection against outliers and skewed columns: rows that lie far out, and normal scores.
 
-Each column is centred at its median and divided by its scaled median absolute deviation. With the
-correlation matrix R of these values, clipped so that a single row has little weight in it, the
-squared distance of row z is
+Each column is centred at its median and divided by its scaled median absolute deviation. R is the
+correlation matrix of these values; they are clipped for it, so that a single row has little weight.
+For n rows and m columns, the squared distance of a row z is
 
 .. math:: d^2 = z^T ((1 - \rho) R + \rho I)^{-1} z / m, \qquad \rho = m / (n + m).
 
-A row is far out if :math:`d^{2/3}` lies more than four robust standard deviations above the median
-of all rows. The cube root of a sum of squares is nearly normal (Wilson and Hilferty 1931). The
-plain root mean square of a row is not: one common factor makes it so skewed that 3 % of clean rows
-look far out, while two thirds of the rows in which 3 of 40 regions are shifted by 5 standard
-deviations stay hidden (benchmarks/robust.py).
+A row lies far out if its :math:`d^{2/3}` is more than four robust standard deviations above the
+median of all rows. The cube root of a sum of squares is nearly normal (Wilson and Hilferty 1931).
+The plain root mean square of a row is not nearly normal. One common factor makes it so skewed that
+3 % of clean rows look far out. And it misses two thirds of the rows in which 3 of 40 regions are
+shifted by 5 standard deviations (benchmarks/robust.py).
 """
 
 from __future__ import annotations
@@ -29,56 +29,57 @@ from sgbn.types import Array, Indices, Mask
 
 OUTLIERS = ("trim", "keep")
 TRANSFORMS = ("none", "normal-scores")
-OUTLIER_SD = 4.0  # robust ones: marks 1 clean Gaussian row in 10,000 (benchmarks/robust.py)
-MIN_ROWS_TO_TRIM = 20  # the spread of fewer rows says too little to leave one out
-MAX_ROWS_FOR_SPREAD = 10_000  # evenly spaced: enough for medians and correlations
-MAX_SHARE_FAR = 0.2  # of the rows: more are a group of their own, not outliers
+# Robust standard deviations; 1 clean Gaussian row in 10,000 is marked (benchmarks/robust.py).
+OUTLIER_SD = 4.0
+MIN_ROWS_TO_TRIM = 20  # with fewer rows, their spread is too uncertain to leave one out
+MAX_ROWS_FOR_SPREAD = 10_000  # evenly spaced rows; enough for medians and correlations
+MAX_SHARE_FAR = 0.2  # share of the rows; more than this are a group of their own, not outliers
 CLIP_SD = 2.5  # robust standard deviations at which values are clipped for correlations
-MAX_ABS_VALUE = 1e6  # in robust standard deviations: its square is finite, its row far out
-TO_SD = 1.4826  # median absolute deviation to standard deviation, for normal values
-# Together these tell curved from linear relations (benchmarks/robust.py).
-MIN_SCORE_SHARE = 0.02  # gain of dependence, as a share
-MIN_SCORE_Z = 2.0  # the same in standard errors
-N_JACKKNIFE_PARTS = 10  # each is left out once
-BLOM = 0.375  # scores are then nearly the expected order statistics of normal values
+MAX_ABS_VALUE = 1e6  # robust standard deviations; the square is finite, and the row still far out
+TO_SD = 1.4826  # standard deviation divided by median absolute deviation, for normal values
+# Both limits together distinguish curved from linear relations (benchmarks/robust.py).
+MIN_SCORE_SHARE = 0.02  # gain of dependence, as a share of the dependence
+MIN_SCORE_Z = 2.0  # gain of dependence in standard errors
+N_JACKKNIFE_PARTS = 10  # each part is left out once
+BLOM = 0.375  # with it, scores are nearly the expected order statistics of normal values
 
 
 def far_rows(X: Array) -> Mask:
-    """Mark the rows that lie far out.
+    """Return a mask of the rows that lie far out.
 
-    Shifting and scaling columns, or another order of them, changes nothing. None is marked among
-    fewer than 20 rows. In clean Gaussian data about 1 row in 10,000 is marked, with t-distributed
-    noise of 3 degrees of freedom 15 in 1,000, with lognormal noise 10 in 1,000.
+    The result does not depend on shifts, scales or the order of the columns. If there are fewer
+    than 20 rows, none is marked. In clean Gaussian data about 1 row in 10,000 is marked. With
+    t-distributed noise of 3 degrees of freedom it is 15 in 1,000, with lognormal noise 10 in 1,000.
 
     Parameters
     ----------
     X : ndarray of shape (n, m)
-        Finite values; not changed.
+        Finite values; they are not changed.
     """
     return row_distances(X) > OUTLIER_SD
 
 
 def row_distances(X: Array) -> Array:
-    """Distance of each row, in robust standard deviations above that of the median row.
+    """Return the distance of each row, in robust standard deviations above the median distance.
 
-    Columns of which more than half of the values are equal have no robust spread, and do not
-    count. Zero everywhere if there are fewer than 20 rows.
+    A column in which more than half of the values are equal has no robust spread, and is left out.
+    All distances are zero if there are fewer than 20 rows.
     """
     n = len(X)
     if n < MIN_ROWS_TO_TRIM:
         return np.zeros(n)
-    with np.errstate(over="ignore"):  # of the largest numbers: infinite distances are clipped
+    with np.errstate(over="ignore"):  # the largest numbers overflow; infinite values are clipped
         size = np.cbrt(_squared_distances(X))
     from_median = size - np.median(size)
     above = from_median[from_median > 0]
-    # the upper half alone, where it is wider: distances of skewed columns are skewed
+    # The upper half is used if it is wider: skewed columns have skewed distances.
     sd = TO_SD * max(np.median(np.abs(from_median)), np.median(above) if above.size else 0.0)
     return from_median / sd if sd > 0 else np.zeros(n)
 
 
 def _squared_distances(X: Array) -> Array:
-    """Squared distance of each row, over the columns that have a robust spread."""
-    # every k-th row, with k rounded up: files are often sorted by site or group
+    """Return the squared distance of each row, from the columns that have a robust spread."""
+    # Every k-th row (k rounded up), because files are often sorted by site or group.
     sample = X[:: -(-len(X) // MAX_ROWS_FOR_SPREAD)]
     centre, scale, columns = _spread(sample)
     if not columns.size:
@@ -88,9 +89,9 @@ def _squared_distances(X: Array) -> Array:
         Z = (rows[:, columns] - centre[columns]) / scale[columns]
         return np.clip(Z, -most, most)
 
-    # in an order that content decides: sums have the same bits for any order of the user's columns
+    # In an order by content, so that rounding does not depend on the user's order of columns.
     columns = columns[canonical_order(standardised, sample, np.zeros(len(columns)))]
-    # one thread, in blocks: the same bits on any machine, and no second copy of a large table
+    # One thread, for the same rounding on any machine. Blocks, for no second copy of a large table.
     with one_blas_thread():
         decorrelate = _decorrelation(standardised(sample, CLIP_SD))
         squares = np.empty(len(X))
@@ -101,7 +102,10 @@ def _squared_distances(X: Array) -> Array:
 
 
 def _spread(X: Array) -> tuple[Array, Array, Indices]:
-    """Median and scaled median absolute deviation of each column, and which columns have both."""
+    """Return the median and the scaled median absolute deviation of each column.
+
+    The third result lists the columns in which both are finite and the deviation is not zero.
+    """
     centre = np.median(X, axis=0)
     scale = TO_SD * np.median(np.abs(X - centre), axis=0)
     usable = np.isfinite(centre) & np.isfinite(scale) & (scale > 0)
@@ -109,56 +113,60 @@ def _spread(X: Array) -> tuple[Array, Array, Indices]:
 
 
 def _shrunken_correlations(X: Array) -> Array:
-    """Correlations of the columns, a share m / (n + m) of the way towards independence."""
+    """Return the correlations of the columns, shrunken towards zero by the share m / (n + m)."""
     n, m = X.shape
     centred = X - X.mean(axis=0)
     scaled = centred / np.sqrt(np.square(centred).sum(axis=0))
-    # shrunken, so that it can be inverted with more columns than rows as well
+    # A shrunken matrix can be inverted even if there are more columns than rows.
     R: Array = (1 - m / (n + m)) * (scaled.T @ scaled)
     np.fill_diagonal(R, 1.0)
     return R
 
 
 def _decorrelation(Z: Array) -> Array:
-    r"""Matrix W with :math:`W W^T = R_\rho^{-1}`, R the correlations of the columns of Z."""
+    r"""Return a matrix W with :math:`W W^T = R_\rho^{-1}`.
+
+    :math:`R_\rho` are the shrunken correlations of the columns of Z.
+    """
     factor = cholesky(_shrunken_correlations(Z), lower=True)
     inverse: Array = solve_triangular(factor, np.eye(len(factor)), lower=True)
     return np.ascontiguousarray(inverse.T)
 
 
 def normal_scores(X: Array) -> Array:
-    r"""Each column's ranks as quantiles of the normal distribution.
+    r"""Return the ranks of each column as quantiles of the normal distribution.
 
     .. math:: \Phi^{-1} \left( \frac{r - 3/8}{n + 1/4} \right)
 
-    (Blom 1958) with the rank r in the column. Equal values share their mean rank, so that nothing
-    is left to chance. Any increasing function of a column has the same scores.
+    Here r is the rank of a value in its column of n values (Blom 1958). Equal values get their mean
+    rank, so that nothing depends on chance. Any increasing function of a column has the same
+    scores.
 
     Parameters
     ----------
     X : ndarray of shape (n, m)
-        Finite values; not changed.
+        Finite values; they are not changed.
     """
     scores = np.empty(X.shape)
-    # column by column: ranks of a whole table at once would need several copies of it
+    # Column by column, because the ranks of a whole table need several copies of it.
     for k, column in enumerate(X.T):
         scores[:, k] = ndtri((rankdata(column) - BLOM) / (len(X) + 1 - 2 * BLOM))
     return scores
 
 
 class OutlierWarning(DataWarning):
-    """Rows lie far out: the message names them, and says what is done about them."""
+    """Some rows lie far out. The message names them and says whether they are left out."""
 
 
 class ScoreGain(NamedTuple):
-    """How much more columns depend on each other as normal scores than as they are.
+    """The gain in the dependence of columns on each other if they are replaced by normal scores.
 
     Attributes
     ----------
     share : float
-        Difference of the dependences, as a share of that of the columns as they are.
+        The gain, as a share of the dependence of the columns as they are.
     z : float
-        The same in its standard errors, by a jackknife over tenths of the rows.
+        The gain in standard errors, which come from a jackknife over tenths of the rows.
     """
 
     share: float
@@ -166,27 +174,27 @@ class ScoreGain(NamedTuple):
 
     @property
     def helps(self) -> bool:
-        """Whether a graph should be learned from the scores."""
+        """Return whether a graph should be learned from the scores."""
         return self.share > MIN_SCORE_SHARE and self.z > MIN_SCORE_Z
 
     @property
     def harms(self) -> bool:
-        """Whether a graph should not be learned from the scores."""
+        """Return whether a graph should not be learned from the scores."""
         return self.share < -MIN_SCORE_SHARE and self.z < -MIN_SCORE_Z
 
 
 def score_gain(X: Array) -> ScoreGain:
-    r"""Compare the linear dependence of columns with that of their normal scores.
+    r"""Return how much more the normal scores depend on each other than the columns themselves.
 
-    Dependence is the information that the columns have about each other if they are normal,
-    :math:`-\frac12 \log \det R_\rho`. Columns that are curved functions of normal ones gain. Linear
-    relations with skewed noise look as skewed, column by column, and lose: their graph must not be
-    learned from scores.
+    Dependence is the information that normal columns have about each other,
+    :math:`-\frac12 \log \det R_\rho`, where :math:`R_\rho` are their shrunken correlations. Columns
+    that are curved functions of normal columns gain. Columns with linear relations and skewed noise
+    lose, although each column looks equally skewed: their graph must not be learned from scores.
 
     Parameters
     ----------
     X : ndarray of shape (n, m)
-        Finite values without rows that lie far out; not changed.
+        Finite values without rows that lie far out; they are not changed.
     """
     if len(X) < MIN_ROWS_TO_TRIM:
         return ScoreGain(0.0, 0.0)
@@ -200,7 +208,7 @@ def score_gain(X: Array) -> ScoreGain:
         return _dependence(scores[rows]) - _dependence(columns[rows])
 
     whole = gain(slice(None))
-    # every tenth row: neighbours in a file are often of one site
+    # A part is every tenth row, because neighbours in a file often come from the same site.
     part = np.arange(len(X)) % N_JACKKNIFE_PARTS
     without = np.array([gain(part != k) for k in range(N_JACKKNIFE_PARTS)])
     variance = (N_JACKKNIFE_PARTS - 1) * without.var()
@@ -209,17 +217,19 @@ def score_gain(X: Array) -> ScoreGain:
 
 
 def _dependence(X: Array) -> float:
+    """Return the information that the columns have about each other, as if they were normal."""
     return float(-np.linalg.slogdet(_shrunken_correlations(X))[1] / 2)
 
 
 def rows_to_trim(values: Array, names: Sequence[str], labels: Sequence[Any] | None = None) -> Mask:
-    """Mark the rows that ``outliers="trim"`` leaves out, and warn of them by name.
+    """Return a mask of the rows that ``outliers="trim"`` leaves out, and warn about them by name.
 
-    Where more than a fifth of the rows lie far out none is left out, and the warning says so.
+    If more than a fifth of the rows lie far out, none is left out, and the warning says so.
 
     Parameters
     ----------
     values : ndarray of shape (n, m)
+        The rows.
     names : sequence of str
         Names of the columns, for messages.
     labels : sequence, optional
@@ -231,21 +241,21 @@ def rows_to_trim(values: Array, names: Sequence[str], labels: Sequence[Any] | No
         return far
     if n_far > MAX_SHARE_FAR * n:
         warn(
-            f"{n_far} of {n} rows lie far from the others, too many to be outliers: all are kept. "
-            "Learn a network of each group of rows by itself, or try "
-            "column_transform='normal-scores'; outliers='keep' silences this.",
+            f"{n_far} of {n} rows lie far from the others. These are too many to be outliers: all "
+            "are kept. Learn a separate network for each group of rows, or try "
+            "column_transform='normal-scores'. outliers='keep' silences this warning.",
             OutlierWarning,
         )
         return np.zeros(n, bool)
     which = [int(k) if labels is None else labels[int(k)] for k in np.flatnonzero(far)]
     numbered = " (counted from 0)" if labels is None else ""
-    # a spike in one row alone may be all that varies
+    # A column may vary only in a row that is left out.
     still = constant_columns(values[~far]) & ~constant_columns(values)
     without = [name for name, is_still in zip(names, still, strict=True) if is_still]
     constant = f" Without them {listed(without)} is constant." if without else ""
     warn(
-        f"{n_far} of {n} rows lie far from the others, more than {OUTLIER_SD:g} robust standard "
-        f"deviations, and are left out: {listed(which)}{numbered}.{constant} Look at them; "
+        f"{n_far} of {n} rows lie far from the others, by more than {OUTLIER_SD:g} robust standard "
+        f"deviations, and are left out: {listed(which)}{numbered}.{constant} Look at these rows. "
         "outliers='keep' keeps them.",
         OutlierWarning,
     )
@@ -253,7 +263,7 @@ def rows_to_trim(values: Array, names: Sequence[str], labels: Sequence[Any] | No
 
 
 def row_labels(X: Any) -> list[Any] | None:
-    """Row labels of X if it is a table with an index, else None."""
+    """Return the row labels of X if it is a table with an index, else None."""
     if hasattr(X, "columns") and hasattr(X, "index"):
         return list(X.index)
     return None

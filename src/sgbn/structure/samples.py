@@ -1,4 +1,4 @@
-"""Sample: the rows of one group, and what is known of them."""
+"""Sample: the rows of one group, with their sites, persons and nuisance effects."""
 
 from __future__ import annotations
 
@@ -14,22 +14,28 @@ from sgbn.structure.smooth import held_fixed
 from sgbn.types import Array, Indices
 from sgbn.validation import FEW_SAMPLES
 
-N_TENTHS = 10  # parts of the rows, each of which is left out of some networks
-SUBJECTS_PER_EFFECT = 4  # a half then has two subjects per covariate or site
+N_TENTHS = 10  # number of parts of the rows; some networks are learned without one part
+SUBJECTS_PER_EFFECT = 4  # with this many, a half has two subjects per covariate or site
 
 
 class Sample(NamedTuple):
-    """Rows, and what is known of them.
+    """The rows of one group, and what is known about each row.
 
     Attributes
     ----------
-    values : (n, m)
-    names : names of the columns.
-    nuisance : (n, p) columns whose effects are taken out of every part of the rows.
-    strata : (n,) or None; see `deal_rows`.
-    persons : (n,) or None; the rows of a person count as one subject.
-    blocks : (n,) or None
-        Labels whose rows are never parted, such as families; persons if there are none.
+    values : ndarray of shape (n, m)
+        The rows.
+    names : list of str
+        Names of the columns.
+    nuisance : ndarray of shape (n, p)
+        Columns whose effects are taken out of every part of the rows.
+    strata : ndarray of shape (n,) or None
+        Label of each row's stratum, such as its site; see `deal_rows`.
+    persons : ndarray of shape (n,) or None
+        Label of each row's person. All rows of a person count as one subject.
+    blocks : ndarray of shape (n,) or None
+        Labels such as families: rows with the same label always stay together. Without them, the
+        rows of a person stay together.
     """
 
     values: Array
@@ -41,34 +47,35 @@ class Sample(NamedTuple):
 
     @property
     def units(self) -> NDArray[Any] | None:
-        """Labels whose rows are never parted."""
+        """Return the labels whose rows always stay together: blocks or persons, or None."""
         return self.persons if self.blocks is None else self.blocks
 
     @property
     def n_units(self) -> int:
-        """How many persons or blocks there are; rows, if neither is given."""
+        """Return the number of blocks or persons, or the number of rows if neither is given."""
         units = self.units
         return len(self.values) if units is None else len(np.unique(units.astype(str)))
 
     def repeats(self, rows: Indices) -> int:
-        """Count the rows beyond the first of each person: a person counts as one subject."""
+        """Return how many of the rows are repeated: all rows of a person except one."""
         if self.persons is None:
             return 0
-        # repeated rows tell less than new subjects: they are counted as lost degrees of freedom
+        # Repeated rows tell less than new subjects: they are counted as lost degrees of freedom.
         return len(rows) - len(np.unique(self.persons[rows].astype(str)))
 
     def take(self, rows: NDArray[Any]) -> Sample:
-        """Return some of the rows."""
+        """Return the sample of some of the rows."""
         labels = (self.strata, self.persons, self.blocks)
         taken = (None if column is None else column[rows] for column in labels)
         return Sample(self.values[rows], self.names, self.nuisance[rows], *taken)
 
 
 def group_sample(cohort: Cohort, group: str) -> Sample:
-    """Return the prepared rows of a group, with what is taken out of each half of them again.
+    """Return the prepared rows of a group, and the nuisance effects to take out of each half.
 
-    None is, with a warning, where a half has too few subjects to estimate the effects of covariates
-    and sites: `prepare` has taken them out over all subjects before.
+    `prepare` has taken out the effects of covariates and sites over all subjects. They are taken
+    out again of each half. If a half has too few subjects to estimate them, this is not done, and
+    the function warns.
     """
     in_group = np.asarray(cohort.group) == group
     nuisance = _effects(cohort, group)
@@ -76,37 +83,35 @@ def group_sample(cohort: Cohort, group: str) -> Sample:
     if not _can_lose(n, p):
         warn(
             f"group {group!r} has {counted(n, 'subject')}, too few to take {counted(p, 'effect')} "
-            "of covariates and sites out of each half. They were taken out over all subjects only; "
-            "name fewer covariates, or join small sites."
+            "of covariates and sites out of each half. They were only taken out over all subjects. "
+            "Name fewer covariates, or join small sites."
         )
-        # no columns: effects that a half cannot estimate would add noise to it
+        # No columns are kept: effects that a half cannot estimate would add noise to it.
         nuisance = nuisance[:, :0]
     blocks = None if cohort.block is None else cohort.units
     labels = (cohort.site, cohort.persons, blocks)
-    parted = (
-        None if labels_of_rows is None else labels_of_rows[in_group] for labels_of_rows in labels
-    )
-    return Sample(cohort.values[in_group], list(cohort.regions), nuisance, *parted)
+    own = (None if column is None else column[in_group] for column in labels)
+    return Sample(cohort.values[in_group], list(cohort.regions), nuisance, *own)
 
 
 def takes_effects_out(cohort: Cohort) -> bool:
-    """Whether the effects of covariates and sites are taken out of each half of every group."""
+    """Return whether effects of covariates and sites are taken out of each half of every group."""
     shapes = [_effects(cohort, group).shape for group in cohort.groups]
     return any(p for _, p in shapes) and all(_can_lose(n, p) for n, p in shapes)
 
 
 def enough_left(n: int, lost: int) -> bool:
-    """Whether nuisance columns leave enough of n rows, a tenth of which is left out."""
+    """Return whether nine tenths of n rows are enough after `lost` degrees of freedom are lost."""
     return not lost or n - n // N_TENTHS - lost >= FEW_SAMPLES
 
 
 def _can_lose(n: int, p: int) -> bool:
-    """Whether the parts of n subjects are large enough to take p effects out of each."""
+    """Return whether p effects can be taken out of each part of n subjects."""
     return n >= SUBJECTS_PER_EFFECT * p and enough_left(n, p)
 
 
 def _effects(cohort: Cohort, group: str) -> Array:
-    """Columns that span the effects of covariates and sites in a group, without its mean."""
+    """Return columns that span the effects of covariates and sites in a group, without its mean."""
     in_group = np.asarray(cohort.group) == group
     covariates = {name: column[in_group] for name, column in held_fixed(cohort).items()}
     sites = None if cohort.site is None else cohort.site[in_group]

@@ -1,4 +1,4 @@
-"""Choosing alpha: by an information criterion or by cross-validation."""
+"""The choice of alpha by an information criterion or by cross-validation."""
 
 from __future__ import annotations
 
@@ -27,24 +27,28 @@ if TYPE_CHECKING:
 
 
 CRITERIA = ("bic", "ebic", "cv_error", "cv_likelihood")
-N_ALPHAS = 20  # values of the default grid
-ROWS_PER_PARENT = 3  # BIC and EBIC: a variable has at most n / 3 parents
-LAST_ALPHA_SHARE = 0.01  # the grid ends at this share of alpha_max
-LAST_ALPHA_SE = 0.5  # or at so many standard errors of a correlation, if that is more
+N_ALPHAS = 20  # number of values in the default grid
+ROWS_PER_PARENT = 3  # for BIC and EBIC, a variable may have at most n / 3 parents
+# The grid ends at the larger of two values: this share of its first value, ...
+LAST_ALPHA_SHARE = 0.01
+LAST_ALPHA_SE = 0.5  # ... and its first value times this many standard errors of a correlation
 
 
 class Splitter(Protocol):
-    """A cross-validator of scikit-learn, or its like."""
+    """A cross-validator of scikit-learn, or another object with the same method `split`."""
 
     def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterable[tuple[Any, Any]]:
-        """Rows to train on, and rows to test on, of each fold."""
+        """Return, for each fold, the rows to train on and the rows to test on."""
 
 
 Folds = int | Splitter | Sequence[tuple[ArrayLike, ArrayLike]]
 
 
 class Choice(NamedTuple):
-    """The chosen alpha, the grid, and the criterion on it (smaller is better)."""
+    """The chosen alpha, the values it was chosen from, and the criterion at each of them.
+
+    A smaller criterion is better.
+    """
 
     alpha: float
     alphas: Array
@@ -52,17 +56,19 @@ class Choice(NamedTuple):
 
 
 def alpha_max(X: ArrayLike, standardize: bool = True) -> float:
-    """Smallest alpha at which the network has no edge.
+    """Return the smallest alpha at which the network has no edge.
 
-    The largest absolute correlation of two columns, or covariance if not `standardize`.
+    It is the largest absolute correlation of two columns, or without `standardize` the largest
+    absolute covariance.
     """
     return _alpha_max(moments_of(*check_values(X)), standardize)
 
 
 def alpha_grid(X: ArrayLike, n_alphas: int = N_ALPHAS, standardize: bool = True) -> Array:
-    """Geometric grid of alphas from `alpha_max` down to where only noise is added.
+    """Return a geometric grid of alphas from `alpha_max` down to where only noise is added.
 
-    It ends at 1 % of `alpha_max`, or at half a standard error of a correlation if that is more.
+    Of n samples, the last value is `alpha_max` times 1 %, or times ``0.5 / sqrt(n)`` if this is
+    more. ``1 / sqrt(n)`` is the standard error of a correlation.
     """
     return grid(moments_of(*check_values(X)), n_alphas, standardize)
 
@@ -73,8 +79,8 @@ def _alpha_max(moments: Moments, standardize: bool) -> float:
 
 
 def grid(moments: Moments, n_alphas: int = N_ALPHAS, standardize: bool = True) -> Array:
-    """`alpha_grid` from moments."""
-    largest = _alpha_max(moments, standardize) or 1.0  # without any correlation no edge, at any
+    """Return the `alpha_grid` of a sample, from its moments."""
+    largest = _alpha_max(moments, standardize) or 1.0  # uncorrelated columns: any grid will do
     share = max(LAST_ALPHA_SHARE, LAST_ALPHA_SE / np.sqrt(moments.n))
     return np.geomspace(largest, share * largest, n_alphas)
 
@@ -82,16 +88,18 @@ def grid(moments: Moments, n_alphas: int = N_ALPHAS, standardize: bool = True) -
 def select_alpha(
     estimator: PenalizedEstimator, X: Array, moments: Moments, names: list[str]
 ) -> Choice:
-    """Choose the alpha with the smallest criterion; among equals the largest, the sparsest network.
+    """Return the alpha with the smallest criterion, and the criterion on the whole grid.
 
-    The criterion is ``estimator.alpha``:
+    If the smallest criterion occurs several times, the largest alpha is chosen, which gives the
+    sparsest network. ``estimator.alpha`` names the criterion:
 
-    - ``"bic"``, ``"ebic"``: sum over the variables of n log(RSS / n) + k (log n + 2 gamma log m),
-      after a least-squares refit of the k chosen parents; gamma is 0, and 0.5 for EBIC. Networks
-      in which a variable has more than n / 3 parents are left out: they fit noise, which no
-      penalty of this kind outweighs;
-    - ``"cv_error"``: squared error of predicting each variable from its parents in held-out rows,
-      in units of its variance; ``"cv_likelihood"``: minus the held-out log-likelihood.
+    - ``"bic"``, ``"ebic"``: the sum over the variables of n log(RSS / n) + k (log n + 2 gamma log
+      m), after a least-squares refit on the k chosen parents. There are n samples of m variables;
+      gamma is 0 for BIC and 0.5 for EBIC. Networks in which a variable has more than n / 3 parents
+      are left out: they fit noise, and no penalty of this kind outweighs this.
+    - ``"cv_error"``: the squared error of predicting each variable from its parents in held-out
+      rows, in units of its variance.
+    - ``"cv_likelihood"``: minus the log-likelihood of held-out rows.
     """
     if estimator.alphas is None:
         alphas = grid(moments, standardize=estimator.standardize)
@@ -106,30 +114,34 @@ def select_alpha(
         tasks = [(alpha, *rows) for alpha in alphas for rows in splitter.split(X)]
         losses = parallel(partial(_held_out_loss, estimator, X, names), tasks, estimator.n_jobs)
         criterion = np.reshape(losses, (len(alphas), -1)).mean(axis=1)
-    # alphas fall: argmin takes the first of equal ones, which is the largest
+    # The alphas fall, and argmin takes the first of equal values: the largest alpha.
     return Choice(float(alphas[np.argmin(criterion)]), alphas, criterion)
 
 
 def folds(cv: Folds, n: int) -> Splitter:
-    """Shuffled, seeded folds for a number (rows often come sorted by site); never more than n."""
-    # check_cv makes a splitter of a list of folds, too
+    """Return the folds of n rows as a splitter.
+
+    A number gives that many folds, at most n. They are shuffled with a fixed seed, because rows are
+    often sorted by site.
+    """
+    # check_cv also makes a splitter of a list of folds.
     return check_cv(KFold(min(int(cv), n), shuffle=True, random_state=0) if is_whole(cv) else cv)
 
 
 def _information_criterion(
     estimator: PenalizedEstimator, moments: Moments, gamma: float, names: list[str], alpha: float
 ) -> float:
-    """BIC, or EBIC with its gamma, of the network learned at one alpha."""
+    """Return the BIC (gamma = 0) or EBIC of the network learned at one alpha."""
     n, m = moments.n, moments.m
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the final fit repeats them
         B = estimator.learn_weights(moments, alpha).B
         n_parents = np.count_nonzero(B[:, :m], axis=1)
-        # infinite, not an error: larger alphas of the grid are left to choose from
+        # Infinite and not an error, because larger alphas of the grid can still be chosen.
         if ROWS_PER_PARENT * n_parents.max() > n:
             return np.inf
         B = least_squares(moments, B, names)
-    # a perfect fit would have a criterion of minus infinity, whatever its number of edges
+    # Without this limit, a perfect fit would have a criterion of minus infinity.
     share = np.maximum(residual_variances(moments.R, B), np.finfo(float).eps)
     price = np.log(n) + 2 * gamma * np.log(m)
     return float(n * np.log(share).sum() + price * n_parents.sum())
@@ -138,7 +150,7 @@ def _information_criterion(
 def _held_out_loss(
     estimator: PenalizedEstimator, X: Array, names: list[str], task: tuple[float, Indices, Indices]
 ) -> float:
-    """Loss on held-out rows of the network learned on the others at one alpha."""
+    """Return the loss on held-out rows of the network learned from the other rows at one alpha."""
     alpha, train, test = task
     learner = clone(estimator).set_params(alpha=alpha)
     with warnings.catch_warnings():
@@ -148,11 +160,11 @@ def _held_out_loss(
             network = learner.learn(moments, X[train], names).network_
         except InputError as error:
             raise InputError(
-                f"alpha={estimator.alpha!r} could not learn from one of its "
-                f"{len(train)}-row training folds: {error} Or use fewer folds, or 'ebic'."
+                f"alpha={estimator.alpha!r} could not learn from the {len(train)} training rows of "
+                f"one fold: {error} Or use fewer folds, or alpha='ebic'."
             ) from error
     if estimator.alpha == "cv_likelihood":
         return -float(network.log_likelihood(X[test]).mean())
-    # in units of each variable's variance, so that no unit of a column outweighs others
+    # In units of each variable's variance, so that columns with large units do not dominate.
     squared = network.residuals(X[test]) ** 2
     return float((squared / X.var(axis=0)).sum(axis=1).mean())

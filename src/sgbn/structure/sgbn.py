@@ -1,11 +1,14 @@
 r"""SGBN: a network by order search, the learner to start with.
 
+It minimises the extended BIC (Chen and Chen 2008):
+
 .. math:: \min_{DAG} \sum_j n \log \frac{RSS_j}{n} + k_j \log n
           + 2 \gamma \log \binom{m - 1}{k_j}, \quad k_j = |PA_j|
 
-(extended BIC, Chen and Chen 2008), over orders of the variables, with parents chosen greedily for
-each order (`sgbn.search.order_search`); with equal noise variances the first term is
-:math:`RSS_j / \sigma^2`.
+Here :math:`PA_j` are the parents of variable j, :math:`RSS_j` is the residual sum of squares of its
+regression on them, and there are n samples of m variables. The search goes through orders of the
+variables, and chooses parents greedily for each order (`sgbn.search.order_search`). With equal
+noise variances the first term is :math:`RSS_j / \sigma^2`.
 """
 
 from __future__ import annotations
@@ -43,81 +46,87 @@ from sgbn.structure.selection import Folds
 from sgbn.types import Array, Mask
 from sgbn.validation import column_names, warn_about_moments
 
-SD_TOLERANCE = 1e-6  # relative difference of standard deviations that is round-off
-MAX_SD_RATIO = 100.0  # of the largest to the smallest: one unit hardly explains more
+SD_TOLERANCE = 1e-6  # a smaller relative difference of standard deviations is round-off
+# Ratio of the largest to the smallest standard deviation; columns of one unit hardly exceed it.
+MAX_SD_RATIO = 100.0
 
 
 class SGBN(NetworkEstimator):
     r"""Sparse Gaussian Bayesian network by order search: the learner to start with.
 
-    Minimises the extended BIC over DAGs,
+    It minimises the extended BIC over DAGs by a search over orders of the variables,
 
     .. math:: \sum_j n \log \frac{RSS_j}{n} + k_j \log n + 2 \gamma \log \binom{m - 1}{k_j}
 
-    (:math:`k_j` parents of variable j) by a search over orders of the variables. The result is
-    always a DAG, and does not depend on the order of the columns nor, unless ``noise="equal"``,
-    on their units. It says of every edge what its direction rests on (`edge_kinds_`): Gaussian
-    data decide directions only up to an equivalence class.
+    where variable j has :math:`k_j` parents. The result is always a DAG. It does not depend on the
+    order of the columns and, unless ``noise="equal"``, it does not depend on their units. Gaussian
+    data decide directions only up to an equivalence class. So the learner tells for every edge
+    what decides its direction (`edge_kinds_`).
 
     Parameters
     ----------
     gamma : float, optional
         How much the number of possible parents counts; 0 is BIC. Lower values find more weak
-        edges, and more false ones. By default 1 up to 100 samples, which leaves few false edges
-        in pure noise, and half their decimal logarithm beyond (1.5 at 1,000): the more samples,
-        the fewer edges are missed, and the more of the errors are false ones.
+        edges, and more false ones. The default is 1 for up to 100 samples, which leaves few false
+        edges in pure noise. For more samples it is half their decimal logarithm, such as 1.5 for
+        1,000. With more samples fewer edges are missed, and false edges are a larger part of the
+        errors.
     noise : {"unequal", "equal"}, default="unequal"
-        "equal" takes the noise variances to be equal, in the units of the data, which decides
-        every direction. Right only if they are: on standardised data they are not.
+        "equal" assumes that the noise variances are equal in the units of the data. This decides
+        every direction. Use it only if they are equal: on standardised data they are not.
     max_parents : int, optional
-        Most parents of a variable; at most, and by default, a third of the samples (and 60).
+        The largest number of parents of a variable. It cannot exceed a third of the samples, nor
+        60; this limit is the default.
     effort : {"standard", "fast", "thorough"}, default="standard"
-        How long to search. "fast": local searches from two orders. "standard": then annealing on
-        tables of the scores of all sets of few candidate parents, after kicks (see `n_kicks`) and
-        for longer if the two searches disagree; up to 14 variables the best of all networks is
-        found. "thorough": far longer, for real data, where many networks score
-        nearly the best: one or two minutes for 100 variables; up to 20 the best of all is found.
-        Tables are not used below 50 samples, of which the best score fits noise, beyond 500
-        variables, and by "standard" beyond 100 variables with twice as many samples: there are
-        local searches alone, with kicks unless there are so many variables. From 200 samples
-        upwards, and ten per variable, local searches of the first two efforts begin with strong
-        dependences alone.
+        How long to search. "fast" makes local searches from two orders. "standard" continues with
+        annealing on tables, which hold the scores of all sets of a few candidate parents. If the
+        two local searches disagree, it makes kicks first (see `n_kicks`) and anneals for longer.
+        "thorough" searches far longer, one or two minutes for 100 variables. It is meant for real
+        data, in which many networks have nearly the best score. Up to 14 variables, and 20 with
+        "thorough", the best of all networks is found. Tables are not used with fewer than 50
+        samples, because the best score then fits noise, nor with more than 500 variables.
+        "standard" does not use them for more than 100 variables with at least twice as many
+        samples. Without tables there are only local searches, with kicks unless the variables are
+        too many. With at least 200 samples, and ten per variable, "fast" and "standard" begin
+        with an order for the strong dependences alone.
     n_starts : int, optional
-        Orders that local searches start from: variance inflation rising, then falling, then random
-        ones. Given, it wins over `effort`, as `n_kicks` does.
+        Number of orders that local searches start from. The first order sorts the variables by
+        rising variance inflation, the second by falling, and the others are random. This number,
+        like `n_kicks`, replaces the one that `effort` chooses.
     n_kicks : int, optional
-        Local searches from the best order after random moves: the search ends when that many in a
-        row found nothing better. With the standard effort, `n_starts` or `n_kicks` ask for a
-        search without tables.
+        A kick makes random moves in the best order and starts a local search from there. The
+        search ends after this many kicks in a row without a better order. With the standard
+        effort, `n_starts` or `n_kicks` ask for a search without tables.
     forbidden, required : list of (source, target), optional
-        Edges that must not and that must be, by column name or index.
+        Edges that the network must not have, and edges that it must have. Variables are given by
+        column name or index.
     tiers : list of lists, or mapping from variable to tier, optional
-        Groups of variables, the earliest first: no edge leads from a later group into an earlier
-        one. Variables in no group are free.
+        Groups of variables, the earliest first. No edge leads from a later group to an earlier
+        one. Variables without a group are free.
     weights : {"refit", "lasso"}, default="refit"
-        "refit": least squares on the chosen parents, the network to look at. "lasso": a lasso of
-        every variable on all that come before it in the order found, the network to predict
-        with; it has many more edges.
+        "refit" fits least squares on the chosen parents; use this network to look at. "lasso" fits
+        a lasso of every variable on all variables before it in the learned order; use this network
+        to predict. It has many more edges.
     alpha : float or "cv", default="cv"
-        Penalty of ``weights="lasso"``; "cv" chooses one for each variable.
+        Penalty of ``weights="lasso"``. "cv" chooses one for each variable by cross-validation.
     cv : int or splitter, default=5
         Folds for ``alpha="cv"``.
     outliers : {"trim", "keep"}, default="trim"
-        "trim" leaves out rows that lie far from all others, and warns of them by name (see
-        `outliers_`): a few bad scans among a thousand add dozens of false edges. None is left out
-        among fewer than 20 rows, or where more than a fifth lies far out. In clean Gaussian data
-        about one row in 10,000 is left out.
+        "trim" leaves out rows that lie far from all others, and warns about them by name (see
+        `outliers_`). A few bad scans among a thousand add dozens of false edges. No row is left
+        out if there are fewer than 20 rows, or if more than a fifth of the rows lie far out. In
+        clean Gaussian data about one row in 10,000 is left out.
     column_transform : {"none", "normal-scores"}, default="none"
-        "normal-scores" learns the graph from the ranks of each column, as quantiles of the normal
-        distribution: for columns that are curved functions of normal ones. Where relations are
-        linear and only the noise is skewed it finds less; `sgbn check` tells the two apart. The
-        network itself, its weights, noise variances and likelihood, is in the units of the data
-        in any case: it is fitted to the rows as they are.
+        "normal-scores" replaces the ranks of each column by quantiles of the normal distribution,
+        and learns the graph from these. It is meant for columns that are curved functions of
+        normal ones. If relations are linear and only the noise is skewed, it finds less;
+        `sgbn check` tells which case it is. The network is fitted to the rows as they are: its
+        weights, noise variances and likelihood are always in the units of the data.
     non_gaussian : {"ignore", "orient"}, default="ignore"
         "orient" decides directions that the equivalence class leaves open by residuals that are
-        not Gaussian, where these are clear and no curve explains them as well. It supposes linear
-        relations with independent noise (Shimizu and others 2006), and changes no edge but in
-        direction.
+        not Gaussian. It decides a direction only if the residuals are clear and no curve explains
+        them equally well. It assumes linear relations with independent noise (Shimizu and others
+        2006). It never adds or removes an edge.
     random_state : int, RandomState instance or None, default=0
         Seed of the random starts, kicks and annealing.
 
@@ -126,37 +135,42 @@ class SGBN(NetworkEstimator):
     coef_ : ndarray of shape (m, m)
         ``coef_[i, j]`` is the weight of i -> j in the units of the data.
     coef_std_ : ndarray of shape (m, m)
-        The same per standard deviation.
+        The same weights per standard deviation.
     intercept_, noise_variance_ : ndarray of shape (m,)
-        In the units of the data. The variance divides by n - k, k counting the intercept.
+        Intercepts and noise variances in the units of the data. A variance is the residual sum of
+        squares divided by n - k, where k counts the parents and the intercept.
     cpdag_ : ndarray of shape (m, m), bool
-        What data, prior knowledge and, if asked, non-Gaussian residuals decide: i -> j where
-        ``cpdag_[i, j]`` alone is set, i - j where ``cpdag_[j, i]`` is set as well.
+        Directions that data, prior knowledge and, if asked for, non-Gaussian residuals decide. If
+        only ``cpdag_[i, j]`` is set, the direction is i -> j. If ``cpdag_[j, i]`` is set as well,
+        it is open.
     edge_kinds_ : ndarray of str
-        For each edge, in the order of ``np.argwhere(coef_)``, what its direction rests on, if the
-        learned edges are right: "compelled" (the data), "prior knowledge", "equal variances"
-        (only that assumption), "non-Gaussian" (the shape of residuals), "reversible" (nothing)
-        or, for edges that the lasso adds, "order only". `edge_table` shows them beside the edges.
+        What decides the direction of each edge, if the learned edges are right, in the order of
+        ``np.argwhere(coef_)``: "compelled" (the data), "prior knowledge", "equal variances" (only
+        this assumption), "non-Gaussian" (the shape of residuals), "reversible" (nothing) or, for
+        edges that the lasso adds, "order only". `edge_table` shows them beside the edges.
     arrows_ : Arrows
-        The learned graph, and what its directions rest on: behind `cpdag_` and `edge_kinds_`.
+        The learned graph, and what decides its directions. `cpdag_` and `edge_kinds_` are computed
+        from it.
     order_ : ndarray of shape (m,)
         Levels in whole numbers: ``order_[j] > order_[i]`` for every edge i -> j.
     network_ : GaussianNetwork
+        The learned network.
     gamma_ : float
         The gamma used.
     score_ : float
-        The criterion of the network found, before any lasso (smaller is better); of the normal
-        scores, where the graph was learned from them.
+        The criterion of the learned network before any lasso; smaller is better. If the graph was
+        learned from normal scores, it is the criterion on these.
     outliers_ : ndarray of shape (n_samples,), bool
-        Rows that were left out; none with ``outliers="keep"``.
+        The rows that were left out; none with ``outliers="keep"``.
     n_features_in_, feature_names_in_
-        As in all of scikit-learn.
+        As in all estimators of scikit-learn.
 
     Notes
     -----
-    Directions that nothing decides follow a rule that does not depend on how the search went:
-    among the networks of the equivalence class, variables with more neighbours come first, then
-    those of smaller variance inflation, then by name (or content, where columns have no names).
+    Directions that nothing decides follow a rule that does not depend on how the search went.
+    Among the networks of the equivalence class, the chosen one puts variables with more neighbours
+    first, then variables of smaller variance inflation. Further ties are broken by name, or by
+    content if the columns have no names.
 
     Examples
     --------
@@ -227,6 +241,7 @@ class SGBN(NetworkEstimator):
         self.random_state = random_state
 
     def _check_together(self) -> None:
+        """Raise InputError if two parameters contradict each other."""
         if self.noise == "equal" and self.column_transform != "none":
             raise InputError(
                 f"column_transform={self.column_transform!r} gives all columns the same variance, "
@@ -235,44 +250,46 @@ class SGBN(NetworkEstimator):
         if self.non_gaussian == "orient" and self.column_transform != "none":
             raise InputError(
                 f"column_transform={self.column_transform!r} makes every column Gaussian, so that "
-                "non_gaussian='orient' has nothing to go by. Leave one of them out."
+                "non_gaussian='orient' can decide no direction. Leave one of them out."
             )
         if self.noise == "equal" and self.non_gaussian == "orient":
             raise InputError(
-                "noise='equal' decides every direction already, so that non_gaussian='orient' has "
-                "nothing to do. Leave one of them out."
+                "noise='equal' already decides every direction, so that non_gaussian='orient' can "
+                "decide none. Leave one of them out."
             )
         if self.weights == "refit" and self.alpha != "cv":
             raise InputError(
-                f"alpha is {self.alpha!r}, but has an effect with weights='lasso' only. Set gamma "
-                "for the sparsity of the network."
+                f"alpha is {self.alpha!r}, but it has an effect only with weights='lasso'. Set "
+                "gamma for the sparsity of the network."
             )
 
     def fit_moments(self, moments: Moments) -> Self:
-        """Learn a network from a covariance matrix, where the rows are not at hand.
+        """Learn a network from a covariance matrix, if the rows themselves are not available.
 
-        The network is that of `fit` on rows with these moments. Rows that lie far out cannot be
-        found without them: `outliers` has no effect, and there is no `outliers_`.
+        The network is the same as from `fit` on rows with these moments. Without rows, the learner
+        cannot find those that lie far out: `outliers` has no effect, and there is no `outliers_`.
 
         Parameters
         ----------
         moments : Moments
-            Such as ``Moments.from_covariance(S, n, names)``.
+            The moments, such as ``Moments.from_covariance(S, n, names)``.
 
         Raises
         ------
         InputError
-            If parameters need rows: normal scores, or a lasso with ``alpha="cv"``.
+            If a parameter needs rows: normal scores, non-Gaussian residuals, or a lasso with
+            ``alpha="cv"``.
         """
         check_parameters(self)
         if not isinstance(moments, Moments) or moments.has_bias:
             raise InputError(
-                "moments is not what Moments.from_covariance returns. Call it, and give its result."
+                "moments is not what Moments.from_covariance returns. Call this function, and give "
+                "its result."
             )
-        # the first one will do: a user mends one at a time
+        # Only the first one is named: users correct one parameter at a time.
         for wanted, remedy in self._needs_rows().items():
-            raise InputError(f"{wanted} needs rows, and moments have none. {remedy}")
-        # of an earlier fit to rows
+            raise InputError(f"{wanted} needs rows, but moments do not hold rows. {remedy}")
+        # These may be left from an earlier fit to rows.
         for stale in ("outliers_", "feature_names_in_"):
             self.__dict__.pop(stale, None)
         self.n_features_in_ = moments.m
@@ -283,7 +300,7 @@ class SGBN(NetworkEstimator):
         return self.learn(moments, np.empty((0, moments.m)), names)
 
     def _needs_rows(self) -> dict[str, str]:
-        """Parameters that moments alone cannot serve, and what to do about each."""
+        """Return the parameters that need rows, each with what to do instead."""
         asked = {}
         if self.column_transform != "none":
             asked[f"column_transform={self.column_transform!r}"] = (
@@ -296,7 +313,7 @@ class SGBN(NetworkEstimator):
         return asked
 
     def learn(self, moments: Moments, values: Array, names: list[str]) -> Self:
-        """Search for a graph, take the member of its class that hubs decide, and fit weights."""
+        """Search for a graph, choose the DAG of its class with hubs first, and fit weights."""
         n, m, is_equal = moments.n, moments.m, self.noise == "equal"
         self.gamma_ = default_gamma(n) if self.gamma is None else float(self.gamma)
         if is_equal:
@@ -305,9 +322,9 @@ class SGBN(NetworkEstimator):
         knowledge = read_knowledge(self.forbidden, self.required, self.tiers, names, most)
         learned_from = moments
         if self.column_transform == "normal-scores":
-            # n stays the number of rows that count, which may be less than their number
+            # n is kept: it is smaller than the number of rows if the rows are residuals.
             learned_from = replace(moments_of(normal_scores(values), names), n=n)
-        # x0, x1, ... say where a column stands, on which nothing may depend
+        # Default names x0, x1, ... depend on the order of the columns, and the result must not.
         own_names = names if hasattr(self, "feature_names_in_") else None
         problem = SearchProblem.of(
             learned_from, knowledge, self.gamma_, most, own_names, equal_noise=is_equal
@@ -320,7 +337,7 @@ class SGBN(NetworkEstimator):
         arrows = Arrows(problem.to_user(best.parents), knowledge, is_equal)
         if self.non_gaussian == "orient":
             arrows = arrows._replace(non_gaussian=_decided_by_residuals(arrows, moments, values))
-        # equal variances decide every direction: no other member of the class is as good
+        # Equal variances decide every direction: no other DAG of the class has the same score.
         if not is_equal:
             arrows = arrows.hubs_first(problem.columns)
         if self.weights == "refit":
@@ -334,26 +351,28 @@ class SGBN(NetworkEstimator):
 
 
 def _warn_about_units(moments: Moments, names: list[str]) -> None:
-    """Equal noise variances are a statement about units: warn where these were made equal."""
+    """Warn if the units of the columns do not suit the assumption of equal noise variances."""
     small, large = int(np.argmin(moments.sd)), int(np.argmax(moments.sd))
     ratio = moments.sd[large] / moments.sd[small]
     if ratio < 1 + SD_TOLERANCE:
         warn(
             "all columns have the same standard deviation, as if they were standardised. "
-            "noise='equal' needs the units of the measurements: here it would decide directions "
-            "wrongly. Give the data as they were measured, or use noise='unequal'."
+            "noise='equal' needs the units of the measurements: with standardised columns it "
+            "decides directions wrongly. Give the data as they were measured, or use "
+            "noise='unequal'."
         )
     elif ratio > MAX_SD_RATIO:
         warn(
-            f"the standard deviation of {names[large]!r} is {ratio:.0f} times that of "
-            f"{names[small]!r}: noise='equal' supposes that the columns share a unit. Use "
-            "noise='unequal' if they do not."
+            f"the standard deviation of {names[large]!r} is {ratio:.0f} times the standard "
+            f"deviation of {names[small]!r}, but noise='equal' assumes that all columns have the "
+            "same unit. Use noise='unequal' if they do not."
         )
 
 
 def _decided_by_residuals(arrows: Arrows, moments: Moments, values: Array) -> Mask:
-    """Arrows ``[i, j]`` that the class leaves open and non-Gaussian residuals decide."""
-    columns = moments.columns  # by content: the bits of residuals depend on the order
+    """Return the arrows ``[i, j]`` that the class leaves open and non-Gaussian residuals decide."""
+    # In the canonical order, so that the rounding of residuals does not depend on the user's order.
+    columns = moments.columns
     Z = (values[:, columns] - moments.mean[columns]) / moments.sd[columns]
     P = arrows.equivalence_class()[np.ix_(columns, columns)]
     return moments.to_user(decide_directions(Residuals(Z), P).T)

@@ -1,10 +1,11 @@
-r"""A smooth effect of a covariate: a cubic spline, as columns of a design.
+r"""Smooth effects of covariates: cubic splines as columns of a design.
 
-The spline is a sum of cubic B-splines with knots at quantiles of the covariate. Its columns are a
-straight line, and columns that bend, turned so that the penalty of a function
-:math:`f = a x + \sum_k u_k b_k(x)` on its bends is :math:`\int f''(x)^2 dx = \sum_k u_k^2`, where
-x is the covariate on a scale from 0 to 1. Least squares with that penalty is the model of one
-smooth term of Wood (2017, Generalized Additive Models, 2nd edition, chapter 5).
+The spline is a sum of cubic B-splines with knots at quantiles of the covariate. Its design columns
+are one straight line x, and columns :math:`b_k(x)` that bend, where x is the covariate on a scale
+from 0 to 1. The columns are chosen such that the penalty on the bends of a function
+:math:`f = a x + \sum_k u_k b_k(x)` is :math:`\int f''(x)^2 dx = \sum_k u_k^2`. Least squares with
+this penalty is the model of one smooth term in Wood (2017, Generalized Additive Models, 2nd
+edition, chapter 5).
 """
 
 from __future__ import annotations
@@ -20,24 +21,24 @@ from sgbn.cohort import Cohort
 from sgbn.exceptions import InputError, counted, warn
 from sgbn.types import Array
 
-DEGREE = 3  # cubic: the penalty on second derivatives needs them to be continuous
+DEGREE = 3  # cubic, because the penalty needs continuous second derivatives
 SMOOTH_DF = 6  # B-splines of a covariate; 10 change little and cost more (benchmarks/harmonisation)
-MIN_SPLINES = DEGREE + 2  # one knot inside the range: fewer B-splines have none
-FLAT = 1e-10  # eigenvalue of the penalty relative to the largest; smaller is a straight line
+MIN_SPLINES = DEGREE + 2  # with one knot inside the range; fewer B-splines have no such knot
+FLAT = 1e-10  # smaller eigenvalues of the penalty, relative to the largest, are straight lines
 
 
 @dataclass(frozen=True)
 class Spline:
-    """Cubic spline of one covariate, as learned in training.
+    """A cubic spline of one covariate, learned from training rows.
 
     Attributes
     ----------
     low, high : float
-        Range of the covariate in training.
+        Range of the covariate in the training rows.
     knots : ndarray
-        From 0 to 1, those at the ends four times.
-    turn : ndarray of shape (B-splines, B-splines - 2)
-        From B-splines to columns that bend, whose penalty is the identity.
+        Knots on a scale from 0 to 1. The knots at both ends occur four times.
+    turn : ndarray of shape (n_splines, n_splines - 2)
+        Matrix that maps B-splines to columns that bend, whose penalty is the identity.
     """
 
     low: float
@@ -47,15 +48,15 @@ class Spline:
 
     @property
     def n_columns(self) -> int:
-        """How many design columns there are: the straight one, and those that bend."""
+        """Return the number of design columns: one straight column, and the columns that bend."""
         return 1 + self.turn.shape[1]
 
     def columns(self, values: Array) -> Array:
-        """Design columns, of shape (n, n_columns); NaN where the value is.
+        """Return the design columns of n values, of shape (n, n_columns); a NaN gives a row of NaN.
 
-        Beyond the range of training the curve stays at its end.
+        Outside of the training range, the curve stays level.
         """
-        # a cubic would shoot off outside of the range: the curve stays level there
+        # Clipped to the range, because a cubic function grows fast outside of it.
         inside = np.clip((values - self.low) / (self.high - self.low), 0.0, 1.0)
         known = ~np.isnan(inside)
         columns = np.full((len(values), self.n_columns), np.nan)
@@ -65,16 +66,16 @@ class Spline:
 
 
 def learn_spline(values: Array, name: Any = "", df: int = SMOOTH_DF) -> Spline:
-    """Place the knots at quantiles of a covariate.
+    """Return the spline of a covariate, with its knots at quantiles of the values.
 
     Parameters
     ----------
     values : ndarray of shape (n,)
-        Training rows; NaN among them play no part.
+        Values of the covariate in the training rows; NaN are left out.
     name : str
         Name of the covariate, for messages.
     df : int
-        Number of B-splines, at least 5; knots that coincide count once.
+        Number of B-splines, at least 5. There are fewer if knots coincide.
 
     Raises
     ------
@@ -84,57 +85,65 @@ def learn_spline(values: Array, name: Any = "", df: int = SMOOTH_DF) -> Spline:
     too_few = _too_few_values(values, name, df)
     if too_few:
         raise InputError(
-            f"{too_few}. Take its effect as linear: leave it out of smooth (--smooth)."
+            f"{too_few}. Use a linear effect: leave the covariate out of smooth (--smooth)."
         )
     known = values[~np.isnan(values)]
     low, high = float(known.min()), float(known.max())
     unit = (known - low) / (high - low)
     quantiles = np.quantile(unit, np.linspace(0, 1, df - DEGREE + 1)[1:-1])
-    # quantiles of a covariate with many equal values coincide, also with the ends
+    # Quantiles of a covariate with many equal values may coincide with each other or an end.
     inner = np.unique(quantiles[(quantiles > 0) & (quantiles < 1)])
     knots = np.concatenate([np.zeros(DEGREE + 1), inner, np.ones(DEGREE + 1)])
     return Spline(low, high, knots, _turn(knots))
 
 
 def can_bend(values: Array, name: Any = "", df: int = SMOOTH_DF) -> bool:
-    """Whether some of the subjects have enough different values for a curve; warn if not.
+    """Return whether a part of the subjects has enough different values for a curve; warn if not.
 
-    A curve that fits all subjects may not fit a fold or a half of them. Its effect is then linear.
+    All subjects together may have enough values, but a fold or a half of them too few. The effect
+    is then linear there.
     """
     too_few = _too_few_values(values, name, df)
     if too_few:
-        warn(f"{too_few}. Its effect is taken as linear in this part of the subjects.")
+        warn(f"{too_few}. In this part of the subjects its effect is linear.")
     return not too_few
 
 
 def with_curves_that_fit(part: Cohort) -> Cohort:
-    """Part of a cohort, with linear effects where it has too few values; see `can_bend`."""
+    """Return a part of a cohort, with linear effects instead of curves with too few values.
+
+    See `can_bend`.
+    """
     smooth = tuple(name for name in part.smooth if can_bend(part.covariates[name], name))
     return part if smooth == part.smooth else replace(part, smooth=smooth)
 
 
 def check_curves(cohort: Cohort) -> None:
-    """Raise InputError if a smooth covariate of all subjects has too few values for a curve."""
+    """Raise InputError if a smooth covariate has too few different values for a curve."""
     for name in cohort.smooth:
         learn_spline(cohort.covariates[name], name)
 
 
 def held_fixed(cohort: Cohort) -> dict[str, NDArray[Any]]:
-    """Covariates whose effects are held fixed; a smooth one as the columns of its spline."""
+    """Return the covariates by name, and smooth covariates as the columns of their spline.
+
+    Their effects are held fixed when groups are compared.
+    """
     return smooth_columns(cohort.covariates, cohort.smooth)
 
 
 def effect_names(cohort: Cohort) -> list[str]:
-    """Covariates by name, as texts call them: ``sex``, ``age (a curve)``."""
+    """Return the names of the covariates for texts, such as ``sex`` or ``age (a curve)``."""
     return [f"{name} (a curve)" if name in cohort.smooth else name for name in cohort.covariates]
 
 
 def smooth_columns(
     covariates: Mapping[str, NDArray[Any]], smooth: tuple[str, ...]
 ) -> dict[str, NDArray[Any]]:
-    """Covariates by name; of smooth ones the columns of their spline, of shape (n, k).
+    """Return the covariates by name, and smooth covariates as the columns of their spline.
 
-    A covariate with gaps stays as it is: who needs it whole says where they are.
+    Spline columns have the shape (n, k). A covariate with gaps is returned as it is: code that
+    needs complete values reports the gaps.
     """
     columns = dict(covariates)
     for name in smooth:
@@ -144,7 +153,7 @@ def smooth_columns(
 
 
 def _too_few_values(values: Array, name: Any, df: int) -> str:
-    """Say that there are fewer different values than B-splines; empty if there are enough."""
+    """Return a message that there are fewer different values than B-splines, or an empty text."""
     n_values = len(np.unique(values[~np.isnan(values)]))
     if n_values >= df:
         return ""
@@ -155,8 +164,8 @@ def _too_few_values(values: Array, name: Any, df: int) -> str:
 
 
 def _functions(knots: Array, unit: Array, derivative: int = 0) -> Array:
-    """B-splines, or their derivatives, at points from 0 to 1."""
-    from scipy.interpolate import BSpline  # slow to import, and few need it
+    """Return the B-splines, or their derivatives, at points from 0 to 1."""
+    from scipy.interpolate import BSpline  # slow to import, and rarely needed
 
     n_functions = len(knots) - DEGREE - 1
     splines = BSpline(knots, np.eye(n_functions), DEGREE)
@@ -164,16 +173,19 @@ def _functions(knots: Array, unit: Array, derivative: int = 0) -> Array:
 
 
 def _turn(knots: Array) -> Array:
-    """Turn B-splines so that the squares of coefficients add up to the integral of f'' squared."""
+    """Return the matrix that maps B-splines to columns that bend.
+
+    With these columns, the squared coefficients add up to the integral of f'' squared.
+    """
     ends = np.unique(knots)
     half = np.diff(ends) / 2
-    # two Gauss points per interval: exact, for products of second derivatives are quadratic
+    # Two Gauss points per interval are exact, because products of second derivatives are quadratic.
     points = (ends[:-1] + half)[:, None] + half[:, None] * np.array([-1, 1]) / np.sqrt(3)
     bends = _functions(knots, points.ravel(), derivative=2)
     penalty = bends.T @ (np.repeat(half, 2)[:, None] * bends)
     sizes, vectors = np.linalg.eigh(penalty)
     bent = sizes > FLAT * sizes[-1]
     vectors = vectors[:, bent] / np.sqrt(sizes[bent])
-    # signs of eigenvectors are arbitrary: fixed, so that files of two machines agree
+    # The signs of eigenvectors are arbitrary. They are fixed, so that files of two machines agree.
     strongest = np.abs(vectors).argmax(axis=0)
     return vectors * np.sign(vectors[strongest, np.arange(vectors.shape[1])])

@@ -1,7 +1,7 @@
-"""Methods to compare with; one method per file. Eight of them are those of the paper's Exp-II.
+"""Methods to compare with, one method per file. Eight of them are from the paper's Exp-II.
 
-A method is registered by its line in ``__init__.pyi``: model files, ``sgbn compare --learner`` and
-the tests that all methods share take `__all__` from there. Methods load on first use.
+A line in ``__init__.pyi`` registers a method: model files, ``sgbn compare --learner`` and the tests
+for all methods read the names from there. A method is loaded when it is first used.
 """
 
 import lazy_loader

@@ -1,4 +1,4 @@
-"""Steps from which the searches for Markov blankets are built."""
+"""Steps that several searches for Markov blankets share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sgbn.types import Graph
 
 
 def blanket_matrix(blankets: Sequence[Sequence[int]]) -> Graph:
-    """Matrix whose entry [i, j] says that j is in the blanket of i."""
+    """Return the blankets as a matrix: ``[i, j]`` is True if j is in the blanket of i."""
     members = np.zeros((len(blankets), len(blankets)), dtype=bool)
     for i, blanket in enumerate(blankets):
         members[i, list(blanket)] = True
@@ -19,7 +19,10 @@ def blanket_matrix(blankets: Sequence[Sequence[int]]) -> Graph:
 
 
 def shrink(test: IndependenceTest, target: int, blanket: Sequence[int]) -> list[int]:
-    """Remove members that the others separate from the target, one at a time, the oldest first."""
+    """Return the blanket without members that the other members separate from the target.
+
+    Members are removed one at a time, and those that were added first are tested first.
+    """
     for member in blanket:
         rest = [k for k in blanket if k != member]
         if test.strength(target, member, rest) < 1.0:

@@ -12,13 +12,13 @@ from sgbn.types import Graph, Indices
 
 
 class GS(ConstraintEstimator):
-    """Network by growing and shrinking Markov blankets (GS).
+    """A network from Markov blankets that grow and shrink (GS).
 
-    The blanket of a variable grows by the first column that depends on it given those found so
-    far, the search starting again from the first column each time; then members that the others
-    separate from it are removed. Edges and arrows follow from the blankets as in `IAMB`.
-    **The result depends on the order of the columns**: use `IAMB` unless this method is what you
-    want to compare with. Blankets and graph equal those of bnlearn's ``gs`` with ``test="zf"``.
+    The blanket of a variable grows step by step. Each step adds the first column that depends on
+    the variable given the blanket so far. Then the method removes members that the others separate
+    from the variable. Edges and arrows follow from the blankets as in `IAMB`. **The result depends
+    on the order of the columns**: use `IAMB` unless you want to compare with this method. Blankets
+    and graph are the same as from ``gs`` of bnlearn with ``test="zf"``.
 
     Parameters
     ----------
@@ -45,15 +45,19 @@ class GS(ConstraintEstimator):
     """
 
     def _blankets(self, test: IndependenceTest, moments: Moments) -> Graph:
-        # as bnlearn does it; canonical order would hide how much the method depends on columns
-        order = np.argsort(moments.columns)  # the user's columns, left to right
+        # The user's columns from left to right, as in bnlearn. The canonical order would hide how
+        # much the method depends on the order of the columns.
+        order = np.argsort(moments.columns)
         return blanket_matrix(
             [shrink(test, i, _grow(test, i, order)) for i in range(moments.m)],
         )
 
 
 def _grow(test: IndependenceTest, target: int, order: Indices) -> list[int]:
-    """Add the first variable in `order` that depends on the target, until there is none."""
+    """Return the blanket of the target after growth.
+
+    Each step adds the first variable in `order` that depends on the target given the blanket.
+    """
     blanket: list[int] = []
     while True:
         dependent = test.strengths(target, blanket)[order] >= 1.0

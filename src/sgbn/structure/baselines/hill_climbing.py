@@ -1,12 +1,13 @@
-r"""Greedy search for the DAG of the best BIC.
+r"""A greedy search for the DAG with the best BIC.
 
 .. math:: \max_G \; -\tfrac12 \sum_j \log v_j(G) - |G| \frac{\log n}{2n}, \qquad G \text{ a DAG},
 
-per sample, with v_j the residual variance of variable j given its parents in G. Starting from no
-edge, the best one of all additions, deletions and reversals of an edge is made, until none is
-better. Adding i -> j gains -1/2 log(1 - r^2) less the edge's price, r being the partial correlation
-of i and j given the parents of j; after a move only the gains of the one or two variables whose
-parents changed are computed anew.
+This is the BIC per sample: v_j is the residual variance of variable j given its parents in G, |G|
+the number of edges, and n the number of samples. The search starts without edges. A move adds,
+deletes or reverses one edge. The search makes the best move until no move improves the BIC. If r is
+the partial correlation of i and j given the parents of j, then adding i -> j gains
+-1/2 log(1 - r^2) minus the price of an edge. A move changes the parents of one or two variables,
+and only their gains are computed again.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from sgbn.structure.baselines.partial_correlation import partial_correlations
 from sgbn.structure.neighbourhood import ROWS_PER_PARENT
 from sgbn.types import Array, Graph
 
-TIE = 1e-10  # gains per sample that differ by less are equal: the first move is taken
-MOVES_PER_VARIABLE = 100  # more moves go in circles: nearly collinear columns mislead
+TIE = 1e-10  # gains per sample that differ by less count as equal
+MOVES_PER_VARIABLE = 100  # more moves only happen if nearly collinear columns lead to a loop
 
 
 class _Move(NamedTuple):
-    """Toggle the edge tail -> head; `turned`: put head -> tail in its place."""
+    """Add or delete the edge tail -> head; or, if `turned`, replace it by head -> tail."""
 
     tail: int
     head: int
@@ -36,9 +37,9 @@ class _Move(NamedTuple):
 
 
 def hill_climbing(R: Array, n: int, allowed: Graph) -> SolverResult:
-    """Climb from the empty graph to a DAG that no single move improves.
+    """Return a DAG that no single move improves, found by steps from the empty graph.
 
-    A variable gets at most n / 3 parents: a regression on more says little.
+    A variable gets at most n / 3 parents, because a regression on more parents says little.
 
     Parameters
     ----------
@@ -47,13 +48,13 @@ def hill_climbing(R: Array, n: int, allowed: Graph) -> SolverResult:
     n : int
         Number of samples.
     allowed : ndarray of bool, shape (m, m)
-        ``allowed[i, j]`` says whether the edge i -> j may be used.
+        ``allowed[i, j]`` is True if the edge i -> j may be used.
 
     Returns
     -------
     SolverResult
-        `x[i, j]` is the edge i -> j, `n_iter` counts the moves, and `violation` is the largest
-        gain per sample that a further move would bring.
+        ``x[i, j]`` is the edge i -> j. `n_iter` counts the moves. `violation` is the largest gain
+        per sample of a further move.
     """
     A = np.zeros(R.shape, dtype=bool)
     P = A.copy()
@@ -68,7 +69,10 @@ def hill_climbing(R: Array, n: int, allowed: Graph) -> SolverResult:
 
 
 def _gains_at(R: Array, n: int, allowed: Graph, A: Graph, j: int) -> Array:
-    """Gain of adding or deleting i -> j for every i, cycles disregarded; -inf if not allowed."""
+    """Return the gain of adding or deleting i -> j for every i; -inf if it is not allowed.
+
+    Whether the move closes a cycle is not checked here.
+    """
     price = np.log(n) / (2 * n)
     parents = np.flatnonzero(A[:, j])
     gains = np.full(len(A), -np.inf)
@@ -82,35 +86,35 @@ def _gains_at(R: Array, n: int, allowed: Graph, A: Graph, j: int) -> Array:
 
 
 def _fit_gained(R: Array, j: int, added: ArrayLike, parents: ArrayLike) -> Array:
-    """Log-likelihood per sample that each of the `added` brings j beyond its parents."""
+    """Return the gain in log-likelihood per sample if one of `added` joins the parents of j."""
     r = partial_correlations(R, j, added, parents)
     return -0.5 * np.log1p(-np.square(r))
 
 
 def _best_move(A: Graph, P: Graph, gains: Array) -> _Move:
-    """Best move that leaves a DAG; P holds the paths of A."""
+    """Return the best move that keeps A a DAG; P is the path matrix of A."""
     toggles = np.where(~A & P.T, -np.inf, gains)
     turns = np.full(A.shape, -np.inf)
     tails, heads = np.nonzero(A)
-    # the turned edge closes a cycle if another path leads from tail to head
+    # A reversed edge closes a cycle if another path leads from its tail to its head.
     detour = (A[tails] & P[:, heads].T).any(axis=1)
     turns[tails, heads] = np.where(detour, -np.inf, (gains + gains.T)[tails, heads])
     moves = np.stack([toggles, turns])
-    # the first of equal moves: round-off must not decide between them
+    # The first of equal moves is taken, because round-off must not decide between them.
     first = int(np.argmax(moves >= moves.max() - TIE))
     turned, tail, head = (int(k) for k in np.unravel_index(first, moves.shape))
     return _Move(tail, head, bool(turned), float(moves.flat[first]))
 
 
 def _make(move: _Move, A: Graph, P: Graph) -> Graph:
-    """Make a move on `A`, in place, and return the paths of the new graph."""
+    """Make a move on `A`, in place, and return the path matrix of the new graph."""
     tail, head = move.tail, move.head
     A[tail, head] = not A[tail, head]
     A[head, tail] |= move.turned
     if not A[tail, head]:
-        # what a lost edge takes away depends on all other paths: search them anew
+        # A deleted edge may leave other paths between the same nodes: all are searched again.
         return reachable(A)
-    # an added edge joins all that lead to its tail with all that its head leads to
+    # After an added edge, all nodes with a path to its tail have a path to all after its head.
     before, behind = P[:, tail].copy(), P[head].copy()
     before[tail] = behind[head] = True
     return P | np.outer(before, behind)

@@ -14,35 +14,36 @@ from sgbn.types import Graph
 
 
 class IAMB(ConstraintEstimator):
-    """Network by incremental association Markov blankets (IAMB).
+    """A network from Markov blankets by incremental association (IAMB).
 
-    The blanket of a variable grows by the one that depends on it most, given those found so far;
-    then members that the others separate from it are removed. Two variables in each other's
-    blanket are joined unless a subset of the smaller blanket separates them; i - k - j, the ends
-    apart, becomes i -> k <- j unless k and a subset of the smaller blanket of i and j separate
-    them; the strongest of contradicting evidence counts, and Meek's rules direct what follows.
-    Blankets and graph equal those of bnlearn's ``iamb`` with ``test="zf"``. The time grows as 2 to
-    the size of the blankets.
+    The blanket of a variable grows step by step. Each step adds the variable that depends on it
+    most, given the blanket so far. Then the method removes members that the others separate from
+    the variable. Two variables in each other's blanket are joined, unless a subset of the smaller
+    blanket separates them. Arrows come from triples i - k - j in which i and j are not joined. Such
+    a triple becomes i -> k <- j, unless k together with a subset of the smaller blanket of i and j
+    separates i and j. If triples contradict each other, the strongest dependence counts. Meek's
+    rules direct further edges. Blankets and graph are the same as from ``iamb`` of bnlearn with
+    ``test="zf"``. The time grows as 2 to the size of the blankets.
 
     Parameters
     ----------
     significance : float, default=0.05
-        Level of each test (Fisher's z). What is not testable, because the blanket has as many
-        members as there are samples but three, counts as independent.
+        Level of each test (Fisher's z). A pair counts as independent given n - 3 or more variables,
+        where n is the number of samples, because it cannot be tested.
 
     Attributes
     ----------
     pdag_ : ndarray of bool, shape (n_features, n_features)
-        The learned graph: i -> j where ``pdag_[i, j]`` alone is set, i - j where ``pdag_[j, i]``
-        is set as well.
+        The learned graph. If only ``pdag_[i, j]`` is set, the edge is i -> j. If ``pdag_[j, i]`` is
+        set as well, its direction is open.
     blankets_ : ndarray of bool, shape (n_features, n_features)
-        ``blankets_[i, j]`` says that j was found in the blanket of i.
+        ``blankets_[i, j]`` is True if j was found in the blanket of i.
     consistent_ : bool
-        Whether some DAG has the arrows and the v-structures of `pdag_`. Tests can contradict each
-        other; then `coef_` has every edge still, but arrows on a directed cycle were turned, as
-        few as a greedy search needs, or a v-structure was added.
+        Whether some DAG has the arrows and the v-structures of `pdag_`. This may fail, because
+        tests can contradict each other. Then `coef_` still has every edge. But arrows on a directed
+        cycle were reversed, as few as a greedy search needs, or a v-structure was added.
     coef_, coef_std_, intercept_, noise_variance_, order_, network_
-        As in `ORSGBN`, for one of the DAGs that `pdag_` stands for, by least squares.
+        As in `ORSGBN`, from least squares on one DAG with the edges of `pdag_`.
 
     References
     ----------
@@ -65,18 +66,19 @@ class IAMB(ConstraintEstimator):
         return blanket_matrix([self._blanket(test, i) for i in range(moments.m)])
 
     def _blanket(self, test: IndependenceTest, target: int) -> list[int]:
-        """Grow, then shrink."""
+        """Return the blanket of the target, which first grows and then shrinks."""
         blanket: list[int] = []
         while (added := strongest(test, target, blanket)) is not None:
             blanket.append(added)
         return self._shrink(test, target, blanket)
 
     def _shrink(self, test: IndependenceTest, target: int, blanket: list[int]) -> list[int]:
+        """Return the blanket without false members; other methods replace this step."""
         return shrink(test, target, blanket)
 
 
 def strongest(test: IndependenceTest, target: int, blanket: Sequence[int]) -> int | None:
-    """Variable that depends most on the target given the blanket; None if none depends on it."""
+    """Return the variable that depends most on the target given the blanket; None if none does."""
     strengths = test.strengths(target, blanket)
     best = int(np.argmax(strengths))
     return best if strengths[best] >= 1.0 else None

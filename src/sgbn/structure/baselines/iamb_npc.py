@@ -1,4 +1,4 @@
-"""IAMBnPC: IAMB whose blankets shrink by the PC algorithm."""
+"""IAMBnPC: IAMB with the PC algorithm to shrink the blankets."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ Separators = dict[tuple[int, int], set[int]]
 
 
 class IAMBnPC(IAMB):
-    """Network by incremental association Markov blankets that shrink by PC (IAMBnPC).
+    """A network from Markov blankets by incremental association, shrunk by PC (IAMBnPC).
 
-    As `IAMB`, but the blanket that has grown is not shrunk by tests given all its other members,
-    which many samples are needed for: the PC algorithm on the variable and its blanket searches
-    separating subsets. Those joined to the variable stay, and their other parents: the variables
-    that a subset without some common neighbour separates. This is taken to be the IAMB2 of
-    Exp-II, which names its variants of IAMB by numbers only.
+    It differs from `IAMB` in how a blanket shrinks. `IAMB` tests a member given all other members,
+    which needs many samples. Here, the PC algorithm searches smaller separating sets among the
+    variable and its blanket. Members that stay joined to the variable are kept. A separated member
+    is kept if it shares with the variable a neighbour that is not in their separating set: it is
+    then another parent of a common child. We assume that this is the IAMB2 of Exp-II, which names
+    its variants of IAMB only by numbers.
 
     Parameters
     ----------
@@ -34,7 +35,7 @@ class IAMBnPC(IAMB):
 
     def _shrink(self, test: IndependenceTest, target: int, blanket: list[int]) -> list[int]:
         members = [target, *blanket]
-        # one memory layout, else the kernel would be compiled a second time
+        # The usual memory layout, because numba would compile the kernel again for another one.
         R = np.ascontiguousarray(test.R[np.ix_(members, members)])
         joined, separators = pc_skeleton(test._replace(R=R))
         return [
@@ -45,29 +46,33 @@ class IAMBnPC(IAMB):
 
 
 def _is_spouse(joined: Graph, separators: Separators, x: int) -> bool:
-    """Whether x and variable 0, which are not joined, share a neighbour that is a collider."""
+    """Return whether x and variable 0, which are not joined, share a child.
+
+    A shared neighbour is a child if it is not in the set that separates the two.
+    """
     common = np.flatnonzero(joined[0] & joined[x])
     return any(c not in separators[0, x] for c in common)
 
 
 def pc_skeleton(test: IndependenceTest) -> tuple[Graph, Separators]:
-    """Find the skeleton by the PC algorithm.
+    """Return the skeleton by the PC algorithm, and the sets that separate pairs.
 
-    Two variables are joined if no subset of the neighbours of either separates them. Subsets grow
-    from size 0. For one size, all pairs use the same neighbours, so that the order of the pairs
-    does not matter (PC-stable).
+    Two variables are joined if no subset of the neighbours of either separates them. The size of
+    the subsets grows from 0. For one size, all pairs use the same neighbours, so that the order of
+    the pairs does not matter (PC-stable).
 
     Returns
     -------
     joined : ndarray of bool, shape (m, m)
+        The skeleton, a symmetric matrix.
     separators : dict
-        The set that separated i < j, for every pair (i, j) that is not joined.
+        The separating set of every pair (i, j) with i < j that is not joined.
     """
     joined = ~np.eye(len(test.R), dtype=bool)
     separators: Separators = {}
     size = 0
     while joined.sum(axis=1).max() > size:
-        # PC-stable: removals of this size take effect with the next one
+        # PC-stable: links that are removed at this size still count as neighbours until the next.
         before = joined.copy()
         for i, j in np.argwhere(np.triu(before)).tolist():
             separator = _separator(test, before, i, j, size)
@@ -79,7 +84,7 @@ def pc_skeleton(test: IndependenceTest) -> tuple[Graph, Separators]:
 
 
 def _separator(test: IndependenceTest, joined: Graph, i: int, j: int, size: int) -> set[int] | None:
-    """Search `size` neighbours of i, else of j, that separate them."""
+    """Return `size` neighbours of i, or else of j, that separate i and j; or None."""
     for side in (without(joined[i], j), without(joined[j], i)):
         if np.count_nonzero(side) >= size:
             link = test.weakest(i, j, np.flatnonzero(side), size=size)

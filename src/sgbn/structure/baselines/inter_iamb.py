@@ -1,4 +1,4 @@
-"""Inter-IAMB: IAMB that shrinks the blanket after each step of growth."""
+"""Inter-IAMB: a variant of IAMB that shrinks the blanket after each step of growth."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from sgbn.structure.baselines.partial_correlation import IndependenceTest
 
 
 class InterIAMB(IAMB):
-    """Network by interleaved incremental association Markov blankets (inter-IAMB).
+    """A network from Markov blankets by interleaved incremental association (inter-IAMB).
 
-    As `IAMB`, but the blanket shrinks after each variable that was added, which keeps it small.
-    Blankets and graph equal those of bnlearn's ``inter.iamb`` with ``test="zf"``. This is taken
-    to be the IAMB1 of Exp-II, which names its variants of IAMB by numbers only.
+    It differs from `IAMB` in one point: the blanket shrinks after each added variable, which keeps
+    it small. Blankets and graph are the same as from ``inter.iamb`` of bnlearn with
+    ``test="zf"``. We assume that this is the IAMB1 of Exp-II, which names its variants of IAMB only
+    by numbers.
 
     Parameters
     ----------
@@ -25,10 +26,11 @@ class InterIAMB(IAMB):
     """
 
     def _blanket(self, test: IndependenceTest, target: int) -> list[int]:
-        """Add one, shrink, and so on until nothing is added or a blanket comes back."""
+        """Return the blanket of the target, which shrinks after each added variable."""
         blanket: list[int] = []
         seen: set[frozenset[int]] = set()
-        # a variable may be added and removed in turns for ever: a blanket that comes back ends it
+        # A blanket that was there before ends the loop. This happens if no variable is added, and
+        # also if variables are added and removed again without end.
         while frozenset(blanket) not in seen:
             seen.add(frozenset(blanket))
             added = strongest(test, target, blanket)

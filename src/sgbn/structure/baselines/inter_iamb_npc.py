@@ -1,4 +1,4 @@
-"""Inter-IAMBnPC: IAMBnPC that shrinks the blanket after each step of growth."""
+"""Inter-IAMBnPC: a variant of IAMBnPC that shrinks the blanket after each step of growth."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from sgbn.structure.baselines.inter_iamb import InterIAMB
 
 
 class InterIAMBnPC(IAMBnPC, InterIAMB):
-    """Network by interleaved IAMB whose blankets shrink by PC (inter-IAMBnPC).
+    """A network from interleaved IAMB with blankets that shrink by PC (inter-IAMBnPC).
 
-    Blankets grow one by one as in `InterIAMB` and shrink as in `IAMBnPC`. This is taken to be the
-    IAMB3 of Exp-II, which names its variants of IAMB by numbers only.
+    Blankets grow as in `InterIAMB` and shrink as in `IAMBnPC`. We assume that this is the IAMB3 of
+    Exp-II, which names its variants of IAMB only by numbers.
 
     Parameters
     ----------

@@ -13,18 +13,19 @@ from sgbn.structure.neighbourhood import neighbourhoods_by_bic
 
 
 class L1MB(GraphEstimator):
-    """Network by L1-regularised Markov blankets and a greedy search (L1MB).
+    """A network from L1-regularised Markov blankets and a greedy search (L1MB).
 
-    The blanket of each variable is the support, on its lasso path, of the best BIC. Edges between
-    two variables of which one is in the blanket of the other ("or", not "and") are then added,
-    deleted and reversed, the best move first, until BIC rises no more. It has no parameters.
+    A lasso of each variable on all others has one support per penalty. The blanket of the variable
+    is the support with the best BIC. An edge between two variables is allowed if one of them is in
+    the blanket of the other ("or", not "and"). A greedy search then adds, deletes and reverses
+    allowed edges, the best move first, until no move improves the BIC. There are no parameters.
 
     Attributes
     ----------
     pdag_ : ndarray of bool, shape (n_features, n_features)
-        CPDAG of the learned DAG.
+        The CPDAG of the learned DAG.
     consistent_ : bool
-        True: `pdag_` comes from a DAG.
+        Always True, because `pdag_` comes from a DAG.
     coef_, coef_std_, intercept_, noise_variance_, order_, network_, blankets_
         As in `IAMB`.
 
@@ -44,14 +45,14 @@ class L1MB(GraphEstimator):
     """
 
     def learn_graph(self, moments: Moments) -> LearnedGraph:
-        """Learn neighbourhoods by lasso and BIC, and climb among their edges."""
+        """Return the graph that the greedy search finds among the edges of the blankets."""
         blankets = neighbourhoods_by_bic(moments.R, moments.m, moments.n) != 0
         search = hill_climbing(moments.R, moments.n, skeleton(blankets))
         if not search.converged:
             warn(
-                f"the greedy search stopped after {search.n_iter} moves, although a further one "
-                f"gains {search.violation:.1e} per sample: columns are nearly collinear. Drop one "
-                "of them.",
+                f"the greedy search stopped after {search.n_iter} moves, although a further move "
+                f"gains {search.violation:.1e} per sample: some columns are nearly collinear. Drop "
+                "one of them.",
                 ConvergenceWarning,
             )
         return LearnedGraph(blankets, cpdag(search.x), search.x)

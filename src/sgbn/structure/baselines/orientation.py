@@ -1,7 +1,7 @@
-"""From Markov blankets to a partially directed graph, and on to a DAG.
+"""Functions from Markov blankets to a partially directed graph, and from there to a DAG.
 
-Graphs are boolean matrices as in `sgbn.graph.equivalence`. Nothing here depends on the order of
-the variables but ties and, where a graph cannot be had as the tests want it, the fall-backs.
+Graphs are boolean matrices as in `sgbn.graph.equivalence`. Results depend on the order of the
+variables only if there are ties, or if no DAG agrees with all tests (`closest_dag`).
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ class Collider(NamedTuple):
 
 
 def smaller_sides(first: Graph, second: Graph) -> list[Indices]:
-    """Return the smaller of two sets, given as masks; both where they are equally large."""
+    """Return the smaller of two sets that are given as masks; both if they have the same size."""
     size = np.count_nonzero(first), np.count_nonzero(second)
     sides = [first] if size[0] < size[1] else [second] if size[0] > size[1] else [first, second]
     return [np.flatnonzero(side) for side in sides]
 
 
 def without(mask: Graph, *variables: int) -> Graph:
-    """Copy of a mask in which `variables` are not set."""
+    """Return a copy of a mask in which `variables` are not set."""
     rest = mask.copy()
     rest[list(variables)] = False
     return rest
 
 
 def neighbours(test: IndependenceTest, blankets: Graph) -> Graph:
-    """Pairs of a symmetric matrix of blankets that no subset of the smaller blanket separates."""
+    """Return the pairs in each other's blanket that no subset of the smaller blanket separates."""
     joined = blankets.copy()
     for i, j in np.argwhere(np.triu(blankets)):
         sides = smaller_sides(without(blankets[i], j), without(blankets[j], i))
@@ -56,10 +56,10 @@ def neighbours(test: IndependenceTest, blankets: Graph) -> Graph:
 
 
 def colliders(test: IndependenceTest, blankets: Graph, joined: Graph) -> list[Collider]:
-    """Find the colliders i -> k <- j among all i - k - j whose ends i and j are not joined.
+    """Return the colliders i -> k <- j among all triples i - k - j with i and j not joined.
 
-    k is a collider if no tested set that contains k separates i and j. The tested sets are k with
-    subsets of the smaller blanket of the two ends. The strength is the smallest dependence of i
+    k is a collider if no tested set that contains k separates i and j. The tested sets consist of k
+    and a subset of the smaller blanket of i and j. The strength is the smallest dependence of i
     and j given one of these sets.
     """
     evidence = []
@@ -74,28 +74,28 @@ def colliders(test: IndependenceTest, blankets: Graph, joined: Graph) -> list[Co
 
 
 def direct(joined: Graph, evidence: list[Collider]) -> Graph:
-    """Direct the edges of a skeleton by colliders, then all that follows (Meek's rules).
+    """Return a skeleton with the arrows of colliders, and with the arrows of Meek's rules.
 
-    The strongest collider comes first; one that contradicts an arrow of those before, or closes a
-    directed cycle with them, is left out.
+    The strongest collider comes first. A collider is left out if it contradicts an arrow of a
+    stronger one, or if it closes a directed cycle with stronger ones.
     """
     P = joined.copy()
-    for _, i, k, j in sorted(evidence, key=lambda one: -one.strength):
+    for _, i, k, j in sorted(evidence, key=lambda collider: -collider.strength):
         attempt = P.copy()
         attempt[k, i] = attempt[k, j] = False
-        # an arrow of a stronger collider would be turned, or a cycle closed: the tests contradict
         if P[i, k] and P[j, k] and is_dag(attempt & ~attempt.T):
             P = attempt
     return close_orientations(P)
 
 
 def closest_dag(P: Graph) -> Graph:
-    """Return a DAG with the skeleton of a PDAG, its arrows and its v-structures if there is one.
+    """Return a DAG with the skeleton of a PDAG and, if possible, its arrows and v-structures.
 
-    Tests can err in ways that no DAG agrees with. Then sinks are taken off one by one, as in
-    `consistent_extension`, but where no variable qualifies the one is taken that turns the fewest
-    arrows, then the one that makes the fewest new v-structures, then the one of the largest index.
-    Every edge stays, and arrows are turned only where they lie on a directed cycle.
+    This is impossible if tests were wrong in such a way that no DAG agrees. Then sinks are removed
+    one by one, as in `consistent_extension`. If no variable is a free sink, the variable is taken
+    for which the fewest arrows must be reversed. Among several, it is the one that makes the fewest
+    new v-structures, and then the one with the largest index. No edge is lost. Only arrows on a
+    directed cycle are reversed.
     """
     extension = consistent_extension(P)
     if extension is not None:
@@ -112,7 +112,7 @@ def closest_dag(P: Graph) -> Graph:
 
 
 def _faults_of_sink(P: Graph, x: int) -> tuple[int, int]:
-    """Count the arrows turned, and the v-structures made, if all edges of x led to it."""
+    """Return the numbers of reversed arrows and of new v-structures if all edges of x led to x."""
     joined = skeleton(P)
     is_parent = P[:, x] & ~P[x]
     n_new = sum(
@@ -123,6 +123,6 @@ def _faults_of_sink(P: Graph, x: int) -> tuple[int, int]:
 
 
 def extends(A: Graph, P: Graph) -> bool:
-    """Whether the DAG A has all arrows of the PDAG P and no v-structure that P has not."""
+    """Return whether the DAG A has all arrows of the PDAG P and the same v-structures."""
     arrows_kept = not np.any(P & ~P.T & ~A)
     return arrows_kept and v_structures(A) == v_structures(P)

@@ -1,18 +1,20 @@
-r"""Partial correlations on the correlation matrix, and tests of conditional independence.
+r"""Partial correlations from the correlation matrix, and tests of conditional independence.
 
-For variables i, j and a set Z of k others, r is the correlation of what least squares on Z leaves
-of i and j. Under independence given Z, for Gaussian data of n samples,
+For variables i and j and a set Z of k other variables, the partial correlation r is the correlation
+of the residuals of i and j after regression on Z. If i and j are independent given Z, then for n
+samples of Gaussian data
 
 .. math:: \sqrt{n - k - 3} \, \operatorname{atanh} r \approx N(0, 1), \qquad
-          r \sqrt{(n - k - 2) / (1 - r^2)} \sim t_{n - k - 2},
+          r \sqrt{(n - k - 2) / (1 - r^2)} \sim t_{n - k - 2}.
 
-Fisher's z and the exact t test. Both reject where \|atanh r\| reaches a border that depends on k
-alone; in units of that border r becomes a *strength*: 1 or more is dependence. Of the same k a
-larger strength is a smaller p; with Fisher's z this holds across different k as well.
+The first is Fisher's z test, the second the exact t test. Both tests find a dependence if
+\|atanh r\| reaches a border that depends only on k. The *strength* is \|atanh r\| divided by this
+border: 1 or more means dependence. For the same k, a larger strength means a smaller p. With
+Fisher's z this also holds for different k.
 
-Where no degree of freedom is left nothing can be tested: p is 1 and the strength 0, which is
-independence. Members of Z that are linear combinations of the others are left out; a variable
-that Z determines entirely has r = 0 with everything.
+If no degree of freedom is left, nothing can be tested: p is 1 and the strength is 0, which means
+independence. Members of Z that are linear combinations of the others are left out. A variable that
+Z determines entirely has r = 0 with every other variable.
 """
 
 from __future__ import annotations
@@ -30,19 +32,20 @@ from sgbn.types import Array
 
 Places = NDArray[np.int64]
 
-MAX_CORRELATION = 1.0 - 2.0**-53  # |r| of copies: atanh stays finite
+MAX_CORRELATION = 1.0 - 2.0**-53  # limit for |r|, so that atanh is finite for copies of a column
 
 
 @jit_inside
 def _project(R, Z, size, L, v, x):  # type: ignore[no-untyped-def]
-    """Set `x` to the coordinates of v on the first `size` of Z made orthonormal (rows of `L`).
+    """Project variable v on the first `size` members of Z, made orthonormal.
 
-    Returns the share of v's variance that they leave.
+    The rows of `L` are the members of Z in the orthonormal coordinates. `x` is set to the
+    coordinates of v. Return the share of the variance of v that the projection leaves.
     """
     rest = 1.0
     for h in range(size):
         x[h] = 0.0
-        # members that the others determine have a zero row, and add nothing
+        # A member that the members before it determine has L[h, h] = 0, and adds nothing.
         if L[h, h] > 0.0:
             x[h] = R[v, Z[h]]
             for g in range(h):
@@ -54,7 +57,10 @@ def _project(R, Z, size, L, v, x):  # type: ignore[no-untyped-def]
 
 @jit
 def _partial_correlations(R, i, targets, Z):  # type: ignore[no-untyped-def]
-    """Partial correlation of i with each of `targets` given Z, by a Cholesky factor of R[Z, Z]."""
+    """Return the partial correlation of i with each of `targets` given Z.
+
+    `L` becomes a Cholesky factor of R[Z, Z].
+    """
     k = Z.size
     L = np.empty((k, k))
     for h in range(k):
@@ -78,7 +84,10 @@ def _partial_correlations(R, i, targets, Z):  # type: ignore[no-untyped-def]
 
 @jit_inside
 def _next_combination(chosen, top):  # type: ignore[no-untyped-def]
-    """Step `chosen`, places below `top` in rising order, to the next one; False after the last."""
+    """Change `chosen`, in place, to the next combination; return False after the last one.
+
+    A combination is a rising sequence of numbers below `top`.
+    """
     size = chosen.size
     k = size - 1
     while k >= 0 and chosen[k] == top - size + k:
@@ -93,9 +102,9 @@ def _next_combination(chosen, top):  # type: ignore[no-untyped-def]
 
 @jit
 def _weakest(R, borders, i, j, fixed, optional, size, given):  # type: ignore[no-untyped-def]
-    """Smallest strength of i - j given `fixed` and `size` of the `optional` variables.
+    """Return the smallest strength of i and j given `fixed` and `size` of the `optional` variables.
 
-    Leaves at the first one below 1; `given` becomes the set that belongs to the result.
+    The search ends at the first strength below 1. `given` is set to the variables of the result.
     """
     n_fixed = fixed.size
     Z = np.empty(n_fixed + size, np.int64)
@@ -110,7 +119,7 @@ def _weakest(R, borders, i, j, fixed, optional, size, given):  # type: ignore[no
     while True:
         for h in range(size):
             Z[n_fixed + h] = optional[chosen[h]]
-        # given more variables a border is wider: strengths of sets of any size compare
+        # Each size of the set has its own border, so that strengths of all sizes can be compared.
         strength = np.arctanh(abs(_partial_correlations(R, i, other, Z)[0])) / borders[Z.size]
         if strength < weakest:
             weakest = strength
@@ -121,30 +130,36 @@ def _weakest(R, borders, i, j, fixed, optional, size, given):  # type: ignore[no
 
 
 def partial_correlations(R: Array, i: int, targets: ArrayLike, Z: ArrayLike) -> Array:
-    """Partial correlation of variable i with each of `targets`, given the variables Z.
+    """Return the partial correlation of variable i with each of `targets`, given the variables Z.
 
     Parameters
     ----------
     R : ndarray of shape (m, m)
         Correlation matrix.
     i : int
+        Index of the variable.
     targets, Z : sequence of int
+        Indices of variables.
     """
     return _partial_correlations(R, i, _places(targets), _places(Z))
 
 
 def _places(variables: ArrayLike) -> Places:
+    """Return indices as an array of the one type for which the kernels are compiled."""
     return np.array(variables, dtype=np.int64)
 
 
 def fisher_z_borders(n: int, m: int, significance: float) -> Array:
-    r"""Smallest significant \|atanh r\| given 0 to m variables; infinite where untestable."""
+    r"""Return the smallest significant \|atanh r\| given 0 to m variables, by Fisher's z test.
+
+    It is infinite if nothing can be tested.
+    """
     z = -ndtri(significance / 2)
     return _borders(n - 3, m, lambda degrees: z / np.sqrt(degrees))
 
 
 def exact_t_borders(n: int, m: int, significance: float) -> Array:
-    """Return what `fisher_z_borders` does, for the exact t test."""
+    """Return the same borders as `fisher_z_borders`, but for the exact t test."""
 
     def border(degrees: Array) -> Array:
         t = -stdtrit(degrees, significance / 2)
@@ -154,28 +169,28 @@ def exact_t_borders(n: int, m: int, significance: float) -> Array:
 
 
 def _borders(most: int, m: int, border: Callable[[Array], Array]) -> Array:
-    """Borders given 0 to m variables, each of which takes one of `most` degrees of freedom."""
+    """Return the borders given 0 to m variables; each takes one of `most` degrees of freedom."""
     degrees = np.arange(most, most - m - 1, -1, dtype=float)
-    borders = np.full(m + 1, np.inf)  # where no degree is left, no strength reaches the border
+    borders = np.full(m + 1, np.inf)  # without degrees of freedom, no pair reaches the border
     testable = degrees >= 1
     borders[testable] = border(degrees[testable])
     return borders
 
 
 class Link(NamedTuple):
-    """The weakest strength found of a pair, and the set given which it was found."""
+    """The smallest strength of a pair that was found, and the set given which it was found."""
 
     strength: float
     given: Places
 
     @property
     def separated(self) -> bool:
-        """Whether the pair is independent given that set."""
+        """Return whether the pair is independent given this set."""
         return self.strength < 1.0
 
 
 class IndependenceTest(NamedTuple):
-    """Tests of independence in one sample.
+    """Tests of conditional independence in one sample.
 
     Attributes
     ----------
@@ -189,7 +204,7 @@ class IndependenceTest(NamedTuple):
     borders: Array
 
     def strengths(self, i: int, Z: ArrayLike) -> Array:
-        """Strength of i with every variable given Z; 0 with i itself and the members of Z."""
+        """Return the strength of i with every variable given Z; 0 with i and the members of Z."""
         Z = _places(Z)
         r = partial_correlations(self.R, i, np.arange(len(self.R)), Z)
         r[i] = 0.0
@@ -197,23 +212,25 @@ class IndependenceTest(NamedTuple):
         return np.arctanh(np.abs(r)) / self.borders[Z.size]
 
     def strength(self, i: int, j: int, Z: ArrayLike) -> float:
-        """Strength of i with j given Z."""
+        """Return the strength of i with j given Z."""
         return self.weakest(i, j, (), fixed=Z).strength
 
     def weakest(
         self, i: int, j: int, optional: ArrayLike, fixed: ArrayLike = (), size: int | None = None
     ) -> Link:
-        """Search the subset of `optional` that, with `fixed`, leaves i - j the weakest.
+        """Return the smallest strength of i and j given `fixed` and any subset of `optional`.
 
-        Subsets are tried from small to large; the first one that separates ends the search, so
-        that all 2^k of them are tried only for a pair that none separates.
+        Subsets are tried from small to large. The search ends at the first subset that separates
+        i and j. So all 2^k subsets are tried only if none of them separates the pair.
 
         Parameters
         ----------
         i, j : int
+            Indices of the pair.
         optional, fixed : sequence of int
+            Indices of variables.
         size : int, optional
-            Try subsets of this size alone.
+            Size of the subsets; by default all sizes are tried.
         """
         optional, fixed = _places(optional), _places(fixed)
         sizes = range(optional.size + 1) if size is None else range(size, size + 1)

@@ -18,22 +18,23 @@ from sgbn.structure.baselines.partial_correlation import IndependenceTest, Link,
 from sgbn.structure.neighbourhood import inverse_gram
 from sgbn.types import Array, Graph
 
-MAX_LEVEL = 0.05  # of a test: 2 / (m (m - 1)) is 1 for two variables
+MAX_LEVEL = 0.05  # largest default level of a test; 2 / (m (m - 1)) would be 1 for two variables
 
 
 class TC(ConstraintEstimator):
-    """Network by total conditioning (TC).
+    """A network from total conditioning (TC).
 
-    Two variables that depend on each other given all others form the moral graph: they are joined,
-    or parents of the same child. In each triangle of it a set is searched that separates two of
-    its corners: the common neighbours outside of that set are their children, and the link between
-    them goes. Meek's rules direct what follows.
+    The moral graph links two variables that depend on each other given all others. They are joined
+    in the network, or they are parents of the same child. For two linked variables with common
+    neighbours, the method searches a set that separates them. If it finds one, it removes the link,
+    and the common neighbours that are not in this set are children of both. Meek's rules direct
+    further edges.
 
     Parameters
     ----------
     significance : float, default=None
-        Level of each test (exact t). None is 2 / (m (m - 1)), at which one of the m (m - 1) / 2
-        pairs is expected to be linked by chance; but at most 0.05.
+        Level of each test (exact t). None means 2 / (m (m - 1)), but at most 0.05. At this level,
+        one of the m (m - 1) / 2 pairs of m variables is expected to be linked by chance.
 
     Attributes
     ----------
@@ -43,8 +44,8 @@ class TC(ConstraintEstimator):
     Raises
     ------
     InputError
-        Raised by `fit` if there are not more samples than variables, or if a column is a linear
-        combination of the others: then nothing can be tested given all others.
+        By `fit`, if there are not more samples than variables, or if a column is a linear
+        combination of the others. Then nothing can be tested given all others.
 
     References
     ----------
@@ -76,13 +77,14 @@ class TC(ConstraintEstimator):
         return strengths_given_all_others(precision, test.borders) >= 1.0
 
     def _precision(self, moments: Moments) -> Array:
-        """Inverse correlation matrix."""
+        """Return the inverse correlation matrix, or raise InputError if there is none."""
         precision = inverse_gram(moments.R) if moments.n > moments.m else None
         if precision is None:
             raise InputError(
                 f"{type(self).__name__} tests each pair given all other variables. It needs more "
-                "samples than variables, and no column may be a combination of others. Here are "
-                f"n = {moments.n} samples of m = {moments.m} variables. Drop columns, or use IAMB."
+                "samples than variables, and no column may be a linear combination of others. "
+                f"There are n = {moments.n} samples of m = {moments.m} variables. Drop columns, or "
+                "use IAMB."
             )
         return precision
 
@@ -99,20 +101,22 @@ class TC(ConstraintEstimator):
 
 
 def strengths_given_all_others(precision: Array, borders: Array) -> Array:
-    """Strength of every pair given all others, from the inverse of the correlation matrix."""
+    """Return the strength of every pair given all others, from the inverse correlation matrix."""
     root = np.sqrt(np.diag(precision))
-    # minus the partial correlation; the sign is lost below anyway
+    # This is minus the partial correlation; the strength does not depend on the sign.
     r = precision / np.outer(root, root)
     np.fill_diagonal(r, 0.0)
     return np.arctanh(np.abs(r)) / borders[len(r) - 2]
 
 
 def separator_of_spouses(test: IndependenceTest, moral: Graph, i: int, j: int) -> set[int] | None:
-    """Set that separates two linked variables, if one shows that they only share a child.
+    """Return a set that separates two linked variables, or None if none is found.
 
-    It holds some common neighbours, and all other neighbours of the variable that has fewer;
-    failing that, of these only some of those that may descend from a common child, because a path
-    leads to them from a common neighbour that is left out.
+    Two linked variables with such a set are not joined in the network, but share a child. The first
+    sets that are tried consist of some common neighbours, and of all other neighbours of the
+    variable that has fewer of them. If none separates the pair, some of these other neighbours are
+    left out as well. These may be descendants of a common child, because a path leads to them from
+    a common neighbour that is not in the set.
     """
     common = moral[i] & moral[j]
     if not common.any():
@@ -124,16 +128,17 @@ def separator_of_spouses(test: IndependenceTest, moral: Graph, i: int, j: int) -
 def _weakest_links(
     test: IndependenceTest, moral: Graph, i: int, j: int, common: Graph
 ) -> Iterator[Link]:
-    """Links i - j given the sets of `separator_of_spouses`, the more likely ones first."""
+    """Yield the weakest links of i and j given the sets that `separator_of_spouses` describes."""
     sides = smaller_sides(without(moral[i] & ~common, j), without(moral[j] & ~common, i))
     for side in sides:
         yield test.weakest(i, j, np.flatnonzero(common), fixed=side)
-    # which variables a path joins that leads neither through i nor through j
+    # The components of variables that paths join which go neither through i nor through j.
     apart = moral.copy()
     apart[[i, j]] = apart[:, [i, j]] = False
     _, component = connected_components(apart, directed=False)
     for side in sides:
-        # the first round took whole sides: a descendant of a common child among them joins i and j
+        # The first round used whole sides. A descendant of a common child in a side makes i and j
+        # dependent, so that now the variables below such a child are optional.
         for some in _subsets(np.flatnonzero(common).tolist()):
             left_out = np.flatnonzero(without(common, *some))
             below = np.isin(component[side], component[left_out])
@@ -141,7 +146,7 @@ def _weakest_links(
 
 
 def _subsets(members: list[int]) -> Iterator[tuple[int, ...]]:
-    """All subsets, from small to large."""
+    """Return all subsets, from small to large."""
     sizes = range(len(members) + 1)
     return chain.from_iterable(combinations(members, size) for size in sizes)
 
@@ -149,7 +154,10 @@ def _subsets(members: list[int]) -> Iterator[tuple[int, ...]]:
 def _colliders(
     test: IndependenceTest, joined: Graph, separators: dict[tuple[int, int], set[int]]
 ) -> Iterator[Collider]:
-    """Take common neighbours outside of the separating sets, by how much each ties the pair."""
+    """Yield the colliders i -> k <- j: common neighbours k that are not in the separating set.
+
+    The strength is the dependence of i and j given the separating set and k.
+    """
     for (i, j), given in separators.items():
         for k in np.flatnonzero(joined[i] & joined[j]).tolist():
             if k not in given:

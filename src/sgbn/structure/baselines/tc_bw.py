@@ -12,11 +12,11 @@ from sgbn.types import Array, Graph
 
 
 class TCbw(TC):
-    """Network by total conditioning with backward elimination (TC-bw).
+    """A network from total conditioning with backward elimination (TC-bw).
 
-    As `TC`, but the blanket of a variable is what is left when, from all others, the one that
-    depends on it least given the rest is removed again and again, until all depend on it. Two
-    variables are linked where each is in the blanket of the other.
+    It differs from `TC` in the moral graph. The blanket of a variable begins with all others. The
+    method removes the one that depends on the variable least given the rest, and repeats this until
+    all members depend on it. Two variables are linked if each is in the blanket of the other.
 
     Parameters
     ----------
@@ -31,11 +31,11 @@ class TCbw(TC):
     Raises
     ------
     InputError
-        As `TC` does.
+        By `fit`, for the same reasons as in `TC`.
 
     References
     ----------
-    As of `TC`.
+    The same as for `TC`.
     """
 
     def _blankets(self, test: IndependenceTest, moments: Moments) -> Graph:
@@ -46,10 +46,10 @@ class TCbw(TC):
 
 
 def _eliminate(precision: Array, borders: Array, target: int) -> list[int]:
-    """Blanket of the target by backward elimination from all others.
+    """Return the blanket of the target by backward elimination from all others.
 
-    To leave a variable out is to marginalise it: its row is swept from the inverse correlation
-    matrix of those that are left.
+    After each removal, the inverse correlation matrix of the remaining variables is computed from
+    the one before.
     """
     left = np.arange(len(precision))
     while left.size > 1:
@@ -60,7 +60,7 @@ def _eliminate(precision: Array, borders: Array, target: int) -> list[int]:
             break
         row = precision[weakest]
         rest = np.arange(left.size) != weakest
-        # Schur complement: the inverse of the matrix without this variable, in O(m^2)
+        # The Schur complement is the inverse of the matrix without this variable, in O(m^2).
         precision = (precision - np.outer(row, row) / row[weakest])[np.ix_(rest, rest)]
         left = left[rest]
     return [int(k) for k in left if k != target]
