@@ -127,7 +127,7 @@ def test_rows_of_a_person_count_as_one_subject():
 @pytest.mark.parametrize(
     ("nuisance", "message"),
     [
-        (np.array([["F"], ["M"]] * 30), "text or other.*0 and 1 for the levels"),
+        (np.array([["F"], ["M"]] * 30), "text or other.*columns of 0 and 1"),
         (np.full((60, 2), np.nan), "row 0, column 0 .*120 such cells"),
         (np.zeros((59, 1)), r"shape \(59, 1\): give one row for each of the 60"),
     ],
@@ -141,7 +141,7 @@ def test_too_many_nuisance_columns_are_refused_or_cost_the_confidence(X):
     rng = np.random.default_rng(0)
     with pytest.raises(InputError, match="use up 45 of 60 rows"):
         SGBNEnsemble(**FEW).fit(X[:60], nuisance=rng.standard_normal((60, 45)))
-    with pytest.warns(DataWarning, match="nuisance columns take 22 of each half"):
+    with pytest.warns(DataWarning, match="nuisance columns use up 22 rows of each half"):
         few = SGBNEnsemble(**FEW).fit(X[:60], nuisance=rng.standard_normal((60, 22)))
     assert few.confidence_ is None
 
@@ -156,14 +156,14 @@ def test_most_parents_hold_in_the_consensus():
 
 def test_moments_have_no_halves():
     moments = Moments.from_covariance(np.eye(3) + 0.5, 100)
-    with pytest.raises(InputError, match="halves of the rows, which moments do not have"):
+    with pytest.raises(InputError, match="moments do not hold rows"):
         SGBNEnsemble().fit_moments(moments)
 
 
 def test_more_required_parents_than_can_be_tabled_are_named():
     X = np.random.default_rng(0).standard_normal((200, 18))
     required = [(k, 17) for k in range(15)]
-    with pytest.raises(InputError, match="15 parents of 'x17' are required"):
+    with pytest.raises(InputError, match="'x17' has 15 required parents"):
         SGBNEnsemble(**FEW, required=required).fit(X)
 
 

@@ -81,7 +81,7 @@ def test_a_folder_keeps_finished_halves(tmp_path, simulated):
 
 
 def test_few_subjects_have_a_network_and_no_confidence(simulated):
-    with pytest.warns(DataWarning, match="there are 3 subjects"):
+    with pytest.warns(DataWarning, match="3 subjects are too few for half samples"):
         learner = SeriesSGBN().fit(simulated(S=3))
     assert learner.confidence_ is None
     assert learner.network_.n_edges >= 3
@@ -106,7 +106,7 @@ def test_residuals_decide_what_the_class_leaves_open():
     learner = SeriesSGBN(n_pairs=0, non_gaussian="orient").fit(list(series))
     assert learner.coef_[0, 1]
     assert learner.edge_kinds_.tolist() == ["non-Gaussian"]
-    with pytest.warns(DataWarning, match="2 subjects, fewer than 10"):
+    with pytest.warns(DataWarning, match="2 subjects are too few .* at least 10"):
         SeriesSGBN(n_pairs=0, non_gaussian="orient").fit(list(series[:2]))
 
 
@@ -143,7 +143,7 @@ def test_a_cohort_brings_its_sites_and_persons(simulated):
     series = simulated(S=6)
     persons = ["a", "a", "b", "b", "c", "c"]
     cohort = SeriesCohort.of(series, person=persons)
-    with pytest.warns(DataWarning, match="there are 3 subjects"):
+    with pytest.warns(DataWarning, match="3 subjects are too few for half samples"):
         SeriesSGBN().fit(cohort)
 
 

@@ -100,7 +100,7 @@ def test_a_band_pass_filter_costs_volumes(autoregressive):
 
 def test_regions_that_determine_each_other_are_refused(autoregressive):
     rows = autoregressive(150, 6, [0.5], 12)
-    with pytest.raises(InputError, match=r"in subject 's1' regions determine each other"):
+    with pytest.raises(InputError, match=r"in subject 's1', some regions determine each other"):
         subject_moments([rows, rows - rows.mean(axis=1, keepdims=True)])
     wide = np.random.default_rng(13).standard_normal((40, 60))
     assert subject_moments([wide]).m == 60  # more regions than volumes do so in any case
@@ -111,7 +111,7 @@ def test_run_lengths_beside_a_cohort_are_refused(autoregressive):
     with pytest.raises(InputError, match="has its own run lengths"):
         subject_moments(cohort, run_lengths=[(30, 30)])
     plain = Cohort(np.ones((2, 2)), ("a", "b"), ("s", "t"))
-    with pytest.raises(InputError, match="and no series"):
+    with pytest.raises(InputError, match="but series are needed"):
         subject_moments(plain)
 
 
@@ -135,5 +135,5 @@ def test_what_cannot_be_used_is_named():
         subject_moments([steps], run_lengths=[(30, 30)])
     with pytest.raises(InputError, match="15 volumes of subject 's0' are worth"):
         subject_moments([rows[:15]])
-    with pytest.raises(InputError, match="lagged=True needs 100 or more"):
+    with pytest.raises(InputError, match="lagged=True needs at least 100 volumes"):
         subject_moments([np.random.default_rng(0).standard_normal((60, 50))], lagged=True)

@@ -1,4 +1,4 @@
-"""Many networks of one sample: what they agree on, and how sure that is."""
+"""Many networks of one sample: the network that they agree on, and how sure its edges are."""
 
 from sgbn.structure.ensemble.confidence import (
     Agreement,

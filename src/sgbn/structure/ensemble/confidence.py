@@ -1,19 +1,20 @@
-r"""How sure the edges of a network are: what halves of the sample agree on.
+r"""The confidence of the edges of a network: what networks of half samples agree on.
 
-Networks are learned from each of many halves of the rows, in complementary pairs. The share of the
-halves' networks that join two regions says how sure the pair is, and the share with i -> j how sure
-the arrow. They describe these rows, and are not probabilities of being true:
-benchmarks/results/replication.md has what fresh halves found at each share.
+The rows are split many times into two halves, and networks are learned from each half. The share of
+these networks that join two regions says how sure the pair is. The share with i -> j says how sure
+the arrow is. Shares describe these rows. They are not probabilities that an edge is true:
+benchmarks/results/replication.md shows what fresh halves found at each share.
 
-The bound of stability selection (Shah and Samworth 2013, Theorem 1). Let :math:`p_k` be the
-probability that a network of half the sample joins the pair k, and :math:`L_\theta` the pairs with
-:math:`p_k \le \theta`. Of the pairs that a share :math:`\tau > 1/2` of the halves or more joins,
+`selection_bound` is the bound of stability selection (Shah and Samworth 2013, Theorem 1). Let
+:math:`p_k` be the probability that a network of half the sample joins the pair k, and
+:math:`L_\theta` the pairs with :math:`p_k \le \theta`. Let :math:`\hat S` be the pairs that one
+half joins, and :math:`\hat S_\tau` the pairs that at least a share :math:`\tau > 1/2` of the halves
+joins. Then
 
 .. math:: E |\hat S_\tau \cap L_\theta| \le \frac{\theta}{2 \tau - 1} E |\hat S \cap L_\theta|
 
-where :math:`\hat S` is what one half joins. It holds for any learner and any number of pairs, and
-also where each half gives shares a, b instead of yes or no: :math:`a + b - 1 \le a b` is all that
-its proof needs of them.
+The bound holds for any learner and any number of splits. It also holds if the two halves give
+shares a and b instead of yes or no, because its proof only needs :math:`a + b - 1 \le a b`.
 """
 
 from __future__ import annotations
@@ -30,27 +31,31 @@ from sgbn.parameters import NOT_NEGATIVE, PROBABILITY, UP_TO_ONE, Number
 from sgbn.structure.posterior.consensus import ROUND_OFF, consensus
 from sgbn.types import Array, Mask
 
-MIN_SHARE_JOINED = 0.5  # share of a half's networks above which the half joins a pair
-# Below these shares, an arrow seldom comes back in other subjects; other thresholds are in
+MIN_SHARE_JOINED = 0.5  # a half joins a pair if more than this share of its networks do
+# With smaller shares, an arrow seldom comes back in other subjects. Other thresholds are in
 # benchmarks/results/replication.md.
 MIN_ADJACENCY = 0.8  # share of the networks that join the pair
-MIN_DIRECTION = 0.9  # share of the networks that join the pair and have the direction
+MIN_DIRECTION = 0.9  # of the networks that join the pair, the share with the direction
 
 EDGE_FIELDS = (("adjacency", float), ("direction", float))
 
 
 class Agreement(NamedTuple):
-    """How well complementary halves agree, on average over the pairs of halves.
+    """The agreement of the two halves of a split, on average over all splits.
 
     Attributes
     ----------
-    n_edges : pairs of regions that one half joins.
-    edges : share of these that the other half joins too.
-    n_arrows : directions that one half is sure of: `MIN_ADJACENCY` of its networks join the pair,
-        and `MIN_DIRECTION` of these have the direction. More than are supported, for which all
-        halves must agree.
-    arrows : share of these that are joined in the other half with this direction in more than half
-        of its networks that join them. NaN if there are none.
+    n_edges : float
+        Number of pairs of regions that one half joins.
+    edges : float
+        Share of these pairs that the other half joins as well. NaN if there are none.
+    n_arrows : float
+        Number of directions that one half is sure of: at least `MIN_ADJACENCY` of its networks join
+        the pair, and at least `MIN_DIRECTION` of these networks have the direction. This is more
+        than the number of supported directions, which count the networks of all halves.
+    arrows : float
+        Share of these directions that come back in the other half: it joins the pair, and this
+        direction is the more frequent one. NaN if there are none.
     """
 
     n_edges: float
@@ -61,18 +66,19 @@ class Agreement(NamedTuple):
 
 @dataclass(frozen=True)
 class EdgeConfidence:
-    """What networks of halves of a sample agree on.
+    """The shares of networks of half samples that have each edge.
 
     Attributes
     ----------
     names : tuple of str
-        The m regions.
+        Names of the m regions.
     n_halves : int
-        Halves, two for each split of the rows.
+        Number of half samples, two for each split of the rows.
     arrow_ : ndarray of shape (m, m)
-        Share of the halves' networks with i -> j. An edge that nothing directs counts half either
-        way.
+        Share of the networks with i -> j. An edge whose direction is open counts one half for each
+        direction.
     agreement : Agreement
+        How well the two halves of a split agree.
     """
 
     names: tuple[str, ...]
@@ -85,18 +91,18 @@ class EdgeConfidence:
 
     @cached_property
     def adjacency_(self) -> Array:
-        """Share of the halves' networks that join i and j: ``arrow_ + arrow_.T``."""
+        """Return the share of the networks that join i and j: ``arrow_ + arrow_.T``."""
         return self.arrow_ + self.arrow_.T
 
     @cached_property
     def direction_(self) -> Array:
-        """Of the networks that join i and j, the share with i -> j; 0 where none joins them."""
+        """Return the share with i -> j of the networks that join i and j; 0 if none joins them."""
         joined = self.adjacency_ > 0
         return self.arrow_ / np.where(joined, self.adjacency_, 1.0)
 
     @property
     def n_adjacent(self) -> float:
-        """Mean number of joined pairs in the network of a half."""
+        """Return the mean number of joined pairs in a network of a half sample."""
         return float(self.arrow_.sum())
 
     def supported(
@@ -105,10 +111,10 @@ class EdgeConfidence:
         min_adjacency: float = MIN_ADJACENCY,
         min_direction: float = MIN_DIRECTION,
     ) -> Mask:
-        """Return the edges i -> j of a graph whose direction the halves support.
+        """Return a mask of the edges i -> j of a graph whose direction the half samples support.
 
-        Those that a share of `min_adjacency` of the networks joins, of which `min_direction` have
-        this direction.
+        At least a share `min_adjacency` of the networks must join i and j, and at least a share
+        `min_direction` of these must have this direction.
         """
         return (
             (np.asarray(graph) != 0)
@@ -117,17 +123,17 @@ class EdgeConfidence:
         )
 
     def bound(self, threshold: float, theta: float | None = None) -> float:
-        """Bound the expected number of unstable pairs among those joined in `threshold` of halves.
+        """Return a bound on the expected number of unstable pairs that many halves join.
 
-        See `selection_bound`. What one half joins is estimated by `n_adjacent`.
+        See `selection_bound`. The number of pairs that one half joins is estimated by `n_adjacent`.
 
         Parameters
         ----------
         threshold : float
-            Share of the halves that join a pair; above 0.5.
+            Share of the halves that must join a pair; more than 0.5.
         theta : float, optional
-            Pairs count as unstable if a half joins them with at most this probability. By default
-            the mean over all pairs: what a learner that guesses would give each of them.
+            A pair is unstable if a half joins it with at most this probability. The default is the
+            mean probability over all pairs, which a learner that guesses would give each pair.
         """
         m = len(self.names)
         if theta is None:
@@ -135,53 +141,55 @@ class EdgeConfidence:
         return selection_bound(threshold, theta, self.n_adjacent)
 
     def consensus(self, threshold: float = 0.5) -> Mask:
-        """Return the DAG of the pairs that a share of at least `threshold` of the networks joins.
+        """Return the DAG of the pairs that at least a share `threshold` of the networks joins.
 
-        See `sgbn.structure.posterior.consensus`. It shows what is sure. It is not a better
-        estimate than one network of all rows: what half of the rows cannot show is missing.
+        See `sgbn.structure.posterior.consensus`. The DAG shows the sure edges. It is not a better
+        estimate than one network of all rows, because edges that half of the rows cannot show are
+        missing.
 
         Returns
         -------
         ndarray of bool, shape (m, m)
-            ``[i, j]`` is i -> j. `fit_weights` makes a network of it.
+            ``[i, j]`` is True for i -> j. `fit_weights` makes a network of it.
         """
         UP_TO_ONE.check("threshold", threshold)
         return consensus(self.arrow_, threshold)
 
     def edges(self, least: float = 0.0) -> np.recarray[Any, Any]:
-        """Pairs that halves joined, as a record array, the most frequent first.
+        """Return the pairs that networks join, as a record array with the most frequent first.
 
         Parameters
         ----------
         least : float
-            Share of the networks that join a pair from which on it is listed.
+            A pair is listed if at least this share of the networks joins it.
 
         Returns
         -------
         record array
-            `source` and `target` in the more frequent direction; `adjacency`, the share of the
-            networks that join them, and `direction`, the share of these with this direction.
+            `source` and `target` are the two regions in the more frequent direction. `adjacency` is
+            the share of the networks that join them, and `direction` is the share of these networks
+            with this direction.
         """
-        # pairs that no half joined are left out also with least = 0
+        # Pairs that no network joins are left out even with least = 0.
         shown = (self.adjacency_ > 0) & (self.adjacency_ >= least - ROUND_OFF)
         rows = []
         for i, j in np.argwhere(np.triu(shown, 1)).tolist():
             source, target = (i, j) if self.arrow_[i, j] >= self.arrow_[j, i] else (j, i)
             ends = self.names[source], self.names[target]
             rows.append((*ends, self.adjacency_[i, j], self.direction_[source, target]))
-        # names last: ties have one order, whatever that of the columns
+        # Ties are sorted by name, so that the result does not depend on the order of the columns.
         rows.sort(key=lambda row: (-row[2], -row[3], row[0], row[1]))
-        # as wide as the longest name: numpy would cut longer ones off without a word
+        # As wide as the longest name, because numpy cuts longer names off without a warning.
         text = np.asarray(self.names).dtype
         fields = [("source", text), ("target", text), *EDGE_FIELDS]
         return np.array(rows, dtype=fields).view(np.recarray)
 
 
 def supported_of(network: NetworkLike, confidence: EdgeConfidence | None = None) -> Mask:
-    """Return the edges of a network, or of a fitted learner, whose direction is supported.
+    """Return a mask of the edges of a network, or of a fitted learner, with a supported direction.
 
-    Those of `supported_` where the learner has it, else what a confidence that is given supports;
-    without half samples nothing is.
+    This is `supported_` if the learner has it, else the edges that `confidence` supports. Without
+    half samples, no direction is supported.
     """
     supported = getattr(network, "supported_", None)
     if supported is not None:
@@ -192,30 +200,36 @@ def supported_of(network: NetworkLike, confidence: EdgeConfidence | None = None)
 
 
 def drawn_graph(graph: NDArray[Any], supported: Mask) -> Mask:
-    """Return what to draw: supported edges as arrows, the others as lines, set both ways."""
+    """Return the graph to draw: supported edges are arrows, and other edges are lines.
+
+    An arrow i -> j is True only at ``[i, j]``, a line also at ``[j, i]``.
+    """
     edges = np.asarray(graph) != 0
     return edges | (edges & ~supported).T
 
 
 def agreement_of(first: Array, second: Array) -> Array:
-    """Count what two complementary halves agree on, each taken as the first.
+    """Return the counts from which the `Agreement` of two complementary halves is computed.
+
+    Each half is compared with the other one, and the counts of both comparisons are added up.
 
     Parameters
     ----------
     first, second : ndarray of shape (m, m)
-        Share of a half's networks with i -> j.
+        Share of the networks of a half with i -> j.
 
     Returns
     -------
     ndarray of shape (4,)
-        Edges of both halves, those that the other joins, arrows of both, those that come back.
+        Pairs that a half joins; of these, pairs that the other half joins as well; directions that
+        a half is sure of; and of these, directions that come back in the other half.
     """
     counts = np.zeros(4)
     for half, other in ((first, second), (second, first)):
         joined, joined_in_other = (shares + shares.T > MIN_SHARE_JOINED for shares in (half, other))
         both = half + half.T
         arrows = both >= MIN_ADJACENCY - ROUND_OFF
-        # multiplied, not divided: pairs that no network joins have no share
+        # Multiplied and not divided, because pairs that no network joins have no share.
         arrows &= half >= MIN_DIRECTION * both - ROUND_OFF
         back = arrows & joined_in_other & (other > other.T)
         counts += (joined.sum() / 2, (joined & joined_in_other).sum() / 2, arrows.sum(), back.sum())
@@ -223,7 +237,7 @@ def agreement_of(first: Array, second: Array) -> Array:
 
 
 def agreement_from(counts: Array, n_halves: int) -> Agreement:
-    """Make means of counts that were added up over pairs of halves."""
+    """Return the `Agreement` from counts of `agreement_of` that were added up over all splits."""
     n_edges, again, n_arrows, back = counts.tolist()
     return Agreement(
         n_edges / n_halves,
@@ -234,23 +248,25 @@ def agreement_from(counts: Array, n_halves: int) -> Agreement:
 
 
 def selection_bound(threshold: float, theta: float, n_selected: float) -> float:
-    r"""Bound of stability selection with complementary pairs.
+    r"""Return the bound of stability selection with complementary halves.
 
     .. math:: E |\hat S_\tau \cap L_\theta| \le \frac{\theta}{2 \tau - 1} E |\hat S \cap L_\theta|
 
-    bounds the expected number of pairs that are joined in a share :math:`\tau` of the halves or
-    more although a network of half the sample joins them with a probability of at most
-    :math:`\theta`. It says nothing about wrong pairs that a half often joins, such as those that a
-    region that was not measured makes dependent: these are stable, and wrong.
+    A pair is unstable if a network of half the sample joins it with a probability of at most
+    :math:`\theta`. The bound is on the expected number of unstable pairs that at least a share
+    :math:`\tau` of the halves joins. It says nothing about wrong pairs that a half joins often.
+    For example, a region that was not measured can make two regions dependent: such a pair is
+    stable, and wrong.
 
     Parameters
     ----------
     threshold : float
-        :math:`\tau`, above 0.5 and at most 1.
+        :math:`\tau`, the share of the halves that must join a pair; more than 0.5 and at most 1.
     theta : float
-        From 0 to 1.
+        :math:`\theta`, a probability from 0 to 1.
     n_selected : float
-        Expected number of such pairs that one half joins; that of all pairs it joins will do.
+        Expected number of unstable pairs that one half joins. The number of all pairs that it joins
+        may be used instead.
     """
     Number(above=0.5, most=1).check("threshold", threshold)
     PROBABILITY.check("theta", theta)

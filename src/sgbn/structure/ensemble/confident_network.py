@@ -1,4 +1,4 @@
-"""What a learner with half samples says about the edges of its network."""
+"""The attributes of a fitted learner that come from half samples."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from sgbn.types import Array, Mask
 
 
 class ConfidentNetwork(LearnedNetwork):
-    """Base of learners with half samples; without them, `confidence_` is None."""
+    """The base class of learners with half samples.
+
+    `confidence_` is None if there are no half samples.
+    """
 
     confidence_: EdgeConfidence | None
     min_adjacency: float
@@ -19,12 +22,12 @@ class ConfidentNetwork(LearnedNetwork):
 
     @property
     def adjacency_(self) -> Array:
-        """Share of the half samples' networks that join i and j; 0 without half samples."""
+        """Return the share of half-sample networks that join i and j; 0 without half samples."""
         return self._shares("adjacency_")
 
     @property
     def arrow_(self) -> Array:
-        """Share of the half samples' networks with i -> j; 0 without half samples."""
+        """Return the share of half-sample networks with i -> j; 0 without half samples."""
         return self._shares("arrow_")
 
     def _shares(self, name: str) -> Array:
@@ -35,7 +38,7 @@ class ConfidentNetwork(LearnedNetwork):
 
     @property
     def supported_(self) -> Mask:
-        """Edges of `network_` whose direction half samples support."""
+        """Return a mask of the edges of `network_` whose direction half samples support."""
         check_is_fitted(self)
         if self.confidence_ is None:
             return np.zeros(self.coef_.shape, bool)
@@ -43,5 +46,8 @@ class ConfidentNetwork(LearnedNetwork):
 
     @property
     def drawn_graph_(self) -> Mask:
-        """Supported edges as arrows, the others of `network_` as lines (set both ways)."""
+        """Return the graph to draw: supported edges as arrows, other edges of `network_` as lines.
+
+        An arrow i -> j is True only at ``[i, j]``, a line also at ``[j, i]``.
+        """
         return drawn_graph(self.coef_, self.supported_)

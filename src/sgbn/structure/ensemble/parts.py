@@ -1,8 +1,8 @@
 """Networks drawn from the posteriors of parts of a sample: nearly all rows, and halves.
 
-Halves, not bootstrap samples: a row that is drawn twice looks like two subjects who agree, and
-multiplies the false edges of a network several times. Whatever is fitted to rows (effects of
-covariates and sites, outliers, normal scores, scales) is fitted to each half by itself.
+Halves are used and not bootstrap samples. A row that is drawn twice looks like two subjects who
+agree, and multiplies the number of false edges several times. All that is fitted to rows (effects
+of covariates and sites, outliers, normal scores, scales) is fitted to each half separately.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import joblib
 import numpy as np
 from sklearn.base import clone
 
-from sgbn.exceptions import DataWarning, warn
+from sgbn.exceptions import DataWarning, counted, warn
 from sgbn.moments import Moments, constant_columns, moments_of, one_blas_thread
 from sgbn.runs import Arrays, Study
 from sgbn.structure import SGBN
@@ -29,8 +29,8 @@ from sgbn.types import Array, Indices, Mask
 
 N_CANDIDATE_PARENTS = 10  # per variable (benchmarks/replication.py)
 PLAN = ChainPlan(n_candidates=N_CANDIDATE_PARENTS, n_chains=1, n_burn=60, n_kept=100, thin=1.0)
-# Each use of random numbers has a stream of its own. So more chains or more pairs never change the
-# numbers that the others draw.
+# Each use of random numbers has its own stream. So more chains or more pairs never change the
+# numbers that the other chains and pairs draw.
 WHOLES, WHOLE_CHAINS, HALVES, HALF_CHAINS = range(4)
 
 
@@ -50,10 +50,27 @@ def learn_parts(
     seed: int,
     study: Study,
 ) -> tuple[Array, EdgeConfidence | None]:
-    """Share of each arrow in the posteriors of nearly all rows, and what halves agree on.
+    """Return the share of each arrow in posteriors of nearly all rows, and the edge confidence.
 
-    What a task gives depends on the data, the learner, the seed and its number only: a study can be
-    taken up again with more pairs.
+    The confidence comes from half samples; it is None if `n_pairs` is 0.
+
+    Parameters
+    ----------
+    sample : Sample
+        The rows.
+    learner : SGBN
+        The learner of the starting points, not fitted; its settings also define the posterior.
+    knowledge : Knowledge
+        The allowed and the required edges.
+    n_chains : int
+        Number of chains on nearly all rows.
+    n_pairs : int
+        Number of splits of the rows into two halves.
+    seed : int
+        Seed of the splits and of the chains.
+    study : Study
+        Runs the tasks, and keeps their results. The result of a task depends only on the data, the
+        learner, the seed and the number of the task. So a study can be continued with more pairs.
     """
     settings = {
         "data": joblib.hash([*sample]),
@@ -64,7 +81,7 @@ def learn_parts(
     }
     wholes = {f"whole{k:05d}": {"kind": "whole", "number": k} for k in range(n_chains)}
     pairs = {f"pair{k:05d}": {"kind": "pair", "number": k} for k in range(n_pairs)}
-    # sent to each worker once, not with every task
+    # These are sent to each worker once, and not with every task.
     shared = {"sample": sample, "learner": learner, "knowledge": knowledge, "seed": seed}
     tasks = wholes | pairs
     kinds = {name: str(task["kind"]) for name, task in tasks.items()}
@@ -78,9 +95,9 @@ def learn_parts(
 def learn_task(
     sample: Sample, learner: SGBN, knowledge: Knowledge, seed: int, kind: str, number: int
 ) -> Arrays:
-    """Learn the share of each arrow, from nine tenths of the rows or from a pair of halves."""
+    """Return the share of each arrow, from nine tenths of the rows or from a pair of halves."""
     if kind == "whole":
-        # ten chains share one deal of the rows, and each leaves another tenth out
+        # Ten chains share one division of the rows into tenths. Each leaves out another tenth.
         tenths = deal(sample, seed, WHOLES, number // N_TENTHS, N_TENTHS)
         rows = np.flatnonzero(tenths != number % N_TENTHS)
         arrows, _ = _learn_part(sample, rows, learner, knowledge, [seed, WHOLE_CHAINS, number])
@@ -96,7 +113,7 @@ def learn_task(
 
 
 def pair_result(shares: Sequence[Array], constant: Sequence[Mask]) -> Arrays:
-    """Return what is kept of two halves: the mean of their shares, and what they agree on."""
+    """Return the results of two halves that are kept: the mean of their shares, and agreement."""
     first, second = shares
     return {
         "arrows": (first + second) / 2,
@@ -106,7 +123,7 @@ def pair_result(shares: Sequence[Array], constant: Sequence[Mask]) -> Arrays:
 
 
 def gather_pairs(pairs: Sequence[Arrays], names: Sequence[str]) -> EdgeConfidence:
-    """Make one confidence of the results of all pairs; see `pair_result`."""
+    """Return the confidence from the results of all pairs of halves (see `pair_result`)."""
     _warn_about_constants(np.concatenate([pair["constant"] for pair in pairs]), names)
     return EdgeConfidence(
         tuple(names),
@@ -117,7 +134,7 @@ def gather_pairs(pairs: Sequence[Arrays], names: Sequence[str]) -> EdgeConfidenc
 
 
 def deal(sample: Sample, seed: int, stream: int, number: int, n_parts: int) -> Indices:
-    """Part of each row in one of many deals; see `deal_rows`."""
+    """Return the part of each row in one random division of the rows (see `deal_rows`)."""
     rng = np.random.default_rng([seed, stream, number])
     return deal_rows(rng, len(sample.values), n_parts, sample.strata, sample.units)
 
@@ -129,18 +146,21 @@ def _learn_part(
     knowledge: Knowledge,
     seed: Sequence[int],
 ) -> tuple[Array, Mask]:
-    """Share of each arrow; a column that is constant in these rows has none."""
+    """Return the share of each arrow in a part of the rows, and which columns are constant there.
+
+    A constant column has no arrows.
+    """
     with warnings.catch_warnings(), one_blas_thread():
-        warnings.simplefilter("ignore", DataWarning)  # of a part: there are many
+        warnings.simplefilter("ignore", DataWarning)  # there are many parts, with similar warnings
         values, lost = without_nuisance(sample.values[rows], sample.nuisance[rows])
-        # a clone, because `clean` stores which rows it left out
+        # A clone, because `clean` stores in the learner which rows it left out.
         values = clone(learner).clean(np.ascontiguousarray(values), sample.names)
         constant = constant_columns(values)
-        # a rare lesion may be constant in a half: the other columns still have a network
+        # A column such as a rare lesion may be constant in a half. The others still have a network.
         kept = np.flatnonzero(~constant)
         names = [sample.names[k] for k in kept.tolist()]
         moments = graph_moments(learner, np.ascontiguousarray(values[:, kept]), names)
-        # the posterior must not take repeated visits and lost degrees of freedom for subjects
+        # Repeated visits and lost degrees of freedom must not count as subjects in the posterior.
         moments = moments.of_residuals(lost + sample.repeats(rows))
         sampled = sample_networks(moments, knowledge.among(kept), learner, PLAN, seed)
         arrows = np.zeros((len(constant), len(constant)))
@@ -149,11 +169,13 @@ def _learn_part(
 
 
 def _warn_about_constants(constant: Mask, names: Sequence[str]) -> None:
+    """Warn if columns are constant in some halves; `constant` has one row per half."""
     counts = constant.sum(axis=0)
     if counts.any():
         worst = int(np.argmax(counts))
+        n_columns = int((counts > 0).sum())
         warn(
             f"{names[worst]!r} is constant in {counts[worst]} of {len(constant)} halves, and has "
-            f"no edge there ({int((counts > 0).sum())} such columns). Its shares are too low: "
-            "leave it out, or read them with care."
+            f"no edge there ({counted(n_columns, 'such column')}). So its shares are too low. "
+            "Leave the column out, or read its shares with care."
         )

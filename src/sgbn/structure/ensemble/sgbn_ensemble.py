@@ -1,10 +1,10 @@
 r"""SGBNEnsemble: one network that many networks agree on, and how sure each edge is.
 
-The estimate and its confidence are two things. The estimate is the consensus of networks drawn from
-the posteriors of nearly all rows, a tenth left out of each: halves would give a worse one, and all
-rows one that a few subjects more or less would change. The confidence comes from halves: a
-posterior of all rows is too sure of itself wherever the model is not exactly true, and real brains
-are not sparse Gaussian networks.
+The estimate and its confidence come from different parts of the rows. The estimate is the consensus
+of networks drawn from posteriors of nearly all rows; each leaves out a tenth. Halves would give a
+worse estimate. All rows would give an estimate that changes with a few subjects more or less. The
+confidence comes from halves. A posterior of all rows is too sure whenever the model is not exactly
+true, and real brains are not sparse Gaussian networks.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sgbn.exceptions import InputError, listed, warn
+from sgbn.exceptions import InputError, counted, listed, warn
 from sgbn.moments import Moments, moments_of, one_blas_thread
 from sgbn.parameters import JOBS, SEED, UP_TO_ONE, Parameters, Whole, check_parameters
 from sgbn.runs import Study
@@ -37,42 +37,45 @@ from sgbn.structure.samples import Sample, enough_left
 from sgbn.types import Array, Mask
 from sgbn.validation import FEW_SAMPLES, check_data, column_names, warn_about_moments
 
-MIN_ROWS_TO_HALVE = 2 * FEW_SAMPLES  # halves of fewer rows tell nothing about edges
+MIN_ROWS_TO_HALVE = 2 * FEW_SAMPLES  # halves of fewer rows say nothing about edges
 # Parameters that are passed on to the learner of the starting points.
 OF_SEARCH = ("gamma", "max_parents", "outliers", "column_transform", *KNOWLEDGE)
-OTHER_WAY_WEIGHT = 0.5  # of a pair's rarer direction; 1 makes 3 % more errors at n = 100
+# Weight of the rarer direction of a pair in the consensus; 1 makes 3 % more errors at n = 100.
+OTHER_WAY_WEIGHT = 0.5
 
 
 class SGBNEnsemble(ConfidentNetwork, NetworkEstimator):
     r"""A stable network with a measured confidence of every edge: the learner to recommend.
 
-    `network_` is the consensus of many networks drawn from the posterior of nearly all rows. Each
-    pair has the more frequent direction; it is in the network if this direction's share, plus half
-    of that of the other one, is at least one half.
+    `network_` is the consensus of many networks drawn from posteriors of nearly all rows. Each pair
+    has its more frequent direction. The pair is in the network if the share of this direction, plus
+    half the share of the opposite direction, is at least one half.
 
-    `confidence_` comes from many halves of the rows, each with a posterior of its own. It says how
-    often two regions are joined there, and how often which way. Only edges whose direction is the
-    same in at least `min_direction` of the networks that join them are `supported_`, and drawn as
-    arrows; the others are lines.
+    `confidence_` comes from many halves of the rows, each with its own posterior. It says how often
+    these networks join two regions, and in which direction. A direction is supported if at least
+    `min_adjacency` of the networks join the pair, and at least `min_direction` of these have the
+    direction. Only these edges are drawn as arrows, and the others as lines.
 
     Parameters
     ----------
     gamma : float, optional
         How much the number of possible parents counts in the prior; see `NetworkPosterior`.
     max_parents : int, optional
-        Most parents of a variable; at most, and by default, a third of the samples (and 60).
+        The largest number of parents of a variable. It cannot exceed a third of the samples, nor
+        60; this limit is the default.
     n_chains : int, default=100
-        Chains whose networks make the estimate, each without another tenth of the rows.
+        Number of chains whose networks make the estimate. Each leaves out a tenth of the rows.
     n_pairs : int, default=50
-        Splits of the rows into two halves: 100 half samples. A share of .9 has a standard error of
-        .03 then. 0 leaves the confidence out.
+        Number of splits of the rows into two halves; 50 splits give 100 half samples, and a share
+        of .9 then has a standard error of .03. With 0 there is no confidence.
     min_adjacency : float, default=0.8
-        Share of the networks of half samples that must join a pair for its direction to be
+        Share of the networks of half samples that must join a pair, if its direction is to be
         supported. With 0.5, a third of the arrows came back in fresh halves of real tables.
     min_direction : float, default=0.9
-        Share of these that must have the direction.
+        Share of the networks that join the pair which must have the direction.
     forbidden, required : list of (source, target), optional
-        Edges that must not and that must be, by column name or index.
+        Edges that the network must not have, and edges that it must have. Variables are given by
+        column name or index.
     tiers : list of lists, or mapping from variable to tier, optional
         Groups of variables, the earliest first; see `SGBN`.
     outliers : {"trim", "keep"}, default="trim"
@@ -82,39 +85,40 @@ class SGBNEnsemble(ConfidentNetwork, NetworkEstimator):
     random_state : int, default=0
         Seed of the chains and the splits.
     n_jobs : int, optional
-        Processes. Results do not depend on it.
+        Number of processes. Results do not depend on it.
 
     Attributes
     ----------
     network_ : GaussianNetwork
         The consensus DAG, with weights refitted on all rows.
     coef_, coef_std_, intercept_, noise_variance_, order_, cpdag_, edge_kinds_
-        The numbers of `network_`, as in `SGBN`. What `edge_kinds_` says is a property of this one
-        graph, and not a verdict on a direction: see `supported_`.
+        The numbers of `network_`, as in `SGBN`. `edge_kinds_` describes this one graph. Whether
+        the data support a direction is in `supported_`.
     coef_low_, coef_high_ : ndarray of shape (m, m)
-        Ends of 95 % intervals of `coef_` on this graph, by the spread of the weights over the half
-        samples (delete-half jackknife); NaN without half samples. They do not know that the graph
-        was chosen in the same rows.
+        Ends of 95 % intervals of `coef_` on this graph, from the spread of the weights over the
+        half samples (delete-half jackknife). They are NaN without half samples. They do not include
+        the uncertainty of the graph, which was chosen in the same rows.
     posterior_ : ndarray of shape (m, m)
-        Share of the networks that made the estimate with i -> j.
+        Share of the networks of the estimate with i -> j.
     confidence_ : EdgeConfidence or None
-        What half samples agree on; None below 20 rows.
+        The shares of networks of half samples; None with fewer than 20 rows.
     adjacency_, arrow_ : ndarray of shape (m, m)
-        Share of the half samples' networks that join i and j, and with i -> j.
+        Share of the networks of half samples that join i and j, and share with i -> j:
         ``arrow_ + arrow_.T == adjacency_``.
     supported_ : ndarray of shape (m, m), bool
         Edges i -> j of `network_` whose direction half samples support.
     drawn_graph_ : ndarray of shape (m, m), bool
-        What to draw: i -> j where ``[i, j]`` alone is set, a line where ``[j, i]`` is set as well.
+        The graph to draw. If only ``[i, j]`` is set, it is the arrow i -> j. If ``[j, i]`` is set
+        as well, it is a line.
     outliers_ : ndarray of shape (n_samples,), bool
         Rows that were left out.
     n_features_in_, feature_names_in_
-        As in all of scikit-learn.
+        As in all estimators of scikit-learn.
 
     Notes
     -----
-    A share describes these rows: it is not a probability. What fresh halves of real tables found at
-    each share is in the table of ``docs/arrows.md`` (``benchmarks/replication.py``).
+    A share describes these rows. It is not a probability. A table in ``docs/arrows.md`` shows what
+    fresh halves of real tables found at each share (``benchmarks/replication.py``).
 
     Examples
     --------
@@ -180,30 +184,32 @@ class SGBNEnsemble(ConfidentNetwork, NetworkEstimator):
         folder: str | Path | None = None,
         progress: bool = False,
     ) -> Self:
-        """Learn the consensus, and how sure it is.
+        """Learn the consensus network, and how sure its edges are.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             One row per subject, one column per region. Column names of a DataFrame are kept.
         y : ignored
+            Accepted because scikit-learn passes it.
         nuisance : array-like of shape (n_samples, p) or (n_samples,), optional
-            Numbers whose linear effects are taken out, of all rows and again of each part: age, or
-            columns of 0 and 1 for sites.
+            Columns of numbers, such as age, or 0 and 1 for sites. Their linear effects are taken
+            out of all rows, and again of each part.
         strata : array-like of shape (n_samples,), optional
             Labels, such as sites, that all parts have in nearly equal numbers.
         persons : array-like of shape (n_samples,), optional
-            Person behind each row. The rows of a person are never parted, and count as one subject.
+            The person of each row. All rows of a person stay together, and count as one subject.
         blocks : array-like of shape (n_samples,), optional
-            Labels such as families, whose rows are never parted either; each person is in one.
+            Labels such as families, whose rows also stay together. Each person is in one block.
         folder : path, optional
-            Where finished parts are kept, so that a second start does only what is missing.
+            A folder that keeps finished parts, so that a second start only does what is missing.
         progress : bool
-            Show a bar with the time left.
+            Whether to show a bar with the time left.
 
         Returns
         -------
         self
+            The fitted learner.
         """
         values = check_data(self, X)
         n = len(values)
@@ -213,13 +219,16 @@ class SGBNEnsemble(ConfidentNetwork, NetworkEstimator):
         return self.fit_sample(sample, Study(folder, self.n_jobs, progress), row_labels(X))
 
     def fit_sample(self, sample: Sample, study: Study, labels: Sequence[Any] | None = None) -> Self:
-        """Learn from rows that were checked before; `labels` are those of the rows, in messages."""
+        """Learn from rows that were checked before.
+
+        Messages name the rows by `labels`.
+        """
         check_parameters(self)
         with one_blas_thread():
-            # of all rows for the estimate; each part does it again for itself, on its own rows
+            # Out of all rows, for the estimate. Each part takes them out again, on its own rows.
             values, lost = without_nuisance(sample.values, sample.nuisance)
         _check_freedom(len(values), lost)
-        # sets `outliers_`; the rows are taken below, with all that is known of them
+        # This sets `outliers_`. The next line takes these rows out, together with their labels.
         self.clean(values, sample.names, labels)
         sample = sample._replace(values=values).take(~self.outliers_)
         moments = moments_of(sample.values, sample.names).of_residuals(lost)
@@ -227,14 +236,14 @@ class SGBNEnsemble(ConfidentNetwork, NetworkEstimator):
         return self._learn(sample, moments, study)
 
     def fit_moments(self, moments: Moments) -> Self:  # noqa: ARG002
-        """Raise InputError: halves need rows, and moments have none."""
+        """Raise InputError, because half samples need rows and moments do not hold rows."""
         raise InputError(
-            "SGBNEnsemble learns from halves of the rows, which moments do not have. Give the rows "
-            "to fit, or the moments to SGBN().fit_moments, which says nothing about confidence."
+            "SGBNEnsemble learns from halves of the rows, but moments do not hold rows. Give the "
+            "rows to fit, or give the moments to SGBN().fit_moments, which returns no confidence."
         )
 
     def learn(self, moments: Moments, values: Array, names: list[str]) -> Self:
-        """Learn from rows of which nothing else is known."""
+        """Learn from rows without nuisance columns, strata, persons or blocks."""
         sample = Sample(values, names, _design(None, len(values)))
         return self._learn(sample, moments, Study(n_jobs=self.n_jobs))
 
@@ -263,7 +272,10 @@ class SGBNEnsemble(ConfidentNetwork, NetworkEstimator):
         return self
 
     def _pairs_for(self, sample: Sample, lost: int) -> int:
-        """Return the number of splits; warn and return 0 if there are too few rows to halve."""
+        """Return the number of splits; warn and return 0 if there are too few rows for halves.
+
+        `lost` is the number of degrees of freedom of the nuisance columns.
+        """
         n = len(sample.values)
         units = sample.n_units
         what = "person" if sample.blocks is None else "block"
@@ -272,15 +284,16 @@ class SGBNEnsemble(ConfidentNetwork, NetworkEstimator):
                 f"all {n} rows belong to one {what} ({what}s=). Give rows of several {what}s, or "
                 f"leave {what}s= out."
             )
-        # each half loses as many degrees of freedom as the whole: they are counted twice
+        # Each half loses the same number of degrees of freedom as the whole: they count twice.
         if not self.n_pairs or min(units, n - 2 * lost) >= MIN_ROWS_TO_HALVE:
             return int(self.n_pairs)
         counts = f"there are {n} rows" if units == n else f"there are {units} {what}s"
         if lost:
-            counts += f", and nuisance columns take {lost} of each half"
+            counts += f", and nuisance columns use up {lost} rows of each half"
         warn(
             f"{counts}: halves of fewer than {FEW_SAMPLES} say nothing about edges, so that "
-            f"confidence_ is None. Give {MIN_ROWS_TO_HALVE} or more; n_pairs=0 silences this."
+            f"confidence_ is None. Give at least {MIN_ROWS_TO_HALVE}. n_pairs=0 silences this "
+            "warning."
         )
         return 0
 
@@ -289,16 +302,16 @@ def _check_freedom(n: int, lost: int) -> None:
     """Raise InputError if nuisance columns leave too few degrees of freedom."""
     if not enough_left(n, lost):
         raise InputError(
-            f"the nuisance columns use up {lost} of {n} rows, and each part leaves out a tenth: at "
-            f"least {FEW_SAMPLES} rows must remain. Give fewer columns, or more rows."
+            f"the nuisance columns use up {lost} of {n} rows, and each part leaves out a tenth of "
+            f"the rows. At least {FEW_SAMPLES} rows must remain. Give fewer columns, or more rows."
         )
 
 
 def _check_nested(sample: Sample) -> None:
-    """Raise InputError if a person is in two blocks: halves could not keep both whole."""
+    """Raise InputError if a person is in two blocks: halves could not keep both together."""
     if sample.persons is None or sample.blocks is None:
         return
-    # each pair of person and block once: a person who is there twice is in two blocks
+    # Each pair of person and block occurs once. So a person who occurs twice is in two blocks.
     both = np.unique(np.column_stack([sample.persons, sample.blocks]).astype(str), axis=0)
     persons, counts = np.unique(both[:, 0], return_counts=True)
     astray = persons[counts > 1].tolist()
@@ -310,7 +323,10 @@ def _check_nested(sample: Sample) -> None:
 
 
 def _consensus(arrows: Array, moments: Moments, most: int) -> Mask:
-    """Consensus in canonical order, so that ties do not depend on the order of the columns."""
+    """Return the consensus network.
+
+    It is computed in the canonical order, so that ties do not depend on the order of the columns.
+    """
     canonical = np.ix_(moments.columns, moments.columns)
     graph = np.zeros(arrows.shape, bool)
     graph[canonical] = consensus(arrows[canonical], other_way=OTHER_WAY_WEIGHT, max_parents=most)
@@ -318,17 +334,17 @@ def _consensus(arrows: Array, moments: Moments, most: int) -> Mask:
 
 
 def _design(nuisance: ArrayLike | None, n: int) -> Array:
-    """Columns of numbers, none if none are given."""
+    """Return the nuisance columns as checked numbers of shape (n, p); p is 0 if none are given."""
     if nuisance is None:
         return np.empty((n, 0))
     try:
         design = np.asarray(nuisance, dtype=float)
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"nuisance holds text or other objects ({error}). Give numbers: 0 and 1 for the levels "
-            "of a label, as pandas.get_dummies makes them."
+            f"nuisance holds text or other objects ({error}). Give numbers. For labels, give "
+            "columns of 0 and 1, such as pandas.get_dummies returns."
         ) from error
-    # one covariate, such as a column of a table, is a design of one column
+    # One covariate, such as a column of a table, becomes a design of one column.
     if design.ndim == 1:
         design = design[:, None]
     if design.ndim != 2 or len(design) != n:
@@ -340,12 +356,13 @@ def _design(nuisance: ArrayLike | None, n: int) -> Array:
         row, column = unknown[0].tolist()
         raise InputError(
             f"nuisance is missing or infinite in row {row}, column {column} (counted from 0; "
-            f"{len(unknown)} such cells). Fill it in, or leave this row out."
+            f"{counted(len(unknown), 'such cell')}). Fill it in, or leave this row out."
         )
     return design
 
 
 def _labels(labels: ArrayLike | None, n: int) -> NDArray[Any] | None:
+    """Return labels as an array; raise InputError unless there is one per row."""
     if labels is None:
         return None
     values = np.asarray(labels)

@@ -1,4 +1,4 @@
-"""Rows dealt at random to parts, sites balanced and persons whole."""
+"""Random divisions of rows into parts that balance sites and keep the rows of persons together."""
 
 from __future__ import annotations
 
@@ -16,21 +16,24 @@ def deal_rows(
     strata: ArrayLike | None = None,
     persons: ArrayLike | None = None,
 ) -> Indices:
-    """Return the part of each row.
+    """Return the number of the part that each row belongs to, in a random division of the rows.
 
-    Persons are shuffled, sorted by stratum, and dealt to the parts in turn: the parts of a stratum
-    differ by one person at most, and so do the parts themselves.
+    Persons are shuffled, sorted by stratum, and given to the parts in turn. So the numbers of
+    persons in the parts differ by at most one, in each stratum and in total.
 
     Parameters
     ----------
     rng : Generator
+        Source of random numbers.
     n : int
-        Rows.
+        Number of rows.
     n_parts : int
+        Number of parts.
     strata : sequence of length n, optional
-        The site of each row, for example. The stratum of a person is that of its first row.
+        Labels to balance, for example the site of each row. The stratum of a person is the label of
+        the person's first row.
     persons : sequence of length n, optional
-        Person behind each row. All rows of a person come into one part.
+        The person of each row. All rows of a person are in the same part.
     """
     person = np.arange(n) if persons is None else label_codes(persons, n, "persons")
     stratum = np.zeros(n, np.intp) if strata is None else label_codes(strata, n, "strata")
@@ -40,37 +43,42 @@ def deal_rows(
 def deal_persons(
     rng: np.random.Generator, n_parts: int, stratum: Indices, person: Indices
 ) -> Indices:
-    """Return the part of each row as `deal_rows` does, from codes of `label_codes`."""
+    """Return the part of each row as `deal_rows` does.
+
+    `stratum` and `person` hold codes from `label_codes`.
+    """
     _, first = np.unique(person, return_index=True)
     shuffled = rng.permutation(len(first))
-    # stable, so that the shuffled order stays within each stratum
+    # A stable sort, so that persons keep their shuffled order within each stratum.
     dealt = shuffled[np.argsort(stratum[first][shuffled], kind="stable")]
     part = np.empty(len(first), np.intp)
-    # a random first part: else the same part would get the odd person of every deal
+    # A random first part, because otherwise the first part would always get the odd person.
     part[dealt] = (np.arange(len(first)) + rng.integers(n_parts)) % n_parts
     return part[person]
 
 
 def label_codes(labels: ArrayLike, n: int, what: str, rows: str = "rows") -> Indices:
-    """Return the number of each row's label among the sorted ones, from 0 on.
+    """Return the code of each row's label: its place among the sorted labels, from 0 upwards.
 
-    Labels are sorted as text. So codes are not to be coded again: 10 would come before 2.
+    Labels are sorted as text. So do not pass codes to this function again: 10 would come before 2.
 
     Parameters
     ----------
     labels : array-like of shape (n,)
+        The labels, of any type.
     n : int
+        Number of rows.
     what : str
-        Name of the labels in a message.
+        Name of the labels, for messages.
     rows : str
-        What a message calls the n rows.
+        Word for the n rows, for messages.
 
     Raises
     ------
     InputError
         If there is not one label per row.
     """
-    # labels of several types, such as 1 and "a", cannot be sorted as they are
+    # As text, because labels of several types, such as 1 and "a", cannot be sorted.
     texts = np.asarray(labels).astype(str)
     if texts.shape != (n,):
         raise InputError(

@@ -1,11 +1,12 @@
-r"""Intervals of the weights of a fixed graph, by the halves of the rows.
+r"""Intervals of the weights of a fixed graph, from half samples.
 
-With :math:`\hat\theta_h` the weight refitted to half h, the spread of the halves around the weight
-of all rows is that of the weight itself (the delete-half jackknife of Shao and Wu 1989),
+Let :math:`\hat\theta` be a weight fitted to all rows, and :math:`\hat\theta_h` the same weight
+fitted to half h of H halves. The delete-half jackknife of Shao and Wu (1989) uses
 
-.. math:: s^2 = \frac{1}{H} \sum_h (\hat\theta_h - \hat\theta)^2, \qquad \hat\theta \pm 1.96 \, s,
+.. math:: s^2 = \frac{1}{H} \sum_h (\hat\theta_h - \hat\theta)^2, \qquad \hat\theta \pm 1.96 \, s.
 
-because half of the rows have twice the variance, and share half of them with all rows.
+The weight of a half has twice the variance of the weight of all rows, and the rows of the half are
+a part of all rows. So the difference of the two has the same variance as the weight of all rows.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from sgbn.structure.nuisance import without_nuisance
 from sgbn.structure.samples import Sample
 from sgbn.types import Array, Indices, Mask
 
-LEVEL = 0.95  # of the intervals
-RIDGE = 1e-10  # of a unit diagonal: parents that are copies in a half share their weight
+LEVEL = 0.95  # level of the intervals
+# Added to a unit diagonal, so that parents that are copies of each other in a half share a weight.
+RIDGE = 1e-10
 
 
 def weight_limits(
@@ -31,11 +33,25 @@ def weight_limits(
     n_pairs: int,
     seed: int,
 ) -> tuple[Array, Array]:
-    """Lower and upper ends of 95 % intervals, zero where the graph has no edge.
+    """Return the lower and the upper ends of 95 % intervals of the weights of a graph.
 
-    They are about the weights of this graph, and do not know that it was chosen in the same rows.
-    NaN at the edges if there are no halves. `columns` are in canonical order, in which the weights
-    are computed.
+    They are zero where the graph has no edge. The intervals do not include the uncertainty of the
+    graph, which was chosen in the same rows. Without halves, the ends are NaN for all edges.
+
+    Parameters
+    ----------
+    sample : Sample
+        The rows.
+    graph : ndarray of bool, shape (m, m)
+        The graph: ``[i, j]`` is True for i -> j.
+    coef : ndarray of shape (m, m)
+        Its weights from all rows.
+    columns : ndarray of shape (m,)
+        The user's columns in the canonical order, in which the weights are computed.
+    n_pairs : int
+        Number of splits into halves, which are the same as those of the confidence.
+    seed : int
+        Seed of the splits.
     """
     if not n_pairs:
         unknown = np.where(graph, np.nan, 0.0)
@@ -44,7 +60,7 @@ def weight_limits(
     squares = np.zeros(coef.shape)
     with one_blas_thread():
         for pair in range(n_pairs):
-            # the same halves as those of the confidence: one stream of random numbers
+            # The same stream of random numbers, and so the same halves, as for the confidence.
             halves = deal(sample, seed, HALVES, pair, 2)
             for which in range(2):
                 rows = np.flatnonzero(halves == which)
@@ -57,10 +73,10 @@ def weight_limits(
 
 
 def _weights(values: Array, graph: Mask) -> Array:
-    """Least-squares weights of a graph in the units of the data; zero for constant columns."""
+    """Return the least-squares weights of a graph, in the units of the data."""
     centred = values - values.mean(axis=0)
     sd = np.sqrt(np.square(centred).mean(axis=0))
-    # a column that is constant in a half has the weight 0 there, and no division fails
+    # A column that is constant in a half gets the weight 0 there, without a division by zero.
     scale = np.where(sd > 0, sd, 1.0)
     R = (centred / scale).T @ (centred / scale) / len(values)
     weights = np.zeros(graph.shape)

@@ -1,4 +1,4 @@
-"""The posterior over networks, for those who believe the model."""
+"""The posterior distribution of networks, for users who believe that the model is true."""
 
 from sgbn.structure.posterior.consensus import consensus
 from sgbn.structure.posterior.network_posterior import Averaged, NetworkPosterior

@@ -1,4 +1,4 @@
-"""Whether chains have found the same networks."""
+"""Measures of whether several chains have found the same networks."""
 
 from __future__ import annotations
 
@@ -8,29 +8,32 @@ from sgbn.types import Array
 
 
 def split_r_hat(traces: Array) -> float:
-    r"""R-hat of halves of chains (Gelman and others 2013).
+    r"""Return the R-hat of chains that are each split into two halves (Gelman and others 2013).
 
     .. math:: \hat R = \sqrt{\frac{(n - 1) / n \, W + B / n}{W}}
 
-    with W the mean variance within the halves of the chains, each of n values, and B / n the
-    variance of their means. Near 1 if the chains have forgotten where they began.
+    Each half has n values. W is the mean variance within the halves, and B / n is the variance of
+    their means. R-hat is near 1 if the chains no longer depend on their starting points.
 
     Parameters
     ----------
     traces : ndarray of shape (n_chains, n_kept)
-        Values of a number, such as the log posterior, along each chain.
+        Values of a quantity, such as the log posterior, along each chain.
     """
     n = traces.shape[1] // 2
-    # halves, so that a chain that drifts disagrees with itself; an odd middle value is left out
+    # The two halves of a chain that drifts differ. The middle of an odd number is left out.
     halves = np.concatenate([traces[:, :n], traces[:, -n:]])
     within = halves.var(axis=1, ddof=1).mean()
     between = halves.mean(axis=1).var(ddof=1)
-    # chains that never moved agree only if all are at one place
+    # Chains that never moved agree only if all have the same value.
     if within <= 0:
         return 1.0 if between <= 0 else float("inf")
     return float(np.sqrt(((n - 1) / n * within + between) / within))
 
 
 def largest_difference(arrows: Array) -> float:
-    """Largest difference of a probability between two chains; `arrows` has one matrix for each."""
+    """Return the largest difference of a probability between two chains.
+
+    `arrows` has one matrix of probabilities per chain.
+    """
     return float(np.max(np.ptp(arrows, axis=0), initial=0.0))

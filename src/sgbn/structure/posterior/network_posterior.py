@@ -1,9 +1,12 @@
 r"""NetworkPosterior: how likely each arrow is, if the model is true.
 
+The posterior of a DAG G, given n samples X of m variables, is
+
 .. math:: p(G | X) \propto \prod_j n^{-k_j / 2} (m - 1)^{-\gamma k_j} \, RSS_j^{-n / 2}
 
-over DAGs, :math:`k_j` parents of j: the Bayesian information criterion as a likelihood, and prior
-odds of :math:`(m - 1)^{-\gamma}` for every arrow.
+Variable j has :math:`k_j` parents, and :math:`RSS_j` is the residual sum of squares of its
+regression on them. The likelihood is the one of the Bayesian information criterion. The prior odds
+of every arrow are :math:`(m - 1)^{-\gamma}`.
 """
 
 from __future__ import annotations
@@ -31,17 +34,17 @@ from sgbn.structure.posterior.sampling import ChainPlan, Sampled, check_required
 from sgbn.types import Array, Mask
 
 MAX_R_HAT = 1.1  # the usual limit for chains that have found the same networks
-MAX_DIFFERENCE = 0.2  # of an arrow's probability between two chains
-BURN_STEPS_PER_VARIABLE = 300  # before the first network is kept
-MAX_CANDIDATES = 18  # parents: the table of their sets then has 2 MB per variable
-RIDGE = 1e-9  # added to a unit diagonal: copies of a column share their weight
-LEVEL = 0.95  # of the intervals
+MAX_DIFFERENCE = 0.2  # largest difference of an arrow's probability between two chains
+BURN_STEPS_PER_VARIABLE = 300  # steps before the first network is kept
+MAX_CANDIDATES = 18  # candidate parents; the table of all their sets has 2 MB per variable
+RIDGE = 1e-9  # added to a unit diagonal, so that copies of a column share their weight
+LEVEL = 0.95  # level of the intervals
 # Parameters that are passed on to the learner of the starting points.
 OF_SEARCH = ("gamma", "max_parents", "outliers", *KNOWLEDGE)
 
 
 class Averaged(NamedTuple):
-    """A mean over networks and their weights, and the ends of the interval that holds `level`."""
+    """A mean over networks and their weights, and the ends of the interval with share `level`."""
 
     mean: Array
     low: Array
@@ -49,53 +52,56 @@ class Averaged(NamedTuple):
 
 
 class NetworkPosterior(NetworkEstimator):
-    r"""Posterior over networks, for those who believe that the data are those of a sparse network.
+    r"""The posterior distribution of networks, for data that come from a sparse Gaussian network.
 
-    On real brain tables it is too sure of itself: of arrows with a probability above .98, 46 % came
-    back in other subjects the same way, and 21 % turned round (halves of the controls of ABIDE,
-    ``benchmarks/replication.py --study posterior``). `SGBNEnsemble` has shares of half samples,
-    which do not rest on the model.
+    On real brain tables it is too sure. Of the arrows with a probability above .98, 46 % came back
+    in other subjects with the same direction, and 21 % with the opposite direction (halves of the
+    controls of ABIDE, ``benchmarks/replication.py --study posterior``). `SGBNEnsemble` has shares
+    of half samples, which do not depend on the model being true.
 
     Parameters
     ----------
     gamma : float, default=0.75
-        A priori the odds of every arrow are :math:`(m - 1)^{-\gamma}`.
+        The prior odds of every arrow are :math:`(m - 1)^{-\gamma}` for m variables.
     max_parents : int, optional
-        Most parents of a variable; at most, and by default, a third of the samples (and 60).
+        The largest number of parents of a variable. It cannot exceed a third of the samples, nor
+        60; this limit is the default.
     n_candidates : int, default=11
-        Candidate parents of each variable: its neighbours in several searches, then those that
-        add most to them. Each one more doubles time and memory.
+        Number of candidate parents of each variable. These are its neighbours in several searches,
+        and then the variables that add most to them. One more candidate doubles time and memory.
     n_chains : int, default=4
-        Chains, each from a search of its own.
+        Number of chains. Each starts from its own search.
     n_networks : int, default=1000
-        Networks that each chain keeps.
+        Number of networks that each chain keeps.
     thin : float, default=2.0
-        Steps between two of them, per variable.
+        Number of steps between two networks that are kept, per variable.
     forbidden, required : list of (source, target), optional
-        Edges that must not and that must be, by column name or index.
+        Edges that the network must not have, and edges that it must have. Variables are given by
+        column name or index.
     tiers : list of lists, or mapping from variable to tier, optional
         Groups of variables, the earliest first; see `SGBN`.
     outliers : {"trim", "keep"}, default="trim"
         Whether rows that lie far out are left out; see `SGBN`.
     random_state : int, default=0
+        Seed of the searches and of the chains.
 
     Attributes
     ----------
     arrow_probability_ : ndarray of shape (m, m)
         Probability of i -> j.
     r_hat_ : float
-        R-hat of the log posterior: above 1.1 the halves of the chains have not found the same
-        networks, and a warning says so.
+        R-hat of the log posterior. If it is above 1.1, the halves of the chains have not found the
+        same networks, and `fit` warns.
     largest_difference_ : float
         Largest difference of an arrow's probability between two chains.
     networks_ : ndarray of shape (n_chains * n_networks, m, ceil(m / 8)), uint8
-        The networks drawn, packed; see `graphs`.
+        The drawn networks, with eight entries packed in a byte; see `graphs`.
     network_ : GaussianNetwork
-        The consensus: pairs joined with a probability of at least one half.
+        The consensus network: pairs that are joined with a probability of at least one half.
     coef_, coef_std_, intercept_, noise_variance_, order_, cpdag_, edge_kinds_
         The numbers of `network_`, as in `SGBN`.
     n_features_in_, feature_names_in_
-        As in all of scikit-learn.
+        As in all estimators of scikit-learn.
     outliers_ : ndarray of shape (n_samples,), bool
         Rows that were left out.
 
@@ -147,7 +153,7 @@ class NetworkPosterior(NetworkEstimator):
         self.random_state = random_state
 
     def learn(self, moments: Moments, values: Array, names: list[str]) -> Self:  # noqa: ARG002
-        """Draw networks, and store the one that most of them agree with."""
+        """Draw networks from the posterior, and store their consensus."""
         most = most_parents(moments.n, moments.m, self.max_parents)
         knowledge = read_knowledge(self.forbidden, self.required, self.tiers, names, most)
         check_required(knowledge.required, names)
@@ -158,7 +164,7 @@ class NetworkPosterior(NetworkEstimator):
         sampled = sample_networks(moments, knowledge, searcher, plan, int(self.random_state))
         arrows = sampled.arrows
         self.arrow_probability_ = moments.to_user(arrows)
-        # in canonical order, where ties do not depend on columns
+        # In the canonical order, so that ties do not depend on the order of the columns.
         graph = consensus(arrows.T, max_parents=most).T
         B = least_squares(moments, graph.astype(float), names)
         self._store(moments, B, names, Arrows(moments.to_user(graph), knowledge))
@@ -168,30 +174,35 @@ class NetworkPosterior(NetworkEstimator):
         return self
 
     def _check_convergence(self, sampled: Sampled) -> None:
+        """Store the measures of convergence, and warn if the chains do not agree."""
         self.r_hat_ = split_r_hat(np.array([chain.log_weight for chain in sampled.chains]))
         self.largest_difference_ = largest_difference(sampled.arrows_of_chains)
         if self.r_hat_ > MAX_R_HAT or self.largest_difference_ > MAX_DIFFERENCE:
             warn(
-                f"the {self.n_chains} chains do not agree yet (R-hat {self.r_hat_:.2f}; an arrow's "
-                f"probability differs by up to {self.largest_difference_:.2f} between them): read "
-                "probabilities with care, or raise n_networks or thin.",
+                f"the {self.n_chains} chains do not agree yet: R-hat is {self.r_hat_:.2f}, and the "
+                "probability of an arrow differs between chains by up to "
+                f"{self.largest_difference_:.2f}. Raise n_networks or thin, or read the "
+                "probabilities with care.",
                 ConvergenceWarning,
             )
 
     @property
     def adjacency_probability_(self) -> Array:
-        """Probability that i and j are joined."""
+        """Return the probability that i and j are joined."""
         check_is_fitted(self)
         return self.arrow_probability_ + self.arrow_probability_.T
 
     def graphs(self, n: int | None = None, random_state: int = 0) -> Mask:
-        """Networks drawn from the posterior, shape (n, m, m), ``[i, j]`` for i -> j.
+        """Return networks drawn from the posterior, of shape (n, m, m).
+
+        ``[k, i, j]`` is True if network k has i -> j.
 
         Parameters
         ----------
         n : int, optional
-            Some of them, drawn at random; by default all.
+            Number of networks, chosen at random; by default all are returned.
         random_state : int
+            Seed of the choice.
         """
         check_is_fitted(self)
         chosen = self.networks_
@@ -202,11 +213,13 @@ class NetworkPosterior(NetworkEstimator):
         return np.unpackbits(chosen, axis=2, count=m).astype(bool)
 
     def networks(self, n: int = 200, random_state: int = 0) -> list[GaussianNetwork]:
-        r"""Networks with weights, drawn from the posterior.
+        r"""Return `n` networks with weights, drawn from the posterior.
 
-        Given a graph, the noise variance of j is :math:`RSS_j / \chi^2_{n - k_j - 1}`, and the
-        weights are normal around least squares with :math:`\sigma_j^2 (X^T X)^{-1}`; the mean of j
-        given the means of its parents has the variance :math:`\sigma_j^2 / n`.
+        Given a graph in which variable j has :math:`k_j` parents, its noise variance
+        :math:`\sigma_j^2` is drawn as :math:`RSS_j / \chi^2_{N - k_j - 1}` for N samples. Its
+        weights are normal around the least-squares weights, with the covariance
+        :math:`\sigma_j^2 (X^T X)^{-1}`, where X are the centred parents. The mean of j, given the
+        means of its parents, has the variance :math:`\sigma_j^2 / N`.
         """
         rng = np.random.default_rng([random_state, 1])
         names = list(self.network_.names)
@@ -216,13 +229,14 @@ class NetworkPosterior(NetworkEstimator):
         ]
 
     def total_effects(self, n: int = 200, level: float = LEVEL, random_state: int = 0) -> Averaged:
-        """Total effect of every variable on every other, averaged over `networks`.
+        """Return the total effect of every variable on every other, averaged over `n` networks.
 
-        ``mean[i, j]`` is the change of j per unit of i when i is set from outside.
+        ``mean[i, j]`` is the change of j per unit of i when i is set from outside. The interval
+        holds the share `level` of the networks.
         """
         m = len(self.coef_)
         networks = self.networks(n, random_state)
-        # threads of BLAS wait for each other longer than such small systems take
+        # One thread, because for such small systems threads would mostly wait for each other.
         with one_blas_thread():
             return _averaged([network._total_effects - np.eye(m) for network in networks], level)
 
@@ -233,14 +247,17 @@ class NetworkPosterior(NetworkEstimator):
         level: float = LEVEL,
         random_state: int = 0,
     ) -> Averaged:
-        """Mean of every variable when some are set from outside, averaged over `networks`."""
+        """Return the mean of every variable when `interventions` set some of them from outside.
+
+        It is averaged over `n` networks. The interval holds the share `level` of the networks.
+        """
         networks = self.networks(n, random_state)
         with one_blas_thread():
             return _averaged([network.do(interventions).mean for network in networks], level)
 
 
 def _packed(sampled: Sampled, moments: Moments) -> NDArray[np.uint8]:
-    """Networks of all chains in the user's order, eight pairs in a byte."""
+    """Return the networks of all chains in the user's order, with eight entries in a byte."""
     graphs = [
         np.packbits(moments.to_user(sampled.graph(chain, place)), axis=1)
         for chain in range(len(sampled.chains))
@@ -250,30 +267,30 @@ def _packed(sampled: Sampled, moments: Moments) -> NDArray[np.uint8]:
 
 
 def _drawn(graph: Mask, moments: Moments, rng: np.random.Generator) -> tuple[Array, Array, Array]:
-    """Draw weights, intercepts and noise variances given a graph, in the units of the data."""
+    """Return drawn weights, intercepts and noise variances of a graph, in the units of the data."""
     parents, R, n = moments.to_canonical(graph), moments.R, moments.n
     B, variances = np.zeros(parents.shape), np.empty(len(parents))
-    for v, is_parent in enumerate(
-        parents
-    ):  # in canonical order: draws do not depend on the columns'
+    # In the canonical order, so that draws do not depend on the order of the columns.
+    for v, is_parent in enumerate(parents):
         P = np.flatnonzero(is_parent)
         gram = R[np.ix_(P, P)] + RIDGE * np.eye(len(P))
         weights = np.linalg.solve(gram, R[P, v])
-        # a perfect fit would draw a noise variance of zero
+        # Above zero, because a perfect fit would give a noise variance of zero.
         rss = max(n * (1.0 - R[P, v] @ weights), RIDGE)
-        # at least one degree of freedom: with as many parents as rows none would be left
+        # At least 1, because with as many parents as rows no degree of freedom is left.
         variances[v] = rss / rng.chisquare(max(n - len(P) - 1, 1))
         spread = np.linalg.cholesky(np.linalg.inv(gram) * variances[v] / n)
         B[v, P] = weights + spread @ rng.standard_normal(len(P))
     shifts = np.sqrt(variances / n) * rng.standard_normal(len(parents))
     place, sd = np.argsort(moments.columns), moments.sd
     coef = moments.to_user(B) * sd / sd[:, None]
-    # in the user's order: `place` turns canonical vectors round
+    # `place` puts vectors from the canonical order into the user's order.
     intercept = moments.mean - moments.mean @ coef + shifts[place] * sd
     return coef, intercept, variances[place] * sd**2
 
 
 def _averaged(values: list[Array], level: float) -> Averaged:
+    """Return the mean of the values, and the interval that holds the share `level` of them."""
     tail = (1 - SHARE.check("level", level)) / 2
     low, high = np.quantile(values, [tail, 1 - tail], axis=0)
     return Averaged(np.mean(values, axis=0), low, high)

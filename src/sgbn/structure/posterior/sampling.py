@@ -1,7 +1,7 @@
-"""Networks drawn from their posterior, in canonical coordinates.
+"""Networks drawn from their posterior, with the variables in the canonical order.
 
-The networks are those among a few candidate parents of each variable. Candidates and starting
-points come from fast searches.
+The parents of a variable come from a few candidates. Candidates and starting points come from fast
+searches.
 """
 
 from __future__ import annotations
@@ -23,22 +23,28 @@ from sgbn.structure import SGBN
 from sgbn.structure.knowledge import Knowledge
 from sgbn.types import Array, Mask
 
-GAMMA = 0.75  # of the prior: of 0.5 to 1.5 the fewest errors on nine networks at n = 100
-MAX_REQUIRED_PARENTS = 14  # per variable: all sets of them are tabled, for every variable
-MIN_STEPS_BETWEEN = 20  # steps of a chain between two networks that are kept
-SEARCHES_PER_CHAIN = 3  # for its starting point: from two fixed orders, and a random one
+# Gamma of the prior. From 0.5 to 1.5, it makes the fewest errors on nine networks at n = 100.
+GAMMA = 0.75
+MAX_REQUIRED_PARENTS = 14  # per variable; tables hold all sets of them, for every variable
+MIN_STEPS_BETWEEN = 20  # smallest number of steps between two networks that a chain keeps
+SEARCHES_PER_CHAIN = 3  # for its starting point: from two fixed orders, and from a random order
 
 
 class ChainPlan(NamedTuple):
-    """How long chains run.
+    """The number and the length of chains.
 
     Attributes
     ----------
-    n_candidates : candidate parents of each variable.
-    n_chains : chains, each from a search of its own.
-    n_burn : steps before the first network is kept, per variable.
-    n_kept : networks that each chain keeps.
-    thin : steps between two of them, per variable.
+    n_candidates : int
+        Number of candidate parents of each variable.
+    n_chains : int
+        Number of chains. Each starts from its own search.
+    n_burn : int
+        Number of steps before the first network is kept, per variable.
+    n_kept : int
+        Number of networks that each chain keeps.
+    thin : float
+        Number of steps between two networks that are kept, per variable.
     """
 
     n_candidates: int
@@ -49,32 +55,33 @@ class ChainPlan(NamedTuple):
 
 
 class Sampled(NamedTuple):
-    """Networks of several chains, in canonical coordinates."""
+    """The networks of several chains, with the variables in the canonical order."""
 
     tables: ScoreTables
     chains: tuple[Visited, ...]
 
     @property
     def arrows(self) -> Array:
-        """Share of the networks with the parent u of v, as ``[v, u]``."""
+        """Return at ``[v, u]`` the share of the networks in which u is a parent of v."""
         return np.mean(self.arrows_of_chains, axis=0)
 
     @property
     def arrows_of_chains(self) -> Array:
-        """The same for each chain, shape (n_chains, m, m)."""
+        """Return the shares of `arrows` for each chain, of shape (n_chains, m, m)."""
         return np.array([arrow_shares(self.tables, chain.parents).T for chain in self.chains])
 
     def graph(self, chain: int, place: int) -> Mask:
-        """Return one network; ``[v, u]``: u is a parent of v."""
+        """Return one network of a chain; ``[v, u]`` is True if u is a parent of v."""
         return arrow_shares(self.tables, self.chains[chain].parents[[place]]).T > 0
 
 
 def arrow_prices(n: int, m: int, gamma: float) -> Array:
-    r"""Price of 0, 1, 2, ... parents: :math:`k (\log n + 2 \gamma \log (m - 1))`.
+    r"""Return the price of k = 0, 1, 2, ... parents: :math:`k (\log n + 2 \gamma \log (m - 1))`.
 
-    A priori the odds of every arrow are :math:`(m - 1)^{-\gamma}`. That each costs the same, unlike
-    in `ebic_prices`, makes a better posterior: the sum over the many sets of several weak parents
-    would outweigh the few strong ones.
+    There are n samples of m variables, and the prior odds of every arrow are
+    :math:`(m - 1)^{-\gamma}`. Unlike in `ebic_prices`, every parent costs the same. This gives a
+    better posterior: with `ebic_prices`, the many sets of several weak parents would together
+    outweigh the few sets of strong ones.
     """
     return np.arange(MOST_PARENTS + 2) * (np.log(n) + 2 * gamma * np.log(max(m - 1, 1)))
 
@@ -84,9 +91,9 @@ def check_required(required: Mask, names: Sequence[str]) -> None:
     counts = required.sum(axis=0)
     if counts.max(initial=0) > MAX_REQUIRED_PARENTS:
         raise InputError(
-            f"{counts.max()} parents of {names[int(counts.argmax())]!r} are required, but networks "
-            f"can be drawn only with at most {MAX_REQUIRED_PARENTS} required parents per variable. "
-            "Require fewer, or use SGBN."
+            f"{names[int(counts.argmax())]!r} has {counts.max()} required parents, but networks "
+            f"can be drawn only with at most {MAX_REQUIRED_PARENTS} per variable. Require fewer, "
+            "or use SGBN."
         )
 
 
@@ -97,34 +104,38 @@ def sample_networks(
     plan: ChainPlan,
     seed: int | Sequence[int],
 ) -> Sampled:
-    """Draw networks from their posterior given moments.
+    """Return networks drawn from their posterior given the moments of a sample.
 
     Parameters
     ----------
     moments : Moments
+        Moments of the sample.
     knowledge : Knowledge
-        About the columns of the moments.
+        The allowed and the required edges, in the user's order of columns.
     learner : SGBN
-        Its `max_parents` limits the parents, and its `gamma`, if given, is that of the prior.
+        A learner that is not fitted. Its `max_parents` limits the parents, and its `gamma`, if
+        given, is the gamma of the prior.
     plan : ChainPlan
+        The number and the length of chains.
     seed : int or sequence of int
+        Seed of the searches and of the chains.
     """
     n, m = moments.n, moments.m
-    # one for the search and one for the chain: more chains leave the others as they are
+    # One seed for the search and one for the chain, so that more chains do not change the others.
     seeds = np.random.default_rng(seed).integers(2**31, size=(plan.n_chains, 2))
     gamma = GAMMA if learner.gamma is None else float(learner.gamma)
     most = most_parents(n, m, learner.max_parents)
-    # the criterion of the search has a gamma of its own, which is not the prior's
+    # The criterion of the search has its own gamma, which differs from the gamma of the prior.
     problem = SearchProblem.of(moments, knowledge, default_gamma(n), most)
     fast = SearchPlan.for_size(n, m, "fast", SEARCHES_PER_CHAIN)
     starts = [
         search_network(problem, fast, np.random.RandomState(chain_seed))
         for chain_seed in seeds[:, 0]
     ]
-    # the search sorts columns by its own rule: from its places to canonical ones
-    place = np.argsort(moments.columns)[problem.columns]  # of the search's variables, here
+    # The search sorts the variables in its own way. `place` is their place in the canonical order.
+    place = np.argsort(moments.columns)[problem.columns]
     near = np.zeros((m, m), bool)
-    # what any of the searches joined, either way, is a candidate parent
+    # Two variables that any search joins, in either direction, are candidates for each other.
     near[np.ix_(place, place)] = np.any(
         [start.parents | start.parents.T for start in starts], axis=0
     )

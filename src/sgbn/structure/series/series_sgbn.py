@@ -2,8 +2,9 @@ r"""SeriesSGBN: one graph for subjects with time series, and the weights of each
 
 .. math:: \min_{DAG} \sum_s \sum_j n_s \log RSS_{sj} + c \, k_j \log n_s
 
-(`sgbn.search.subjects`). The subject is the unit: each has weights, noise and a filter of its own,
-and half samples are halves of the subjects, never of the volumes.
+`SeriesSGBN` explains the symbols, and `sgbn.search.subjects` has the search. The subject is the
+unit: each subject has its own weights, noise and filter, and half samples are halves of the
+subjects, never of the volumes.
 """
 
 from __future__ import annotations
@@ -53,86 +54,93 @@ from sgbn.structure.series.subject_residuals import SubjectResiduals
 from sgbn.structure.series.subject_weights import edge_gains, noise_shares, subject_weights
 from sgbn.types import Array, Indices
 
-MIN_SUBJECTS_TO_HALVE = 4  # each half then has two: one subject is not a sample of a group
-LEVEL = 0.95  # of the intervals of mean weights
-STRONGEST_SHARE = 0.1  # of the subjects, by support: an edge must survive without them
-MIN_SUBJECTS_TO_ORIENT = 10  # with fewer, residuals of Gaussian data decide some directions
+MIN_SUBJECTS_TO_HALVE = 4  # a half then has two subjects; one is not a sample of a group
+LEVEL = 0.95  # level of the intervals of mean weights
+STRONGEST_SHARE = 0.1  # share of the subjects that are left out for `survives_`
+MIN_SUBJECTS_TO_ORIENT = 10  # with fewer, residuals decide directions even in Gaussian data
 
 
 class SeriesSGBN(ConfidentNetwork):
     r"""One directed network of a group from the time series of its subjects.
 
-    Minimises the sum of the subjects' scores over DAGs,
+    It minimises the sum of the scores of all subjects over DAGs,
 
     .. math:: \sum_s \sum_j n_s \log RSS_{sj} + c \, k_j \log n_s
 
-    with :math:`n_s` the effective number of volumes of subject s and :math:`k_j` the number of
-    parents of region j. Rows of different subjects are never stacked: weights and noise of each
-    subject are its own, and only the graph is shared. An edge must be worth its price in the mean
-    over subjects, however many there are. A few subjects in which it is very strong can carry it:
-    see `support_share_` and `survives_`.
+    where :math:`n_s` is the effective number of volumes of subject s, :math:`k_j` the number of
+    parents of region j, :math:`RSS_{sj}` the residual sum of squares of region j on its parents in
+    subject s, and c the `penalty`. A small term for the number of possible parents is added (see
+    `sgbn.search.subjects`). Rows of different subjects are never put in one table: each subject has
+    its own weights and noise, and only the graph is shared. An edge must be worth its price in the
+    mean over subjects, and a larger number of subjects does not change this. But a few subjects
+    with a very strong edge can be enough for it: see `support_share_` and `survives_`.
 
     Parameters
     ----------
     penalty : float, default=1.0
-        c above. More leaves out weaker edges.
+        The factor c of the price of an edge. A larger value leaves out weaker edges.
     max_parents : int, optional
-        Most parents of a region; at most a third of the effective volumes of the middle subject.
+        The largest number of parents of a region. It cannot exceed a third of the median of the
+        subjects' effective numbers of volumes.
     n_pairs : int, default=50
-        Splits of the subjects into two halves, for the confidence of edges. 0 leaves it out.
+        Number of splits of the subjects into two halves, for the confidence of edges. With 0 there
+        is no confidence.
     min_adjacency, min_direction : float
-        Shares of half samples for a supported direction; see `SGBNEnsemble`.
+        Shares of half samples that a supported direction needs; see `SGBNEnsemble`.
     forbidden, required : list of (source, target), optional
-        Edges that must not and that must be, by name or index.
+        Edges that the network must not have, and edges that it must have. Regions are given by name
+        or index.
     tiers : list of lists, or mapping from region to tier, optional
         Groups of regions, the earliest first; see `SGBN`.
     lagged : bool, default=False
-        Whether linear effects of all regions one volume before are taken out of each subject, in
-        place of the filter. It needs twice as many volumes as regions.
+        Whether to take linear effects of all regions one volume before out of each subject's
+        series, instead of the filter. This needs at least twice as many volumes as regions.
     non_gaussian : {"ignore", "orient"}, default="ignore"
         "orient" decides directions that the equivalence class leaves open by residuals that are not
-        Gaussian; see `SGBN`. Subjects are the unit here as well: below ten it has no effect.
+        Gaussian; see `SGBN`. Subjects are the unit here as well. With fewer than ten subjects it
+        has no effect.
     random_state : int, default=0
         Seed of the search and of the splits.
     n_jobs : int, optional
-        Processes. Results do not depend on it.
+        Number of processes. Results do not depend on it.
 
     Attributes
     ----------
     coef_ : ndarray of shape (m, m)
         ``coef_[i, j]`` is the mean over subjects of the weight of i -> j, per standard deviation of
-        the filtered series. The scale of series is arbitrary.
+        the filtered series, because the scale of series is arbitrary.
     coef_low_, coef_high_ : ndarray of shape (m, m)
-        Ends of 95 % intervals of this mean, by the spread over subjects. They do not know that the
-        graph was chosen in the same subjects.
+        Ends of 95 % intervals of this mean, from the spread over subjects. They do not include the
+        uncertainty of the graph, which was chosen in the same subjects.
     subject_weights_ : ndarray of shape (S, m, m)
-        Weights of each subject, or session, on the graph.
+        Weights of each of the S series on the graph: one series per subject, or per session.
     support_share_ : ndarray of shape (m, m)
         Share of the subjects whose own score supports the edge.
     survives_ : ndarray of shape (m, m), bool
         Whether the edge is worth its price without the tenth of subjects that support it most.
     network_ : GaussianNetwork
-        The network with the mean weights, and mean shares of noise.
+        The network with the mean weights, and with `noise_variance_`.
     noise_variance_ : ndarray of shape (m,)
-        Mean over subjects of the share of each region's variance that its parents leave.
+        The share of each region's variance that its parents leave, as the mean over subjects.
     confidence_ : EdgeConfidence or None
-        What half samples of subjects agree on; None below 4 subjects.
+        The shares of half samples of subjects; None with fewer than 4 subjects.
     adjacency_, arrow_ : ndarray of shape (m, m)
-        Share of half samples that join i and j, and with i -> j. A half sample whose equivalence
-        class leaves the direction open counts one half each way.
+        Share of half samples that join i and j, and share with i -> j. If the equivalence class of
+        a half sample leaves a direction open, it counts one half for each direction.
     supported_, drawn_graph_ : ndarray of shape (m, m), bool
-        Edges whose direction half samples support, and what to draw; see `SGBNEnsemble`.
+        Edges whose direction half samples support, and the graph to draw; see `SGBNEnsemble`.
     cpdag_, edge_kinds_, arrows_, order_, coef_std_
         As in `SGBN`.
     score_ : float
-        The criterion above, over the number of subjects.
+        The criterion divided by the number of subjects; smaller is better.
     moments_ : SubjectMoments
-        What was learned from.
+        The correlations of each subject that the network was learned from.
     n_features_in_, feature_names_in_
+        As in all estimators of scikit-learn.
 
     Notes
     -----
-    There is no p of an edge here: the subjects that chose it cannot test it.
+    There is no p value of an edge here: the subjects that chose an edge cannot test it.
 
     Examples
     --------
@@ -206,23 +214,25 @@ class SeriesSGBN(ConfidentNetwork):
         Parameters
         ----------
         series : SeriesCohort, or sequence of array-like of shape (volumes, m)
-            One array per subject. Of a SeriesCohort all subjects are used, whatever their group;
-            its sites are balanced between halves, and persons and blocks are never parted.
+            One array per subject. From a SeriesCohort, the subjects of all groups are used. Its
+            sites are balanced between halves, and persons and blocks stay together.
         y : ignored
+            Accepted because scikit-learn passes it.
         run_lengths : sequence of sequence of int, optional
-            Volumes of each run of each subject.
+            Number of volumes of each run, for each subject.
         strata : array-like of shape (S,), optional
             Labels, such as sites, that both halves have in nearly equal numbers.
         units : array-like of shape (S,), optional
-            Labels, such as persons with two sessions, whose series are never parted.
+            Labels, such as persons with two sessions, whose series stay together.
         folder : path, optional
-            Where finished halves are kept, so that a second start does only what is missing.
+            A folder that keeps finished halves, so that a second start only does what is missing.
         progress : bool
-            Show a bar with the time left.
+            Whether to show a bar with the time left.
 
         Returns
         -------
         self
+            The fitted learner.
         """
         check_parameters(self)
         cohort = as_cohort(series, run_lengths)
@@ -245,12 +255,12 @@ class SeriesSGBN(ConfidentNetwork):
         units: ArrayLike | None = None,
         study: Study | None = None,
     ) -> Self:
-        """Learn from correlations that `subject_moments` has computed; see `fit`."""
+        """Learn from the correlations that `subject_moments` returns; see `fit`."""
         check_parameters(self)
         if self.non_gaussian == "orient":
             raise InputError(
-                "non_gaussian='orient' needs the series, which moments do not hold. Call fit with "
-                "the series, or leave non_gaussian out."
+                "non_gaussian='orient' needs the series, but moments do not hold them. Call fit "
+                "with the series, or leave non_gaussian out."
             )
         return self._learn(moments, strata, units, study or Study(n_jobs=self.n_jobs))
 
@@ -265,7 +275,7 @@ class SeriesSGBN(ConfidentNetwork):
         n, names = len(moments), list(moments.names)
         persons = _person_codes(units, n)
         sites = _site_codes(strata, n)
-        # by the middle subject: one short series must not forbid parents to all
+        # By the median, so that one short series does not limit the parents for all subjects.
         most = most_parents(int(np.median(moments.n)), moments.m, self.max_parents)
         knowledge = read_knowledge(self.forbidden, self.required, self.tiers, names, most)
         subjects = Subjects(moments, persons, sites, knowledge, self.penalty, most)
@@ -284,9 +294,9 @@ class SeriesSGBN(ConfidentNetwork):
         return self
 
     def _store(self, moments: SubjectMoments, arrows: Arrows, persons: Indices) -> None:
-        """Store the weights of each subject on a graph, and what they say together.
+        """Store the weights of each series on the graph, and their summaries over subjects.
 
-        Sessions of a person count as one subject in all that is said about subjects.
+        The sessions of a person count as one subject in all summaries.
         """
         graph = arrows.graph != 0
         self.moments_, self.arrows_ = moments, arrows
@@ -296,7 +306,7 @@ class SeriesSGBN(ConfidentNetwork):
         of_persons = _means_of_persons(self.subject_weights_, persons)
         self.coef_ = self.coef_std_ = of_persons.mean(axis=0)
         self.coef_low_, self.coef_high_ = _limits(of_persons)
-        # series are centred, so that their level says nothing
+        # The series are centred.
         self.intercept_ = np.zeros(moments.m)
         self.noise_variance_ = _means_of_persons(noise_shares(moments, graph), persons).mean(axis=0)
         self.network_ = GaussianNetwork(
@@ -305,16 +315,17 @@ class SeriesSGBN(ConfidentNetwork):
         self.order_ = levels(graph)
         gains = _means_of_persons(edge_gains(moments, graph, self.penalty), persons)
         self.support_share_ = (gains > 0).mean(axis=0)
-        # at least one subject is left out, also of fewer than ten
+        # At least one subject is left out, even if there are fewer than ten.
         kept = len(gains) - int(np.ceil(STRONGEST_SHARE * len(gains)))
         self.survives_ = np.sort(gains, axis=0)[:kept].sum(axis=0) > 0
 
     def _has_halves(self, n_units: int) -> bool:
+        """Return whether half samples are to be learned; warn if the subjects are too few."""
         if self.n_pairs and n_units < MIN_SUBJECTS_TO_HALVE:
             warn(
-                f"there are {counted(n_units, 'subject')}: halves of fewer than "
-                f"{MIN_SUBJECTS_TO_HALVE} say nothing about a group, so that confidence_ is None. "
-                "Give more; n_pairs=0 silences this."
+                f"{counted(n_units, 'subject is', 'subjects are')} too few for half samples: at "
+                f"least {MIN_SUBJECTS_TO_HALVE} are needed. So confidence_ is None. Give more "
+                "subjects. n_pairs=0 silences this warning."
             )
         return bool(self.n_pairs) and n_units >= MIN_SUBJECTS_TO_HALVE
 
@@ -326,34 +337,36 @@ def _limits(weights: Array) -> tuple[Array, Array]:
         unknown = np.where(weights[0] != 0, np.nan, 0.0)
         return unknown, unknown.copy()
     mean = weights.mean(axis=0)
-    # Student's t, not the normal distribution: subjects may be few
+    # Student's t and not the normal distribution, because there may be few subjects.
     reach = stdtrit(S - 1, (1 + LEVEL) / 2) * weights.std(axis=0, ddof=1) / np.sqrt(S)
     return mean - reach, mean + reach
 
 
 def _person_codes(units: ArrayLike | None, n: int) -> Indices:
-    """Return the number of the person of each series; by default all are different persons."""
+    """Return the code of each series' person, from 0 upwards; by default all persons differ."""
     return np.arange(n) if units is None else label_codes(units, n, "units", "subjects")
 
 
 def _site_codes(strata: ArrayLike | None, n: int) -> Indices:
-    """Return the number of each series' stratum, from 0 on; by default there is one."""
+    """Return the code of each series' stratum, from 0 upwards; by default there is one stratum."""
     return np.zeros(n, np.intp) if strata is None else label_codes(strata, n, "strata", "subjects")
 
 
 def _means_of_persons(values: Array, persons: Indices) -> Array:
     """Return the mean over the series of each person; `values` has one entry per series."""
     sums = np.zeros((int(persons.max()) + 1, *values.shape[1:]))
-    # unlike `sums[persons] += values`, it adds all sessions of a person up
+    # Unlike `sums[persons] += values`, this adds up all sessions of a person.
     np.add.at(sums, persons, values)
     return (sums.T / np.bincount(persons)).T
 
 
 def _enough_subjects(persons: Indices) -> bool:
+    """Return whether there are enough subjects to decide directions by residuals; warn if not."""
     n_persons = int(persons.max()) + 1
     if n_persons < MIN_SUBJECTS_TO_ORIENT:
         warn(
-            f"there are {counted(n_persons, 'subject')}, fewer than {MIN_SUBJECTS_TO_ORIENT}: "
-            "residuals decide no direction, and non_gaussian='orient' has no effect."
+            f"{counted(n_persons, 'subject is', 'subjects are')} too few for "
+            f"non_gaussian='orient', which needs at least {MIN_SUBJECTS_TO_ORIENT}. It has no "
+            "effect. Give more subjects, or leave it out."
         )
     return n_persons >= MIN_SUBJECTS_TO_ORIENT

@@ -1,4 +1,4 @@
-"""Networks of halves of the subjects, and what they agree on."""
+"""Networks of halves of the subjects, and the confidence of edges from them."""
 
 from __future__ import annotations
 
@@ -19,21 +19,27 @@ from sgbn.structure.knowledge import Knowledge
 from sgbn.structure.series.subject_moments import SubjectMoments
 from sgbn.types import Array, Indices
 
-DIGITS = 8  # decimals of correlations on which machines agree: a folder can move between them
-PLAN = TABLES._replace(patience=1)  # a hundred halves make up for one that a longer search mends
+DIGITS = 8  # decimals of correlations on which machines agree, so that folders can be moved
+PLAN = TABLES._replace(patience=1)  # a shorter search, because the mean of many halves counts
 
 
 class Subjects(NamedTuple):
-    """Subjects to be halved, and what is known of their network.
+    """The subjects that are split into halves, and the settings of their network.
 
     Attributes
     ----------
     moments : SubjectMoments
-    persons : (S,) number of each series' person, from 0 on. Persons are never parted.
-    strata : (S,) number of each series' stratum, such as its site. Halves are balanced in it.
+        Correlations of each of the S series.
+    persons : ndarray of shape (S,)
+        Code of each series' person, from 0 upwards. All series of a person stay together.
+    strata : ndarray of shape (S,)
+        Code of each series' stratum, such as its site. The halves are balanced in strata.
     knowledge : Knowledge
+        The allowed and the required edges.
     penalty : float
+        Factor of the price of an edge.
     max_parents : int
+        The largest number of parents of a region.
     """
 
     moments: SubjectMoments
@@ -44,14 +50,14 @@ class Subjects(NamedTuple):
     max_parents: int
 
     def problem(self, rows: ArrayLike | None = None) -> SubjectsProblem:
-        """Return the search problem of some of the subjects; by default of all."""
+        """Return the search problem of some of the series; by default of all."""
         moments = self.moments if rows is None else self.moments.take(rows)
         return SubjectsProblem.of_subjects(
             moments.R, moments.n, self.knowledge, self.penalty, self.max_parents, moments.names
         )
 
     def describe(self) -> dict[str, Any]:
-        """Return what results depend on, so that a folder never holds those of two studies."""
+        """Return all that results depend on, so that a folder never mixes two studies."""
         numbers = [np.round(self.moments.R, DIGITS), self.moments.n]
         return {
             "data": joblib.hash([*numbers, self.persons, self.strata, *self.knowledge]),
@@ -62,10 +68,10 @@ class Subjects(NamedTuple):
 
 
 def learn_halves(subjects: Subjects, n_pairs: int, seed: int, study: Study) -> EdgeConfidence:
-    """Learn the networks of both halves of `n_pairs` splits; see `SeriesSGBN`.
+    """Return the confidence of edges from both halves of `n_pairs` splits; see `SeriesSGBN`.
 
-    What a task gives depends on the subjects, the seed and its number only: a study can be taken up
-    again with more pairs.
+    The result of a task depends only on the subjects, the seed and the number of the task. So a
+    study can be continued with more pairs.
     """
     settings = subjects.describe() | {"seed": seed, "plan": list(PLAN)}
     shared = {"subjects": subjects, "seed": seed}
@@ -75,7 +81,7 @@ def learn_halves(subjects: Subjects, n_pairs: int, seed: int, study: Study) -> E
 
 
 def learn_pair(subjects: Subjects, seed: int, number: int) -> Arrays:
-    """Share of each arrow in the equivalence classes of both halves, and what they agree on."""
+    """Return the mean share of each arrow in two halves, and the counts of their agreement."""
     rng = np.random.default_rng([seed, number])
     halves = deal_persons(rng, 2, subjects.strata, subjects.persons)
     shares = []
@@ -85,11 +91,11 @@ def learn_pair(subjects: Subjects, seed: int, number: int) -> Arrays:
             best = search_subjects(problem, np.random.RandomState([seed, number, which]), PLAN)
             arrows = Arrows(problem.to_user(best.parents), subjects.knowledge)
             shares.append(arrow_shares(arrows.equivalence_class()))
-    # no region is constant in a half: each subject's series was checked by itself
+    # No region is constant in a half, because the series of each subject was checked before.
     none = np.zeros(subjects.moments.m, bool)
     return pair_result(shares, [none, none])
 
 
 def arrow_shares(P: NDArray[np.bool_]) -> Array:
-    """Count 1 for an arrow of an equivalence class, one half each way where it is open."""
+    """Return 1 for an arrow of an equivalence class, and 0.5 for each direction of an open edge."""
     return np.where(P & P.T, 0.5, P.astype(float))

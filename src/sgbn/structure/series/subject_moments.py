@@ -1,20 +1,21 @@
-r"""What a network is learned from: correlations of each subject's series, and what they are worth.
+r"""Correlations of each subject's series, and the effective number of its volumes.
 
-Volumes follow each other and are alike, so that T of them are worth fewer. Two remedies, in turn:
+Successive volumes resemble each other, so that T volumes tell less than T independent ones. This is
+corrected in two steps:
 
-- One autoregressive filter per subject, the same for all of its regions: with
-  :math:`x_t = B^T x_t + e_t` the filtered series has the same B, whereas a filter of its own for
-  each region would blur it. Its order is chosen by BIC, its coefficients solve the Yule-Walker
-  equations of the mean autocovariance of the regions.
-- An effective number of volumes for what is left of the autocorrelations :math:`\rho` of regions
-  i and j,
+- Each subject has one autoregressive filter, the same for all regions. If
+  :math:`x_t = B^T x_t + e_t`, the filtered series has the same weights B. A separate filter for
+  each region would change them. BIC chooses the order of the filter. Its coefficients solve the
+  Yule-Walker equations of the mean autocovariance of the regions.
+- After the filter, region i still has autocorrelations :math:`\rho_i(k)` at lags k. They reduce
+  the number of volumes to the effective number
 
   .. math:: n = (T - q) \Big/ \operatorname{median}_{i < j} \Big( 1 + 2 \sum_k (1 - k / T) \,
             w_k \, \rho_i(k) \rho_j(k) \Big),
 
-  with w the taper of Tukey up to half of the volumes and q the degrees of freedom of means, filter
-  and nuisances (Bartlett 1935; Afyouni, Smith and Nichols 2019 review such formulas). Sharp
-  band-pass filters have long autocorrelations: for them it is up to 17 % too large
+  where w is the taper of Tukey up to half of the volumes, and q counts the degrees of freedom of
+  means, filter and nuisances (Bartlett 1935; Afyouni, Smith and Nichols 2019 review such formulas).
+  Sharp band-pass filters have long autocorrelations. For them n is up to 17 % too large
   (benchmarks/results/series-effective.md).
 """
 
@@ -34,33 +35,35 @@ from sgbn.moments import one_blas_thread
 from sgbn.series_cohort import FLAT, SeriesCohort
 from sgbn.types import Array, Indices, Mask
 
-MAX_AR_ORDER = 10  # lags; series of ABIDE, every 2 s, need 1, band-pass filtered ones 4 to 9
-MIN_EFFECTIVE_VOLUMES = 20  # per subject: with fewer, correlations say nothing
-MIN_EIGENVALUE = 1e-6  # of correlations; below it, some regions determine each other
-# Share of each region's variance that is taken for noise of its own: one subject whose regions are
-# nearly copies of each other would outweigh a hundred others.
+# Lags. Series of ABIDE, with a volume every 2 s, need 1 lag; with a band-pass filter, 4 to 9 lags.
+MAX_AR_ORDER = 10
+MIN_EFFECTIVE_VOLUMES = 20  # per subject; with fewer, correlations say nothing
+MIN_EIGENVALUE = 1e-6  # of correlations; if one is smaller, some regions determine each other
+# Share of each region's variance that counts as the region's own noise. Without it, one subject
+# whose regions are nearly copies of each other would outweigh a hundred others.
 NOISE_SHARE = 1e-4
 MIN_VOLUMES_PER_REGION = 2  # with fewer, effects of the volume before cannot be estimated
 
 
 @dataclass(frozen=True)
 class SubjectMoments:
-    """Correlations of the regions of each subject.
+    """The correlations of the regions in each of S subjects.
 
     Attributes
     ----------
     R : ndarray of shape (S, m, m)
-        Correlations of the filtered series, times 0.9999: see `NOISE_SHARE`.
+        Correlations of the filtered series. Those of different regions are multiplied by 0.9999
+        (see `NOISE_SHARE`).
     n : ndarray of shape (S,)
-        Effective numbers of volumes.
+        Effective number of volumes of each subject.
     names : tuple of str
-        Names of the regions.
+        Names of the m regions.
     ids : tuple of str
         Names of the subjects.
     n_volumes : ndarray of shape (S,)
-        Numbers of volumes that were recorded.
+        Number of recorded volumes of each subject.
     ar_order : ndarray of shape (S,)
-        Lags of each subject's filter.
+        Number of lags of each subject's filter.
     """
 
     R: Array
@@ -75,11 +78,11 @@ class SubjectMoments:
 
     @property
     def m(self) -> int:
-        """Number of regions."""
+        """Return the number of regions."""
         return len(self.names)
 
     def take(self, rows: ArrayLike) -> Self:
-        """Return some of the subjects, by number or by mark."""
+        """Return the moments of some subjects, which are given by index or by a mask."""
         chosen = np.arange(len(self))[np.asarray(rows)]
         return type(self)(
             self.R[chosen],
@@ -98,25 +101,26 @@ def subject_moments(
     names: Sequence[str] | None = None,
     lagged: bool = False,
 ) -> SubjectMoments:
-    """Filter each subject's series, and return its correlations.
+    """Return the correlations of each subject's series after a filter.
 
     Parameters
     ----------
     series : SeriesCohort, or sequence of array-like of shape (volumes, m)
         One array per subject.
     run_lengths : sequence of sequence of int, optional
-        Volumes of each run of each subject: means are taken out of each run, and no lag crosses
-        runs. By default one run.
+        Number of volumes of each run, for each subject; by default there is one run. The mean of
+        each run is taken out, and no lag reaches from one run into another.
     names : sequence of str, optional
         Names of the regions; by default x0, x1, ...
     lagged : bool
-        Whether linear effects of all regions one volume before are taken out instead of an
-        autoregressive filter. It needs two volumes per region or more.
+        Whether to take out linear effects of all regions one volume before, instead of an
+        autoregressive filter. This needs at least two volumes per region.
 
     Raises
     ------
     InputError
-        Names the subject and region whose series is empty, or too short.
+        If a series is constant or too short, or if regions determine each other. The message names
+        the subject and the region.
     """
     cohort = as_cohort(series, run_lengths, names)
     S, m = len(cohort), len(cohort.regions)
@@ -135,12 +139,12 @@ def as_cohort(
     run_lengths: Sequence[Sequence[int]] | None = None,
     names: Sequence[str] | None = None,
 ) -> SeriesCohort:
-    """Return a cohort as it is, and one of arrays that are given instead.
+    """Return a SeriesCohort as it is, and make one of a sequence of arrays.
 
     Raises
     ------
     InputError
-        If a table is given, or run lengths and names beside a cohort that has its own.
+        If a Cohort is given, or if a SeriesCohort is given together with run lengths or names.
     """
     if isinstance(series, SeriesCohort):
         if run_lengths is not None or names is not None:
@@ -151,14 +155,24 @@ def as_cohort(
         return series
     if isinstance(series, Cohort):
         raise InputError(
-            "a Cohort has one number per subject and region, and no series. Read series with "
-            "sgbn.read_series."
+            "a Cohort has one number per subject and region, but series are needed. Read series "
+            "with sgbn.read_series."
         )
     return SeriesCohort.of(series, names, run_lengths=run_lengths)
 
 
 class Filtered(NamedTuple):
-    """A subject's filtered series, with mean squares of 1, what it is worth, and its filter."""
+    """The filtered series of one subject.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (volumes, m)
+        The filtered series. Each region has a mean square of 1.
+    n : float
+        Effective number of volumes.
+    ar_order : int
+        Number of lags of the filter.
+    """
 
     rows: Array
     n: float
@@ -166,7 +180,7 @@ class Filtered(NamedTuple):
 
 
 def filtered_series(cohort: SeriesCohort, lagged: bool = False) -> Iterator[Filtered]:
-    """Filter the series of each subject; see `subject_moments`."""
+    """Yield the filtered series of each subject; see `subject_moments`."""
     _refuse_empty(cohort)
     for row in range(len(cohort)):
         with one_blas_thread():
@@ -174,17 +188,19 @@ def filtered_series(cohort: SeriesCohort, lagged: bool = False) -> Iterator[Filt
 
 
 def _refuse_empty(cohort: SeriesCohort) -> None:
+    """Raise InputError if a region of a subject has a constant series."""
     empty = np.argwhere(np.isnan(cohort.values))
     if len(empty):
         row, column = empty[0].tolist()
         raise InputError(
             f"region {shown(cohort.regions[column])} of subject {shown(cohort.ids[row])} is empty: "
             f"its series is constant ({counted(len(empty), 'such series', 'such series')}). Leave "
-            "out the subject or the region; sgbn.quality.review does it."
+            "out the subject or the region, or let sgbn.quality.review do it."
         )
 
 
 def _filtered(cohort: SeriesCohort, row: int, lagged: bool) -> Filtered:
+    """Return the filtered series of one subject; raise InputError if it cannot be used."""
     series, subject = cohort.series[row], shown(cohort.ids[row])
     runs, is_flat = scaled_runs(series, cohort.run_lengths[row])
     if is_flat.any():
@@ -202,9 +218,9 @@ def _filtered(cohort: SeriesCohort, row: int, lagged: bool) -> Filtered:
     n = effective_volumes(runs, order + lost)
     if n < MIN_EFFECTIVE_VOLUMES:
         raise InputError(
-            f"the {len(series)} volumes of subject {subject} are worth {n:.0f} independent ones, "
-            f"fewer than {MIN_EFFECTIVE_VOLUMES}. Leave this subject out; a band-pass filter is a "
-            "usual cause."
+            f"the {len(series)} volumes of subject {subject} are worth only {n:.0f} independent "
+            f"ones, but at least {MIN_EFFECTIVE_VOLUMES} are needed. Leave this subject out. A "
+            "band-pass filter is a usual cause."
         )
     rows = np.concatenate(runs)
     return Filtered(rows / np.sqrt(np.square(rows).mean(axis=0)), n, order)
@@ -213,20 +229,20 @@ def _filtered(cohort: SeriesCohort, row: int, lagged: bool) -> Filtered:
 def scaled_runs(series: Array, run_lengths: Sequence[int]) -> tuple[list[Array], Mask]:
     """Return centred runs whose regions have a mean square of 1, and which regions are flat.
 
-    Regions then count alike in a mean autocovariance. A flat region is constant within each run; it
-    has no spread to divide by, and is only centred.
+    So all regions have the same weight in a mean autocovariance. A flat region is constant within
+    each run. It is only centred, because it has no spread to divide by.
     """
     runs = [run - run.mean(axis=0) for run in np.split(series, np.cumsum(run_lengths)[:-1])]
-    # over all runs of the subject: a quiet run stays quieter than a loud one
+    # Over all runs of the subject, so that differences in variance between runs are kept.
     size = np.sqrt(sum(np.square(run).sum(axis=0) for run in runs) / len(series))
     is_flat = size <= FLAT * np.abs(series).max(axis=0)
     return [run / np.where(is_flat, 1.0, size) for run in runs], is_flat
 
 
 def whiten(runs: Sequence[Array]) -> tuple[list[Array], int]:
-    """Return centred runs without what their shared autoregression predicts, and its order.
+    """Return centred runs without the part that an autoregression predicts, and its order.
 
-    Runs that are no longer than the filter are left out.
+    All regions share the autoregression. Runs that are not longer than its order are left out.
     """
     coefficients = ar_filter(runs)
     order = len(coefficients)
@@ -235,43 +251,50 @@ def whiten(runs: Sequence[Array]) -> tuple[list[Array], int]:
 
 
 def _correlations(rows: Array, names: tuple[str, ...], subject: str) -> Array:
-    """Return correlations of filtered series; raise InputError where regions determine others."""
+    """Return the correlations of a filtered series.
+
+    Raise InputError if some regions determine others.
+    """
     R: Array = rows.T @ rows / len(rows)
-    if len(rows) > len(R):  # fewer volumes than regions: they determine each other in any case
+    if len(rows) > len(R):  # with fewer volumes than regions, regions always determine each other
         sizes, directions = np.linalg.eigh(R)
         if sizes[0] < MIN_EIGENVALUE:
             largest = np.argsort(-np.abs(directions[:, 0]), kind="stable")[:3]
             regions = listed([names[j] for j in largest])
             raise InputError(
-                f"in subject {shown(subject)} regions determine each other, {regions} most of all: "
-                "copies of a series, or the mean of these same regions was taken out (global "
-                "signal). Leave one of these regions out, or give series with their mean."
+                f"in subject {shown(subject)}, some regions determine each other, above all "
+                f"{regions}. Either series are copies, or the mean of these regions was taken out "
+                "(global signal). Leave one of these regions out, or give series with their mean."
             )
     np.fill_diagonal(R, 1.0)
     return (1 - NOISE_SHARE) * R + NOISE_SHARE * np.eye(len(R))
 
 
 def _check_long_enough(cohort: SeriesCohort, row: int) -> None:
+    """Raise InputError if a subject has too few volumes for ``lagged=True``."""
     needed = MIN_VOLUMES_PER_REGION * len(cohort.regions)
     if len(cohort.series[row]) < needed:
         raise InputError(
             f"subject {shown(cohort.ids[row])} has {len(cohort.series[row])} volumes of "
-            f"{counted(len(cohort.regions), 'region')}: lagged=True needs {needed} or more. Leave "
-            "lagged out, or choose fewer regions."
+            f"{counted(len(cohort.regions), 'region')}, but lagged=True needs at least {needed} "
+            "volumes. Leave lagged out, or choose fewer regions."
         )
 
 
 def ar_filter(runs: Sequence[Array]) -> Array:
-    """Return coefficients of the autoregression that all regions of a subject share, by BIC."""
+    """Return the coefficients of the autoregression that all regions of a subject share.
+
+    BIC chooses its order.
+    """
     T = sum(map(len, runs))
-    # a run of few volumes allows few lags
+    # Short runs allow only few lags.
     most = min(MAX_AR_ORDER, max(map(len, runs)) // 4)
     rho = _autocovariance(runs, most).mean(axis=1)
-    # BIC of no filter at all: T log 1
+    # The BIC without a filter is T log 1 = 0.
     best, chosen = 0.0, np.empty(0)
     for order in range(1, most + 1):
         a = solve_toeplitz(rho[:order], rho[1 : order + 1])
-        # share of the variance that the filter of this order leaves
+        # The share of the variance that a filter of this order leaves.
         left = 1.0 - a @ rho[1 : order + 1] / rho[0]
         bic = T * np.log(max(left, np.finfo(float).tiny)) + order * np.log(T)
         if bic < best:
@@ -280,7 +303,10 @@ def ar_filter(runs: Sequence[Array]) -> Array:
 
 
 def _predicted_out(run: Array, coefficients: Array) -> Array:
-    """Return what an autoregression does not predict, without the first volumes of the run."""
+    """Return the part of a run that an autoregression does not predict.
+
+    The first volumes are missing, because their predictors are not known.
+    """
     order = len(coefficients)
     left = run[order:].copy()
     for lag, a in enumerate(coefficients.tolist(), start=1):
@@ -289,39 +315,42 @@ def _predicted_out(run: Array, coefficients: Array) -> Array:
 
 
 def effective_volumes(runs: Sequence[Array], lost: int) -> float:
-    """Effective number of volumes for the correlation of a middle pair of regions, rounded down.
+    """Return the effective number of volumes for the median pair of regions, rounded down.
 
-    `lost` counts the degrees of freedom that filters took. The mean of each run took one more.
+    `lost` counts the degrees of freedom of the filters. The mean of each run takes one more.
     """
     T = sum(map(len, runs))
     lags = max(1, max(map(len, runs)) // 2)
     covariance = _autocovariance(runs, lags)
     rho = covariance[1:] / np.maximum(covariance[0], np.finfo(float).tiny)
     k = np.arange(1, lags + 1)
-    # Tukey's taper: sample autocorrelations of long lags are mostly noise
+    # Tukey's taper gives long lags less weight, because their autocorrelations are mostly noise.
     weight = (1 - k / T) * (1 + np.cos(np.pi * k / lags)) / 2
     m = rho.shape[1]
     factors = 1 + 2 * (rho * weight[:, None]).T @ rho
-    # one region has no pair: it is compared with itself
+    # A single region has no pair: it is compared with itself.
     pairs = np.triu_indices(m, 1) if m > 1 else (np.array([0]), np.array([0]))
-    # independent volumes scatter around 1, and no series is worth more volumes than it has
+    # At least 1, because no series is worth more volumes than it has.
     return float(np.floor((T - lost - len(runs)) / max(1.0, np.median(factors[pairs]))))
 
 
 def _autocovariance(runs: Sequence[Array], most: int) -> Array:
-    """Autocovariance (lags from 0 to `most`, m) of each region, no lag across runs."""
+    """Return the autocovariance of each region at lags 0 to `most`, of shape (most + 1, m).
+
+    No lag reaches from one run into another.
+    """
     T = sum(map(len, runs))
     by_lag = [sum(_products(run, lag) for run in runs) / T for lag in range(most + 1)]
     return np.array(by_lag)
 
 
 def _products(run: Array, lag: int) -> Array:
-    """Sum of products of each region with itself `lag` volumes later; 0 in shorter runs."""
+    """Return the sum over a run of each region times itself `lag` volumes later; 0 if too short."""
     return np.einsum("tj,tj->j", run[lag:], run[: max(len(run) - lag, 0)])
 
 
 def _without_lagged(runs: Sequence[Array]) -> list[Array]:
-    """Residuals of each volume given all regions of the volume before, in the same run."""
+    """Return the residuals of each volume given all regions of the volume before in its run."""
     now = np.concatenate([run[1:] for run in runs])
     before = np.concatenate([run[:-1] for run in runs])
     effects = np.linalg.lstsq(before, now, rcond=None)[0]

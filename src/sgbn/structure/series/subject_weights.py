@@ -1,4 +1,4 @@
-"""Weights of each subject on a graph, and what each edge is worth in each subject."""
+"""Weights of each subject on a graph, and the gain of each edge in each subject."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ def subject_weights(moments: SubjectMoments, graph: Graph) -> Array:
     Parameters
     ----------
     moments : SubjectMoments
+        Correlations of each of the S subjects.
     graph : ndarray of shape (m, m)
-        ``graph[i, j] != 0`` is the edge i -> j.
+        The DAG: ``graph[i, j] != 0`` is the edge i -> j.
 
     Returns
     -------
     ndarray of shape (S, m, m)
-        Zero where the graph has no edge.
+        The weights; zero if the graph does not have the edge.
     """
     R, edges = moments.R, np.asarray(graph) != 0
     weights = np.zeros(R.shape)
@@ -36,7 +37,10 @@ def subject_weights(moments: SubjectMoments, graph: Graph) -> Array:
 
 
 def noise_shares(moments: SubjectMoments, graph: Graph) -> Array:
-    """Residual variance of each region given its parents in each subject, (S, m); 1 without any."""
+    """Return the residual variance of each region given its parents, in each subject.
+
+    The result has the shape (S, m). It is 1 for a region without parents.
+    """
     edges = np.asarray(graph) != 0
     shares = np.ones((len(moments), moments.m))
     with one_blas_thread():
@@ -46,14 +50,18 @@ def noise_shares(moments: SubjectMoments, graph: Graph) -> Array:
 
 
 def edge_gains(moments: SubjectMoments, graph: Graph, penalty: float) -> Array:
-    r"""Return what each edge is worth in each subject, given the other parents of its target.
+    r"""Return the gain of each edge i -> j in the score of each subject s.
 
     .. math:: n_s \log \frac{RSS_{s, PA_j \setminus i}}{RSS_{s, PA_j}} - c \log n_s
+
+    Here :math:`PA_j` are all parents of j, :math:`n_s` is the effective number of volumes, and c is
+    the `penalty`.
 
     Returns
     -------
     ndarray of shape (S, m, m)
-        Positive where the subject's own score supports the edge; zero where there is no edge.
+        The gains: positive if the subject's own score supports the edge, and zero if there is no
+        edge.
     """
     edges = np.asarray(graph) != 0
     with_all = np.log(noise_shares(moments, edges))
@@ -62,7 +70,7 @@ def edge_gains(moments: SubjectMoments, graph: Graph, penalty: float) -> Array:
         for i, j in np.argwhere(edges).tolist():
             other_parents = np.flatnonzero(edges[:, j])
             other_parents = other_parents[other_parents != i]
-            # without other parents all of the variance is left: its share is 1
+            # Without other parents this is 1, because all of the variance is left.
             left = np.maximum(residual_shares(moments.R, j, other_parents), SMALLEST_RSS)
             better = np.log(left) - with_all[:, j]
             gains[:, i, j] = moments.n * better - penalty * np.log(moments.n)
