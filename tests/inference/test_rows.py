@@ -167,6 +167,6 @@ def test_a_curve_that_does_not_fit_one_group_is_linear_there():
     line = Cohort(rng.normal(size=(80, 2)), ("insula", "amygdala"), ids, **given)
     curve = replace(line, smooth=("age",))
     assert read_rows(curve, "NC").nuisance.shape[1] == 5
-    with pytest.warns(DataWarning, match=r"'age' has 3 different values.*as linear"):
+    with pytest.warns(DataWarning, match=r"'age' has 3 different values.*is linear"):
         found = read_rows(curve, "AD")
     np.testing.assert_array_equal(found.values, read_rows(line, "AD").values)

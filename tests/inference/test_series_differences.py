@@ -231,7 +231,7 @@ def test_an_empty_region_is_refused_by_subject_and_name(cohort):
 def test_a_cohort_without_series_is_refused(two_groups):
     X, y = two_groups(20)
     table = Cohort(X.to_numpy(), X.columns, [f"s{k}" for k in range(40)], group=y)
-    with pytest.raises(InputError, match="no series"):
+    with pytest.raises(InputError, match="series are needed"):
         series_differences(table)
 
 

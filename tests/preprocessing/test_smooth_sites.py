@@ -189,7 +189,7 @@ def test_a_training_part_with_few_values_has_a_line_in_place_of_the_curve():
     X = X.drop(columns="age").assign(grade=np.resize([1.0, 2.0, 3.0], 60))
     expected = SiteHarmonizer("site", preserve=["grade"]).fit_transform(X)
     curve = SiteHarmonizer("site", preserve=["grade"], smooth=["grade"])
-    with pytest.warns(DataWarning, match=r"'grade' has 3 different values.*as linear"):
+    with pytest.warns(DataWarning, match=r"'grade' has 3 different values.*is linear"):
         pd.testing.assert_frame_equal(curve.fit_transform(X), expected)
 
 
@@ -198,7 +198,7 @@ def test_a_reference_group_with_few_values_has_a_line_in_place_of_the_curve():
     grade = np.where(np.arange(60) < 30, np.resize([1.0, 2.0, 3.0], 60), np.arange(60.0))
     X, y = X.assign(grade=grade), np.repeat(["control", "patient"], 30)
     columns = {"covariates": ["age", "grade"], "site": "site", "smooth": ["grade"]}
-    with pytest.warns(DataWarning, match=r"'grade' has 3 different values.*as linear"):
+    with pytest.warns(DataWarning, match=r"'grade' has 3 different values.*is linear"):
         fitted = make_analysis(**columns, reference="control").fit(X, y)
     assert fitted["covariates"].design_names_ == ["age", "grade"]
     assert len(fitted["harmonise"].design_names_) == 1 + 5

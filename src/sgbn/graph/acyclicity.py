@@ -175,7 +175,10 @@ def topological_order(A: ArrayLike) -> Indices:
     """
     level = levels(A)
     if np.any(level < 0):
-        raise ValueError("a graph with a directed cycle has no topological order")
+        raise ValueError(
+            "a graph with a directed cycle has no topological order. Remove an edge of the cycle, "
+            "which find_cycle returns."
+        )
     return np.argsort(level, kind="stable")
 
 

@@ -111,7 +111,7 @@ class GraphComparison:
 
 
 def compare_graphs(learned: GraphLike, true: GraphLike) -> GraphComparison:
-    """Compare the edges of two DAGs on the same nodes.
+    """Return a comparison of the edges of two DAGs on the same nodes.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-r"""Choose a few candidate parents for every variable.
+r"""The choice of a few candidate parents for every variable.
 
 The neighbours of a variable v in a given graph are chosen first, then other variables. Each step
 chooses the variable that improves the regression of v on the variables chosen before the most. This

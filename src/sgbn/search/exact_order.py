@@ -1,4 +1,4 @@
-r"""Find the best order of few variables, by dynamic programming over sets.
+r"""The best order of a few variables, by dynamic programming over sets.
 
 .. math:: f(S) = \min_{v \in S} f(S \setminus v) + best_v(S \setminus v), \qquad f(\emptyset) = 0
 

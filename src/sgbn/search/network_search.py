@@ -1,4 +1,4 @@
-"""The search of SGBN: first on trees, then on score tables, as long as its plan says.
+"""The search of SGBN: first on trees, then on score tables. A plan says how long it takes.
 
 Trees (`sgbn.search.parent_trees`) find good parents fast. Score tables
 (`sgbn.search.score_tables`) hold the score of every parent set among a few candidates.
@@ -19,10 +19,11 @@ from sgbn.search.table_search import respecting, search_tables
 from sgbn.search.tree_arrays import make_trees
 from sgbn.types import Array, Mask, Order
 
-MAX_CANDIDATE_ROUNDS = 5  # searches, each with the candidates added that the one before missed
+MAX_CANDIDATE_ROUNDS = 5  # searches; each adds the candidates that the search before missed
 MAX_VARIANCE_ROUNDS = 5  # searches, each with a new estimate of the common noise variance
 SAME_VARIANCE = 0.01  # the estimate has converged when its relative change is below this
-MAX_VARIANCE_RATIO = 1e100  # of a variable and the common noise: sums of scores stay finite
+# Largest ratio of a variable's variance to the common noise variance. Sums of scores stay finite.
+MAX_VARIANCE_RATIO = 1e100
 SMALLEST_VARIANCE = float(np.finfo(float).tiny)
 # How tables are searched if all starts ended at the same score: one round without a better network
 # ends the search. Four rounds take four times as long, and lower the score by only 0.1 on average
@@ -33,7 +34,7 @@ WHERE_ALL_AGREE: dict[str, Any] = {"lists": ("mixed",), "patience": 1}
 def search_network(
     problem: SearchProblem, plan: SearchPlan, rng: np.random.RandomState
 ) -> ScoredNetwork:
-    """Return the network of the least score that a search as long as `plan` finds."""
+    """Return the network of the least score that a search with this plan finds."""
     if plan.is_exact:
         return best_network(problem)
     known: list[ScoredNetwork] = []
@@ -146,12 +147,12 @@ def _search_with_common_variance(
     common = float(variance.min())
     for _ in range(MAX_VARIANCE_ROUNDS):
         with np.errstate(over="ignore"):
-            # Bounded: scores add these ratios up, and prices are divided by them.
+            # Bounded, because scores add up these ratios, and prices are divided by them.
             ratio = np.clip(variance / common, 1 / MAX_VARIANCE_RATIO, MAX_VARIANCE_RATIO)
         network = search_on_trees(problem, plan, starts, rng, problem.n * ratio)
         n_parents = network.parents.sum(axis=1)
         rss = network.score - problem.price[n_parents].sum()  # in units of the common variance
-        # A copy of another variable has no noise at all: the smallest number stands for 0.
+        # A copy of another variable has no noise: the smallest positive number replaces 0.
         before, common = common, max(common * rss / (problem.n * len(variance)), SMALLEST_VARIANCE)
         if abs(common / before - 1) < SAME_VARIANCE:
             break

@@ -30,7 +30,8 @@ from sgbn.search.problem import ParentProblem
 from sgbn.search.score_tables import fill_tables, places_of
 from sgbn.types import Array, Mask, Order
 
-NEGLIGIBLE_GAP = 30.0  # times the temperature above the best gap: drawn once in 1e13 steps
+# Times the temperature. A gap whose score is this much above the best is drawn once in 1e13 steps.
+NEGLIGIBLE_GAP = 30.0
 LARGEST_SEED = 2**63 - 1  # the largest int64
 
 
@@ -123,7 +124,7 @@ def anneal(
     rng : RandomState
         One number is drawn from it: the seed of all steps.
     """
-    # The kernel has a generator of its own, because numba cannot use a RandomState.
+    # The kernel has its own generator, because numba cannot use a RandomState.
     seed = np.array([rng.randint(1, LARGEST_SEED, dtype=np.int64)], np.uint64)
     best_order = np.array(order, np.int64)
     hot, cold = temperatures

@@ -20,7 +20,7 @@ the variables whose candidates before them have changed. It is accepted with the
 
 where :math:`Z_v` is the sum of :math:`e^{-s_v / 2}` over the sets of candidates before v. It takes
 one look-up. Most steps are rejected by the first factor, before any parents are drawn. Whenever a
-network is kept, its order is drawn anew from q.
+network is kept, a new order is drawn from q.
 """
 
 from __future__ import annotations

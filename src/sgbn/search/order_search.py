@@ -1,4 +1,4 @@
-r"""Search for the order of the variables that allows the best parents.
+r"""The search for the order of the variables that allows the best parents.
 
 .. math:: \min_{order} \sum_v \min_{P \subseteq before(v)} score(v, P)
 
@@ -7,9 +7,10 @@ their best place. When no move helps, tucks are tried: a variable moves before o
 together with its ancestors in between (`sgbn.search.tucks`). Then kicks, random moves from the best
 order found, lead to other orders.
 
-The best place of x is found without computing a score for every place. As x moves forward, its
-parents change only where it passes one of them, so that its score has few steps. Whether another
-variable cares on which side of it x stands is known from its tree node.
+The best place of a variable x is found without computing a score for every place. While x moves
+towards the front, its parents change only when it passes one of them, so that its score has few
+steps. The tree node of another variable tells whether its parents depend on the side of it on which
+x stands.
 
 In all kernels `T` is a `sgbn.search.tree_arrays.Trees` and `S` a `SearchState`.
 """
@@ -39,7 +40,7 @@ from sgbn.search.tucks import tuck_any
 from sgbn.types import Array, Mask, Order
 
 MAX_GROWTHS = 30  # how often the trees may grow in one local search
-MOVES_PER_KICK = 4  # random moves; the best of 2 to 16 on the nine networks of Exp-II
+MOVES_PER_KICK = 4  # random moves; of 2 to 16, this was the best on the nine networks of Exp-II
 
 
 class SearchState(NamedTuple):

@@ -1,4 +1,4 @@
-r"""Find the best parents of a variable among the variables before it, and keep them in trees.
+r"""The best parents of a variable among the variables before it, and the trees that store them.
 
 .. math:: \min_{P \subseteq before(v)} \; n \log \frac{RSS_{v|P}}{n} + c |P|
           \quad \text{or, with equal noise variances,} \quad
@@ -175,7 +175,7 @@ def _shrink(T, v, node):  # type: ignore[no-untyped-def]
     rss = T.loaded_rss[0]
     while True:
         if not is_loaded:
-            # A removal changes all later rows of the factor, so it is computed anew. `L` and `b`
+            # A removal changes all later rows of the factor, so it is computed again. `L` and `b`
             # then no longer belong to a tree node.
             T.used[LOADED] = -1
             rss = 1.0

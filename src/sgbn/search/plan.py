@@ -1,4 +1,4 @@
-"""Plan how long SGBN searches, from the effort and the size of the problem.
+"""The plan of a search: how long SGBN searches, for an effort and a size of the problem.
 
 All rules about sizes are in this file. A search follows its plan.
 
@@ -18,7 +18,7 @@ from sgbn.search.table_search import TablePlan
 EFFORTS = ("fast", "standard", "thorough")
 
 # A problem is large if it has more than `LARGE_VARIABLES` variables and enough samples for them.
-# In a large problem, one start without kicks finds as good a network as more of both.
+# In a large problem, more starts and kicks do not find a better network than one start alone.
 LARGE_VARIABLES = 100
 LARGE_SAMPLES_PER_VARIABLE = 2  # from here upwards the samples are enough
 MAX_KICKED_VARIABLES = 500  # with more variables, kicks and tables take too long
@@ -92,7 +92,7 @@ def most_parents(n: int, m: int, max_parents: int | None = None) -> int:
 
 
 class SearchPlan(NamedTuple):
-    """How long to search on trees, and whether and how to search on score tables afterwards.
+    """The length of a search on trees, and of the search on score tables that may follow.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-r"""Search for one graph that several subjects share, by the mean of their scores.
+r"""The search for one graph that several subjects share, by the mean of their scores.
 
 .. math:: \min_{DAG} \frac{1}{S} \sum_j \Big[ 2 \gamma \log \binom{m - 1}{k_j}
           + \sum_s \big( n_s \log RSS_{sj} + c \, k_j \log n_s \big) \Big], \qquad k_j = |PA_j|
@@ -6,9 +6,9 @@ r"""Search for one graph that several subjects share, by the mean of their score
 S is the number of subjects, :math:`n_s` the effective number of volumes of subject s, and c a
 penalty. The sum over subjects is the idea of IMaGES (Ramsey and others 2010). Each subject has its
 own weights and noise variances, and only the graph is shared. An edge enters if it is worth its
-price in the mean over subjects. Thousands of volumes cannot make a weak edge worth it, but a few
-subjects with a very strong edge can. The mean, unlike the sum, keeps scores on the scale for which
-the temperatures of annealing are set.
+price in the mean over subjects. A larger number of subjects does not make a weak edge worth its
+price, but a few subjects with a very strong edge can. The mean, unlike the sum, keeps scores on the
+scale for which the temperatures of annealing are set.
 
 The search on trees works on one sample, so it uses the mean correlations of all subjects. The
 search on tables starts from its networks, and uses the score above.

@@ -1,4 +1,4 @@
-r"""Choose the candidate parents for score tables: a few per variable, around good networks.
+r"""The choice of candidate parents for score tables: a few per variable, around good networks.
 
 Score tables (`sgbn.search.score_tables`) contain all sets of the candidates, but no other parents.
 On 60 random problems annealing always found the best network within its tables. It missed the best

@@ -1,4 +1,4 @@
-r"""Search for networks by annealing on score tables, in rounds with new candidates each time.
+r"""The search for networks by annealing on score tables, in rounds with new candidates.
 
 One round chooses candidate parents around the best networks known and fills score tables. It
 anneals from some of these networks and from random orders, and keeps the best distinct networks.
@@ -32,7 +32,7 @@ MAX_SETS = 2**23  # sets in all tables together: 64 megabytes
 
 
 class TablePlan(NamedTuple):
-    """How long to search on tables, and from which networks.
+    """The length of a search on tables, and the networks that it starts from.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class TablePlan(NamedTuple):
         `table_candidates`). Islands use only "mixed".
     patience : int
         The search ends after this many rounds in a row without a better network. Islands end after
-        2.
+        `ISLAND_PATIENCE` such rounds.
     max_rounds : int
         The search ends after this many rounds in any case.
     """

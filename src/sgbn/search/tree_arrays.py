@@ -170,6 +170,7 @@ def _listed(mask: Mask) -> NDArray[np.int64]:
 
 
 def _empty_pools(n_nodes: int, n_children: int, n_words: int) -> _Pools:
+    """Return new pools; their nodes and children are not filled."""
     return _Pools(
         node=np.empty((n_nodes, 6), np.int64),
         score=np.empty(n_nodes),

@@ -142,6 +142,7 @@ def _list_turned(S, lowest, highest, level):  # type: ignore[no-untyped-def]
 
 @jit_inside
 def _is_listed(listed, size, v):  # type: ignore[no-untyped-def]
+    """Return whether v is among the first `size` variables of `listed`."""
     for t in range(size):
         if listed[t] == v:
             return True

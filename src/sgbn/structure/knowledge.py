@@ -113,7 +113,7 @@ def _check_number_of_parents(required: Mask, max_parents: int, names: Sequence[s
         j = int(np.argmax(needed))
         raise InputError(
             f"{names[j]!r} has {needed[j]} required parents, but at most {max_parents} are allowed "
-            "(the smaller of max_parents and a third of the samples). Require fewer."
+            "(the smallest of max_parents, a third of the samples, and 60). Require fewer."
         )
 
 

@@ -148,6 +148,7 @@ class _Alternation:
         self.violation = 0.0
 
     def _solve_weights(self, mu: float) -> None:
+        """Solve the weights for the current order, and record the objective."""
         value, violation = _lasso_step(
             self.R, self.A, mu, self.order, *self.solved_for, self.units, self.B, self.fresh
         )
@@ -166,6 +167,7 @@ class _Alternation:
         return False
 
     def _solve_order(self) -> NDArray[np.int64]:
+        """Return the best order for the current weights; store their edges."""
         self.edges = tails, heads, weights = _edges(self.B, self.units)
         if self.required.size:
             # One required edge weighs more than all learned edges together, so that the best order
@@ -313,7 +315,7 @@ class ORSGBN(PenalizedEstimator):
         self.n_jobs = n_jobs
 
     def learn(self, moments: Moments, values: Array, names: list[str]) -> Self:
-        """Read the prior knowledge, and learn."""
+        """Read the prior knowledge, and learn as `PenalizedEstimator` does."""
         self._knowledge: Knowledge = read_knowledge(
             self.forbidden, self.required, self.tiers, names
         )
@@ -345,4 +347,5 @@ class ORSGBN(PenalizedEstimator):
         return Learned(state.B, len(state.steps), state.steps, state.violation, converged)
 
     def _penalties(self, strongest: float) -> Iterable[float]:
+        """Return the penalties for breaking the order, which are used one after the other."""
         return [strongest] if self.path == "literal" else penalty_path(strongest)

@@ -75,7 +75,7 @@ def _column_prices(reached, j, alpha, mu, units, w):  # type: ignore[no-untyped-
 
 @jit
 def _sweep(R, B, alpha, mu, units, sweep_order):  # type: ignore[no-untyped-def]
-    """Do the work of `sweep_columns`."""
+    """Solve each row of `B` once, in place; see `sweep_columns`."""
     m, p = B.shape
     children, count = _children(B)
     reached = np.empty(m, np.bool_)

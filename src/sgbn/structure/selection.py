@@ -67,13 +67,14 @@ def alpha_max(X: ArrayLike, standardize: bool = True) -> float:
 def alpha_grid(X: ArrayLike, n_alphas: int = N_ALPHAS, standardize: bool = True) -> Array:
     """Return a geometric grid of alphas from `alpha_max` down to where only noise is added.
 
-    Of n samples, the last value is `alpha_max` times 1 %, or times ``0.5 / sqrt(n)`` if this is
+    For n samples, the last value is `alpha_max` times 1 %, or times ``0.5 / sqrt(n)`` if this is
     more. ``1 / sqrt(n)`` is the standard error of a correlation.
     """
     return grid(moments_of(*check_values(X)), n_alphas, standardize)
 
 
 def _alpha_max(moments: Moments, standardize: bool) -> float:
+    """Return the `alpha_max` of a sample, from its moments."""
     units = penalty_units(moments, standardize)
     return float(np.triu(np.abs(moments.R) / np.outer(units, units), 1).max())
 

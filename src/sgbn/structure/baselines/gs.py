@@ -45,6 +45,7 @@ class GS(ConstraintEstimator):
     """
 
     def _blankets(self, test: IndependenceTest, moments: Moments) -> Graph:
+        """Return the blankets, which grow in the order of the user's columns and then shrink."""
         # The user's columns from left to right, as in bnlearn. The canonical order would hide how
         # much the method depends on the order of the columns.
         order = np.argsort(moments.columns)

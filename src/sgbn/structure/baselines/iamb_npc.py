@@ -34,6 +34,7 @@ class IAMBnPC(IAMB):
     """
 
     def _shrink(self, test: IndependenceTest, target: int, blanket: list[int]) -> list[int]:
+        """Return the members that are neighbours of the target, or parents of a common child."""
         members = [target, *blanket]
         # The usual memory layout, because numba would compile the kernel again for another one.
         R = np.ascontiguousarray(test.R[np.ix_(members, members)])

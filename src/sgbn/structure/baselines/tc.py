@@ -68,11 +68,13 @@ class TC(ConstraintEstimator):
         self.significance = significance
 
     def _test(self, moments: Moments) -> IndependenceTest:
+        """Return the exact t test at the level `significance`, or at its default level."""
         n, m = moments.n, moments.m
         level = self.significance or min(MAX_LEVEL, 2 / (m * (m - 1)))
         return IndependenceTest(moments.R, exact_t_borders(n, m, level))
 
     def _blankets(self, test: IndependenceTest, moments: Moments) -> Graph:
+        """Return the moral graph: pairs that depend on each other given all others."""
         precision = self._precision(moments)
         return strengths_given_all_others(precision, test.borders) >= 1.0
 
@@ -89,6 +91,7 @@ class TC(ConstraintEstimator):
         return precision
 
     def _orient(self, test: IndependenceTest, mutual: Graph) -> Graph:
+        """Return the PDAG: links of separated pairs are removed, and colliders give arrows."""
         separators = {}
         for i, j in np.argwhere(np.triu(mutual)).tolist():
             separator = separator_of_spouses(test, mutual, i, j)

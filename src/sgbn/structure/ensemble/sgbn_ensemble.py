@@ -248,6 +248,7 @@ class SGBNEnsemble(ConfidentNetwork, NetworkEstimator):
         return self._learn(sample, moments, Study(n_jobs=self.n_jobs))
 
     def _learn(self, sample: Sample, moments: Moments, study: Study) -> Self:
+        """Learn the consensus network, its confidence and its intervals, and store them."""
         names = sample.names
         searcher = SGBN(**{name: getattr(self, name) for name in OF_SEARCH})
         most = most_parents(moments.n, moments.m, self.max_parents)

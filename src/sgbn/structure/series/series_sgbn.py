@@ -272,6 +272,7 @@ class SeriesSGBN(ConfidentNetwork):
         study: Study,
         residuals: SubjectResiduals | None = None,
     ) -> Self:
+        """Search the graph, decide open directions by residuals if given, and learn the halves."""
         n, names = len(moments), list(moments.names)
         persons = _person_codes(units, n)
         sites = _site_codes(strata, n)

@@ -48,6 +48,7 @@ class SubjectResiduals(Residuals):
         )
 
     def _by_subject(self, j: int, parents: Parents) -> list[Array]:
+        """Return the least-squares residual of j in each subject."""
         subjects = np.split(self.Z, self.starts[1:])
         return [least_squares_residual(rows, j, parents) for rows in subjects]
 
