@@ -90,9 +90,9 @@ def cpdag(A: ArrayLike) -> Graph:
 
 
 def _class_of(support: Graph, evidence: Graph) -> Graph:
-    """Return the PDAG that follows from the v-structures of a DAG whose two arrows are `evidence`.
+    """Return the PDAG that follows from those v-structures of a DAG that count as evidence.
 
-    Other v-structures are not directed.
+    A v-structure counts if both of its arrows are set in `evidence`.
     """
     P = skeleton(support)
     for i, k, j in v_structures(support):

@@ -133,7 +133,7 @@ class SearchProblem(ParentProblem):
         edges : pair of ndarray of shape (m, m), bool
             The allowed and the required edges in the user's order; ``[i, j]`` is i -> j.
         gamma : float
-            Weight of the second term of the extended BIC.
+            Weight of the last term of the extended BIC.
         max_parents : int
             Largest number of parents that a variable may have.
         names : sequence of str, optional
