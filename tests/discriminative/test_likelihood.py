@@ -1,22 +1,14 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.special import log_softmax
 from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
-from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sgbn import ORSGBN, SGBN, DataWarning, InputError, SGBNClassifier, simulate_cohort
-from sgbn.discriminative.likelihood import (
-    MIN_TRAINING_ROWS,
-    best_temperature,
-    count_folds,
-    folds_of_units,
-    posterior_scores,
-)
+from sgbn.discriminative.likelihood import best_temperature, posterior_scores
 
 
 @parametrize_with_checks([SGBNClassifier(ORSGBN(0.1), pool=0.3, variances="pooled")])
@@ -125,15 +117,6 @@ def test_a_region_that_is_constant_in_a_fold_is_named(simulate):
     with pytest.raises(InputError, match=message):
         SGBNClassifier(SGBN(outliers="keep")).fit(X, np.repeat([0, 1], 20))
     assert SGBNClassifier(SGBN(outliers="keep"), temperature=1.0).fit(X, np.repeat([0, 1], 20))
-
-
-@pytest.mark.parametrize("smallest", range(2, 12))
-def test_every_fold_leaves_a_class_enough_rows_to_train_on(smallest):
-    codes = np.repeat([0, 1], [60, smallest])
-    n_folds = count_folds(codes)
-    assert (n_folds > 0) == (smallest > MIN_TRAINING_ROWS)
-    for train, _ in StratifiedKFold(n_folds).split(codes, codes) if n_folds else ():
-        assert np.bincount(codes[train]).min() >= MIN_TRAINING_ROWS
 
 
 def test_networks_that_say_nothing_of_unseen_rows_warn(cohort, recwarn):
@@ -252,24 +235,3 @@ def test_a_ratio_is_of_two_classes():
     np.testing.assert_allclose(fitted.explain(X, against="c").ratio, -plain)
     with pytest.raises(InputError, match="both 'b'"):
         fitted.explain(X, of="b", against="b")
-
-
-@settings(max_examples=20)
-@given(st.integers(0, 2**31), st.integers(2, 5))
-def test_units_are_on_one_side_of_every_fold(seed, n_folds):
-    rng = np.random.default_rng(seed)
-    units = rng.permutation(np.arange(60) // 3)
-    codes = rng.integers(0, 2, 20)[units]
-    tested = np.zeros(60, int)
-    for train, test in folds_of_units(codes, units, n_folds, 2, 0):
-        assert not set(units[train]) & set(units[test])
-        tested[test] += 1
-    assert (tested == 2).all()
-
-
-def test_folds_are_counted_in_units():
-    codes = np.repeat([0, 1], 10)
-    assert count_folds(codes) == 5
-    assert count_folds(codes, np.arange(20) // 2) == 5
-    assert count_folds(codes, np.where(codes == 0, np.arange(20), 20 + np.arange(20) // 2)) == 5
-    assert count_folds(codes, np.arange(20) // 4) == 0

@@ -276,7 +276,7 @@ def test_a_move_that_has_not_settled_is_said(cohort, kind):
         ({"max_iter": 0}, "max_iter is 0"),
         ({"max_iter": 1.5}, "max_iter is 1.5"),
         ({"anchor": "end"}, "anchor is 'end'"),
-        ({"anchor": "start", "edges": "all"}, "edges='all' with anchor='start'"),
+        ({"anchor": "start", "edges": "all"}, r"edges='all' .*anchor='start'.* Set anchor='fit'"),
     ],
 )
 def test_parameters_that_mean_nothing_are_refused(cohort, kind, parameters, message):

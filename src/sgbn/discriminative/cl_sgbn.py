@@ -1,4 +1,4 @@
-"""CL-SGBN: edge weights are changed so that the true classes become more probable."""
+"""CL-SGBN changes edge weights so that the true classes become more probable."""
 
 from __future__ import annotations
 
@@ -14,37 +14,38 @@ from sgbn.types import Array
 
 
 class CLSGBNClassifier(MovedClassifier):
-    """Networks of a large conditional likelihood, in a ball around the networks at the start.
+    """A classifier that moves edge weights so that the true classes become more probable.
 
-    Like `MMSGBNClassifier`, but it maximises the mean log-probability of the true classes. This
-    objective is smooth, depends on every subject and cannot collapse. It is not in the paper.
+    It works like `MMSGBNClassifier`, but it maximises the mean log-probability of the true classes.
+    This objective is smooth, depends on every subject and cannot collapse. The networks stay in a
+    ball around the networks at the start. This method is not in the paper.
 
     Parameters
     ----------
     learner : estimator, optional
-        Estimator that learns the networks at the start; `SGBN` by default.
+        The estimator that learns the networks at the start. By default, it is `SGBN`.
     edges : int, "present" or "all"
-        Edges and biases to move, see `MMSGBNClassifier`.
+        The edges and biases to move, see `MMSGBNClassifier`.
     slack : float
-        Squared radius of the ball, as a share of the fitting error at the start.
+        The squared radius of the ball, as a share of the fitting error at the start.
     anchor : {"start", "fit"}
-        Centre of the ball, see `MMSGBNClassifier`.
+        The centre of the ball, see `MMSGBNClassifier`.
     sharpness : float
-        Factor of the log-likelihoods in the objective. With many regions the log-likelihoods of
-        two classes differ by tens, and a factor of 1 would let only a few subjects count.
+        The factor of the log-likelihoods in the objective. With many regions, the log-likelihoods
+        of two classes differ by tens. With a factor of 1, only a few subjects would then count.
     variances, pool, priors, temperature, random_state
         As in `SGBNClassifier`.
     max_iter : int
-        Largest number of iterations.
+        The largest number of iterations.
 
     Attributes
     ----------
     networks_, classes_, priors_, temperature_, n_features_in_, feature_names_in_
         As in `SGBNClassifier`.
     fitting_errors_ : dict of class to (before, after, limit)
-        Fitting error of each class before and after the move, and the largest error allowed. With
-        ``anchor="start"`` this limit follows from the ball, and is above ``1 + slack`` times the
-        error before.
+        The fitting error of each class before and after the move, and the largest error allowed.
+        With ``anchor="start"`` this limit follows from the ball. It is then above ``1 + slack``
+        times the error before the move.
     """
 
     _parameters: ClassVar[Parameters] = {"sharpness": POSITIVE}
@@ -72,7 +73,7 @@ class CLSGBNClassifier(MovedClassifier):
 
     def _optimise(self, likelihoods: MovingLikelihoods) -> Optimum:
         moves = likelihoods.moves
-        # Exactly floats and ints: for another type numba would compile the kernel again.
+        # Numba would compile the kernel again for any other types than float and int.
         u, n_iter, _ = minimise_log_loss(
             likelihoods.residuals,
             moves.offsets,
@@ -86,5 +87,5 @@ class CLSGBNClassifier(MovedClassifier):
         return Optimum(u, n_iter, n_iter < self.max_iter)
 
     def _log_priors(self) -> Array:
-        # The objective multiplies log-priors by the sharpness, like log-likelihoods. Undo it here.
+        # The objective multiplies log-priors by the sharpness too. The division cancels this.
         return super()._log_priors() / self.sharpness

@@ -1,9 +1,10 @@
-r"""One network per class, from its own covariance or from a blend with the pooled covariance.
+r"""One network per class, from the class covariance or from a blend with the pooled covariance.
 
 .. math:: S_c(\rho) = (1 - \rho) S_c + \rho S, \qquad S = \sum_k n_k S_k / n
 
-with the class covariances :math:`S_k`. With a blend, a small class also uses the rows of the other
-classes. At :math:`\rho = 1` the networks only differ in their means.
+Here :math:`S_k` is the covariance of class k, :math:`n_k` is its number of rows, and n is the
+number of all rows. With a blend, a small class also uses the rows of the other classes. At
+:math:`\rho = 1` the networks only differ in their means.
 """
 
 from __future__ import annotations
@@ -27,15 +28,20 @@ from sgbn.structure.group_warnings import warnings_about
 from sgbn.types import Array, Indices
 from sgbn.validation import warn_collinear, warn_few_samples
 
-MIN_ROWS_PER_CLASS = 2  # one row has no variance to learn a network from
+MIN_ROWS_PER_CLASS = 2  # rows; a single row has no variance to learn a network from
 VARIANCES = OneOf("class", "unit", "pooled")
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Means and standard deviations over all classes together.
+    """The means and standard deviations of all classes together.
 
     Standardising each class by itself would erase the difference in means.
+
+    Attributes
+    ----------
+    mean, sd : ndarray of shape (m,)
+        The mean and the standard deviation of each column.
     """
 
     mean: Array
@@ -43,17 +49,17 @@ class Scale:
 
     @classmethod
     def of(cls, values: Array) -> Self:
-        """Compute the scale of these rows. A constant column has an sd of 1."""
+        """Compute the scale of these rows. A constant column gets an sd of 1."""
         sd = values.std(axis=0)
-        # The learner reports constant columns by name. A division by 0 would give NaN before that.
+        # The learner names constant columns in its message. A division by 0 would come before it.
         return cls(values.mean(axis=0), np.where(sd > 0, sd, 1.0))
 
     def standardise(self, values: Array) -> Array:
-        """Return rows in standard deviations from the mean."""
+        """Return the rows in standard deviations from the mean."""
         return (values - self.mean) / self.sd
 
     def in_units(self, network: GaussianNetwork) -> GaussianNetwork:
-        """Return a network of standardised variables in the units of the data."""
+        """Convert a network of standardised variables to the units of the data."""
         coef = network.coef * self.sd / self.sd[:, None]
         intercept = self.mean + self.sd * network.intercept - self.mean @ coef
         return GaussianNetwork(coef, intercept, network.noise_variance * self.sd**2, network.names)
@@ -79,17 +85,17 @@ def learn_networks(
     Parameters
     ----------
     learner : estimator
-        Estimator that learns a network. It is cloned for every class.
+        The estimator that learns a network. It is cloned for every class.
     values : ndarray of shape (n, m)
-        Rows of all classes.
+        The rows of all classes.
     labels : ndarray of shape (n,)
-        Class of each row.
+        The class of each row.
     names : sequence of str
-        Names of the columns.
+        The names of the columns.
     pool : float
-        Share of the pooled covariance, from 0 to 1.
+        The share of the pooled covariance, from 0 to 1.
     variances : {"class", "pooled", "unit"}
-        Noise variances of the networks, see `with_variances`.
+        The noise variances of the networks, see `with_variances`.
     """
     classes, sizes = np.unique(labels, return_counts=True)
     check_class_sizes(classes.tolist(), sizes)
@@ -118,7 +124,18 @@ def check_class_sizes(classes: Sequence[Any], sizes: Indices) -> None:
 def with_variances(
     networks: Mapping[Any, GaussianNetwork], variances: str, sizes: Array
 ) -> dict[Any, GaussianNetwork]:
-    """Return networks with noise variances of their own ("class"), of 1 ("unit"), or their mean."""
+    """Return the networks with the noise variances that `variances` asks for.
+
+    Parameters
+    ----------
+    networks : mapping of class to GaussianNetwork
+        The networks, each with the noise variances of its class.
+    variances : {"class", "pooled", "unit"}
+        "class" keeps the noise variances, "unit" sets all of them to 1, and "pooled" sets them to
+        their mean over the classes.
+    sizes : ndarray of shape (classes,)
+        The number of rows of each class. They are the weights of the pooled mean.
+    """
     if variances == "class":
         return dict(networks)
     each = np.array([network.noise_variance for network in networks.values()])
@@ -148,15 +165,15 @@ def warn_about_classes(
     for label in classes if pool < 1 else ():
         constant = constant_columns(values[labels == label])
         if constant.any():
-            still = [names[int(k)] for k in np.flatnonzero(constant)]
+            unvaried = [names[int(k)] for k in np.flatnonzero(constant)]
             warn(
-                f"class {shown(label)}: {listed(still)} does not vary in this class, and may alone "
-                "decide the predictions. Leave it out, unless this is what defines the class."
+                f"class {shown(label)}: {listed(unvaried)} does not vary in this class. This alone "
+                "may decide the predictions. Leave it out, unless it defines the class."
             )
     moments = moments_of(_centred(values, labels), names)
-    # Each class mean costs a degree of freedom. `Moments` already count one mean.
-    free = len(values) - len(classes) + 1
-    warn_collinear(replace(moments, n=free), names)
+    # Each class mean costs a degree of freedom. `Moments` already subtracts one mean.
+    n_free = len(values) - len(classes) + 1
+    warn_collinear(replace(moments, n=n_free), names)
 
 
 def _learn(
@@ -164,45 +181,47 @@ def _learn(
 ) -> GaussianNetwork:
     if pool == 0:
         rows = np.ascontiguousarray(values[labels == label])
-        named = isinstance(learner, NetworkEstimator)  # these learners name columns in messages
-        fitted = learner.learn(*learner.prepare(rows, names), names) if named else learner.fit(rows)
-        unnamed = fitted.network_  # without names, the variables are called x0, x1, ...
-        return GaussianNetwork(unnamed.coef, unnamed.intercept, unnamed.noise_variance, names)
+        ours = isinstance(learner, NetworkEstimator)  # its messages name the columns
+        fitted = learner.learn(*learner.prepare(rows, names), names) if ours else learner.fit(rows)
+        network = fitted.network_  # another learner calls the variables x0, x1, ...
+        return GaussianNetwork(network.coef, network.intercept, network.noise_variance, names)
     if not isinstance(learner, NetworkEstimator):
         raise InputError(
             f"pool={pool:g} needs a learner of sgbn, not {type(learner).__name__}. Set pool=0, or "
-            "leave learner out."
+            "do not give a learner."
         )
-    # A learner accepts rows or moments, but not a covariance. So rows are weighted such that their
-    # covariance is the blend. The weights distort the row count and the mean: both are set below.
+    # A learner accepts rows or moments, but not a covariance. So the rows get weights that make
+    # their covariance the blend. The weights distort the row count and the mean: both are set
+    # below.
     rows, n_effective = blended_rows(values, labels, label, pool)
     check_parameters(learner)
     moments = learner.moments(rows, names)
     if moments.has_bias:
         raise InputError(
-            "pool centres the rows, so it cannot go with a penalised intercept. Set pool=0, or do "
-            "not penalise the intercept."
+            "pool centres the rows, so it cannot go with a penalised intercept. Set pool=0, or "
+            "give a learner that does not penalise the intercept."
         )
     mean = values[labels == label].mean(axis=0)
     moments = replace(moments, n=n_effective, mean=mean)
-    network: GaussianNetwork = learner.learn(moments, rows, names).network_
-    return network
+    blended: GaussianNetwork = learner.learn(moments, rows, names).network_
+    return blended
 
 
 def blended_rows(values: Array, labels: NDArray[Any], label: Any, pool: float) -> tuple[Array, int]:
     """Return rows whose covariance is the blend, and their effective number (Kish).
 
-    The mean of its class is removed from each row. Rows of the class `label` have larger weights.
+    Each row is the row of the data minus the mean of its class, times a weight. Rows of the class
+    `label` have larger weights.
     """
     n, in_class = len(labels), labels == label
     weights = np.where(in_class, (1 - pool) / in_class.sum(), 0.0) + pool / n
-    # Moments divide by n and square the rows. The factor n and the root compensate for this.
+    # Moments square the rows and divide by n. The root and the factor n cancel this.
     rows = _centred(values, labels) * np.sqrt(n * weights)[:, None]
     return rows, round(weights.sum() ** 2 / np.square(weights).sum())
 
 
 def _centred(values: Array, labels: NDArray[Any]) -> Array:
-    """Return rows without the mean of their class."""
+    """Return each row minus the mean of its class."""
     centred = values.copy()
     for label in np.unique(labels):
         centred[labels == label] -= values[labels == label].mean(axis=0)

@@ -1,15 +1,15 @@
 r"""A classifier that chooses sparsity, blend, radius and temperature by cross-validation.
 
-A candidate is a setting of `sgbn.discriminative.departures` and a share of the distance between
-class means. Candidate i has the mean log-loss :math:`\ell_i` on n rows that it has not seen, at its
-best temperature :math:`\tau_i`. The networks of the classifier are the mean of the candidates'
-networks, with the weights
+A candidate is a setting of `sgbn.discriminative.departures` together with a share of the distance
+of class means from the common mean. Candidate i has the mean log-loss :math:`\ell_i` on n rows
+that it has not seen, at its best temperature :math:`\tau_i`. The networks of the classifier are
+the mean of the candidates' networks, with the weights
 
 .. math:: w_i \propto \tau_i \exp(-n \ell_i / 2).
 
-With few rows, the log-losses of candidates differ by less than their errors, so that the best
-candidate may be best by chance. An average is then better than a choice. A candidate whose
-likelihoods contain little information has a low temperature, and so a low weight.
+With few rows, the log-losses of two candidates differ by less than their errors. The best candidate
+may then be best by chance, and an average is better than a choice. A candidate whose likelihoods
+contain little information has a low temperature, and so a low weight.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import RepeatedStratifiedKFold
 
 from sgbn.discriminative.cl_sgbn import CLSGBNClassifier
 from sgbn.discriminative.class_networks import log_likelihoods, warn_about_classes
@@ -34,13 +33,12 @@ from sgbn.discriminative.departures import (
     Weights,
     mean_weights,
 )
+from sgbn.discriminative.inner_folds import count_folds, inner_folds
 from sgbn.discriminative.likelihood import (
     Learned,
     Priors,
     SGBNClassifier,
     best_temperature,
-    count_folds,
-    folds_of_units,
     posterior_scores,
 )
 from sgbn.exceptions import InputError, warn
@@ -51,14 +49,14 @@ from sgbn.types import Array, Indices
 
 Numbers = Sequence[float] | Array
 
-REPEATS = 3  # splits into folds, so that the result depends less on one split
-EVIDENCE = 0.5  # factor of the summed log-loss; below 1, as candidates err on the same rows
-MIN_RELATIVE_WEIGHT = 1e-3  # candidates below this share of the largest weight are dropped
+REPEATS = 3  # number of splits into folds; several, so that the result depends less on one split
+EVIDENCE = 0.5  # factor of the summed log-loss; below 1, because candidates err on the same rows
+MIN_RELATIVE_WEIGHT = 1e-3  # share of the largest weight; lighter candidates are dropped
 FIELDS = ("alpha", "pool", "ridge", "mean_share", "log_loss", "temperature", "weight")
 
 
 class Fold(NamedTuple):
-    """Training and test rows of one fold, and the fit of every setting to the training rows.
+    """The rows of one fold, and the fit of every setting to its training rows.
 
     Covariances are not kept, because they would need most of the memory.
     """
@@ -78,20 +76,20 @@ class Fold(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """Candidates, and their loss on rows that they have not seen.
+    """The candidates, and their losses on rows that they have not seen.
 
     Each pair of a setting and a share is a candidate.
 
     Attributes
     ----------
     settings : list of Setting
-        Sparsity, pool and ridge.
+        The settings: sparsity, pool and ridge.
     shares : list of float
-        Shares of the distance of class means from the common mean.
+        The shares of the distance of class means from the common mean.
     losses : ndarray of shape (settings, shares, n)
-        Mean log-loss of each row over the repeats, at the temperature of the candidate.
+        The mean log-loss of each row over the repeats, at the temperature of the candidate.
     temperatures : ndarray of shape (settings, shares)
-        Best temperature of each candidate.
+        The best temperature of each candidate.
     """
 
     settings: list[Setting]
@@ -100,10 +98,10 @@ class Candidates(NamedTuple):
     temperatures: Array
 
     def weights(self, rows: Indices) -> Array:
-        """Return the weights of the candidates by their losses on these rows; the sum is 1."""
+        """Compute the candidates' weights from their losses on these rows. They add up to 1."""
         total = EVIDENCE * self.losses[:, :, rows].sum(axis=2)
         total[~np.isfinite(total)] = np.inf  # a candidate without a finite loss gets no weight
-        # Subtracting the least avoids underflow: the largest weight is about 1.
+        # Without the smallest total, the exponential of a large total would underflow to 0.
         weights = self.temperatures * np.exp(total.min() - total)
         weights[weights < MIN_RELATIVE_WEIGHT * weights.max()] = 0.0
         shares: Array = weights / weights.sum()
@@ -111,47 +109,48 @@ class Candidates(NamedTuple):
 
 
 class _FromNetworks(CLSGBNClassifier):
-    """A `CLSGBNClassifier` that starts from given standardised networks (in `learner`)."""
+    """A `CLSGBNClassifier` that starts from the standardised networks given as `learner`."""
 
     def _standardised_networks(self, *_: Any) -> dict[Any, GaussianNetwork]:
         return cast(dict[Any, GaussianNetwork], self.learner)
 
 
 class SGBNClassifierCV(SGBNClassifier):
-    """One network per class, with all settings chosen by cross-validation.
+    """A classifier with one network per class and settings chosen by cross-validation.
 
     The networks are sparse departures from a common network: most edges are the same in all
-    classes, and few differ. Sparsity, similarity, ridge and the share of the difference in means
-    are chosen by the log-loss on rows that the networks have not seen (five folds of the training
-    rows, three times). Networks of several settings are averaged, with weights by this loss. The
-    temperature is fitted on the same rows, see Notes.
+    classes, and few differ. The log-loss on rows that the networks have not seen chooses the
+    sparsity, the similarity, the ridge and the share of the difference in means. It is computed in
+    five folds of the training rows, three times. Networks of several settings are averaged, with
+    weights that depend on this loss. The temperature is fitted on the same rows, see Notes.
 
     Parameters
     ----------
     alphas : sequence of float
-        Penalties of an edge of the common network to try, in standard errors of its weight. The
-        penalty of a departure is twice as large.
+        The penalties to try for an edge of the common network, in standard errors of its weight.
+        The penalty of a departure is twice as large.
     pools : sequence of float
-        Shares of the pooled covariance in the covariance of each class. At 1, classes only differ
-        in their means.
+        The shares to try of the pooled covariance in the covariance of each class. At 1, classes
+        only differ in their means.
     ridges : sequence of float
-        Shares of the diagonal in the covariances, from 0 to below 1.
+        The shares to try of the diagonal in the covariances, from 0 to below 1.
     mean_shares : sequence of float
-        Shares of the distance of class means from the common mean.
+        The shares to try of the distance of class means from the common mean.
     slacks : sequence of float
-        Values of `slack` of `CLSGBNClassifier`, which moves edge weights; 0 does not move them. By
-        default there is no move: with sparse departures, moving edges raised the log-loss of all
-        data that we tried. A larger value must gain more than the standard error of the gain.
+        The values to try for `slack` of `CLSGBNClassifier`, which moves edge weights. At 0 they do
+        not move. This is the default, because with sparse departures, moving edges raised the
+        log-loss of all data that we tried. A larger value must gain more than the standard error
+        of the gain.
     priors : {"equal", "empirical"} or mapping of class to share
-        Probabilities of the classes before the data are seen. They are equal by default, because
-        the group sizes of a case-control study do not show how frequent a disease is.
+        The probabilities of the classes before the data are seen. They are equal by default,
+        because the group sizes of a case-control study do not show how frequent a disease is.
     random_state : int
-        Seed of the folds.
+        The seed of the folds.
 
     Attributes
     ----------
     alpha_, pool_, ridge_, mean_share_ : float
-        Weighted means over the candidates.
+        The weighted means of the settings over the candidates.
     slack_ : float
         The chosen value of `slacks`.
     candidates_ : structured ndarray
@@ -166,13 +165,15 @@ class SGBNClassifierCV(SGBNClassifier):
     regions: about 0.25 s for 80 rows of 40 regions, and 3.5 s for 120 rows of 200 regions
     (``benchmarks/classifiers.py --time``).
 
-    If a class has fewer than four rows, there are no folds. All candidates then weigh the same.
+    If a class has fewer than four rows, there are no folds. All candidates then have the same
+    weight.
 
-    The folds are not nested. The temperature is fitted to averages that leave a fold out: neither
-    their networks nor their weights use its rows directly. But the weights come from losses of
-    networks that were trained on this fold, and the temperature of each candidate uses all rows.
-    True nesting would compare all candidates again in every fold. On simulated cohorts without
-    group differences, nesting would have changed the log-loss by about 0.005.
+    The folds are not nested. The temperature is fitted to averages that leave a fold out. Neither
+    the networks nor the weights of an average use the rows of its fold directly. But the weights
+    come from losses of networks that were trained on this fold, and the temperature of each
+    candidate uses all rows. True nesting would compare all candidates again in every fold. On
+    simulated cohorts without group differences, nesting would have changed the log-loss by about
+    0.005.
 
     The folds, and so the result, depend on `random_state` and on the order of the rows. This
     matters in small samples: probabilities changed by up to 0.19 when the rows were permuted. Fit
@@ -224,7 +225,7 @@ class SGBNClassifierCV(SGBNClassifier):
         candidates = self._compare(folds, settings, values, codes)
         sample = values, labels, names
         with warnings.catch_warnings():
-            # Fits of folds only choose the radius. Only the final fit to all rows may warn.
+            # The fits in folds only choose the radius. Only the final fit to all rows may warn.
             warnings.simplefilter("ignore", ConvergenceWarning)
             self.slack_, self._temperature = self._choose_move(folds, candidates, *sample)
         whole = Fold.of(moments, settings, every, every)
@@ -238,16 +239,11 @@ class SGBNClassifierCV(SGBNClassifier):
     def _folds(
         self, values: Array, codes: Indices, names: list[str], settings: list[Setting]
     ) -> list[Fold]:
-        """Fit all settings in the folds of all repeats. Return no folds if a class is too small."""
+        """Fit all settings in the folds of all repeats. Return none if a class is too small."""
         n_folds = count_folds(codes, self._units)
         if not n_folds:
             return []
-        splitter = RepeatedStratifiedKFold(
-            n_splits=n_folds, n_repeats=REPEATS, random_state=self.random_state
-        )
-        folds = splitter.split(values, codes)
-        if self._units is not None:
-            folds = folds_of_units(codes, self._units, n_folds, REPEATS, self.random_state)
+        folds = inner_folds(codes, self._units, n_folds, REPEATS, self.random_state)
         classes = self.classes_.tolist()
         try:
             return [
@@ -265,18 +261,18 @@ class SGBNClassifierCV(SGBNClassifier):
     def _compare(
         self, folds: list[Fold], settings: list[Setting], values: Array, codes: Indices
     ) -> Candidates:
-        """Return the loss of every candidate on rows that it has not seen; 0 without folds."""
+        """Compute the loss of every candidate on rows that it has not seen; 0 without folds."""
         shares = list(map(float, self.mean_shares))
         temperatures = np.ones((len(settings), len(shares)))
         losses = np.zeros((*temperatures.shape, len(codes)))
-        unseen = [  # log-likelihoods by fold and setting
+        unseen = [  # log-likelihoods of test rows, by fold and setting
             [
                 fold.centres.log_likelihoods(weights, shares, values[fold.test])
                 for weights in fold.weights
             ]
             for fold in folds
         ]
-        # Without folds all losses stay 0, so that all candidates get the same weight.
+        # Without folds all losses stay 0. All candidates then get the same weight.
         for i, k in np.ndindex(temperatures.shape) if folds else ():
             likelihoods = [of_fold[i][k] for of_fold in unseen]
             temperatures[i, k], losses[i, k] = self._loss(folds, likelihoods, codes)
@@ -331,7 +327,7 @@ class SGBNClassifierCV(SGBNClassifier):
             ]
             temperature, losses = self._loss(folds, unseen, codes)
             gain = least - losses
-            # the first radius has no rival: its gain is infinite, without a standard error
+            # The first radius has nothing to compare with: its gain is infinite.
             if slack == radii[0] or gain.mean() > gain.std() / np.sqrt(len(gain)):
                 best, least = (slack, temperature), losses
         return best
@@ -345,13 +341,13 @@ class SGBNClassifierCV(SGBNClassifier):
         labels: NDArray[Any],
         names: list[str],
     ) -> dict[Any, GaussianNetwork]:
-        """Return the mean of the candidates' networks in a fold, with weights by their losses.
+        """Return the weighted mean of the candidates' networks in a fold.
 
-        Only losses of the training rows of the fold count.
+        The weights only depend on the losses of the training rows of the fold.
         """
         centres, rows = fold.centres, fold.train
-        # Weights and noise depend on the setting only, and class means on the share only. So each
-        # is averaged over its own margin of the table of weights.
+        # Edge weights and noise depend on the setting only, and class means on the share only. So
+        # each mean needs only one margin of the table of weights.
         weights = candidates.weights(rows)
         mean = mean_weights(fold.weights, weights.sum(axis=1))
         self._warn_unless_converged(mean.violation, centres)
@@ -361,7 +357,7 @@ class SGBNClassifierCV(SGBNClassifier):
         if slack == 0:
             return {label: centres.scale.in_units(network) for label, network in networks.items()}
         sharpness = float((weights * candidates.temperatures).sum())
-        # `_learn`, not `fit`: rows and labels are checked already, and no temperature is needed.
+        # `_learn` instead of `fit`: rows and labels are checked, and no temperature is needed.
         moving = _FromNetworks(cast(Any, networks), slack=slack, sharpness=sharpness)
         moving.classes_, moving.priors_ = self.classes_, self.priors_
         return moving._learn(values[rows], labels[rows], names).networks
@@ -370,8 +366,9 @@ class SGBNClassifierCV(SGBNClassifier):
     def _warn_unless_converged(violation: float, centres: ClassCentres) -> None:
         if violation > TOL:
             warn(
-                f"edge weights ended {violation:.1e} from their optimum (tolerance: {TOL:g}). "
-                f"Without penalty and ridge, {centres.sizes.sum():g} rows of {len(centres.order)} "
-                "regions hardly determine them. Give alphas or ridges above 0.",
+                f"the edge weights are still {violation:.1e} away from their optimum (tolerance: "
+                f"{TOL:g}). Without penalty and ridge, {centres.sizes.sum():g} rows of "
+                f"{len(centres.order)} regions hardly determine them. Give alphas or ridges above "
+                "0.",
                 ConvergenceWarning,
             )

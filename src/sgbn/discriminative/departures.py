@@ -1,21 +1,23 @@
-r"""Networks of classes as sparse departures from a common one, along one order.
+r"""Networks of classes as sparse departures from a common network, along one order.
 
-The order is that of a search on the covariance S within classes. Then, with prices
-:math:`\alpha` in standard errors, a share :math:`\rho` of the pooled covariance and a share
-:math:`\gamma` of the diagonal,
+A search on the covariance S within classes finds the order. The class covariance :math:`S_c` is
+blended with a share :math:`\rho` of S and a share :math:`\gamma` of the diagonal:
 
 .. math:: S_c(\rho, \gamma) = (1 - \gamma) C + \gamma \, \mathrm{diag}(C), \qquad
-          C = (1 - \rho) S_c + \rho S,
+          C = (1 - \rho) S_c + \rho S.
 
-the common network is the lasso along the order on :math:`S(1, \gamma)`, at the price
-:math:`\alpha / \sqrt n` of an edge. The network of class c is that of
-:math:`S_c(\rho, \gamma)`, at the price :math:`2 \alpha \sigma_j s_k / \sqrt{n_c}` of a *departure*
-from the common weight of k -> j. Its log-variances depart from the common ones by what exceeds
-:math:`2 \alpha \sqrt{2 / n_c}`. So many weights and variances of two groups are exactly the same.
-Class means keep a share of their distance from the common mean.
+The common network is a lasso along the order on :math:`S(1, \gamma)`, at the price
+:math:`\alpha / \sqrt n` per edge. The network of class c is a lasso on
+:math:`S_c(\rho, \gamma)`, at the price :math:`2 \alpha \sigma_j s_k / \sqrt{n_c}` per *departure*
+from the common weight of k -> j. Here :math:`\sigma_j` is the noise of the child in the common
+network, :math:`s_k` is the standard deviation of the parent, n is the number of all rows, and
+:math:`n_c` is the number of rows of the class. The difference of a class's log-variance from the
+common log-variance shrinks by :math:`2 \alpha \sqrt{2 / n_c}`, and a smaller difference becomes 0.
+So many weights and variances of two classes are exactly the same. Class means keep a share of their
+distance from the common mean.
 
-At :math:`\rho = 1` this is linear, at 0 quadratic discriminant analysis; with
-:math:`\alpha = 0` the regularised one of Friedman (1989).
+At :math:`\rho = 1` this is linear discriminant analysis, and at :math:`\rho = 0` it is quadratic
+discriminant analysis. With :math:`\alpha = 0` it is the regularised form of Friedman (1989).
 """
 
 from __future__ import annotations
@@ -36,15 +38,25 @@ from sgbn.search.tree_arrays import make_trees
 from sgbn.solvers.departures import lasso_departures
 from sgbn.types import Array, Indices
 
-DEPARTURE_PRICE = 2.0  # of a departure of one class, in prices of an edge of the common network
-# Sparsity of the search for the order. At 0, the plain BIC, it takes ten times as long with 173
-# regions, and the log-loss of benchmarks/classifiers.py is no lower.
+DEPARTURE_PRICE = 2.0  # price of a departure, in prices of an edge of the common network
+# Sparsity of the search for the order. At 0, which is the plain BIC, the search takes ten times as
+# long with 173 regions, and the log-loss of benchmarks/classifiers.py is not lower.
 ORDER_GAMMA = 0.5
-MIN_NOISE_SHARE = 1e-3  # noise variance, as a share of a region's variance or its common noise
+MIN_NOISE_SHARE = 1e-3  # least noise variance, as a share of a region's variance or common noise
 
 
 class Setting(NamedTuple):
-    """One member of the family."""
+    """One setting of the family of networks, with the letters at the top of this file.
+
+    Attributes
+    ----------
+    alpha : float
+        The price of an edge, in standard errors of its weight.
+    pool : float
+        The share rho of the pooled covariance.
+    ridge : float
+        The share gamma of the diagonal.
+    """
 
     alpha: float
     pool: float
@@ -52,19 +64,20 @@ class Setting(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """Weights and noise variances of classes, variables in the order.
+    """The weights and noise variances of all classes, with the variables sorted by the order.
 
-    Only weights that are not zero are kept, so that the fits of all folds fit in memory.
+    Only weights that are not zero are stored, so that the fits of all folds fit in memory.
 
     Attributes
     ----------
     places : ndarray of shape (k,)
-        Places j m + i in the matrices, row by row, where a class has a weight of i -> j.
+        The places j m + i in the flattened matrices at which a class has a weight of i -> j.
     values : ndarray of shape (classes, k)
-        The weights there.
+        The weights at these places.
     variances : ndarray of shape (classes, m)
+        The noise variance of each variable.
     violation : float
-        How far the weights are from their optimum, at most.
+        The largest violation of the optimality (KKT) conditions.
     """
 
     places: Indices
@@ -74,14 +87,14 @@ class Weights(NamedTuple):
 
     @classmethod
     def of(cls, B: Array, variances: Array, violation: float) -> Self:
-        """Make weights from matrices of shape (classes, m, m), one row per child."""
+        """Make the object from matrices of shape (classes, m, m), with one row per child."""
         rows = B.reshape(len(B), -1)
         places = np.flatnonzero(rows.any(axis=0))
         return cls(places, rows[:, places], variances, violation)
 
     @property
     def matrices(self) -> Array:
-        """Matrices of shape (classes, m, m), one row per child."""
+        """Return the weights as matrices of shape (classes, m, m), with one row per child."""
         n_classes, m = self.variances.shape
         rows = np.zeros((n_classes, m * m))
         rows[:, self.places] = self.values
@@ -89,17 +102,18 @@ class Weights(NamedTuple):
 
 
 class _Common(NamedTuple):
-    """The network that classes depart from, variables in the order.
+    """The network that classes depart from, with the variables sorted by the order.
 
     Attributes
     ----------
     B : ndarray of shape (m, m)
-        One row per child.
+        The weights, with one row per child.
     variances : ndarray of shape (m,)
-        Of the noise.
+        The noise variance of each region.
     scale : ndarray of shape (m,)
-        Variances of the regions themselves.
+        The variance of each region itself.
     violation : float
+        The largest violation of the optimality (KKT) conditions.
     """
 
     B: Array
@@ -108,23 +122,25 @@ class _Common(NamedTuple):
     violation: float
 
     def weights(self, n_classes: int) -> Weights:
-        """Return this network as that of every class."""
+        """Return weights in which every class has this network."""
         copies = np.tile(self.B, (n_classes, 1, 1)), np.tile(self.variances, (n_classes, 1))
         return Weights.of(*copies, self.violation)
 
 
 @dataclass(frozen=True)
 class ClassCentres:
-    """Order and means of classes: all that networks need beside their weights.
+    """The order and the class means: all that the networks need in addition to their weights.
 
     Attributes
     ----------
     scale : Scale
-        Units of the rows.
+        The means and standard deviations of all rows, in the units of the data.
     order : ndarray of shape (m,)
-        Columns in the order of the common network; all that follows stands in it.
+        The columns of the data, sorted by the order of the common network.
     sizes : ndarray of shape (classes,)
+        The number of rows of each class.
     means : ndarray of shape (classes, m)
+        The mean of each class, in standardised units and with the variables sorted by the order.
     """
 
     scale: Scale
@@ -134,21 +150,29 @@ class ClassCentres:
 
     @property
     def centre(self) -> Array:
-        """Mean of all rows."""
+        """Return the mean of all rows."""
         centre: Array = self.sizes @ self.means / self.sizes.sum()
         return centre
 
     def log_likelihoods(self, weights: Weights, shares: Sequence[float], values: Array) -> Array:
-        """Log-likelihoods of rows in the units of the data, up to a constant.
+        """Compute the log-likelihoods of rows in the units of the data, up to a constant.
+
+        Parameters
+        ----------
+        weights : Weights
+            The weights and noise variances of the classes.
+        shares : sequence of float
+            The shares of the distance of class means from the common mean.
+        values : ndarray of shape (n, m)
+            The rows, in the units of the data.
 
         Returns
         -------
         ndarray of shape (shares, n, classes)
-            For each share of the distance of class means from the common one. The residuals of a
-            row are linear in the share, so that their squares are a parabola.
         """
         Z = np.ascontiguousarray(self.scale.standardise(values)[:, self.order])
-        # Residuals are R - t moved for a share t, so that all shares cost one product with B.
+        # Residuals are linear in a share t: R - t moved. So their squares are a parabola in t, and
+        # all shares together need only one product with B.
         U, t = Z - self.centre, np.array(shares)[:, None]
         likelihoods = np.empty((len(t), len(Z), len(self.sizes)))
         parts = zip(self.means - self.centre, weights.matrices, weights.variances, strict=True)
@@ -160,9 +184,9 @@ class ClassCentres:
         return likelihoods
 
     def networks(self, weights: Weights, share: float, names: list[str]) -> list[GaussianNetwork]:
-        """Network of every class, in standard deviations of all rows.
+        """Return the network of every class, in standard deviations of all rows.
 
-        Class means keep this share of their distance from the common one.
+        Class means keep the given share of their distance from the common mean.
         """
         place = np.argsort(self.order)
         networks, means = [], self.centre + share * (self.means - self.centre)
@@ -176,13 +200,14 @@ class ClassCentres:
 
 @dataclass(frozen=True)
 class ClassMoments:
-    """Centres and covariances of classes: all that the family sees of the rows.
+    """The centres and covariances of classes: all that the fits use of the rows.
 
     Attributes
     ----------
     centres : ClassCentres
+        The order and the class means.
     covariances : ndarray of shape (classes, m, m)
-        Variables in the order.
+        The covariance of each class, with the variables sorted by the order.
     """
 
     centres: ClassCentres
@@ -190,14 +215,14 @@ class ClassMoments:
 
     @classmethod
     def of(cls, values: Array, codes: Indices, classes: Sequence[Any], names: list[str]) -> Self:
-        """Measure rows in any units; `codes` number their classes from 0."""
+        """Compute the moments of rows in any units. `codes` numbers their classes from 0."""
         sizes = np.bincount(codes, minlength=len(classes))
         check_class_sizes(classes, sizes)
         scale = Scale.of(values)
         Z = scale.standardise(values)
         centred = Z - _class_means(Z, codes, len(classes))[codes]
         order = common_order(centred, names)
-        # numpy lays chosen columns out one after the other; rows are what is read below.
+        # Indexing by columns gives arrays in column order, but the rows are read below.
         Z, centred = (np.ascontiguousarray(rows[:, order]) for rows in (Z, centred))
         class_rows = [centred[codes == c] for c in range(len(classes))]
         covariances = np.array([rows.T @ rows / len(rows) for rows in class_rows])
@@ -206,33 +231,33 @@ class ClassMoments:
 
     @property
     def sizes(self) -> Array:
-        """Rows of each class."""
+        """Return the number of rows of each class."""
         return self.centres.sizes
 
     @property
     def pooled(self) -> Array:
-        """Covariance within classes."""
+        """Return the covariance within classes."""
         shares = self.sizes / self.sizes.sum()
         pooled: Array = np.tensordot(shares, self.covariances, 1)
         return pooled
 
     def fits(self, settings: Sequence[Setting]) -> Iterator[tuple[int, Weights]]:
-        """Give the number of each setting and its weights; those of the highest price come first.
+        """Yield the number of each setting and its weights, from the highest to the lowest price.
 
-        Settings that differ in the price alone start from each other. They also share the common
-        network, which does not depend on the pool.
+        The fit at a price starts from the fit at the next higher price, if pool and ridge are the
+        same. Settings that differ only in the pool share the common network.
         """
         common: dict[tuple[float, float], _Common] = {}  # by price and ridge
         last: dict[tuple[float, float], Array] = {}  # departures at the last price, by pool, ridge
         for number in sorted(range(len(settings)), key=lambda k: -settings[k].alpha):
             alpha, pool, ridge = settings[number]
-            # warm start from the sparser network of the nearest higher price at the same ridge
+            # A warm start: the sparser network of the next higher price at the same ridge.
             if (alpha, ridge) not in common:
-                dearer = [key for key in common if key[1] == ridge]
-                start = common[min(dearer)].B if dearer else None
+                higher = [key for key in common if key[1] == ridge]
+                start = common[min(higher)].B if higher else None
                 common[alpha, ridge] = self._common(alpha, ridge, start)
             base = common[alpha, ridge]
-            if pool == 1:  # all covariances are the pooled one: nothing can depart
+            if pool == 1:  # every class has the pooled covariance, so no class can depart
                 yield number, base.weights(len(self.sizes))
                 continue
             fitted, last[pool, ridge] = self._depart(
@@ -241,22 +266,22 @@ class ClassMoments:
             yield number, fitted
 
     def _common(self, alpha: float, ridge: float, start: Array | None) -> _Common:
-        """Network of the covariance within classes."""
+        """Fit the common network to the covariance within classes."""
         S = _ridged(self.pooled, ridge)
         prices = np.full(S.shape, alpha / np.sqrt(self.sizes.sum()))
         result = lasso_departures(S, prices, np.zeros(S.shape), start)
-        # A region that its parents predict all but exactly would decide every class alone.
+        # A region that its parents predict almost exactly would alone decide the predicted class.
         variances = np.maximum(result.variances, MIN_NOISE_SHARE * np.diag(S))
         return _Common(result.x, variances, np.diag(S).copy(), result.violation)
 
     def _depart(
         self, common: _Common, setting: Setting, start: Array | None
     ) -> tuple[Weights, Array]:
-        """Weights and variances of every class, and the departures of the weights."""
+        """Return the weights and variances of every class, and the departures of the weights."""
         alpha, pool, ridge = setting
         pooled, variances, departures = self.pooled, [], []
         violation = common.violation
-        # row j, column i: noise of the child times the spread of the parent, as at the top
+        # Row j, column i is the noise of child j times the standard deviation of parent i.
         price = DEPARTURE_PRICE * alpha * np.sqrt(np.outer(common.variances, common.scale))
         for c, (size, covariance) in enumerate(zip(self.sizes, self.covariances, strict=True)):
             blend = _ridged((1 - pool) * covariance + pool * pooled, ridge)
@@ -265,7 +290,7 @@ class ClassMoments:
             departures.append(result.x)
             violation = max(violation, result.violation)
             ratio = np.log(np.maximum(result.variances / common.variances, MIN_NOISE_SHARE))
-            # soft threshold: sqrt(2 / n) is the standard error of a log-variance of n rows
+            # A soft threshold: sqrt(2 / n) is the standard error of a log-variance of n rows.
             threshold = DEPARTURE_PRICE * alpha * np.sqrt(2 / size)
             change = np.sign(ratio) * np.maximum(np.abs(ratio) - threshold, 0.0)
             variances.append(common.variances * np.exp(change))
@@ -274,9 +299,9 @@ class ClassMoments:
 
 
 def mean_weights(parts: Sequence[Weights], shares: Array) -> Weights:
-    """Return the mean of weights and of log-variances, with shares that add up to 1.
+    """Average weights and log-variances, with shares that add up to 1.
 
-    All weights go along one order, so that the mean is a DAG.
+    All weights follow one order, so the mean is a DAG.
     """
     n_classes, m = parts[0].variances.shape
     B, logs, violation = np.zeros((n_classes, m * m)), np.zeros((n_classes, m)), 0.0
@@ -289,17 +314,17 @@ def mean_weights(parts: Sequence[Weights], shares: Array) -> Weights:
 
 
 def common_order(centred: Array, names: list[str]) -> Indices:
-    """Return the columns in the order of a network of rows centred in their classes.
+    """Return the columns in the order of a network of the rows minus their class means.
 
-    The order does not depend on units, nor on where the columns stand. Sparsity matters little to
-    it, and a sparse network is found fast.
+    The order does not depend on the units or on the order of the columns. The sparsity of the
+    network has little effect on it, and a sparse network is found fast.
     """
     moments = moments_of(centred, names)
     n, m = moments.n, moments.m
     every, none = ~np.eye(m, dtype=bool), np.zeros((m, m), bool)
     price = ebic_prices(n, m, ORDER_GAMMA)
     trees = make_trees(ParentProblem(moments.R, n, price, most_parents(n, m), every, none))
-    rng = np.random.RandomState(0)  # the search wants one for kicks, and makes none here
+    rng = np.random.RandomState(0)  # the search needs it for kicks only, and here it makes none
     result = search_order(trees, [np.arange(m)], 0, rng, TUCK_DEPTH, MAX_TUCKS_QUICK)
     return moments.columns[result.order]
 

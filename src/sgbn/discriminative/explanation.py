@@ -1,13 +1,14 @@
-r"""What each region and edge adds to a log-likelihood ratio of a subject.
+r"""The part of each region and edge in the log-likelihood ratio of a subject.
 
-A network's log-likelihood is a sum over regions. With :math:`u_j` the distance of region j from
-its mean under the network, :math:`e_{ij} = \Theta_{ij} (x_i - \mu_i)` what its parent i predicts of
-it and :math:`r_j = u_j - \sum_i e_{ij}` the residual,
+A network's log-likelihood is a sum over regions. For region j, :math:`u_j` is its distance from its
+mean under the network, :math:`e_{ij} = \Theta_{ij} (x_i - \mu_i)` is the prediction by its parent
+i, and :math:`r_j = u_j - \sum_i e_{ij}` is the residual. Then exactly
 
 .. math:: -\frac{r_j^2}{2 \sigma_j^2} = -\frac{u_j^2}{2 \sigma_j^2}
-          + \sum_i \frac{e_{ij} (u_j + r_j)}{2 \sigma_j^2}
+          + \sum_i \frac{e_{ij} (u_j + r_j)}{2 \sigma_j^2}.
 
-exactly: the first term is the region's own, the others are those of the edges into it.
+The first term is the part of the region itself. Each of the other terms is the part of one edge
+into the region.
 """
 
 from __future__ import annotations
@@ -22,20 +23,20 @@ from sgbn.types import Array, Indices
 
 @dataclass(frozen=True)
 class Explanation:
-    """A log-likelihood ratio taken apart; every part in nats, positive for the first class.
+    """A log-likelihood ratio as a sum of parts in nats. A positive part favours the first class.
 
     Attributes
     ----------
     ratio : ndarray of shape (n,)
-        Log-likelihood ratio of each subject.
+        The log-likelihood ratio of each subject.
     own : ndarray of shape (n, m)
-        Part of each region by itself: how far it is from the mean of either class.
+        The part of each region itself. It depends on the distance from the mean of each class.
     edges : ndarray of shape (n, p)
-        Part of each edge, of either network.
+        The part of each edge that at least one of the two networks has.
     names : tuple of str
-        The m regions.
+        The names of the m regions.
     sources, targets : tuple of str
-        The p edges.
+        The region at the start and at the end of each of the p edges.
     """
 
     ratio: Array
@@ -47,18 +48,18 @@ class Explanation:
 
     @property
     def regions(self) -> Array:
-        """Part of each region: its own, and that of the edges into it. They sum to the ratio."""
+        """Return the part of each region together with the edges into it. They sum to the ratio."""
         total = self.own.copy()
         place = {name: k for k, name in enumerate(self.names)}
-        # In a loop: edges may share a target, which an indexed `+=` of all would count once.
+        # An indexed `+=` would count only one of several edges with the same target. So: a loop.
         for edge, target in enumerate(self.targets):
             total[:, place[target]] += self.edges[:, edge]
         return total
 
 
 def explain_ratio(first: GaussianNetwork, second: GaussianNetwork, values: Array) -> Explanation:
-    """Take the log-likelihood ratio of the rows under two networks apart, by region and edge."""
-    # an edge of either network: the other network's part of it is zero
+    """Split the log-likelihood ratio of each row under two networks into regions and edges."""
+    # If only one network has the edge, the part of the other network is zero.
     i, j = np.nonzero((first.coef != 0) | (second.coef != 0))
     own_first, edges_first = _parts(first, values, i, j)
     own_second, edges_second = _parts(second, values, i, j)
@@ -74,11 +75,11 @@ def explain_ratio(first: GaussianNetwork, second: GaussianNetwork, values: Array
 
 
 def _parts(network: GaussianNetwork, values: Array, i: Indices, j: Indices) -> tuple[Array, Array]:
-    """Return the part of every region by itself, and of every edge i -> j, of a log-likelihood."""
+    """Split the log-likelihood of each row into the parts of regions and of edges i -> j."""
     variance = network.noise_variance
     u = values - network.mean
     r = network.residuals(values)
     by_region = -(u**2) / (2 * variance) - np.log(2 * np.pi * variance) / 2
-    # by the difference of squares, u^2 - r^2 = (u - r)(u + r), where u - r is what parents predict
+    # u^2 - r^2 = (u - r)(u + r), and u - r is the sum of what the parents predict.
     predicted = network.coef[i, j] * u[:, i]
     return by_region, predicted * (u + r)[:, j] / (2 * variance[j])

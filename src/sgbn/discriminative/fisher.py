@@ -1,7 +1,7 @@
-"""Fisher vectors: how each row would change the parameters of each class's network.
+"""Fisher vectors, which show how each row would change the parameters of each class's network.
 
-The gradients of `sgbn.discriminative.network_score`, of one network per class, side by side
-(Section 3.1.1 of the paper).
+A Fisher vector holds the gradients of `sgbn.discriminative.network_score` for the networks of all
+classes, side by side (Section 3.1.1 of the paper).
 """
 
 from __future__ import annotations
@@ -30,43 +30,47 @@ Networks = Density | Sequence[Density] | Mapping[Any, Density]
 
 
 class FisherVectors(TransformerMixin, BaseEstimator):
-    r"""Rows as gradients of the log-likelihood of one network per class.
+    r"""A transformer of rows to gradients of the log-likelihood of one network per class.
 
     Component "MCI: insula_L -> hippocampus_L" of a row says how the network of class MCI would
-    change the weight of that edge, present or not, to fit the row better. The gradients in the
-    biases, "MCI: bias -> hippocampus_L", are there too: at two classes and m variables
-    :math:`2 m^2` components. They are meant for a linear classifier; `kernel` gives their inner
-    products without the vectors.
+    change the weight of that edge to fit the row better, whether the network has the edge or not.
+    The gradients in the biases, such as "MCI: bias -> hippocampus_L", are included. Two classes and
+    m variables give :math:`2 m^2` components. They are meant for a linear classifier. The method
+    `kernel` computes their inner products without the vectors.
 
     Parameters
     ----------
     learner : estimator, optional
-        Learns the network of a class from its rows; `SGBN` by default. Any estimator that has
-        `network_` after `fit`, or is then a density with a score function (`HasScore`): methods
-        ``scores(X)`` and names ``score_names``.
+        The estimator that learns the network of a class from its rows. By default, it is `SGBN`.
+        After `fit`, it must have `network_`, or be a density with a score function (`HasScore`),
+        which has a method ``scores(X)`` and names ``score_names``.
     edges : {"all", "present"}, default="all"
-        Gradients in all possible edges i -> j, or in those of the network.
+        Which gradients to take: in all possible edges i -> j, or only in the network's edges.
     scaling : {None, "information"}, default=None
-        "information" divides each component by the square root of its Fisher information, the
-        expectation of its square under the network of the class; see `fisher_information`.
+        "information" divides each component by the square root of its Fisher information, which is
+        the expectation of its square under the network of the class. See `fisher_information`.
     variances : {"class", "unit", "pooled"}, default="class"
-        Noise variances: of each class; 1 in the units of X, one way to predefine them as in the
-        paper; or the means over the classes, weighted by their sizes if networks are learned here.
-        "unit" of `SGBNClassifier`, which standardises, is the variance of each region instead.
+        Which noise variances to use. "class" uses the variances of each class. "unit" is 1 in the
+        units of X, which is one way to predefine them, as the paper does. "pooled" is the mean over
+        the classes, weighted by their sizes if the networks are learned here. In `SGBNClassifier`,
+        which standardises, "unit" is the variance of each region instead.
     networks : mapping of class to network, sequence of networks, or network, optional
-        Take these instead of learning: `GaussianNetwork` or densities with a score function.
-        Variables are found by name if X is a table, else by position. `fit` then ignores y.
+        The networks to use instead of learning them. Each is a `GaussianNetwork` or a density with
+        a score function. Variables are found by name if X is a table, otherwise by position. `fit`
+        then ignores y.
 
     Attributes
     ----------
     networks_ : dict of class to network
-        In sorted order of the classes. Without y, one network of all rows, under None.
+        The networks, in sorted order of the classes. Without y, there is one network of all rows,
+        and its key is None.
     n_features_in_, feature_names_in_
-        As in all of scikit-learn.
+        The number and the names of the columns, as in scikit-learn.
 
     Notes
     -----
-    Standardise by all training rows, never by class: that would erase the difference in means.
+    Standardise by all training rows together. Standardising each class by itself would erase the
+    difference in means.
 
     Examples
     --------
@@ -106,14 +110,14 @@ class FisherVectors(TransformerMixin, BaseEstimator):
         self.networks = networks
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
-        """Learn one network per class, or check those given.
+        """Learn one network per class, or check the given networks.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             One row per subject, one column per region.
         y : array-like of shape (n_samples,), optional
-            Classes. Without it, one network is learned from all rows.
+            The class of each row. Without y, one network is learned from all rows.
         """
         values = check_data(self, X)
         check_parameters(self)
@@ -124,32 +128,33 @@ class FisherVectors(TransformerMixin, BaseEstimator):
         else:
             names = column_names(self, X) if hasattr(X, "columns") else None
             self.networks_ = aligned(self.networks, values.shape[1], names)
-            sizes = np.ones(len(self.networks_))  # unknown here: all classes count the same
+            sizes = np.ones(len(self.networks_))  # unknown, so that all classes count the same
         self._scores = self._score_functions(sizes)
         return self
 
     def transform(self, X: ArrayLike) -> Array:
-        """Fisher vector of every row, in the order of `get_feature_names_out`."""
+        """Return the Fisher vector of every row, in the order of `get_feature_names_out`."""
         check_is_fitted(self)
         values = check_data(self, X, reset=False)
         return np.column_stack([score.scores(values) for score in self._scores.values()])
 
     def kernel(self, X: ArrayLike, Z: ArrayLike | None = None) -> Array:
-        """Inner products of the Fisher vectors of X and Z (or X), without the vectors.
+        """Return the inner products of the Fisher vectors of X with those of Z.
 
-        Of densities other than networks, the vectors are computed.
+        Without Z, X takes its place. Networks need no vectors for this. For other densities, the
+        vectors are computed.
         """
         check_is_fitted(self)
         values = check_data(self, X, reset=False)
         other_values = None if Z is None else check_data(self, Z, reset=False)
         parts = [_kernel(score, values, other_values) for score in self._scores.values()]
-        # Vectors of the networks stand side by side: their inner products add up.
+        # A Fisher vector joins the vectors of all networks, so the inner products add up.
         return np.add.reduce(parts)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
-        """Names such as "MCI: insula_L -> hippocampus_L" and "MCI: bias -> insula_L"."""
+        """Return names such as "MCI: insula_L -> hippocampus_L" and "MCI: bias -> insula_L"."""
         check_is_fitted(self)
-        # None for plain arrays: the networks' own names are then used.
+        # It is None for plain arrays. The names of the networks are then used.
         variables = _check_feature_names_in(self, input_features, generate_names=False)
         names: list[str] = []
         for label, score in self._scores.items():
@@ -159,52 +164,57 @@ class FisherVectors(TransformerMixin, BaseEstimator):
 
     def _check_together(self) -> None:
         if self.networks is not None and self.learner is not None:
-            raise InputError("both learner and networks are given: give one of them.")
+            raise InputError("both learner and networks are given: give only one of them.")
 
     def _learn(self, table: Any, labels: NDArray[Any]) -> tuple[dict[Any, Any], Array]:
-        """Density of each class and number of its rows."""
+        """Learn the density of each class. Return the densities and the number of their rows."""
         learner = SGBN(outliers="keep") if self.learner is None else self.learner
         densities, sizes = {}, []
         for label in [None] if labels[0] is None else np.unique(labels).tolist():
             rows = np.flatnonzero(labels == label)
-            # A table stays one, so that messages of the learner name its columns.
+            # The learner gets a table if X is one, so that its messages name the columns.
             densities[label] = _learned(clone(learner), _safe_indexing(table, rows), label)
             sizes.append(len(rows))
         return densities, np.array(sizes, dtype=float)
 
     def _score_functions(self, sizes: Array) -> dict[Any, Any]:
-        # Networks have a score function of ours, with its options; other densities bring their own.
+        # Networks use `NetworkScore`, which has options. Other densities have their own scores.
         networks = {c: d for c, d in self.networks_.items() if isinstance(d, GaussianNetwork)}
         other = {c: _checked(d) for c, d in self.networks_.items() if c not in networks}
         if other and (self.edges, self.scaling, self.variances) != ("all", None, "class"):
             raise InputError(
                 f"{type(next(iter(other.values()))).__name__} is not a GaussianNetwork: leave "
-                "edges, scaling and variances at their defaults, and scale by a StandardScaler."
+                "edges, scaling and variances at their defaults. A StandardScaler can scale the "
+                "components."
             )
         networks = with_variances(networks, self.variances, sizes)
         scores = {c: NetworkScore(d, self.edges, self.scaling) for c, d in networks.items()}
         return {c: scores.get(c, other.get(c)) for c in self.networks_}
 
 
-def two_classes(y: ArrayLike, n: int, wanting: str) -> tuple[NDArray[Any], Indices]:
-    """Return the classes of n rows, and the number of each row's; raise InputError if one."""
+def two_classes(y: ArrayLike, n: int, who_needs: str) -> tuple[NDArray[Any], Indices]:
+    """Return the classes of n rows and the class number of each row.
+
+    Raise InputError if there is only one class. Its message says `who_needs`, such as "edges need",
+    before "at least two classes".
+    """
     classes, codes = np.unique(read_labels(y, n), return_inverse=True)
     if len(classes) < 2:
         raise InputError(
-            f"y has one class, {shown(classes[0])}: {wanting} two classes or more. Give rows of "
-            "another class."
+            f"y has only one class, {shown(classes[0])}: {who_needs} at least two classes. Add "
+            "rows of another class."
         )
     return classes, codes
 
 
 def labelled(networks: Networks) -> dict[Any, Any]:
-    """Return networks by label: a sequence is labelled 0, 1, ..., a single network None."""
+    """Return networks by label. A sequence gets the labels 0, 1, ..., and a single network None."""
     if isinstance(networks, (GaussianNetwork, HasScore)):
         return {None: networks}
     if isinstance(networks, str) or not isinstance(networks, Iterable):
         raise InputError(
             f"networks is {networks!r:.100}: give one network per class, as a mapping of class to "
-            "network, or leave it out to learn them."
+            "network. Without networks, they are learned."
         )
     by_label = dict(networks if isinstance(networks, Mapping) else enumerate(networks))
     if not by_label:
@@ -213,7 +223,7 @@ def labelled(networks: Networks) -> dict[Any, Any]:
 
 
 def aligned(networks: Networks, m: int, names: Sequence[str] | None = None) -> dict[Any, Any]:
-    """Return networks by label, with variables in the order of m columns: by name, if given."""
+    """Return networks by label, with their m variables in the order of `names`, if given."""
     return {c: _in_order(network, c, m, names) for c, network in labelled(networks).items()}
 
 
@@ -223,16 +233,16 @@ def _in_order(network: Any, label: Any, m: int, names: Sequence[str] | None) -> 
     if network.m != m:
         raise InputError(
             f"the network of class {shown(label)} has {network.m} variables, and X has {m} "
-            "columns. Give the columns that it was learned from."
+            "columns. Give the columns from which the network was learned."
         )
     if names is None or list(names) == list(network.names):
         return network
     missing = [name for name in network.names if name not in names]
     if missing:
         raise InputError(
-            f"X has no column {missing[0]!r}, a variable of the network of class {shown(label)} "
-            f"({len(missing)} missing). Rename the columns, or pass plain arrays in the order of "
-            "the network's variables."
+            f"X has no column {missing[0]!r}, which is a variable of the network of class "
+            f"{shown(label)} ({len(missing)} missing). Rename the columns, or give a plain array "
+            "with the columns in the order of the network's variables."
         )
     p = [network.names.index(name) for name in names]
     coef = network.coef[np.ix_(p, p)]
@@ -240,7 +250,7 @@ def _in_order(network: Any, label: Any, m: int, names: Sequence[str] | None) -> 
 
 
 def _learned(learner: Any, rows: Any, label: Any) -> Any:
-    """Learn the density of the rows of a class: a network, or the learner itself."""
+    """Fit the learner to the rows of a class. Return its network, or else the learner itself."""
     try:
         learner.fit(rows)
     except ValueError as error:
@@ -261,6 +271,6 @@ def _checked(density: Any) -> HasScore:
 def _kernel(score: Any, X: Array, Z: Array | None) -> Array:
     if isinstance(score, NetworkScore):
         return score.kernel(X, Z)
-    # a density of unknown form has no closed form of its kernel
+    # Only networks have a closed form of the kernel.
     G = score.scores(X)
     return np.matmul(G, (G if Z is None else score.scores(Z)).T)

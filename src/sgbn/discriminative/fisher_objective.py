@@ -3,16 +3,19 @@ r"""The radius-margin bound that KL-SGBN minimises, and its gradient.
 .. math:: F = \rho(K) J_0(K), \qquad \rho(K) = s \left( \sum_i w_i K_{ii} - w^T K w
           + (1 - w^T w) / C \right)
 
-with the Fisher kernel K of all parameters of the networks and the L2-SVM's :math:`J_0`. The total
-scatter :math:`tr(S_T)` of the augmented features has w = 1/n and s = n; the squared radius of the
-smallest enclosing ball has s = 1 and the weights w of its centre. The SVM and the ball are solved
-anew at every evaluation, so that they drop out of the gradient (envelope theorem):
+K is the Fisher kernel of all parameters of the networks, :math:`J_0` is the objective of the L2-SVM
+at its optimum, and :math:`\rho` measures the radius. There are two measures. The total scatter
+:math:`tr(S_T)` of the augmented features has w = 1/n and s = n. The squared radius of the smallest
+enclosing ball has s = 1, and w are the weights of its centre. The SVM and the ball are solved again
+at every evaluation, so their derivatives drop out of the gradient (envelope theorem):
 
 .. math:: \partial F / \partial K = A = s J_0 (\operatorname{diag}(w) - w w^T)
-          - \rho \beta \beta^T / 2.
+          - \rho \beta \beta^T / 2,
 
-As :math:`K = (R R^T) \circ H - Q Q^T` with the residuals over variance R, one column per child,
-:math:`H = \tilde X \tilde X^T` and :math:`Q = R \circ X`, no product with A is larger than n x m.
+with the dual weights :math:`\beta` of the SVM. The kernel is
+:math:`K = (R R^T) \circ H - Q Q^T`. Here R holds the residuals divided by the noise variance, one
+column per child, :math:`H = \tilde X \tilde X^T`, and :math:`Q = R \circ X`. So no product with A
+is larger than n x m.
 """
 
 from __future__ import annotations
@@ -30,12 +33,12 @@ from sgbn.solvers.svm import L2SVM, l2_svm, radius, total_scatter
 from sgbn.solvers.svm_primal import l2_svm_cg
 from sgbn.types import Array, Indices, Mask
 
-MAX_DENSE_ROWS = 1000  # with more, products with the kernel are faster than the kernel itself
+MAX_DENSE_ROWS = 1000  # rows; with more, products with the kernel are faster than the kernel itself
 RADII = ("scatter", "ball")
 
 
 class _Spread(NamedTuple):
-    """Radius term rho, its weights w and their factor s, as at the top of this file."""
+    """The radius term rho, its weights w and their factor s, as at the top of this file."""
 
     value: float
     weights: Array
@@ -43,19 +46,22 @@ class _Spread(NamedTuple):
 
 
 class FisherKernelObjective:
-    """Radius-margin bound for two classes as a function of the residuals that move.
+    """The radius-margin bound for two classes, as a function of the residuals that move.
 
     Parameters
     ----------
     X : ndarray of shape (n, m)
+        The rows of the two classes.
     signs : ndarray of shape (n,)
-        -1 and 1.
+        The class of each row, -1 or 1.
     children : ndarray of shape (blocks,)
-        Column of X that each moving residual belongs to.
-    still : ndarray of shape (n, others), still_children : ndarray of shape (others,)
-        Residuals over variance that do not move, and their columns.
+        The column of X to which each moving residual belongs.
+    still : pair of ndarray of shape (n, others) and ndarray of shape (others,)
+        The residuals that do not move, divided by the noise variance, and their columns of X.
     C : float
+        The penalty of the SVM's slacks.
     measure : {"scatter", "ball"}
+        The measure of the radius.
 
     Paper: Eq. 3.8 and Eq. 3.9, with the multipliers optimal for every Theta; the ball is Eq. 3.4.
     """
@@ -77,24 +83,27 @@ class FisherKernelObjective:
         if self.dense:
             self.H = self.Xb @ self.Xb.T
             self.constant = self._kernel(still[0], X[:, still[1]])
-        # Solutions at the last residuals: the next ones differ little, and start from these.
+        # The solutions at the last residuals. The next ones differ little, and start from them.
         self._support: Indices | None = None
         self._weights: tuple[Array, float] | None = None
         self._centre: Array | None = None
 
     def __call__(self, R: Array) -> tuple[float, Array]:
-        """Value, and gradient in the residuals over variance, (n, blocks)."""
+        """Return the value and the gradient in R.
+
+        R holds the moving residuals divided by the noise variance, shape (n, blocks).
+        """
         K = self.kernel(R) if self.dense else None
         svm = self._svm(R) if K is None else self._dual_svm(K)
         spread = self._spread(R, K)
         return spread.value * svm.objective, self._gradient(R, svm, spread)
 
     def kernel(self, R: Array) -> Array:
-        """Fisher kernel of all parameters of the networks."""
+        """Return the Fisher kernel of all parameters of the networks."""
         return self.constant + self._kernel(R, self.own)
 
     def scatter(self, R: Array) -> float:
-        """Trace of the total scatter matrix of the Fisher vectors."""
+        """Return the trace of the total scatter matrix of the Fisher vectors."""
         if self.dense:
             return total_scatter(self.kernel(R))
         features = self._features(R)
@@ -132,7 +141,7 @@ class FisherKernelObjective:
 
     def _gradient(self, R: Array, svm: L2SVM, spread: _Spread) -> Array:
         # A = first * (diag(w) - w w') - second * beta beta', and dF/dR = 2 ((A o H) R - (A Q) o X).
-        # A and H are never made: products with w and beta alone keep everything at n x m.
+        # A and H are never made: with products with w and beta, all arrays are at most n x m.
         Xb, w, beta = self.Xb, spread.weights[:, None], svm.beta[:, None]
         Q = R * self.own
         first, second = svm.objective * spread.factor, spread.value / 2
@@ -146,9 +155,10 @@ class FisherKernelObjective:
 
 
 class FisherFeatures:
-    """Fisher vectors of many rows by their products: component (b, k) is R_b x_k, 0 if k = child.
+    """The matrix Phi of Fisher vectors of many rows, which is never made, by its products.
 
-    With the shape, this is all that `sgbn.solvers.svm_primal.l2_svm_cg` asks for.
+    Component (b, k) of a row is R_b x_k, and 0 if k is the child of block b. The products and the
+    shape are all that `sgbn.solvers.svm_primal.l2_svm_cg` needs.
     """
 
     def __init__(self, Xb: NDArray[Any], R: NDArray[Any], children: Indices) -> None:
@@ -158,29 +168,38 @@ class FisherFeatures:
         self.shape = len(R), R.shape[1] * Xb.shape[1]
 
     def matvec(self, w: Array) -> Array:
-        """Phi w."""
+        """Return Phi w."""
         W = w.reshape(self.R.shape[1], -1).astype(self.R.dtype, copy=False)
         inner = self.Xb @ W.T - self.own * W[self.places]
         product: Array = np.einsum("ib,ib->i", self.R, inner)
         return product
 
     def rmatvec(self, v: Array) -> Array:
-        """Phi' v."""
+        """Return Phi' v."""
         W = (v.astype(self.R.dtype, copy=False)[:, None] * self.R).T @ self.Xb
-        # No region is its own parent: a Fisher vector has no such components.
+        # No region is its own parent, so a Fisher vector has no such components.
         W[self.places] = 0.0
         return W.ravel()
 
     def subset(self, rows: Mask) -> FisherFeatures:
-        """Take some rows, in single precision: they give directions, not the optimum."""
+        """Return some rows in single precision, which is enough for search directions."""
         Xb, R = (array[rows].astype(np.float32) for array in (self.Xb, self.R))
         return FisherFeatures(Xb, R, self.children)
 
 
 class PairwiseFisherKernels:
-    """Sum of the radius-margin bounds of all pairs of classes, as a function of u.
+    """The sum of the radius-margin bounds of all pairs of classes, as a function of u.
 
-    C is in units of n over the total scatter at the start.
+    Parameters
+    ----------
+    likelihoods : MovingLikelihoods
+        The residuals as functions of u.
+    C : float
+        The penalty of the SVM's slacks, in units of n over the total scatter at the start.
+    u0 : ndarray of shape (p,)
+        The coordinates at the start.
+    measure : {"scatter", "ball"}
+        The measure of the radius.
     """
 
     def __init__(
@@ -192,7 +211,7 @@ class PairwiseFisherKernels:
         self.parts = []
         for pair in combinations(range(int(sample.codes.max()) + 1), 2):
             rows = (sample.codes == pair[0]) | (sample.codes == pair[1])
-            networks = pair if len(sample.variances) > 1 else (0,)  # all classes share one network
+            networks = pair if len(sample.variances) > 1 else (0,)  # (0,): the shared network
             blocks = (owner == networks[0]) | (owner == networks[-1])
             still = np.hstack([likelihoods.still[c][rows] for c in networks])
             bound = FisherKernelObjective(
@@ -202,14 +221,14 @@ class PairwiseFisherKernels:
                 (still, np.concatenate([likelihoods.moves.classes[c].still for c in networks])),
                 measure=measure,
             )
-            # Two classes have all rows and blocks: `...` is a view, where indices would copy.
+            # With two classes, a pair has all rows and blocks: `...` is a view, indices would copy.
             where: Any = np.ix_(rows, blocks) if not (rows.all() and blocks.all()) else ...
-            # Set afterwards: C is in units of a scatter that only the bound can measure.
+            # C is set here because its unit is a scatter that only the bound can compute.
             bound.C = C * int(rows.sum()) / bound.scatter(R[where])
             self.parts.append((bound, where))
 
     def __call__(self, u: Array) -> tuple[float, Array]:
-        """Value and gradient."""
+        """Return the value and the gradient at u."""
         R = self._residuals(u)
         value, in_residuals = 0.0, np.zeros_like(R)
         for bound, where in self.parts:
@@ -217,12 +236,12 @@ class PairwiseFisherKernels:
             value += part
             in_residuals[where] += gradient
         gradient = np.empty_like(u)
-        # A copy whose rows lie along memory: numba would compile the kernel anew for a view.
+        # A contiguous copy, because numba would compile the kernel again for a view.
         pull(self.likelihoods.residuals, (in_residuals / self.likelihoods.sd).T.copy(), gradient)
         return value, gradient
 
     def _residuals(self, u: Array) -> Array:
-        """Residuals over variance, (n, blocks)."""
+        """Return the residuals divided by the noise variance, shape (n, blocks)."""
         R = np.empty_like(self.likelihoods.residuals.A)
         residuals_at(self.likelihoods.residuals, u, R)
         over: Array = R.T / self.likelihoods.sd

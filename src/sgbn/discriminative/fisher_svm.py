@@ -1,8 +1,9 @@
-r"""An L2-SVM on the Fisher vectors of the classes' networks, in full or on the best components.
+r"""An L2-SVM on the Fisher vectors of the classes' networks, on all or on the best components.
 
-A plane in the space of the Fisher vectors is :math:`f(x) = w^T \Phi(x) + b`. In full length it is
-found on the kernel in closed form where samples are fewer than components; its weights,
-:math:`w = \sum_i \beta_i \Phi(x_i)`, are added up a few rows at a time.
+A plane in the space of the Fisher vectors is :math:`f(x) = w^T \Phi(x) + b`. If all components are
+used and there are at most as many rows as components, the SVM is solved on the kernel, which has a
+closed form. Its weights :math:`w = \sum_i \beta_i \Phi(x_i)` are then added up, a few rows at a
+time.
 """
 
 from __future__ import annotations
@@ -30,56 +31,62 @@ from sgbn.solvers.svm_primal import l2_svm_features
 from sgbn.types import Array, Indices
 from sgbn.validation import check_classification, check_data
 
-ROWS_PER_BATCH = 256  # Fisher vectors in memory at a time: each has m^2 components per class
+ROWS_PER_BATCH = 256  # Fisher vectors in memory at once; each has m^2 components per class
 
 
 class HasNetworks(Protocol):
-    """An estimator that has one network per class, or another density, once it is fitted."""
+    """An estimator that has one network, or another density, per class after `fit`."""
 
     @property
     def networks_(self) -> Mapping[Any, Density]:
-        """Class -> its network."""
+        """Return the network of each class."""
 
     def fit(self, X: Any, y: Any, /) -> object:
         """Learn the networks."""
 
 
 class FisherSVMClassifier(ClassifierMixin, BaseEstimator):
-    """Networks of the classes, and an L2-SVM on their Fisher vectors.
+    """A classifier with one network per class and an L2-SVM on their Fisher vectors.
 
-    The vectors are the gradients in all edge weights and biases of all networks, of rows in pooled
-    standard deviations, so that units do not matter; a network that all classes share counts once.
+    The vectors are the gradients in all edge weights and biases of all networks. The rows are
+    divided by the standard deviations of all classes together, so units do not matter. A network
+    that all classes share counts once.
 
     Parameters
     ----------
     classifier : estimator, optional
-        Anything with `networks_` after `fit`: `SGBNClassifier` by default, `KLSGBNClassifier` and
-        its like, or `FisherVectors`, which may hold other densities with a score function. Those
-        are taken in the units of the data. A temperature has no effect here: it is set to 1.
+        An estimator that has `networks_` after `fit`. By default, it is `SGBNClassifier`. It may be
+        `KLSGBNClassifier` or another classifier of sgbn, or `FisherVectors`. `FisherVectors` may
+        contain other densities with a score function, which are used in the units of the data. A
+        temperature has no effect here: it is set to 1.
     components : int, optional
-        Take only so many components, those most correlated with the class in the training rows, as
-        they are: not standardised, as the paper does not. By default all.
+        The number of components to use. These are the components that correlate most with the class
+        in the training rows. They are not standardised, as in the paper. By default, all are used.
     C : float
-        Penalty of the SVM's slacks, in units of n over the total scatter of the Fisher vectors.
+        The penalty of the SVM's slacks, in units of n over the total scatter of the Fisher vectors.
 
     Attributes
     ----------
     classifier_ : estimator
-        The fitted clone.
+        The fitted clone of `classifier`.
     classes_ : ndarray
+        The classes, sorted.
     components_ : ndarray of str of shape (p,)
-        Names of the components, such as "MCI: insula_L -> hippocampus_L".
-    coef_ : ndarray of shape (1, p), or (classes, p) with more than two: one class against the rest
-        Weights of the components.
-    beta_ : ndarray of shape (1, n_samples), or (classes, n_samples)
-        Weights of the training rows; `coef_` is their sum of Fisher vectors so weighted.
+        The names of the components, such as "MCI: insula_L -> hippocampus_L".
+    coef_ : ndarray of shape (1, p) or (classes, p)
+        The weights of the components. With more than two classes, each class has one row, which
+        separates it from the rest.
+    beta_ : ndarray of shape (1, n_samples) or (classes, n_samples)
+        The weights of the training rows. `coef_` is the sum of their Fisher vectors with these
+        weights.
     intercept_ : ndarray of shape (1,) or (classes,)
+        The intercept of each plane.
     n_features_in_, feature_names_in_
-        As in all of scikit-learn.
+        The number and the names of the columns, as in scikit-learn.
 
     Notes
     -----
-    Paper: Section 5, Exp-III, the SVM classifiers in full length and with 100 selected components.
+    Paper: Section 5, Exp-III, the SVM classifiers on all components and on 100 selected components.
 
     Examples
     --------
@@ -117,7 +124,9 @@ class FisherSVMClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            One row per subject, one column per region.
         y : array-like of shape (n_samples,)
+            The class of each row.
         """
         values, labels, self.classes_ = check_classification(self, X, y)
         check_parameters(self)
@@ -138,15 +147,15 @@ class FisherSVMClassifier(ClassifierMixin, BaseEstimator):
         """Return the SVM score of the second of two classes, or one score per class."""
         check_is_fitted(self)
         Z = self._scale.standardise(check_data(self, X, reset=False))
-        # By the weights of components: a kernel would need all training rows again.
+        # Weights of components are used, because a kernel would need all training rows.
         sides = [Phi @ self.coef_.T for _, Phi in self._batches(Z)]
         decision: Array = np.vstack(sides) + self.intercept_
         return decision[:, 0] if len(self.classes_) == 2 else decision
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Class on whose side of its plane a row is farthest."""
+        """Return the class with the largest SVM score for every row."""
         decision = self.decision_function(X)
-        # Two classes have one plane: its sign decides.
+        # Two classes have only one plane, and its sign decides.
         best = decision.argmax(axis=1) if decision.ndim == 2 else (decision > 0).astype(np.intp)
         predicted: NDArray[Any] = self.classes_[best]
         return predicted
@@ -155,33 +164,36 @@ class FisherSVMClassifier(ClassifierMixin, BaseEstimator):
         given = SGBNClassifier() if self.classifier is None else self.classifier
         classifier = clone(given)
         if "temperature" in classifier.get_params(deep=False):
-            # "cv" would learn networks in folds, for probabilities that nobody asks for here.
+            # "cv" would learn networks in folds for probabilities, which are not used here.
             classifier.set_params(temperature=1.0)
         classifier.fit(table, labels)
         if not isinstance(getattr(classifier, "networks_", None), Mapping):
             raise InputError(
-                f"{type(classifier).__name__} has no networks_ after fit. Give a classifier of "
-                "sgbn, or FisherVectors."
+                f"{type(classifier).__name__} has no networks_ after fit. Give a network "
+                "classifier of sgbn, or FisherVectors."
             )
         return classifier
 
     def _fit_planes(self, Z: Array, codes: Indices) -> None:
-        """One plane for two classes, else one per class against the rest."""
+        """Fit one plane for two classes, or else one plane per class against the rest."""
         signs = [np.where(codes == c, 1.0, -1.0) for c in range(len(self.classes_))]
         planes = self._planes(Z, signs[1:] if len(signs) == 2 else signs)
         if not all(plane.converged for plane in planes):
             worst = max(plane.violation for plane in planes)
-            warn(f"the SVM ended {worst:.1e} of a margin from its optimum. Give a smaller C.")
+            warn(
+                f"the SVM stopped before its optimum: an error of {worst:.1e} of a margin is left. "
+                "Give a smaller C."
+            )
         self.beta_ = np.array([plane.beta for plane in planes])
         self.intercept_ = np.array([plane.intercept for plane in planes])
         self.coef_ = np.zeros((len(planes), len(self.components_)))
-        # w is the sum of beta_i Phi(x_i), whichever of the two problems was solved
+        # w is the sum of beta_i Phi(x_i), no matter which of the two problems was solved.
         for rows, Phi in self._batches(Z):
             self.coef_ += self.beta_[:, rows] @ Phi
 
     def _planes(self, Z: Array, signs: list[Array]) -> list[L2SVM]:
         n = len(Z)
-        # The smaller of the two problems: n x n on the kernel, or n x p on the vectors.
+        # Solve the smaller of two problems: n x n on the kernel, or n x p on the vectors.
         if self.components is None and n <= len(self.components_):
             K = self._vectors.kernel(Z)
             C = _relative(self.C, n, total_scatter(K))
@@ -191,43 +203,43 @@ class FisherSVMClassifier(ClassifierMixin, BaseEstimator):
         return [l2_svm_features(Phi, side, C) for side in signs]
 
     def _batches(self, Z: Array) -> Iterator[tuple[slice, Array]]:
-        """Rows, a few at a time, and the components of their Fisher vectors that count."""
+        """Yield a few rows at a time, and the used components of their Fisher vectors."""
         for rows in gen_batches(len(Z), ROWS_PER_BATCH):
             yield rows, self._vectors.transform(Z[rows])[:, self._columns]
 
 
 def standardised(networks: Mapping[Any, Any], values: Array) -> tuple[dict[Any, Any], Scale]:
-    """Networks of standardised rows, from those in the units of the data, and the scale.
+    """Convert networks in the units of the data to standardised rows. Return them and the scale.
 
-    A network that all classes share is there once, under None. Densities other than networks know
-    no change of units: with one among them all stays as it is.
+    A network that all classes share is returned once, with the key None. Densities other than
+    networks cannot change their units: if there is one, everything keeps the units of the data.
     """
-    # One network under several names would count each component several times.
+    # The same network for several classes would count each component several times.
     first, *rest = networks.values()
     shared = bool(rest) and all(_same(first, other) for other in rest)
     distinct = {None: first} if shared else dict(networks)
     if not all(isinstance(network, GaussianNetwork) for network in distinct.values()):
         return distinct, Scale(np.zeros(values.shape[1]), np.ones(values.shape[1]))
     scale = Scale.of(values)
-    # `in_units` undoes a scale. The scale that undoes this one takes units away instead.
+    # `in_units` converts from standardised rows to units. The inverse scale converts back.
     back = Scale(-scale.mean / scale.sd, 1.0 / scale.sd)
     return {label: back.in_units(network) for label, network in distinct.items()}, scale
 
 
 def best_components(vectors: FisherVectors, Z: Array, codes: Indices, k: int) -> Indices:
-    """Return the columns of the k components most correlated with the class, in their order."""
+    """Return the columns of the k components that correlate most with the class, sorted."""
     networks = list(vectors.networks_.values())
     if all(isinstance(network, GaussianNetwork) for network in networks):
-        # The same order as that of the vectors: network by network, then row by row.
-        heights = edge_scores(Z, codes, networks)[:, parameters_of(networks[0])].ravel()
+        # The Fisher vectors have the same order: network by network, then row by row.
+        scores = edge_scores(Z, codes, networks)[:, parameters_of(networks[0])].ravel()
     else:
-        heights = _ratios_of_vectors(vectors.transform(Z), codes)
-    ranked = np.argsort(-np.round(heights, TIE_DIGITS), kind="stable")
+        scores = _ratios_of_vectors(vectors.transform(Z), codes)
+    ranked = np.argsort(-np.round(scores, TIE_DIGITS), kind="stable")
     return np.sort(ranked[:k])
 
 
 def _ratios_of_vectors(Phi: Array, codes: Indices) -> Array:
-    """Correlation ratios from the vectors: only networks have the closed form of `edge_scores`."""
+    """Compute correlation ratios from the vectors, for densities that `edge_scores` cannot use."""
     U = Phi - Phi.mean(axis=0)
     groups = [U[codes == c] for c in range(codes.max() + 1)]
     between = np.add.reduce([len(rows) * rows.mean(axis=0) ** 2 for rows in groups])
@@ -245,7 +257,7 @@ def _same(first: Any, second: Any) -> bool:
 def _relative(C: float, n: int, scatter: float) -> float:
     if scatter <= 0.0:
         raise InputError(
-            "the Fisher vectors are the same for all rows, so that no plane can separate them. "
+            "the Fisher vectors are the same for all rows, so no plane can separate the classes. "
             "Give other densities, or more components."
         )
     return C * n / scatter

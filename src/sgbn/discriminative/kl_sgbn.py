@@ -1,4 +1,4 @@
-"""KL-SGBN: networks moved so that an SVM on their Fisher vectors generalises."""
+"""KL-SGBN moves networks so that an SVM on their Fisher vectors generalises."""
 
 from __future__ import annotations
 
@@ -21,47 +21,50 @@ from sgbn.validation import Label
 
 
 class KLSGBNClassifier(MovedClassifier):
-    """Networks whose Fisher vectors an SVM separates well, at a bounded loss of fit.
+    """A classifier that moves networks so that an SVM separates their Fisher vectors well.
 
-    Moves the edges that tell the classes apart best, so that the radius-margin bound of an L2-SVM
-    on the Fisher vectors falls, while no class's fitting error exceeds ``1 + slack`` times that of
-    the start. With more than two classes the bounds of all pairs are
-    added. Classes are predicted by the likelihood of the moved networks; to predict by the SVM on
-    their Fisher vectors, in full or by the best components, wrap it in `FisherSVMClassifier`.
+    It moves the edges that tell the classes apart best, so that the radius-margin bound of an
+    L2-SVM on the Fisher vectors falls. With ``anchor="fit"``, the fitting error of each class is
+    then at most ``1 + slack`` times its value at the start. With more than two classes, the bounds
+    of all pairs are added. The likelihood of the moved networks predicts the class. To predict by
+    the SVM on their Fisher vectors instead, wrap it in `FisherSVMClassifier`.
 
     Parameters
     ----------
     learner : estimator, optional
-        It learns the networks at the start; `SGBN` by default.
+        The estimator that learns the networks at the start. By default, it is `SGBN`.
     edges : int, "present" or "all"
-        Edges and biases to move, see `MMSGBNClassifier`.
+        The edges and biases to move, see `MMSGBNClassifier`.
     slack : float
-        Share of fitting error that may be added.
+        The share of the fitting error that the move may add.
     anchor : {"fit", "start"}
-        See `MMSGBNClassifier`.
+        The centre of the ball in which the networks may move, see `MMSGBNClassifier`.
     shared : bool
-        One network for all classes, learned from all rows (the paper's footnote 1), whose Fisher
-        vectors tell them apart. Likelihoods cannot: predict by `FisherSVMClassifier` then.
+        Whether all classes have one network, learned from all rows (the paper's footnote 1). Its
+        Fisher vectors tell the classes apart, but its likelihoods cannot. Predict by
+        `FisherSVMClassifier` in this case.
     C : float
-        Penalty of the SVM's slacks, in units of n over the total scatter of the Fisher vectors at
-        the start, so that it does not depend on their scale.
+        The penalty of the SVM's slacks, in units of n over the total scatter of the Fisher vectors
+        at the start. So it does not depend on their scale.
     radius : {"scatter", "ball"}
-        Radius of the bound: by the total scatter of the Fisher vectors, as in the paper, or that of
-        the smallest ball around them, which few subjects may decide.
+        How the bound measures the radius. "scatter" is the total scatter of the Fisher vectors, as
+        in the paper. "ball" is the smallest ball around them, which a few subjects may determine.
     variances, pool, priors, temperature, random_state
-        As in `SGBNClassifier`; unit variances by default, as in the paper.
+        As in `SGBNClassifier`. Variances are "unit" by default, as in the paper.
     max_iter : int
+        The largest number of iterations.
 
     Attributes
     ----------
     networks_, classes_, priors_, temperature_, n_features_in_, feature_names_in_
         As in `SGBNClassifier`.
     fitting_errors_ : dict of class to (before, after, limit)
+        The fitting error of each class before and after the move, and the largest error allowed.
 
     Notes
     -----
-    Paper: Section 3.1, Algorithm 1 (KL-SGBN), on Eq. 3.5 in the form of Eq. 3.7, with the
-    multipliers solved anew at each step.
+    Paper: Section 3.1, Algorithm 1 (KL-SGBN), on Eq. 3.5 in the form of Eq. 3.7. The multipliers
+    are solved again at each step.
     """
 
     _parameters: ClassVar[Parameters] = {
@@ -96,7 +99,7 @@ class KLSGBNClassifier(MovedClassifier):
         self.max_iter = max_iter
 
     def _optimise(self, likelihoods: MovingLikelihoods) -> Optimum:
-        # In later rounds the start has lost its light edges, and may lie outside the ball.
+        # In later rounds the start has lost its light edges, and may be outside the ball.
         u0 = likelihoods.moves.project(likelihoods.moves.u0)
         bound = PairwiseFisherKernels(likelihoods, self.C, u0, self.radius)
         return minimise(bound, likelihoods.moves, u0, self.max_iter)
@@ -106,18 +109,18 @@ class KLSGBNClassifier(MovedClassifier):
     ) -> dict[Any, GaussianNetwork]:
         if not self.shared:
             return super()._standardised_networks(Z, labels, names)
-        # one label for all rows: the learner sees a single class
+        # With one label for all rows, the learner gets a single class.
         [network] = super()._standardised_networks(Z, np.zeros(len(Z)), names).values()
         return dict.fromkeys(self.classes_.tolist(), network)
 
     def _fit_temperature(self, values: Array, labels: NDArray[Any], names: list[str]) -> float:
-        # a shared network gives no log-odds that a temperature could scale
+        # With a shared network all log-odds are equal, and there is nothing to scale.
         return 1.0 if self.shared else super()._fit_temperature(values, labels, names)
 
     def explain(
         self, X: ArrayLike, of: Label | None = None, against: Label | None = None
     ) -> Explanation:
-        """Explain as in `SGBNClassifier`; not possible if all classes share one network."""
+        """Explain as in `SGBNClassifier`. Raise InputError if all classes share one network."""
         self._check_not_shared()
         return super().explain(X, of, against)
 
@@ -128,6 +131,6 @@ class KLSGBNClassifier(MovedClassifier):
     def _check_not_shared(self) -> None:
         if self.shared:
             raise InputError(
-                "one network for all classes gives each the same likelihood. Predict by "
-                "FisherSVMClassifier(KLSGBNClassifier(shared=True))."
+                "with shared=True all classes have one network, and so the same likelihood. "
+                "Predict by FisherSVMClassifier(KLSGBNClassifier(shared=True))."
             )

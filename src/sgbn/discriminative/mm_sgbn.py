@@ -1,4 +1,4 @@
-"""MM-SGBN: networks moved so that the worst margins of their likelihood ratios grow."""
+"""MM-SGBN moves networks so that the worst margins of their likelihood ratios grow."""
 
 from __future__ import annotations
 
@@ -12,47 +12,53 @@ from sgbn.exceptions import warn
 from sgbn.parameters import UP_TO_ONE, Parameters
 from sgbn.structure.base import NetworkLearner
 
-ROUND_OFF = 1e-6  # spread of log-likelihood ratios that are all the same, as of empty networks
+ROUND_OFF = 1e-6  # nats; a smaller spread means equal likelihood ratios, as of empty networks
 
 # The smoothed hinge is wide at first, and narrow in the end. Widths are in standard deviations of
-# the margins. A search ends when ten iterations gain a smaller share of the objective (stall).
+# the margins. A search ends when ten iterations gain less than the share `stall` of the objective.
 WIDE_HINGE, WIDE_STALL = 0.05, 1e-3
-NARROW_HINGE, NARROW_STALL = 0.02, 2e-4  # times nu: a share nu of the margins must not be blurred
+NARROW_HINGE, NARROW_STALL = 0.02, 2e-4  # times nu, so as not to blur a share nu of the margins
 
 
 class MMSGBNClassifier(MovedClassifier):
-    """Networks whose likelihood ratios have a large margin, at a bounded loss of fit.
+    """A classifier that moves networks so that their likelihood ratios have a large margin.
 
-    Starts from one network per class and moves the edges that tell the classes apart best, so that
-    the mean of the worst share `nu` of the margins (own class against the strongest other) grows,
-    while no class's fitting error exceeds ``1 + slack`` times that of the start.
+    It starts from one network per class and moves the edges that tell the classes apart best. The
+    margin of a subject compares its true class with the strongest other class. The move raises the
+    mean of the worst share `nu` of the margins. With ``anchor="fit"``, the fitting error of each
+    class is then at most ``1 + slack`` times its value at the start.
 
     Parameters
     ----------
     learner : estimator, optional
-        It learns the networks at the start; `SGBN` by default.
+        The estimator that learns the networks at the start. By default, it is `SGBN`.
     edges : int, "present" or "all"
-        How many edges and biases of all classes together are moved: those whose Fisher components
-        correlate most with the class. "present" moves all, and the graphs stay as they are. "all"
-        is the paper's general form: every pair that the order of a class allows, so that edges may
-        appear; the order is solved anew until it stays, and the graphs are DAGs, but hardly sparse.
+        The edges and biases to move. A number moves so many of them, all classes together: those
+        whose Fisher components correlate most with the class. "present" moves all edges of the
+        networks. In both cases the graphs stay as they are. "all" is the paper's general form. It
+        moves every pair that the order of a class allows, so edges may appear. The order is solved
+        again until it no longer changes. The graphs are then DAGs, but hardly sparse.
     slack : float
-        Share of fitting error that may be added.
+        The share of the fitting error that the move may add.
     anchor : {"fit", "start"}
-        "fit" is the paper's constraint, a ball around least squares: the more the learner shrinks
-        weights, the farther they may move. "start" is a ball of that size around the start.
+        The centre of the ball in which the parameters of a class may move. "fit" is the paper's
+        constraint, a ball around least squares: the more the learner shrinks weights, the farther
+        they may move. "start" is a ball around the start, whose squared radius is `slack` times the
+        fitting error at the start.
     nu : float
-        Share of subjects that the margin may give up, 0 < nu <= 1: 1 / (n lambda) of the paper.
+        The share of subjects that the margin may give up, 0 < nu <= 1. The paper's lambda is
+        1 / (nu n).
     variances, pool, priors, temperature, random_state
-        As in `SGBNClassifier`; unit variances by default, as in the paper.
+        As in `SGBNClassifier`. Variances are "unit" by default, as in the paper.
     max_iter : int
-        Iterations at each of two widths of the smoothed hinge.
+        The largest number of iterations at each of two widths of the smoothed hinge.
 
     Attributes
     ----------
     networks_, classes_, priors_, temperature_, n_features_in_, feature_names_in_
         As in `SGBNClassifier`.
     fitting_errors_ : dict of class to (before, after, limit)
+        The fitting error of each class before and after the move, and the largest error allowed.
 
     Notes
     -----
@@ -85,7 +91,7 @@ class MMSGBNClassifier(MovedClassifier):
 
     def _optimise(self, likelihoods: MovingLikelihoods) -> Optimum:
         moves = likelihoods.moves
-        # The objective is not convex in u: only what beats the best exact margin so far is kept.
+        # The objective is not convex in u. So a result is kept only if its exact margin is better.
         u = best = moves.project(moves.u0)
         margin = exact_margin(likelihoods, best, self.nu)
         L = likelihoods.log_likelihoods(best)
@@ -107,12 +113,12 @@ class MMSGBNClassifier(MovedClassifier):
             )
             n_iter += rounds
             reached = exact_margin(likelihoods, u, self.nu)
-            if reached.value < margin.value:  # the smoothed optimum counts only if it is one
+            if reached.value < margin.value:
                 best, margin = u, reached
         if margin.collapsed:
             warn(
                 f"the margin collapsed to zero: more than a share nu = {self.nu:g} of the subjects "
-                "lie on the wrong side, and the objective no longer rewards any margin. Raise nu, "
+                "are on the wrong side, and the objective no longer rewards any margin. Raise nu, "
                 "or use CLSGBNClassifier, which has no such limit."
             )
         return Optimum(best, n_iter, rounds < self.max_iter)

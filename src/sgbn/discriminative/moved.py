@@ -1,4 +1,4 @@
-"""Classifiers whose networks are moved apart after they were learned, at a bounded cost in fit."""
+"""The base of classifiers that move networks apart after learning, at a bounded loss of fit."""
 
 from __future__ import annotations
 
@@ -30,11 +30,12 @@ Objective = Callable[[Array], tuple[float, Array]]
 Places = tuple[Indices, ...]
 Edges = int | Literal["present", "all"]
 
-TOL = 1e-5  # largest projected gradient at the end, of an objective that starts at one
-STALL = 1e-7  # the search ends when ten iterations gain a smaller share of the objective
-MAX_ROUNDS = 5  # the order mostly stays after the first: all pairs that it allows get a weight
-RIDGE_OF_ALL_PAIRS = 1e-2  # larger than `RIDGE`: a class rarely has rows enough for all pairs
-LIGHT_EDGE = 0.01  # smaller weights have no say in a new order; the paper draws none below it
+TOL = 1e-5  # largest projected gradient at the end; the objective is 1 at the start
+STALL = 1e-7  # share of the objective; the search ends when ten iterations gain less
+# The order seldom changes after the first round, because all pairs that it allows get a weight.
+MAX_ROUNDS = 5
+RIDGE_OF_ALL_PAIRS = 1e-2  # larger than `RIDGE`, as a class rarely has enough rows for all pairs
+LIGHT_EDGE = 0.01  # weight; lighter edges do not count for a new order, and the paper draws none
 CHANGE_FIELDS = (
     ("class", object),
     ("source", object),
@@ -48,16 +49,18 @@ CHANGE_FIELDS = (
 
 @dataclass(frozen=True)
 class Moved(Learned):
-    """Networks after the move, and how much worse they fit.
+    """The networks after the move, and how much worse they fit.
 
     Attributes
     ----------
     before, after : dict of class to GaussianNetwork
-        In standard deviations of all rows.
+        The networks before and after the move, in standard deviations of all rows.
     moves : Moves
-        Which parameters of each network were moved.
+        The parameters of each network that were moved.
     fitting_errors : dict of class to (before, after, limit)
+        The fitting error of each class before and after the move, and the largest error allowed.
     n_iter : int
+        The number of iterations.
     """
 
     before: dict[Any, GaussianNetwork]
@@ -68,7 +71,7 @@ class Moved(Learned):
 
 
 class Optimum(NamedTuple):
-    """Where a minimisation ended, after how many iterations, and whether it settled there."""
+    """The end of a minimisation, its number of iterations, and whether these were enough."""
 
     u: Array
     n_iter: int
@@ -76,7 +79,7 @@ class Optimum(NamedTuple):
 
 
 class _Round(NamedTuple):
-    """Parameters of each network after a minimisation."""
+    """The parameters of each network after a minimisation."""
 
     thetas: list[Array]
     moves: Moves
@@ -84,7 +87,7 @@ class _Round(NamedTuple):
 
 
 class MovedClassifier(SGBNClassifier, ABC):
-    """Base of the classifiers that move edge weights. Subclasses define what is minimised."""
+    """The base of the classifiers that move edge weights. Subclasses define the objective."""
 
     edges: Edges
     slack: float
@@ -99,16 +102,17 @@ class MovedClassifier(SGBNClassifier, ABC):
 
     @abstractmethod
     def _optimise(self, likelihoods: MovingLikelihoods) -> Optimum:
-        """Minimise from the start."""
+        """Minimise the objective from the networks at the start."""
 
     def edge_changes(self) -> NDArray[Any]:
-        """Edges and biases that were moved, the largest change first.
+        """Return the edges and biases that were moved, the largest change first.
 
         Returns
         -------
         structured ndarray
-            Fields class, source ("bias" for a bias), target, before, after and difference (in
-            standard deviations of all training rows), rank.
+            One record per edge or bias, with the fields class, source ("bias" for a bias), target,
+            before, after, difference and rank. Weights are in standard deviations of all training
+            rows.
         """
         learned = self._moved()
         rows: list[tuple[Any, ...]] = []
@@ -116,7 +120,7 @@ class MovedClassifier(SGBNClassifier, ABC):
             names = [*learned.after[label].names]
             names.append(bias_name(names))
             pairs = theta_of(learned.before[label]), theta_of(learned.after[label])
-            moved = pairs[0] != pairs[1]  # edges that a new order took away among them
+            moved = pairs[0] != pairs[1]  # this includes edges that a new order removed
             moved[moves.parents, moves.children] = True
             before, after = (theta[moved] for theta in pairs)
             parents, children = np.nonzero(moved)
@@ -124,20 +128,20 @@ class MovedClassifier(SGBNClassifier, ABC):
             targets = [names[k] for k in children]
             labels = [label] * len(sources)
             rows += zip(labels, sources, targets, before, after, after - before, strict=True)
-        # row[5] is the difference; names break ties, so that the order does not depend on columns
+        # row[5] is the difference. Ties are sorted by name, so the order of columns has no effect.
         rows.sort(key=lambda row: (-abs(row[5]), str(row[0]), row[1], row[2]))
         ranked = [(*row, rank) for rank, row in enumerate(rows, start=1)]
         return np.array(ranked, dtype=list(CHANGE_FIELDS))
 
     @property
     def n_iter_(self) -> int:
-        """Iterations of the last fit."""
-        # scikit-learn's checks want 1 or more of an estimator with max_iter.
+        """Return the number of iterations of the last fit."""
+        # scikit-learn's checks want at least 1 if an estimator has max_iter.
         return max(self._moved().n_iter, 1)
 
     @property
     def fitting_errors_(self) -> dict[Any, tuple[float, float, float]]:
-        """Class -> fitting error before and after the move, and its limit T."""
+        """Return the fitting error of each class before and after the move, and its limit T."""
         return self._moved().fitting_errors
 
     def _moved(self) -> Moved:
@@ -152,9 +156,9 @@ class MovedClassifier(SGBNClassifier, ABC):
         before = self._standardised_networks(Z, labels, names)
         starts = _distinct(before)
         variances = np.array([network.noise_variance for network in starts])
-        # A network that all classes share has one prior, which adds the same to all.
+        # A shared network needs only one prior, which adds the same number to all likelihoods.
         sample = Sample(Z, codes, variances, self._log_priors()[: len(starts)])
-        # a network that all classes share is fitted to all rows
+        # A shared network is fitted to all rows.
         rows = [codes == c for c in range(len(starts))] if len(starts) > 1 else [codes >= 0]
         thetas = [theta_of(network) for network in starts]
         if self.edges == "all":
@@ -178,9 +182,9 @@ class MovedClassifier(SGBNClassifier, ABC):
         return Moved(in_units, before, after, moved.moves, costs, moved.n_iter)
 
     def _selected(self, Z: Array, codes: Indices, networks: list[GaussianNetwork]) -> list[Places]:
-        """Parameters of each network that tell the classes apart best."""
+        """Return the parameters of each network that tell the classes apart best."""
         present = present_edges(networks)
-        # all classes together: one with clearer differences gets more of the k parameters
+        # The k parameters are the best of all classes, so a class may get more than another.
         k = int(present.sum()) if self.edges == "present" else int(self.edges)
         chosen = select_edges(component_scores(networks, Z, codes), k, present)
         return [tuple(chosen[chosen[:, 0] == c, 1:].T) for c in range(len(networks))]
@@ -194,7 +198,7 @@ class MovedClassifier(SGBNClassifier, ABC):
         limits: Sequence[float | None] | None = None,
         ridge: float = RIDGE,
     ) -> Moves:
-        """Coordinates of these parameters of each network."""
+        """Return coordinates for the given parameters of each network."""
         limits = [None] * len(rows) if limits is None else limits
         parts = [
             moves_of(
@@ -214,12 +218,12 @@ class MovedClassifier(SGBNClassifier, ABC):
         optimum = self._optimise(MovingLikelihoods.of(sample, moves))
         if not optimum.settled:
             warnings.warn(
-                f"the move was still gaining after max_iter={self.max_iter} iterations. Raise "
+                f"the move had not converged after max_iter={self.max_iter} iterations. Raise "
                 "max_iter.",
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        # Projected: round-off must not take a class above its limit.
+        # The projection makes sure that round-off does not take a class above its limit.
         return _Round(moves.thetas(moves.project(optimum.u)), moves, optimum.n_iter)
 
     def _log_priors(self) -> Array:
@@ -228,9 +232,9 @@ class MovedClassifier(SGBNClassifier, ABC):
         return logarithms
 
     def _move_in_rounds(self, sample: Sample, rows: list[Mask], thetas: list[Array]) -> _Round:
-        """Minimise over every pair that the order allows, and solve the order anew, in turn.
+        """Repeat two steps: minimise over every pair that the order allows, and solve the order.
 
-        Light edges have no say in the new order. What the last round found counts.
+        Light edges do not count for the new order. The result is the result of the last round.
 
         Paper: Algorithm 1, step 6, and Algorithm 2, steps 1 and 2.
         """
@@ -243,13 +247,13 @@ class MovedClassifier(SGBNClassifier, ABC):
             places = [_allowed(order) for order in orders]
             if not any(order.any() for order in orders):
                 warn(
-                    "the networks at the start have no edges, and their order allows none: only "
+                    "the networks at the start have no edges, so their order allows no edges: only "
                     "biases move. Give a learner that finds edges (a smaller alpha or gamma)."
                 )
             moves = self._moves(sample.values, rows, thetas, places, limits, RIDGE_OF_ALL_PAIRS)
             if not all(part.feasible for part in moves.classes):
-                # The new order lost edges that the fit cannot do without. It cannot happen in the
-                # first round, whose order is that of the networks at the start.
+                # The new order lost edges that the fit needs. This cannot happen in the first
+                # round, which has the order of the networks at the start.
                 break
             moved = self._moved_by(sample, moves)
             thetas = [_without_light_edges(theta) for theta in moved.thetas]
@@ -261,48 +265,49 @@ class MovedClassifier(SGBNClassifier, ABC):
     def _check_together(self) -> None:
         if self.edges == "all" and self.anchor == "start":
             raise InputError(
-                "edges='all' with anchor='start': edges that appear have no start. Set "
-                "anchor='fit', or edges='present'."
+                "edges='all' cannot go with anchor='start', because new edges have no weight at "
+                "the start. Set anchor='fit', or edges='present'."
             )
 
 
 def _distinct(networks: dict[Any, GaussianNetwork]) -> list[GaussianNetwork]:
-    """Network of each class, or the one that they share."""
+    """Return the network of each class, or only one network if all classes share it."""
     first, *rest = networks.values()
     return [first] if all(other is first for other in rest) else [first, *rest]
 
 
 def _by_class(classes: Iterable[Any], parts: Sequence[Any]) -> dict[Any, Any]:
-    """Give each class its own entry, or all of them the entry of their shared network."""
+    """Return the entry of each class. With only one entry, all classes get it."""
     labels = list(classes)
     return dict(zip(labels, parts if len(parts) > 1 else [*parts] * len(labels), strict=True))
 
 
 def _allowed(order: NDArray[np.int64]) -> Places:
-    """Pairs that the order allows, and all biases."""
+    """Return the pairs that the order allows, and all biases."""
     pairs = order[:, None] < order
     return np.nonzero(np.vstack([pairs, np.ones_like(order, bool)]))
 
 
 def _without_light_edges(theta: Array) -> Array:
     kept = theta.copy()
-    kept[:-1][np.abs(theta[:-1]) < LIGHT_EDGE] = 0.0  # not the biases, in the last row
+    kept[:-1][np.abs(theta[:-1]) < LIGHT_EDGE] = 0.0  # the last row has the biases, which stay
     return kept
 
 
 def minimise(
     objective: Objective, moves: Moves, u0: Array, max_iter: int, stall: float = STALL
 ) -> Optimum:
-    """Minimise by spectral projected gradient from u0, in units of the objective's first value.
+    """Minimise from u0 by spectral projected gradient.
 
-    The search also ends when ten iterations gain less than the share `stall`.
+    The objective is divided by its value at u0. The search also ends when ten iterations gain less
+    than the share `stall` of the objective.
     """
     unit = 0.0
 
     def value_and_gradient(u: Array) -> tuple[float, Array]:
         nonlocal unit
         value, gradient = objective(u)
-        unit = unit or abs(value) or 1.0  # set by the first call, which is at the start
+        unit = unit or abs(value) or 1.0  # the first call, at u0, sets it
         return value / unit, gradient / unit
 
     limits = moves.offsets, moves.radii

@@ -1,17 +1,17 @@
-r"""Parameters that discriminative learning moves, in coordinates in which fitting well is a ball.
+r"""Parameters that discriminative learning moves, in coordinates with a ball of good fits.
 
-The fitting error of a class is
+The fitting error of a class and its limit T are
 
-.. math:: h(\Theta) = \sum_j \| x_j - \tilde X \theta_j \|^2, \qquad h \le T
+.. math:: h(\Theta) = \sum_j \| x_j - \tilde X \theta_j \|^2, \qquad h \le T,
 
-with the bias as a last column of :math:`\tilde X`. Where only some weights J of child j move and
-the rest stay, with the Cholesky factor of :math:`\tilde X_J^T \tilde X_J = L L^T` and the least
-squares optimum :math:`\theta^*`,
+with a column of ones for the bias as the last column of :math:`\tilde X`. Suppose that only some
+weights J of child j move. With the Cholesky factor of
+:math:`\tilde X_J^T \tilde X_J = L L^T` and the least squares optimum :math:`\theta^*`,
 
-.. math:: h(\Theta) = h^* + \sum_j \| L_j^T (\theta_J - \theta_J^*) \|^2 = h^* + \| u \|^2,
+.. math:: h(\Theta) = h^* + \sum_j \| L_j^T (\theta_J - \theta_J^*) \|^2 = h^* + \| u \|^2.
 
-so that :math:`h \le T` is one ball per class in u. A tiny ridge keeps L invertible; then the ball
-is a little smaller than the set, never larger.
+So :math:`h \le T` is one ball per class in the coordinates u. A tiny ridge keeps L invertible. With
+it, the ball is a little smaller than the set of parameters with :math:`h \le T`, and never larger.
 """
 
 from __future__ import annotations
@@ -26,30 +26,33 @@ from sgbn.gaussian import GaussianNetwork
 from sgbn.solvers.projected_gradient import project_balls
 from sgbn.types import Array, Indices
 
-RIDGE = 1e-10  # share of the diagonal's mean: enough for an inverse, too little to change results
+RIDGE = 1e-10  # share of the diagonal's mean; enough for an inverse, too small to change results
 
 
 @dataclass(frozen=True)
 class ClassMoves:
-    """Movable parameters of one class, sorted by child.
+    """The moving parameters of one class, sorted by child.
+
+    The parameters of a child are a block.
 
     Attributes
     ----------
     start : ndarray of shape (m + 1, m)
-        All parameters at the start, the bias in the last row.
+        All parameters at the start, with the biases in the last row.
     parents, children : ndarray of shape (k,)
-        Which of them move.
+        The row and the column of each moving parameter.
     starts : ndarray of shape (blocks + 1,)
-        Where each child's begin.
+        The place at which each block begins, and k.
     centre : ndarray of shape (k,)
-        Where u = 0.
+        The moving parameters at u = 0.
     factors : ndarray
-        Of `sgbn.discriminative.whitening`: the moving parameters are the centre and F u.
+        The factors F of `sgbn.discriminative.whitening`. The moving parameters are centre + F u.
     u0 : ndarray of shape (k,)
-        The start.
+        The coordinates u at the start.
     radius : float
+        The radius of the ball of allowed u.
     error, limit : float
-        Fitting error at the start, and what it may be at most.
+        The fitting error at the start, and the largest error allowed.
     feasible : bool
         Whether any u is within the limit.
     """
@@ -67,70 +70,70 @@ class ClassMoves:
     feasible: bool
 
     def theta(self, u: Array) -> Array:
-        """All parameters at u."""
+        """Return all parameters at u."""
         moved = self.start.copy()
         moved[self.parents, self.children] = self.centre + to_weights(self.factors, self.starts, u)
         return moved
 
     @property
     def moving(self) -> Indices:
-        """Child of each block."""
+        """Return the child of each block."""
         return self.children[self.starts[:-1]]
 
     @property
     def still(self) -> Indices:
-        """Children that do not move."""
+        """Return the children that have no moving parameters."""
         return np.setdiff1d(np.arange(self.start.shape[1]), self.moving)
 
 
 @dataclass(frozen=True)
 class Moves:
-    """Movable parameters of all classes, as one vector u."""
+    """The moving parameters of all classes, as one vector u."""
 
     classes: tuple[ClassMoves, ...]
 
     @cached_property
     def offsets(self) -> Indices:
-        """Where the part of each class begins in u."""
+        """Return the place at which the part of each class begins in u, and the length of u."""
         return np.cumsum([0, *(len(moves.u0) for moves in self.classes)])
 
     @cached_property
     def radii(self) -> Array:
-        """Radius of the ball of each class."""
+        """Return the radius of the ball of each class."""
         return np.array([moves.radius for moves in self.classes])
 
     @property
     def u0(self) -> Array:
-        """The start."""
+        """Return the coordinates u at the start."""
         return np.concatenate([moves.u0 for moves in self.classes])
 
     def thetas(self, u: Array) -> list[Array]:
-        """All parameters of each class at u."""
+        """Return all parameters of each class at u."""
         return [moves.theta(part) for moves, part in zip(self.classes, self.split(u), strict=True)]
 
     def project(self, u: Array) -> Array:
-        """Nearest u with every class within its limit."""
+        """Return the nearest u with every class in its ball."""
         nearest = u.copy()
         project_balls(nearest, self.offsets, self.radii)
         return nearest
 
     def split(self, u: Array) -> list[Array]:
-        """Part of each class."""
+        """Return the part of each class."""
         return np.split(u, self.offsets[1:-1])
 
 
 def theta_of(network: GaussianNetwork) -> Array:
-    """Weights and, in the last row, biases of a network."""
+    """Return the weights of a network, with its biases as the last row."""
     return np.vstack([network.coef, network.intercept])
 
 
 def with_bias(values: Array) -> Array:
-    """Rows with a last column of ones."""
+    """Return the rows with a last column of ones."""
     return np.column_stack([values, np.ones(len(values))])
 
 
 def fitting_error(values: Array, theta: Array) -> float:
-    """Squared residuals of a class, summed over rows and regions.
+    """Return the sum of the squared residuals of a class over rows and regions.
 
     Paper: Eq. 3.6.
     """
@@ -148,47 +151,47 @@ def moves_of(
     ridge: float = RIDGE,
     limit: float | None = None,
 ) -> ClassMoves:
-    """Coordinates for the moving parameters of one class.
+    """Return coordinates for the moving parameters of one class.
 
     Parameters
     ----------
     values : ndarray of shape (n, m)
-        Rows of the class.
+        The rows of the class.
     theta : ndarray of shape (m + 1, m)
-        Parameters at the start.
+        The parameters at the start, with the biases in the last row.
     parents, children : ndarray of shape (k,)
-        Which of them move; parent m is the bias.
+        The row and the column of each parameter that moves. Parent m is the bias.
     slack : float
-        Share of the fitting error that may be added.
+        The share of the fitting error that the move may add.
     anchor : {"fit", "start"}
-        "fit": h <= (1 + slack) h(start), the paper's constraint, a ball around least squares.
-        "start": a ball around the start, of the size slack h(start); h may exceed the start's by
-        more than that, and `limit` says by how much.
+        "fit" is the paper's constraint h <= (1 + slack) h(start), a ball around least squares.
+        "start" is a ball around the start with the squared radius slack h(start). In this ball, h
+        may rise by more than slack h(start). The attribute `limit` of the result is its bound.
     ridge : float
-        As a share of the mean square of the moving columns.
+        The ridge, as a share of the mean square of the moving columns.
     limit : float, optional
-        Of h, instead of (1 + slack) h(start); for "fit".
+        The limit of h to use instead of (1 + slack) h(start). It only counts for "fit".
     """
     X = with_bias(values)
     error = fitting_error(values, theta)
-    order = np.lexsort((parents, children))  # by child first: the blocks must be consecutive
+    order = np.lexsort((parents, children))  # by child first: its parameters must be consecutive
     parents, children = parents[order], children[order]
-    # prepend=-1: the first parameter begins a block, whatever its child.
+    # No child is -1, so with prepend=-1 the first parameter always begins a block.
     starts = np.append(np.flatnonzero(np.diff(children, prepend=-1)), len(children))
     moving = children[starts[:-1]]
     factors, to_fit = whiten(X.T @ X, theta, parents, moving, starts, ridge)
     start = theta[parents, children]
     if anchor == "start":
         centre, u0, squared_radius = start, np.zeros(len(start)), slack * error
-        # The error at u is error - 2 to_fit'u + u'u; Cauchy-Schwarz bounds it in the ball.
+        # The error at u is error - 2 to_fit'u + u'u. Cauchy-Schwarz gives its bound in the ball.
         limit = error + 2 * float(np.sqrt(squared_radius * (to_fit @ to_fit))) + squared_radius
     else:
-        # In later rounds of a new order the limit stays that of the very start.
+        # In later rounds, after a new order, `limit` is the limit of the first round.
         limit = (1 + slack) * error if limit is None else limit
-        # u = 0 is the least squares optimum, whose error is error - to_fit'to_fit
+        # u = 0 is the least squares optimum. Its error is error - to_fit'to_fit.
         centre, u0 = start + to_weights(factors, starts, to_fit), -to_fit
         squared_radius = limit - error + float(to_fit @ to_fit)
-    # Below 0 not even least squares is within the limit: `feasible` says so.
+    # If it is below 0, not even least squares is within the limit, and `feasible` is False.
     radius = float(np.sqrt(max(squared_radius, 0.0)))
     return ClassMoves(
         theta,

@@ -1,10 +1,11 @@
-r"""Gradient of the log-likelihood of a network in its edge weights and biases, row by row.
+r"""The gradient of the log-likelihood of a network in its edge weights and biases, row by row.
 
 .. math:: g_{ij}(x) = \partial L(x) / \partial \Theta_{ij} = x_i r_j / \sigma_j^2, \qquad
           g_{0j}(x) = r_j / \sigma_j^2
 
-with residuals :math:`r_j`. Edge weights and biases are stored as (m + 1, m): one column per child,
-the bias in the last row.
+Here :math:`r_j` is the residual of child j and :math:`\sigma_j^2` is its noise variance. Edge
+weights and biases are stored in one array of shape (m + 1, m), with one column per child and the
+biases in the last row.
 """
 
 from __future__ import annotations
@@ -19,31 +20,31 @@ from sgbn.exceptions import InputError
 from sgbn.gaussian import GaussianNetwork
 from sgbn.types import Array, Indices, Mask
 
-BIAS = "bias"  # what the names of components call the parent of all variables
+BIAS = "bias"  # the parent of a bias in the names of components
 
 
 @runtime_checkable
 class HasScore(Protocol):
-    """Any density that knows the gradient of its log-likelihood in its parameters."""
+    """Any density that can compute the gradient of its log-likelihood in its parameters."""
 
-    score_names: Sequence[str]  # of the p parameters
+    score_names: Sequence[str]  # the names of the p parameters
 
     def scores(self, X: Array) -> Array:
-        """Gradient for every row of X, shape (n_samples, p)."""
+        """Return the gradient for every row of X, shape (n_samples, p)."""
 
 
 class NetworkScore:
-    """Gradient of a network's log-likelihood in its edge weights and biases, row by row.
+    """The gradient of a network's log-likelihood in its edge weights and biases, row by row.
 
-    Works on plain arrays with the columns in the order of the network's variables. `edges` and
-    `scaling` are those of `FisherVectors`.
+    It takes plain arrays with the columns in the order of the network's variables. `edges` and
+    `scaling` are as in `FisherVectors`.
 
     Attributes
     ----------
     taken : ndarray of shape (m + 1, m), bool
-        Components that count: ``taken[i, j]`` for i -> j, and ``taken[m, j]`` for the bias.
+        Which components to compute: ``taken[i, j]`` for i -> j, ``taken[m, j]`` for the bias of j.
     scale : ndarray of shape (m + 1, m)
-        What they are multiplied by.
+        The factor of each component.
     """
 
     def __init__(
@@ -51,48 +52,54 @@ class NetworkScore:
     ) -> None:
         if not network.noise_variance.all():
             raise InputError(
-                f"{network.names[network.noise_variance.argmin()]!r} has no noise, so that the "
-                "network has no density. Leave it out, or set variances='unit'."
+                f"{network.names[network.noise_variance.argmin()]!r} has no noise, so the network "
+                "has no density. Leave it out, or set variances='unit'."
             )
         self.network, self.edges, self.scaling = network, edges, scaling
         self.taken = parameters_of(network, edges)
         information = 1.0 if scaling is None else fisher_information(network)
-        # Broadcast: without scaling, a matrix of ones takes no memory.
+        # Without scaling, the broadcast matrix of ones takes no memory.
         self.scale = np.broadcast_to(1 / np.sqrt(information), self.taken.shape)
 
     def names(self, variables: Sequence[str] | None = None) -> list[str]:
-        """Names of the components, edges before biases; `variables` renames the network's."""
+        """Return the names of the components, edges before biases.
+
+        `variables` replaces the names of the network's variables.
+        """
         variables = self.network.names if variables is None else variables
         parents = [*variables, bias_name(variables)]
-        # np.argwhere goes row by row, and the last row has the biases.
+        # np.argwhere reads row by row, and the last row has the biases.
         return [f"{parents[i]} -> {variables[j]}" for i, j in np.argwhere(self.taken)]
 
     def scores(self, X: ArrayLike) -> Array:
-        r"""Gradient for every row: :math:`x_i r_j / \sigma_j^2`, :math:`r_j / \sigma_j^2`.
+        r"""Return the gradient for every row.
 
-        Paper: Eq. 3.2, with the sign put right.
+        Its components are :math:`x_i r_j / \sigma_j^2` and :math:`r_j / \sigma_j^2`.
+
+        Paper: Eq. 3.2, with the sign corrected.
         """
         return self._components(*self._rows(X), np.argwhere(self.taken))
 
     def kernel(self, X: ArrayLike, Z: ArrayLike | None = None) -> Array:
-        r"""Inner products of the gradients at the rows of X and of Z, without the gradients.
+        r"""Return the inner products of the gradients at the rows of X with those at the rows of Z.
 
-        For all edges, unscaled, :math:`(\tilde R \tilde R^T) \circ (X X^T + 1) - Q Q^T` with
-        :math:`\tilde R = R / \sigma^2` and :math:`Q = \tilde R \circ X`; else a sum over a few
-        components at a time. Memory is that of the kernel and of the rows.
+        Without Z, X takes its place. With all edges and no scaling, the kernel is
+        :math:`(\tilde R \tilde R^T) \circ (X X^T + 1) - Q Q^T`, with the residuals R,
+        :math:`\tilde R = R / \sigma^2` and :math:`Q = \tilde R \circ X`. Otherwise it is summed
+        over a few components at a time. The memory needed is the memory of the kernel and the rows.
 
         Paper: Section 3.1.1, the Fisher kernel with U the identity, or (scaled) its diagonal.
         """
         X, R = self._rows(X)
         Z, S = (X, R) if Z is None else self._rows(Z)
         if self.edges == "all" and self.scaling is None:
-            # X X' + 1 would count i = j as an edge: Q Q' takes these components off again
+            # X X' + 1 also counts i = j as an edge. Q Q' subtracts these components again.
             Q = R * X
             P = Q if Z is X else S * Z
             return np.subtract((R @ S.T) * (X @ Z.T + 1), Q @ P.T)
         K: Array = np.zeros((len(X), len(Z)))
         places = np.argwhere(self.taken)
-        # m + 1 components at a time need as much memory as the rows themselves
+        # m + 1 components at a time need about as much memory as the rows.
         for start in range(0, len(places), len(self.taken)):
             chunk = places[start : start + len(self.taken)]
             G = self._components(X, R, chunk)
@@ -106,13 +113,13 @@ class NetworkScore:
         return components
 
     def _rows(self, X: ArrayLike) -> tuple[Array, Array]:
-        """Rows, and their residuals divided by the noise variance."""
+        """Return the rows, and their residuals divided by the noise variance."""
         X = np.asarray(X, dtype=float)
         return X, self.network.residuals(X) / self.network.noise_variance
 
 
 def bias_name(variables: Sequence[str]) -> str:
-    """Return what the bias is called: "bias", in brackets where a variable has that name."""
+    """Return the name of the bias: "bias", or "(bias)" if a variable is called "bias"."""
     name = BIAS
     while name in variables:
         name = f"({name})"
@@ -125,21 +132,22 @@ def fisher_information(network: GaussianNetwork) -> Array:
     .. math:: E[x_i^2 r_j^2] / \sigma_j^4 =
               (E[x_i]^2 + Var(x_i)) / \sigma_j^2 + 2\, Cov(x_i, r_j)^2 / \sigma_j^4
 
-    by Isserlis' theorem, and :math:`1 / \sigma_j^2` for the biases. The last term is zero unless i
-    descends from j, in which case the edge would close a cycle. This is the diagonal of the Fisher
-    information; the rest is not used. Shape (m + 1, m); entries i = j belong to no edge.
+    This follows from Isserlis' theorem. For the biases it is :math:`1 / \sigma_j^2`. The last term
+    is zero unless i is a descendant of j, in which case the edge would close a cycle. The result is
+    the diagonal of the Fisher information, as the other entries are not used. Its shape is
+    (m + 1, m), with the biases in the last row. Entries i = j do not belong to any edge.
 
     Paper: Section 3.1.1, the diagonal of the metric U.
     """
     C, variance = network.covariance, network.noise_variance
-    across = C - C @ network.coef  # covariances of variables (rows) with residuals (columns)
+    across = C - C @ network.coef  # the covariance of variable i with residual j
     squares = network.mean**2 + np.diag(C)
     edges = squares[:, None] / variance + 2 * (across / variance) ** 2
     return np.vstack([edges, 1 / variance])
 
 
 def parameters_of(network: GaussianNetwork, edges: str = "all") -> Mask:
-    """Mark the (parent, child) that are parameters: biases, and all or present edges.
+    """Mark the parameters of a network: the biases, and all possible or only the present edges.
 
     The shape is (m + 1, m), with the biases in the last row.
     """

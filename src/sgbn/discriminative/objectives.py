@@ -1,11 +1,11 @@
-r"""Likelihoods of a sample as functions of the coordinates u of `Moves`.
+r"""The likelihoods of a sample as functions of the coordinates u of `Moves`.
 
-Log-likelihoods up to a constant are
+The log-likelihood of class c plus its log-prior is, up to a constant,
 
 .. math:: L_c(x) = -\sum_j \frac{(x_j - \tilde x^T \theta_{cj})^2}{2 \sigma_{cj}^2}
-          - \sum_j \log \sigma_{cj} + \log \pi_c
+          - \sum_j \log \sigma_{cj} + \log \pi_c.
 
-and only residuals of children with a moving parameter depend on u, linearly.
+Only the residuals of children with a moving parameter depend on u. They are linear in u.
 """
 
 from __future__ import annotations
@@ -29,16 +29,18 @@ from sgbn.types import Array, Indices
 
 @dataclass(frozen=True)
 class Sample:
-    """Rows, their classes, and what is fixed of the networks.
+    """The rows, their classes, and the parts of the networks that do not move.
 
     Attributes
     ----------
     values : ndarray of shape (n, m)
+        The standardised rows.
     codes : ndarray of shape (n,)
-        Class of each row, numbered from 0.
+        The class of each row, numbered from 0.
     variances : ndarray of shape (networks, m)
-        One network per class, or one for all.
+        The noise variances of the network of each class, or of the one network of all classes.
     log_priors : ndarray of shape (networks,)
+        The logarithm of the prior of each class.
     """
 
     values: Array
@@ -49,19 +51,23 @@ class Sample:
 
 @dataclass(frozen=True)
 class MovingLikelihoods:
-    """Likelihoods of a sample as the networks move.
+    """The likelihoods of a sample, as functions of the moving parameters.
 
     Attributes
     ----------
     sample : Sample
+        The rows and their classes.
     moves : Moves
+        The moving parameters of the networks.
     residuals : LinearResiduals
-        Of the children that move, in standard deviations of their noise.
+        The residuals of the children that move, in standard deviations of their noise.
     still : list of ndarray of shape (n, children)
-        Of each network, residuals over variance of the children that do not move.
+        The residuals of the children that do not move, divided by their noise variance, for each
+        network.
     children : ndarray of shape (blocks,)
+        The child of each block.
     sd : ndarray of shape (blocks,)
-        Child of each block and its noise.
+        The standard deviation of the noise of each block's child.
     """
 
     sample: Sample
@@ -73,10 +79,10 @@ class MovingLikelihoods:
 
     @classmethod
     def of(cls, sample: Sample, moves: Moves) -> MovingLikelihoods:
-        """Make the object from a sample: children whose weights move, apart from all others."""
+        """Make the object, with the children that move and those that do not kept separate."""
         columns = np.ascontiguousarray(with_bias(sample.values).T)
         n = len(sample.codes)
-        # One array for all classes, filled part by part: the kernels take no lists.
+        # The kernels take no lists, so all classes share one array, which is filled part by part.
         D, A, rest, still, sds = np.empty((len(moves.u0), n)), [], [], [], []
         for class_moves, part, variance, prior in zip(
             moves.classes, _parts(D, moves), sample.variances, sample.log_priors, strict=True
@@ -92,15 +98,15 @@ class MovingLikelihoods:
                 part,
             )
             stays = class_moves.still
-            # log(2 pi) is left out: it is the same for all classes
+            # The term log(2 pi) is left out, because it is the same for all classes.
             rest.append(prior - np.log(sd).sum() - np.square(R[:, stays]).sum(axis=1) / 2)
             A.append(R[:, class_moves.moving].T)
             still.append(R[:, stays] / sd[stays])
             sds.append(sd[class_moves.moving])
-        # Blocks of all classes follow each other; `starts` count through the whole vector u.
+        # The blocks of all classes follow each other, and `starts` are places in the whole of u.
         owner = np.repeat(np.arange(len(A)), [len(rows) for rows in A])
         pairs = zip(moves.classes, moves.offsets[:-1], strict=True)
-        # Without the last of each class: it is the first of the next one.
+        # The last start of a class is left out, because it is the first start of the next class.
         starts = [class_moves.starts[:-1] + offset for class_moves, offset in pairs]
         residuals = LinearResiduals(
             D,
@@ -108,24 +114,24 @@ class MovingLikelihoods:
             np.append(np.concatenate(starts), len(D)),
             owner,
             np.array(rest),
-            np.asarray(sample.codes, np.int64),  # another type would compile the kernels anew
+            np.asarray(sample.codes, np.int64),  # numba would compile again for another type
         )
         children = np.concatenate([class_moves.moving for class_moves in moves.classes])
         return cls(sample, moves, residuals, still, children, np.concatenate(sds))
 
     def log_likelihoods(self, u: Array) -> Array:
-        """Log-likelihoods (classes, n)."""
+        """Return the log-likelihoods at u, shape (classes, n)."""
         L = np.empty_like(self.residuals.rest)
         likelihoods_at(self.residuals, u, np.empty_like(self.residuals.A), L)
         return L
 
 
 def exact_margin(likelihoods: MovingLikelihoods, u: Array, nu: float) -> MaxMargin:
-    """Soft margin at u, not smoothed."""
+    """Return the soft margin at u, without smoothing."""
     g, _ = margins(likelihoods.log_likelihoods(u), likelihoods.residuals.codes)
     return max_margin(g, nu)
 
 
 def _parts(D: Array, moves: Moves) -> Sequence[Array]:
-    # views of D, which `regressors` fills in place
+    # These are views of D, which `regressors` fills in place.
     return [D[a:b] for a, b in zip(moves.offsets, moves.offsets[1:], strict=False)]

@@ -1,8 +1,9 @@
-"""What networks say about the series of a subject, as numbers that a classifier can take.
+"""Features of a subject's series for classifiers, from networks of the training subjects.
 
-There are two sets of numbers: the subject's weights on a graph that all training subjects share,
-and how likely its series are under the network of each class. All is learned from the training
-subjects alone. The moments of a subject use no other subject, and may be computed once for all.
+There are two sets of features: the subject's weights on a graph that all training subjects share,
+and the likelihood of its series under the network of each class. Everything is learned from the
+training subjects only. The moments of a subject do not depend on other subjects, so they can be
+computed once, before any split into folds.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ Series = SubjectMoments | SeriesCohort | Sequence[ArrayLike]
 
 
 class _OnCommonGraph(TransformerMixin, BaseEstimator):
-    """Features of weights on a graph of all training subjects, learned without their labels."""
+    """The base of features on a graph of all training subjects, learned without their labels."""
 
     _parameters: ClassVar[Parameters] = {"learner": NONE | ESTIMATOR, "graph": ANYTHING}
 
@@ -46,27 +47,30 @@ class _OnCommonGraph(TransformerMixin, BaseEstimator):
         self.edges_ = [(names[i], names[j]) for i, j in np.argwhere(self.graph_)]
         if not self.edges_:
             raise InputError(
-                "the network of the training subjects has no edge, so that there is no weight to "
-                "tell them apart by. Give longer series or more subjects, or a smaller penalty."
+                "the network of the training subjects has no edge, so there is no weight that "
+                "could differ between them. Give longer series, more subjects or a smaller penalty."
             )
 
 
 class SeriesWeights(_OnCommonGraph):
-    """Weights of each subject on a graph of all training subjects, learned without their labels.
+    """A transformer of series to each subject's weights on one graph.
+
+    The graph is learned from all training subjects without their labels.
 
     Parameters
     ----------
     learner : SeriesSGBN, optional
-        Of the graph. Half samples are left out, and ``non_gaussian="orient"``, see `common_graph`.
+        The learner of the graph. Its half samples and ``non_gaussian="orient"`` are not used, see
+        `common_graph`.
     graph : array-like of shape (m, m), optional
-        A graph that was learned from the training subjects before, see `common_graph`.
+        A graph that was learned before from the training subjects, see `common_graph`.
 
     Attributes
     ----------
     graph_ : ndarray of shape (m, m), bool
         ``graph_[i, j]`` is the edge i -> j.
     edges_ : list of (source, target)
-        Names, one per column of what `transform` gives.
+        The names of the edges, one per column of the result of `transform`.
     """
 
     def fit(self, X: Series, y: Any = None) -> Self:  # noqa: ARG002
@@ -77,6 +81,7 @@ class SeriesWeights(_OnCommonGraph):
         X : SeriesCohort, sequence of array-like of shape (volumes, m), or SubjectMoments
             One series per subject.
         y : ignored
+            Present for the convention of scikit-learn.
         """
         check_parameters(self)
         self._fit_graph(as_moments(X, self.learner))
@@ -89,35 +94,37 @@ class SeriesWeights(_OnCommonGraph):
         return weights[:, self.graph_]
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:  # noqa: ARG002
-        """Name the edges: ``source -> target``."""
+        """Return the names of the edges, in the form ``source -> target``."""
         check_is_fitted(self)
         return np.array([f"{source} -> {target}" for source, target in self.edges_], dtype=object)
 
 
 class SeriesLikelihoods(_OnCommonGraph):
-    """Log-likelihood ratios of each subject's series under one network per class.
+    """A transformer of series to log-likelihood ratios under one network per class.
 
-    The networks have the graph of all training subjects, learned without their labels, and mean
-    weights of their class. A network gives its own training subjects too high a likelihood. So
-    `fit_transform` measures a training subject by the means of other folds, and differs from
-    ``fit(X, y).transform(X)``.
+    The networks have the graph of all training subjects, which is learned without their labels. The
+    weights of a network are the mean weights of its class. The likelihood of a network's own
+    training subjects is too high. So `fit_transform` uses networks of other folds for each training
+    subject, and its result differs from ``fit(X, y).transform(X)``.
 
     Parameters
     ----------
     learner : SeriesSGBN, optional
-        Of the graph. Half samples are left out, and ``non_gaussian="orient"``, see `common_graph`.
+        The learner of the graph. Its half samples and ``non_gaussian="orient"`` are not used, see
+        `common_graph`.
     graph : array-like of shape (m, m), optional
-        A graph that was learned from the training subjects before, see `common_graph`.
+        A graph that was learned before from the training subjects, see `common_graph`.
     n_folds : int, default=5
-        Of `fit_transform`.
+        The number of folds of `fit_transform`.
     random_state : int, default=0
-        Seed of these folds.
+        The seed of these folds.
 
     Attributes
     ----------
     classes_ : ndarray
-        Sorted.
+        The classes, sorted.
     networks_ : dict of class to GaussianNetwork
+        The network of each class.
     graph_, edges_
         As in `SeriesWeights`.
     """
@@ -144,7 +151,7 @@ class SeriesLikelihoods(_OnCommonGraph):
         X : SeriesCohort, sequence of array-like of shape (volumes, m), or SubjectMoments
             One series per subject.
         y : array-like of shape (subjects,)
-            Classes.
+            The class of each subject.
         """
         check_parameters(self)
         moments, labels = as_moments(X, self.learner), np.asarray(y)
@@ -159,8 +166,8 @@ class SeriesLikelihoods(_OnCommonGraph):
     def transform(self, X: Series) -> Array:
         """Return log-likelihood ratios of each class to the first, shape (subjects, classes - 1).
 
-        They are divided by the effective number of volumes, so that long series do not count more
-        than short ones.
+        They are divided by the effective number of volumes. So long series do not count more than
+        short series.
         """
         check_is_fitted(self)
         moments = as_moments(X, self.learner)
@@ -170,14 +177,16 @@ class SeriesLikelihoods(_OnCommonGraph):
     def fit_transform(  # type: ignore[override]
         self, X: Series, y: ArrayLike | None = None, groups: ArrayLike | None = None
     ) -> Array:
-        """Learn the networks, and measure each training subject by networks of other folds.
+        """Learn the networks, and return ratios of the training subjects.
+
+        The ratios of a subject come from networks of other folds.
 
         Parameters
         ----------
         X, y
             As in `fit`.
         groups : array-like of shape (subjects,), optional
-            Labels, such as persons, that are never parted.
+            A label per row, such as the person. Rows with the same label are in the same fold.
         """
         moments, labels = as_moments(X, self.learner), np.asarray(y)
         self.fit(moments, labels)
@@ -185,31 +194,31 @@ class SeriesLikelihoods(_OnCommonGraph):
         split = splitter(self.n_folds, shuffle=True, random_state=self.random_state)
         ratios = np.empty((len(labels), len(self.classes_) - 1))
         for train, test in split.split(labels, labels, groups):
-            # the graph knows no labels, so that the one of all training subjects may serve
+            # The graph does not depend on labels, so all folds can use the same graph.
             fitted = clone(self).set_params(graph=self.graph_)
             fitted.fit(moments.take(train), labels[train])
             ratios[test] = fitted.transform(moments.take(test))
         return ratios
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:  # noqa: ARG002
-        """Name the ratios: ``patient over control``."""
+        """Return the names of the ratios, such as ``patient over control``."""
         check_is_fitted(self)
         first, *rest = self.classes_.tolist()
         return np.array([f"{other} over {first}" for other in rest], dtype=object)
 
 
 def as_moments(X: Series, learner: SeriesSGBN | None = None) -> SubjectMoments:
-    """Return the moments of series, filtered as the learner does, or moments as they are."""
+    """Return the moments of series, filtered as the learner filters. Moments stay as they are."""
     if isinstance(X, SubjectMoments):
         return X
     return subject_moments(X, lagged=learner is not None and learner.lagged)
 
 
 def common_graph(moments: SubjectMoments, learner: SeriesSGBN | None = None) -> Mask:
-    """Learn a graph of all subjects, whatever their labels, without half samples.
+    """Learn one graph from all subjects, without their labels and without half samples.
 
-    ``non_gaussian="orient"`` of the learner is not used: it needs residuals of the volumes, and
-    moments have none. It turns edges and keeps the regions that they join.
+    ``non_gaussian="orient"`` of the learner is not used, because it needs residuals of the volumes,
+    which moments do not have. It would only change the direction of edges.
     """
     plain = SeriesSGBN() if learner is None else clone(learner)
     plain.set_params(n_pairs=0, non_gaussian="ignore")
@@ -218,25 +227,26 @@ def common_graph(moments: SubjectMoments, learner: SeriesSGBN | None = None) -> 
 
 
 def network_on(moments: SubjectMoments, graph: Mask) -> GaussianNetwork:
-    """Network of some subjects on a graph: means of their weights and of their noise shares."""
+    """Return a network on the graph, with the mean weights and noise shares of the subjects."""
     weights = subject_weights(moments, graph).mean(axis=0)
     noise = noise_shares(moments, graph).mean(axis=0)
-    # No intercepts: moments are correlations, and have no mean.
+    # The intercepts are 0, because moments are correlations and have no mean.
     return GaussianNetwork(weights, np.zeros(moments.m), noise, moments.names)
 
 
 def log_likelihoods(moments: SubjectMoments, network: GaussianNetwork) -> Array:
-    r"""Log-likelihood per effective volume of each subject, shape (S,).
+    r"""Return the log-likelihood per effective volume of each of S subjects, shape (S,).
 
     .. math:: -\frac12 \left( m \log 2 \pi + \log |C| + \operatorname{tr}(C^{-1} R_s) \right)
 
-    with :math:`R_s` the correlations of the subject, and C those that the network implies.
+    Here :math:`R_s` are the correlations of the subject, C are the correlations under the network,
+    and m is the number of regions.
     """
-    # Weights are means over subjects, so that the variances that they imply are not exactly 1.
+    # Weights are means over subjects, so the variances under the network are not exactly 1.
     sd = np.sqrt(np.diag(network.covariance))
     C = network.covariance / sd / sd[:, None]
     log_det = np.linalg.slogdet(C)[1]
-    # tr(C^-1 R_s) of all subjects at once: both matrices are symmetric
+    # This is tr(C^-1 R_s) for all subjects at once, because both matrices are symmetric.
     traces = np.einsum("ij,sij->s", np.linalg.inv(C), moments.R)
     likelihoods: Array = -(len(C) * np.log(2 * np.pi) + log_det + traces) / 2
     return likelihoods

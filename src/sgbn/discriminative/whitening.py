@@ -1,12 +1,14 @@
 r"""Coordinates in which the squared error of a few regressions is a ball.
 
-For the weights :math:`\theta_J` of child j on the columns J, with :math:`G = \tilde X^T \tilde X`
-and the Cholesky factor of :math:`G_{JJ} + \epsilon I = L L^T`,
+Child j has the weights :math:`\theta_J` on the columns J, with the optimum :math:`\theta_J^*`. With
+:math:`G = \tilde X^T \tilde X` and the Cholesky factor of
+:math:`G_{JJ} + \epsilon I = L L^T`, the squared error is
 
-.. math:: \| x_j - \tilde X \theta_j \|^2 = \text{least} + \| L^T (\theta_J - \theta_J^*) \|^2,
+.. math:: \| x_j - \tilde X \theta_j \|^2 = \text{least} + \| L^T (\theta_J - \theta_J^*) \|^2.
 
-so that :math:`\theta_J = \theta_J^* + L^{-T} u`. Children are blocks of consecutive parameters, and
-the factors :math:`F = L^{-T}` lie one after the other in one array.
+So the coordinates are u in :math:`\theta_J = \theta_J^* + L^{-T} u`. The parameters of a child are
+consecutive, as one block. The factors :math:`F = L^{-T}` of all blocks follow each other in one
+array.
 """
 
 from __future__ import annotations
@@ -23,24 +25,36 @@ from sgbn.types import Array, Indices
 def whiten(
     G: Array, theta: Array, parents: Indices, children: Indices, starts: Indices, ridge: float
 ) -> tuple[Array, Array]:
-    """Return the factor of every block, and its optimum seen from `theta`, in coordinates u.
+    """Return the factor of every block, and the step from `theta` to its optimum in coordinates u.
 
-    `children` has the child of each block. `ridge` is a share of the mean of the diagonal of its
-    Gram matrix. No more of the data is seen than G.
+    Parameters
+    ----------
+    G : ndarray of shape (m + 1, m + 1)
+        The Gram matrix of the columns and the ones.
+    theta : ndarray of shape (m + 1, m)
+        All parameters, with the biases in the last row.
+    parents : ndarray of shape (k,)
+        The parent of each moving parameter, block by block.
+    children : ndarray of shape (blocks,)
+        The child of each block.
+    starts : ndarray of shape (blocks + 1,)
+        The place at which each block begins, and k.
+    ridge : float
+        The ridge, as a share of the mean of the diagonal of a block's Gram matrix.
     """
     sizes = np.diff(starts)
     factors, slopes = np.zeros(np.sum(sizes * sizes)), np.empty(parents.size)
     largest = int(sizes.max(initial=0))
     _fill(G, theta, parents, children, starts, ridge, np.empty((largest, largest)), factors, slopes)
     to_fit = np.empty(parents.size)
-    # the optimum is at F' slope, as F F' is the inverse of the Gram matrix of the block
+    # The step is F' slope, because F F' is the inverse of the Gram matrix of the block.
     for block, F in _blocks(factors, starts):
         to_fit[block] = F.T @ slopes[block]
     return factors, to_fit
 
 
 def to_weights(factors: Array, starts: Indices, u: Array) -> Array:
-    """F u, block by block."""
+    """Return F u, block by block."""
     weights = np.empty(u.size)
     for block, F in _blocks(factors, starts):
         weights[block] = F @ u[block]
@@ -48,7 +62,7 @@ def to_weights(factors: Array, starts: Indices, u: Array) -> Array:
 
 
 def _blocks(factors: Array, starts: Indices) -> Iterator[tuple[slice, Array]]:
-    """Parameters and factor of each block."""
+    """Yield the places of the parameters of each block, and its factor."""
     place = 0
     for first, last in pairwise(starts.tolist()):
         k = last - first
@@ -58,12 +72,15 @@ def _blocks(factors: Array, starts: Indices) -> Iterator[tuple[slice, Array]]:
 
 @jit_loops
 def _fill(G, theta, parents, children, starts, ridge, work, factors, slopes):  # type: ignore[no-untyped-def]
-    """Fill `factors` (zero), and `slopes` with half the fall of the error in each weight."""
-    place = 0  # where the factor of this block begins
+    """Fill `factors`, which are zero before, and `slopes`.
+
+    A slope is minus half the derivative of the squared error in a weight. `work` is scratch memory.
+    """
+    place = 0  # the start of this block's factor
     for b in range(children.size):
         block = parents[starts[b] : starts[b + 1]]
         k = block.size
-        L = work[:k, :k]  # one scratch matrix for all blocks: no memory is taken in the loop
+        L = work[:k, :k]  # all blocks share the scratch matrix, so the loop allocates no memory
         trace = 0.0
         for i in range(k):
             for h in range(k):
@@ -73,7 +90,7 @@ def _fill(G, theta, parents, children, starts, ridge, work, factors, slopes):  #
         _invert(L, factors[place : place + k * k])
         for i in range(k):
             fitted = 0.0
-            # over all weights of the child, those that stay as well: they are part of its residual
+            # The sum includes the weights that do not move, because they change the residual too.
             for h in range(theta.shape[0]):
                 fitted += G[block[i], h] * theta[h, children[b]]
             slopes[starts[b] + i] = G[block[i], children[b]] - fitted
@@ -82,10 +99,10 @@ def _fill(G, theta, parents, children, starts, ridge, work, factors, slopes):  #
 
 @jit_inside
 def _factor(M, ridge):  # type: ignore[no-untyped-def]
-    """Cholesky factor of M + ridge I in the lower triangle of `M`, in place.
+    """Write the Cholesky factor of M + ridge I into the lower triangle of `M`.
 
-    A pivot that round-off takes below the ridge is set to it: columns that are copies of each other
-    would have a square root of a negative number else.
+    If round-off takes a pivot below the ridge, the pivot is set to the ridge. Otherwise columns
+    that are copies of each other could give the square root of a negative number.
     """
     for i in range(M.shape[0]):
         M[i, i] += ridge
@@ -98,7 +115,7 @@ def _factor(M, ridge):  # type: ignore[no-untyped-def]
 
 @jit_inside
 def _invert(L, F):  # type: ignore[no-untyped-def]
-    """Set `F`, the rows of a zero matrix one after the other, to the inverse of L transposed."""
+    """Set `F` to the inverse of L transposed. `F` is a flattened matrix of zeros before."""
     k = L.shape[0]
     for i in range(k):
         F[i * k + i] = 1.0 / L[i, i]
@@ -106,16 +123,17 @@ def _invert(L, F):  # type: ignore[no-untyped-def]
             total = 0.0
             for h in range(j, i):
                 total += L[i, h] * F[j * k + h]
-            F[j * k + i] = -total / L[i, i]  # transposed: row j, column i of an upper triangle
+            F[j * k + i] = -total / L[i, i]  # row j, column i of an upper triangle
 
 
 @jit_loops
 def regressors(factors, starts, columns, parents, sd, D):  # type: ignore[no-untyped-def]
-    """Fill `D` with what one unit of each coordinate adds to its child, in units of its noise.
+    """Fill `D` with what one unit of each coordinate adds to the prediction of its child.
 
-    `columns` is (m + 1, n), and `sd` has the noise of the child of each block.
+    `columns` has the shape (m + 1, n). The prediction is divided by `sd`, the standard deviation of
+    the noise of each block's child.
     """
-    # D = F' X_J / sd, one row per coordinate: rows of D lie along memory, as the kernels read them
+    # D = F' X_J / sd has one row per coordinate, because the kernels read D row by row.
     D[:] = 0.0
     place = 0
     for b in range(starts.size - 1):
