@@ -447,6 +447,8 @@ def test_the_learner_decides_about_outliers_unless_the_settings_do(cohort):
     assert kept.settings.outliers == "keep"
     with pytest.raises(InputError, match="outliers='trim' is for SGBN, not for ORSGBN"):
         compare_fully(far, Settings.networks_only(outliers="trim"), learner=ORSGBN(0.1))
+    with pytest.raises(InputError, match=r"^transform='normal-scores' is for SGBN, not for ORSGBN"):
+        compare_fully(far, Settings.networks_only(transform="normal-scores"), learner=ORSGBN(0.1))
 
 
 def test_graphs_can_be_learned_from_normal_scores(cohort):
@@ -523,4 +525,4 @@ def test_an_accuracy_is_not_tested_where_nothing_can_be_exchanged():
     found = compare_fully(cohort, settings, learner=SGBN(1.0))
     assert found.accuracy is not None
     assert not len(found.accuracy.permuted)
-    assert any("not tested by exchanges" in warning for warning in found.warnings)
+    assert any("the accuracy was not tested" in warning for warning in found.warnings)

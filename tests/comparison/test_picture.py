@@ -38,10 +38,10 @@ def test_of_three_groups_the_pair_is_drawn_that_is_named(three_groups):
     drawn = [line.get_xdata()[0] for line in ax.lines if len(line.get_xdata()) == 1]
     assert any(x == pytest.approx(first["difference_std"]) for x in drawn)
     for group in (None, "d", "a"):
-        with pytest.raises(InputError, match="name the group whose difference from 'a'"):
+        with pytest.raises(InputError, match=r"name a group, .* from 'a'"):
             three_groups.plot(group)
     together = replace(three_groups, tests=replace(three_groups.tests, pairwise={}))
-    with pytest.raises(InputError, match="tested all together only"):
+    with pytest.raises(InputError, match=r"only tested all together.*\(groups=\)"):
         together.plot("c")
 
 

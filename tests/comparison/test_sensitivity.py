@@ -67,7 +67,7 @@ def test_one_pair_none_and_nothing_tried_have_words(whole):
     one = changed(whole, {"": {0: 0.01}, "half": {}})
     assert sensitivity_words(one).startswith("The pair that differs is not found")
     none = changed(whole, {"": {}, "half": {}})
-    assert "none is found then either" in sensitivity_words(none)
+    assert "no pair is found in these either" in sensitivity_words(none)
     other = changed(whole, {"": {}, "half": {1: 0.01}})
     assert "not a finding by itself" in sensitivity_words(other)
     assert sensitivity_words(replace(whole, sensitivity=None)) == ""

@@ -91,7 +91,7 @@ def test_halves_of_series_are_not_measured_by_those_of_tables(compared_series):
     assert "Complementary halves of these data agree" in words
     assert "brain tables" not in words
     assert "sure of" not in words
-    assert "cannot see inputs that all subjects share" in words
+    assert "cannot detect inputs that all subjects share" in words
     assert "half samples of the subjects" in words
 
 

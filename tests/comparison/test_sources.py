@@ -31,7 +31,9 @@ def test_a_table_and_its_file_are_read_as_the_cohort(cohort, reading, tmp_path):
 
 def test_a_cohort_is_taken_as_it_is(cohort):
     assert read_source(cohort, {}) is cohort
-    with pytest.raises(InputError, match=r"group= says how a table is read.*Give it to read_table"):
+    with pytest.raises(
+        InputError, match=r"group= says how to read a table.*Give group= to read_table"
+    ):
         read_source(cohort, {"group": "dx"})
 
 

@@ -155,7 +155,8 @@ def test_only_directions_that_half_samples_share_are_supported(different):
         "least 80% of the networks of half samples join the pair, and at least 90% of these have "
         "this direction."
     )
-    assert "75% of the edges of half of well (8 on average) and 50% of the directions " in said
+    assert "half of well joins 8 pairs of regions on average, and the other half joins 75%" in said
+    assert "directions on average, and the other half has 50%" in said
     assert "40% to 53%" in said
 
 

@@ -61,12 +61,12 @@ def test_a_group_without_half_samples_is_not_counted():
     said = support_words(comparison_of({"a": 1, "b": 0}, [SOME]))
     assert "in a is supported" in said
     assert " b" not in said.split(":")[0]
-    assert said.endswith("Of b there are too few subjects for half samples.")
+    assert said.endswith("b has too few subjects for half samples.")
 
 
 def test_trust_is_said_in_short():
     said = trust_words(comparison_of({"a": 2, "b": 0}, [SOME, Agreement(NAN, NAN, NAN, NAN)]))
-    assert said.startswith("Directions that half samples support: 2 of 3 in a and 0 of 3 in b;")
+    assert "half samples support: 2 of 3 in a and 0 of 3 in b." in said
     assert said.endswith("Edges that come back in the other half of the subjects: 50% in a.")
     assert "not asked for" in trust_words(comparison_of({"a": 0}))
 
@@ -75,12 +75,15 @@ def test_trust_leaves_out_groups_without_halves_and_names_shadows():
     found = comparison_of({"a": 2, "b": 0}, [SOME])
     found.models = {"a": SimpleNamespace(edges_may_be_shadows=True, edges_may_be_chance=False)}
     said = trust_words(found)
-    assert "support: 2 of 3 in a; the other" in said
-    assert "Of b there are too few subjects for half samples." in said
-    assert said.endswith(
-        "In a hidden common causes predict unseen subjects better than the "
-        "network: do not rely on single edges."
-    )
+    assert "support: 2 of 3 in a. The other" in said
+    assert "b has too few subjects for half samples." in said
+    assert "In a, hidden common causes predict unseen subjects better" in said
+    assert said.endswith("do not rely on single edges.")
+
+
+def test_several_groups_without_halves_are_plural():
+    said = support_words(comparison_of({"a": 1, "b": 0, "c": 0}, [SOME]))
+    assert said.endswith("b and c have too few subjects for half samples.")
 
 
 def test_trust_names_the_groups_whose_edges_may_be_chance():
@@ -90,7 +93,7 @@ def test_trust_names_the_groups_whose_edges_may_be_chance():
         for group, chance in (("a", False), ("b", True))
     }
     said = trust_words(found)
-    assert "In b the network does not clearly predict unseen subjects better" in said
+    assert "In b, the network does not clearly predict unseen subjects better" in said
     assert "shadow" not in said
     assert "hidden" not in said
 
@@ -105,17 +108,19 @@ def test_agreement_leaves_out_what_there_is_none_of():
     none = Agreement(0.0, NAN, 0.0, NAN)
     no_arrow = Agreement(4.0, 0.25, 0.0, NAN)
     said = agreement_words(comparison_of({"a": 0, "b": 0, "c": 0}, [SOME, none, no_arrow]))
-    assert "has 50% of the edges of half of a (20 on average) and 80% of the directions " in said
-    assert "that this half is sure of (2.5); " in said
+    assert "half of a joins 20 pairs of regions on average, and the other half joins 50%" in said
+    assert "This half is sure of 2.5 directions on average, and the other half has 80%" in said
     assert "half of b" not in said
-    assert "25% of the edges of half of c (4 on average). " in said
+    assert "half of c joins 4 pairs of regions on average, and the other half joins 25%" in said
+    assert said.count("directions on average") == 1
     assert agreement_words(comparison_of({"b": 0}, [none])) == ""
 
 
 def test_halves_of_series_have_one_network_each():
     found = comparison_of({"a": 1}, [SOME])
     found.of_series = True
-    assert "80% of the directions of its network (2.5)." in agreement_words(found)
+    said = agreement_words(found)
+    assert "Its network has 2.5 directions on average, and the other half has 80%" in said
     assert "networks of half samples of the subjects join the pair" in support_words(found)
 
 

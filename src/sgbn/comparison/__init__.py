@@ -1,4 +1,4 @@
-"""Compare the groups of a cohort: from a table to networks, tests, tables and sentences."""
+"""The comparison of the groups of a cohort, from a table to networks, tests and a summary."""
 
 from sgbn.comparison.accuracy import Accuracy
 from sgbn.comparison.compare import compare

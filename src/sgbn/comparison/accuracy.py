@@ -1,4 +1,4 @@
-"""How well classifiers recognise the groups of subjects that they have not seen."""
+"""The accuracy of classifiers for subjects that they have not seen."""
 
 from __future__ import annotations
 
@@ -17,43 +17,44 @@ from sklearn.metrics import balanced_accuracy_score, log_loss, roc_auc_score, ro
 from sgbn.comparison.intervals import Estimate, estimate
 from sgbn.types import Array, Indices, Labels, Mask
 
-OURS = "networks (SGBN)"  # tables show the methods under these names
+OURS = "networks (SGBN)"  # the names of the methods in tables
 REFINED = "refined networks (CL-SGBN)"
 METRICS = ("balanced accuracy", "AUC", "log-loss")  # the first one is tested against chance
-ROUND_OFF = 1e-12  # accuracies that differ by less are equal: the order of a sum matters
+ROUND_OFF = 1e-12  # accuracies that differ by less are equal, as sums depend on their order
 SENSITIVITY, SPECIFICITY, RECALL = "sensitivity", "specificity", "recall"
 
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Results of a cross-validation: probabilities of subjects that a classifier has not seen.
+    """The results of a cross-validation: probabilities of subjects that a model has not seen.
 
     Attributes
     ----------
     groups : tuple of str
-        Names of the groups, in the order of the columns of the probabilities.
+        The names of the groups, in the order of the columns of the probabilities.
     labels : ndarray of shape (n,)
-        True group of each subject.
+        The true group of each of the n subjects.
     folds : ndarray of shape (n_repeats, n)
-        Number of the fold in which each subject was tested.
+        The number of the fold in which each subject was tested.
     probabilities : mapping of method to ndarray of shape (n_repeats, n, n_groups)
-        Probability of each group for each subject, by a model that has not seen the subject.
+        The probability of each group for each subject, by a model that has not seen the subject.
     gammas : ndarray of shape (k,)
-        Values of gamma (the penalty per edge) that were tried in the first repeat.
+        The values of gamma (the penalty per edge) that were tried in the first repeat.
     edges : ndarray of shape (k,)
-        Mean number of edges of a network, for each of the gammas.
+        The mean number of edges of a network, for each of the gammas.
     by_gamma : ndarray of shape (k, n, n_groups)
-        Probabilities of the first repeat, for each of the gammas; see `sparsity`.
+        The probabilities of the first repeat, for each of the gammas; see `sparsity`.
     explanations : ndarray of shape (n, SHOWN), structured
         The largest contributions to the log-likelihood ratio of the likeliest group to the second
-        likeliest, in the first repeat. Fields: source ("" for a region by itself), target, value.
+        likeliest group, in the first repeat. The fields are source ("" for a region itself), target
+        and value.
     explained : ndarray of shape (n, 2)
-        Positions in `groups` of the likeliest and the second likeliest group.
+        The positions in `groups` of the likeliest and the second likeliest group.
     reference : str, optional
-        The group whose recall is the specificity, where there are two groups. By default it is the
-        first group.
+        With two groups, the group whose recall is the specificity. By default, it is the first
+        group.
     permuted : ndarray of shape (n_permutations,)
-        Balanced accuracy of our classifier after each exchange of the labels; see
+        The balanced accuracy of our classifier after each exchange of the labels; see
         `permuted_accuracies`. It is empty if no exchanges were requested.
     """
 
@@ -75,7 +76,7 @@ class Accuracy:
         The intervals cover ``1 - level`` and allow for the overlap of training parts. The columns
         are method, metric, mean, low, high and p. With two groups, specificity is the recognised
         share of the reference, and sensitivity is the recognised share of the other group. With
-        more groups, each group has its recall. Only balanced accuracy has a p; see `p_value`.
+        more groups, each group has its own recall. Only balanced accuracy has a p; see `p_value`.
         """
         rows = [
             (method, metric, *self._mean(repeats, metric, level), self._p(method, metric))
@@ -86,39 +87,41 @@ class Accuracy:
 
     @cached_property
     def recalls(self) -> dict[str, str]:
-        """Name of each recall (the recognised share of a group) -> its group."""
+        """Return the group of each recall by the name of the recall.
+
+        A recall is the recognised share of a group.
+        """
         if len(self.groups) > 2:
             return {f"{RECALL}, {group}": group for group in self.groups}
-        # Two groups are treated as a diagnosis: the reference does not have it.
+        # Two groups are treated like a diagnosis, which the reference does not have.
         reference = self.groups[0] if self.reference is None else self.reference
         (other,) = (group for group in self.groups if group != reference)
         return {SENSITIVITY: other, SPECIFICITY: reference}
 
     @property
     def ours(self) -> str:
-        """Name of our classifier: the first of the methods."""
+        """Return the name of our classifier, which is the first of the methods."""
         return next(iter(self.probabilities))
 
     def p_value(self, method: str | None = None) -> float:
         """Return the one-sided p of the balanced accuracy of a method against chance.
 
         By default the method is our classifier. If `permuted` holds accuracies, p of our classifier
-        is the share of them that reach the accuracy of the first repeat; the first repeat itself
+        is the share of them that reach the accuracy of the first repeat. The first repeat itself
         counts as one of them. Otherwise p comes from the corrected resampled t test of Nadeau and
-        Bengio over the folds, on which the intervals are based too. A permutation of the labels
-        that keeps the predictions would give a p that is too small: the predictions depend on the
-        labels of the other subjects, and the repeats depend on each other
-        (benchmarks/accuracy_level.py).
+        Bengio over the folds, like the intervals. A permutation of the labels that keeps the
+        predictions would give a p that is too small: the predictions depend on the labels of the
+        other subjects, and the repeats depend on each other (benchmarks/accuracy_level.py).
         """
         method = self.ours if method is None else method
         if method == self.ours and len(self.permuted):
             first_repeat = np.nanmean(self._scores(self.probabilities[method][:1], METRICS[0]))
             reached = np.count_nonzero(self.permuted >= first_repeat - ROUND_OFF)
-            # the observed labels count as one of the permutations, so that p is never 0
+            # The observed labels count as one of the permutations, so p is never 0.
             return float((1 + reached) / (1 + len(self.permuted)))
         over_folds = estimate(self._scores(self.probabilities[method], METRICS[0]), self._overlap)
         if not over_folds.error > 0:
-            return np.nan  # a single fold, or folds with equal scores, have no spread to test with
+            return np.nan  # one fold, or folds with equal scores, have no spread for a test
         return float(stdtr(over_folds.df, (self.chance - over_folds.mean) / over_folds.error))
 
     def roc(self, method: str | None = None) -> pd.DataFrame:
@@ -151,9 +154,9 @@ class Accuracy:
         return pd.DataFrame(rows, columns=["gamma", "edges", "mean", "low", "high"])
 
     def difference(self, method: str, other: str) -> Estimate:
-        """Estimate by how much the balanced accuracy of a method exceeds that of another method."""
+        """Estimate the difference in balanced accuracy, `method` minus `other`."""
         return estimate(
-            # Fold by fold: the difficulty of a fold is common to both methods, and cancels.
+            # The difference is taken fold by fold, so that the difficulty of a fold cancels.
             self._scores(self.probabilities[method], METRICS[0])
             - self._scores(self.probabilities[other], METRICS[0]),
             self._overlap,
@@ -161,12 +164,12 @@ class Accuracy:
 
     @property
     def chance(self) -> float:
-        """Balanced accuracy that guessing reaches: 1 / number of groups."""
+        """Return the balanced accuracy of guessing, which is 1 / number of groups."""
         return 1 / len(self.groups)
 
     @cached_property
     def _overlap(self) -> float:
-        # test rows per training row: one fold is tested, and the n_folds - 1 others train
+        # Test rows per training row: one fold is tested, and the n_folds - 1 other folds train.
         return 1 / int(self.folds.max())
 
     def _mean(self, repeats: Array, metric: str, level: float) -> tuple[float, float, float]:
@@ -177,7 +180,7 @@ class Accuracy:
         return over_folds.mean, max(low, 0.0), high if metric == "log-loss" else min(high, 1.0)
 
     def _scores(self, repeats: Array, metric: str) -> Array:
-        """Return the score of every fold of every repeat; `repeats` may be the first few."""
+        """Return the score of every fold. `repeats` may hold only the first repeats."""
         return np.array(
             [
                 self._score(metric, self.labels[test], probabilities[test])
@@ -214,6 +217,6 @@ def fold_score(metric: str, labels: Labels, probabilities: Array, groups: tuple[
     if len(np.unique(labels)) < len(groups):
         return np.nan
     if len(groups) == 2:
-        # scikit-learn expects one column for two classes, and all columns for more
+        # scikit-learn expects one column for two classes, and all columns for more classes.
         return float(roc_auc_score(labels == groups[1], probabilities[:, 1]))
     return float(roc_auc_score(labels, probabilities, multi_class="ovr", labels=list(groups)))

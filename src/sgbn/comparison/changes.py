@@ -1,4 +1,4 @@
-"""Changes of edges from the reference to another group: tables and titles for figures."""
+"""Tables and titles of the changes of edges from the reference to another group."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def changes_per_sd(comparison: Comparison, table: pd.DataFrame) -> dict[str, Arr
     Returns
     -------
     dict of group to ndarray
-        Change of the weight of each edge, per standard deviation, for each group but the reference.
+        The change of the weight of each edge, per standard deviation. The reference is not a key.
     """
     reference, *compared = (f"weight_std_{group}" for group in comparison.groups)
     changes = [(table[column] - table[reference]).to_numpy(float) for column in compared]
@@ -37,7 +37,7 @@ def verdict(comparison: Comparison, group: str) -> str:
     """Return a phrase that says how many pairs differ between the reference and a group."""
     table, level = differences_of(comparison, group), comparison.settings.level
     n_sure = int((table["q_both"] <= level).sum())
-    # Without tests of two groups at a time, q is about all groups, and the phrase must say so.
+    # Without tests of two groups at a time, q is for all groups, and the phrase must say so.
     pairs = {0: "No pair differs", 1: "1 pair differs"}.get(n_sure, f"{n_sure} pairs differ")
     if len(comparison.groups) > 2 and comparison.tables.pairwise.empty:
         return f"{pairs} both ways in any group (q of all groups ≤ {level:g})"
@@ -45,7 +45,7 @@ def verdict(comparison: Comparison, group: str) -> str:
 
 
 def change_words(comparison: Comparison, group: str) -> str:
-    """Return the title of a change: from which group to which group it goes."""
+    """Return the title of a change, which names the two groups."""
     return f"Change from {comparison.reference} to {group}"
 
 
@@ -74,5 +74,5 @@ def _of_pair(comparison: Comparison, table: pd.DataFrame, group: str) -> pd.Data
     of_pair = pairwise["group"].eq(comparison.reference) & pairwise["other"].eq(group)
     tested = pairwise.loc[of_pair, [*ends, "difference_std", "standard_error", "q_both", "p"]]
     rest = table.drop(columns=["difference_std", "q_both", "p"])
-    # an inner join: the closed tests of two groups have the same edges as the test of all groups
+    # An inner join, because the tests of two groups have the same edges as the test of all groups.
     return tested.merge(rest, on=ends, validate="1:1").sort_values("p", kind="stable")

@@ -1,4 +1,4 @@
-"""Compare groups: learn one network per group, test differences, and classify subjects."""
+"""The comparison of groups: one network per group, tests of differences, and classifiers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from sgbn.types import Array
 
 Learner = TypeVar("Learner", bound=LearnedNetwork)
 
-ROBUST = {"outliers": "outliers", "transform": "column_transform"}  # setting -> parameter of SGBN
+ROBUST = {"outliers": "outliers", "transform": "column_transform"}  # setting: parameter of SGBN
 
 
 def compare(
@@ -62,11 +62,12 @@ def compare(
 
     Missing cells are imputed, sites are harmonised and covariates are regressed out. The effects
     are estimated from all subjects, within the groups, so that a difference between the groups is
-    not mistaken for an effect of a covariate. The steps are then:
+    not mistaken for an effect of a covariate. Then come these steps:
 
     1. Learn one network per group.
-    2. Compare it with hidden factors without edges: which of them predicts unseen subjects better?
-    3. Count how often networks of half samples contain its edges.
+    2. Compare each network with hidden factors without edges, by their prediction of unseen
+       subjects.
+    3. Count how often networks of half samples contain the edges of the network.
     4. Test every edge for a difference between the groups.
     5. Refine the networks so that they distinguish the groups better, and show what changes.
     6. Measure how far each subject is from the reference group.
@@ -75,8 +76,8 @@ def compare(
     Networks, half samples and tests of differences leave out subjects that lie far from the others
     of their group, unless ``settings.outliers`` is "keep". `Comparison.left_out` and
     `Differences.left_out` name these subjects. Refinements and classifiers use all subjects. Only
-    networks and half samples use transformed values. Time series (`SeriesCohort`) have steps of
-    their own; see the notes below.
+    networks and half samples use transformed values. Time series (`SeriesCohort`) have their own
+    steps; see the notes below.
 
     Parameters
     ----------
@@ -86,28 +87,28 @@ def compare(
     settings : Settings, optional
         Which steps are done, and how thoroughly. Use ``Settings.quick()`` for a first look.
     learner : estimator, optional
-        Any learner of sgbn, which learns the networks. By default it is an `SGBNEnsemble` with
-        `n_pairs` and the seed of the settings. If you give an ensemble, it keeps its own `n_pairs`.
-        An ensemble learns at the same time which directions are supported. For any other learner,
-        networks of half samples are learned in a separate step (an `SGBN` learns them without
-        kicks).
+        The learner of the networks, which may be any learner of sgbn. By default it is an
+        `SGBNEnsemble` with `n_pairs` and the seed of the settings. If you give an ensemble, it
+        keeps its own `n_pairs`. An ensemble also learns which directions are supported. For any
+        other learner, networks of half samples are learned in a separate step (an `SGBN` learns
+        them without kicks).
 
         The other steps learn hundreds of networks with the same learner. An ensemble would take too
-        long: they replace it by `SGBN` with the ensemble's prior knowledge and one gamma for all
-        groups, the default of the largest group. (The gamma of an ensemble belongs to a prior and
-        has another meaning.) The tests always use `SGBN` to search for a common order. The first
-        classifier, `SGBNClassifierCV`, chooses its own sparsity. Other networks of the
+        long, so these steps replace it by `SGBN` with the ensemble's prior knowledge. All groups
+        then have one gamma, the default of the largest group. (The gamma of an ensemble belongs to
+        a prior and has another meaning.) The tests always use `SGBN` to search for a common order.
+        The first classifier, `SGBNClassifierCV`, chooses its own sparsity. Other networks of the
         cross-validation are learned by `SGBN` with ``effort="fast"``.
     n_jobs : int, optional
-        Number of processes. Results do not depend on it.
+        The number of processes. Results do not depend on it.
     folder : path, optional
-        Folder that keeps finished work. A second start computes only what is missing.
+        The folder that keeps finished work. A second start computes only what is missing.
     progress : bool
         Whether to show progress bars with the time left. A log file gets lines in place of bars.
     on_step : callable, optional
-        Function that is called at the beginning of each step with a short text that names it.
+        A function that is called at the beginning of each step with a short text that names it.
     on_found : callable, optional
-        Function that is called once, as soon as the networks, their confidence and the tests are
+        A function that is called once, as soon as the networks, their confidence and the tests are
         computed, if slower steps follow. It gets a `Comparison`, whose `pending` names these steps.
     **reading
         Keywords of `read_table` or `read_series`, if a table is given: ``group="dx"``,
@@ -133,9 +134,8 @@ def compare(
     subject are left out: `sgbn.comparison.series_steps.NOT_FOR_SERIES` lists them with the reasons.
     """
     settings = check_settings(settings)
-    own_keywords = tuple(inspect.signature(compare).parameters)[
-        1:-1
-    ]  # without the source and **reading
+    # The first parameter is the source, and the last is **reading.
+    own_keywords = tuple(inspect.signature(compare).parameters)[1:-1]
     # All input is checked here, so that an error comes before the first slow step.
     cohort = read_source(cohort, reading, own_keywords)
     reviewed = review(cohort, rows_are_subjects=settings.rows_are_subjects)
@@ -145,7 +145,7 @@ def compare(
     settings = flow.settings(settings).with_reference(usable.groups).with_repeats(usable)
     settings.check_names(usable)
     if settings.replicate is not None:
-        # Called only for its errors: the step itself would raise them after hours.
+        # The call is only for its errors. The step itself would raise them after hours.
         replication_rows(usable, settings.replicate, settings.seed)
     learner = _robust(flow.learner(learner, settings), settings)
     settings = _as_learned(settings, learner)
@@ -164,7 +164,7 @@ def compare(
         )
         _begin(job)
         comparison = _first_steps(flow, job, reviewed)
-    # The first report is drawn outside of `_recorded`: its warnings are not about the data.
+    # The first report is made outside of `_recorded`, because its warnings are not about the data.
     pending = tuple(name for name in settings.steps if name in SLOW)
     if on_found is not None and pending:
         on_found(replace(_with_notes(comparison, job, messages), pending=pending))
@@ -178,7 +178,7 @@ def compare(
 def _first_steps(flow: Flow, job: Job, reviewed: Review) -> Comparison:
     """Do the steps of a first report: networks, models, confidence and tests."""
     networks = flow.networks(job)
-    # incomplete at first: `models_of` asks it which subjects the networks were learned from
+    # It is incomplete here: `models_of` only needs the subjects of each network from it.
     comparison = Comparison(
         reviewed, job.settings, job.prepared, networks, truth=_truth(job.cohort)
     )
@@ -201,7 +201,7 @@ def _slow_steps(flow: Flow, job: Job, comparison: Comparison) -> Comparison:
         deviations=deviations_of(job),
         accuracy=flow.accuracy(job),
     )
-    # The last step, as the model is fitted only if its accuracy is known.
+    # This is the last step, because the model is fitted only if its accuracy is known.
     return replace(comparison, model=model_of(job, comparison.accuracy))
 
 
@@ -218,20 +218,20 @@ def _with_notes(comparison: Comparison, job: Job, messages: list[str]) -> Compar
 def _robust(learner: LearnedNetwork, settings: Settings) -> LearnedNetwork:
     """Return the learner with `outliers` and `transform` of the settings."""
     asked = {
-        parameter: getattr(settings, setting)
-        for setting, parameter in ROBUST.items()
+        setting: getattr(settings, setting)
+        for setting in ROBUST
         if getattr(settings, setting) is not None
     }
     known = learner.get_params()
     if "outliers" not in known and asked.get("outliers") == "keep":
         del asked["outliers"]  # this learner always keeps all subjects, and so will the tests
-    for parameter, value in asked.items():
-        if parameter not in known:
+    for setting, value in asked.items():
+        if ROBUST[setting] not in known:
             raise InputError(
-                f"{parameter}={value!r} is for SGBN, not for {type(learner).__name__}. Leave it "
-                "out, or give SGBN() as the learner."
+                f"{setting}={value!r} is for SGBN, not for {type(learner).__name__}. Leave "
+                f"{setting} out, or give SGBN() as the learner."
             )
-    return clone(learner).set_params(**asked)
+    return clone(learner).set_params(**{ROBUST[name]: value for name, value in asked.items()})
 
 
 def _as_learned(settings: Settings, learner: LearnedNetwork) -> Settings:
@@ -255,7 +255,7 @@ def _plain(learner: Learner) -> Learner:
 
 def _begin(job: Job) -> None:
     """Raise StudyError if the folder was begun with other data or settings."""
-    # Without the number of processes: a run may continue with more or fewer of them.
+    # The number of processes is not included, so that a run may continue with another number.
     learned = {"learner": repr(job.learner), "data": job.cohort.fingerprint}
     job.study.require(asdict(job.settings) | learned)
 
@@ -287,7 +287,7 @@ def _recorded(messages: list[str]) -> Iterator[None]:
             messages.append(str(message))
 
     with warnings.catch_warnings():
-        # "default" would hide a warning of the second group that has the text of the first
+        # "default" would hide a warning of the second group with the same text as of the first.
         warnings.simplefilter("always")
         warnings.showwarning = keep
         yield

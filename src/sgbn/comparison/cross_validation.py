@@ -42,8 +42,8 @@ from sgbn.types import Array, Indices, Mask
 FIRST_PEER = "shrinkage LDA"
 PEERS = (FIRST_PEER, "L2 logistic", "L1 logistic", "random forest")
 GAMMAS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.5)  # from dense to sparse networks
-SHOWN = 5  # largest contributions that are kept per subject
-ROWS_PER_BLOCK = 32  # subjects explained at a time: each has one contribution per edge
+SHOWN = 5  # number of largest contributions that are kept per subject
+ROWS_PER_BLOCK = 32  # subjects that are explained at once; each has one contribution per edge
 
 
 def cross_validate(
@@ -57,19 +57,19 @@ def cross_validate(
     Parameters
     ----------
     cohort : Cohort
-        The reviewed cohort. Each training part imputes, harmonises and regresses by itself.
+        The reviewed cohort. Each training part is imputed, harmonised and regressed by itself.
     settings : Settings
-        Folds, repeats, `select`, `peers` and seed are used.
+        The settings: folds, repeats, `select`, `peers` and seed are used.
     study : Study
-        Runs one task per fold and method, and keeps the results.
+        The study that runs one task per fold and method, and keeps the results.
     learner : estimator, optional
-        Learner of the networks that CL-SGBN refines. By default it is `SGBN`.
+        The learner of the networks that CL-SGBN refines. By default it is `SGBN`.
     """
     folds = folds_of_repeats(cohort, settings)
     methods = _methods(cohort, settings, learner)
     gammas = GAMMAS if settings.peers else ()
     tasks = _tasks(folds, list(methods), gammas)
-    # Finished tasks are used again only where all of this is the same.
+    # Finished tasks are used again only if all of this is the same.
     described = {
         "methods": list(methods),
         "folds": [settings.n_folds, len(folds), settings.seed],
@@ -78,7 +78,7 @@ def cross_validate(
         "data": cohort.fingerprint,
     }
     shared = {"cohort": cohort, "settings": settings, "learner": learner}
-    # Methods differ much in speed: the time left is estimated for each method separately.
+    # Methods differ much in speed, so the time left is estimated for each method.
     kinds = {name: str(task["method"]) for name, task in tasks.items()}
     results = study.run(_task, tasks, described, shared=shared, kinds=kinds)
     return collected(cohort, settings, folds, methods, results, gammas)
@@ -94,14 +94,14 @@ def _tasks(
     """
     tasks: dict[str, dict[str, Any]] = {}
     for repeat, fold_of in enumerate(folds):
-        # Other sparsities are tried in one repeat: their curve needs no narrow interval.
+        # Other sparsities are tried in one repeat only: their curve needs no narrow interval.
         tried = {str(repeat): methods, "gamma": gammas if repeat == 0 else ()}
         for name, tried_methods in tried.items():
             for number, method in enumerate(tried_methods):
                 explained = repeat == 0 and method == OURS
                 for fold, test in enumerate(parts_of(fold_of)):
                     task = {"test": test, "method": method, "explained": explained}
-                    # Numbers: names of tasks become files, and methods have blanks.
+                    # Names of tasks become file names, so they have numbers, not method names.
                     tasks[f"{name}-{fold}-{number}"] = task
     return tasks
 
@@ -116,17 +116,17 @@ def permuted_accuracies(
     cohort : Cohort
         The cohort that `cross_validate` gets. Covariates and sites stay with their rows.
     exchange : Exchange
-        Draws the exchanges that the design allows: within sites, of whole persons and families, or
-        of visits within persons.
+        It draws the exchanges that the design allows: within sites, of whole persons and families,
+        or of visits within persons.
     settings : Settings
-        Folds, `select`, `accuracy_permutations` and seed are used.
+        The settings: folds, `select`, `accuracy_permutations` and seed are used.
     study : Study
-        Runs one task per exchange, and keeps the results.
+        The study that runs one task per exchange, and keeps the results.
 
     Returns
     -------
     ndarray of shape (accuracy_permutations,)
-        Balanced accuracy after each exchange: the mean over the folds of one repeat.
+        The balanced accuracy after each exchange: the mean over the folds of one repeat.
     """
     described = {
         "folds": [settings.n_folds, settings.seed],
@@ -159,9 +159,9 @@ def fit_model(cohort: Cohort, settings: Settings, study: Study) -> Pipeline:
     cohort : Cohort
         The reviewed cohort.
     settings : Settings
-        `select` and the seed are used.
+        The settings: `select` and the seed are used.
     study : Study
-        Runs one task and keeps its result, so that a second start need not fit again.
+        The study that runs one task and keeps its result, so that a second start need not fit it.
 
     Returns
     -------
@@ -174,7 +174,7 @@ def fit_model(cohort: Cohort, settings: Settings, study: Study) -> Pipeline:
     results = study.run(_fitted_parts, {"parts": {}}, described, shared=shared)
     parts = {name: part.tobytes() for name, part in results["parts"].items()}
     fitted: Pipeline = files.model_of(parts)
-    # Outside of the task: the same data may come with another name of this column.
+    # This is not part of the task, because the same data may come with another column name.
     if "site_column" in cohort.provenance:
         fitted.site_column_ = str(cohort.provenance["site_column"])  # type: ignore[attr-defined]
     return fitted
@@ -217,10 +217,10 @@ def _methods(
 
 
 def _fit(analysis: Pipeline, cohort: Cohort, table: pd.DataFrame, rows: Mask) -> None:
-    """Fit to some rows of a cohort; inner folds keep the rows of a person or family together."""
+    """Fit to some rows of a cohort. Inner folds keep the rows of a person or family together."""
     name, last = analysis.steps[-1]
     more = {}
-    # Only classifiers with inner folds accept groups=; for others scikit-learn raises an error.
+    # Only classifiers with inner folds accept groups=. For others, scikit-learn raises an error.
     if cohort.units is not None and (
         isinstance(last, GridSearchCV) or has_fit_parameter(last, "groups")
     ):
@@ -245,11 +245,11 @@ def _task(
         analysis = _methods(cohort, settings, learner)[method]
     else:
         searcher = fast_learner(SGBN(method, outliers="keep"))
-        # A fixed temperature saves its folds, and leaves the balanced accuracy as it is.
+        # A fixed temperature needs no folds, and does not change the balanced accuracy.
         plain = SGBNClassifier(searcher, temperature=1.0)
         analysis = make_analysis(cohort, k=settings.select, classifier=plain)
     with warnings.catch_warnings():
-        # A warning about one of many parts says little: other steps warn about all data.
+        # A warning about one of many parts says little, and other steps warn about all data.
         warnings.simplefilter("ignore")
         try:
             _fit(analysis, cohort, table, ~test)
@@ -258,7 +258,7 @@ def _task(
         result = {"probabilities": analysis.predict_proba(table[test])}
     if explained:
         values = analysis[:-1].transform(table[test])
-        # Explain the values that the classifier sees: after imputation, harmonisation and scaling.
+        # These are the values that the classifier gets: imputed, harmonised and scaled.
         result |= largest_parts(analysis[-1], values, result["probabilities"])
     if not isinstance(method, str):
         networks = analysis[-1].networks_.values()
@@ -278,15 +278,15 @@ def largest_parts(
     classifier : SGBNClassifier
         The fitted classifier.
     values : DataFrame
-        Regions of the rows to explain, as the classifier sees them.
+        The regions of the rows to explain, as the classifier gets them.
     probabilities : ndarray of shape (n, n_groups)
-        Probability of each group for these rows.
+        The probability of each group for these rows.
 
     Returns
     -------
     dict of str to ndarray
-        ``sources`` ("" for a region by itself), ``targets`` and ``values`` hold the `SHOWN` largest
-        contributions of each row; ``likeliest`` holds the indices of the two groups.
+        ``sources`` ("" for a region itself), ``targets`` and ``values`` hold the `SHOWN` largest
+        contributions of each row. ``likeliest`` holds the indices of the two groups.
     """
     likeliest = two_likeliest(probabilities)
     sources = np.empty((len(values), SHOWN), dtype=object)
@@ -308,7 +308,7 @@ def largest_parts(
 
 def two_likeliest(probabilities: Array) -> Indices:
     """Return the indices of the two likeliest groups of each row, shape (n, 2)."""
-    # stable: groups that are equally likely keep their order
+    # A stable sort, so that groups that are equally likely keep their order.
     return np.argsort(-probabilities, axis=1, kind="stable")[:, :2]
 
 
@@ -317,11 +317,11 @@ def shown_parts(
 ) -> tuple[NDArray[Any], NDArray[Any], Array]:
     """Return sources, targets and values of the `SHOWN` largest contributions of each row.
 
-    `parts` has one column per contribution; `ends` are the source and target of each.
+    `parts` has one column per contribution, and `ends` has the source and target of each column.
     """
     largest = np.argsort(-np.abs(parts), axis=1, kind="stable")[:, :SHOWN]
     sources, targets = np.array(ends, dtype=object).T
-    # A classifier may have fewer contributions than SHOWN: its rows are padded with "" and 0.
+    # If there are fewer contributions than SHOWN, rows are padded with "" and 0.
     empty = ((0, 0), (0, SHOWN - largest.shape[1]))
     return (
         np.pad(sources[largest], empty, constant_values=""),
@@ -331,7 +331,7 @@ def shown_parts(
 
 
 def _blocks_of_pairs(likeliest: Indices) -> Iterator[tuple[Indices, Indices]]:
-    """Yield each pair of groups (likeliest, second likeliest) with its rows, in blocks."""
+    """Yield each pair of groups (likeliest and second likeliest) with its rows, in blocks."""
     for pair in np.unique(likeliest, axis=0):
         rows = np.flatnonzero((likeliest == pair).all(axis=1))
         for first in range(0, len(rows), ROWS_PER_BLOCK):
@@ -346,10 +346,10 @@ def collected(
     results: Mapping[str, Arrays],
     gammas: tuple[float, ...] = (),
 ) -> Accuracy:
-    """Return the results of all tasks as one `Accuracy`; only the first method is explained.
+    """Return the results of all tasks as one `Accuracy`. Only the first method is explained.
 
     `folds` holds the fold in which each subject was tested, one row per repeat. The tasks are
-    called "repeat-fold-method" and "gamma-fold-number", by the numbers in `methods` and `gammas`.
+    called "repeat-fold-method" and "gamma-fold-number". Methods and gammas are numbered from 0.
     """
     labels = np.asarray(cohort.group)
     n, groups = len(labels), tuple(np.unique(labels).tolist())
@@ -368,7 +368,7 @@ def collected(
         {method: np.array(repeats) for method, repeats in by_method.items()},
         np.array(gammas),
         np.array(edges),
-        # reshape, not np.array: without any gamma the shape must still be right
+        # np.reshape gives the right shape even without any gamma.
         np.reshape(by_gamma, (len(gammas), n, len(groups))),
         _explanations(folds[0], results),
         _joined(folds[0], results, "0-{}-0", "likeliest"),
@@ -383,7 +383,7 @@ def _joined(folds: Indices, results: Mapping[str, Arrays], name: str, key: str) 
     """
     tests = parts_of(folds)
     parts = [results[name.format(fold)][key] for fold in range(len(tests))]
-    # Texts of different folds have different widths: the common type has the largest width.
+    # Texts of different folds have different widths, and the common type has the largest width.
     joined = np.empty((len(folds), *parts[0].shape[1:]), np.result_type(*parts))
     for test, part in zip(tests, parts, strict=True):
         joined[test] = part
@@ -391,7 +391,7 @@ def _joined(folds: Indices, results: Mapping[str, Arrays], name: str, key: str) 
 
 
 def _explanations(folds: Indices, results: Mapping[str, Arrays]) -> NDArray[Any]:
-    """Return the contributions to the log-likelihood ratios of our classifier, first repeat."""
+    """Return the contributions to the log-likelihood ratios of our classifier in repeat 0."""
     kinds = [("source", object), ("target", object), ("value", float)]
     columns = [_joined(folds, results, "0-{}-0", f"{name}s") for name, _ in kinds]
     explanations = np.empty(columns[-1].shape, dtype=kinds)

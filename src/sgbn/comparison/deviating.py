@@ -1,4 +1,4 @@
-"""Deviations of all subjects from the network of the reference, computed once per study."""
+"""The deviations of all subjects from the network of the reference, kept by a study."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ def kept_deviations(
     Parameters
     ----------
     norm : NormativeDeviation
-        An estimator that is not fitted.
+        The estimator of the deviations, not yet fitted.
     regions : DataFrame
-        Prepared regions of all subjects.
+        The regions of all subjects, after preparation.
     reference : ndarray of bool
-        Marks the subjects of the reference group.
+        True for the subjects of the reference group.
     persons : ndarray or None
-        Person or family of each row, if some have several rows.
+        The person or family of each row, if some have several rows.
     study : Study
-        Keeps the deviations.
+        The study that keeps the deviations.
     data : str
-        Fingerprint of the cohort.
+        The fingerprint of the cohort.
 
     Returns
     -------
@@ -56,12 +56,12 @@ def kept_deviations(
     settings = {
         **{"learner": repr(norm.learner), "seed": norm.random_state, "data": data},
         "reference": joblib.hash(reference),
-        # numbers in place of names: the bytes of names depend on how these are stored
+        # Numbers in place of names, because the bytes of names depend on how they are stored.
         "persons": None
         if persons is None
         else joblib.hash(np.unique(persons, return_inverse=True)[1]),
     }
-    # One task, here or on one worker of a cluster: the folds inside it run in parallel.
+    # There is only one task, because the folds inside it run in parallel.
     results = replace(study, n_jobs=1, progress=False).run(_deviations, {"all": task}, settings)
     warn_again(results.values())
     return _unpacked(results["all"])
@@ -77,8 +77,8 @@ def _deviations(
         return fitted.deviations(rest)
 
     rest, messages = with_warnings(score, regions[~reference])
-    # Subjects of the reference are cross-fitted: in a network that was learned from them, their
-    # deviations would be too small.
+    # Subjects of the reference are cross-fitted, because their deviations from a network that was
+    # learned from them would be too small.
     merged = _merged(fitted.reference_, rest, reference)
     kept = {part.name: getattr(merged, part.name) for part in fields(merged)}
     return kept | {WARNINGS: np.array(messages, dtype=str)}

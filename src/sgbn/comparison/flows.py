@@ -1,4 +1,4 @@
-"""The steps of a comparison: one set for tables, and one for time series."""
+"""The steps of a comparison, with one set for tables and one set for time series."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ Networks = Mapping[str, LearnedNetwork]
 
 @dataclass(frozen=True)
 class Flow:
-    """Functions that differ between tables and time series.
+    """The functions that differ between tables and time series.
 
     Attributes
     ----------
     settings : callable
-        Returns the settings without the steps that this kind of cohort cannot have. It raises
+        It returns the settings without the steps that this kind of cohort cannot have. It raises
         InputError if one of them was requested.
     learner : callable
-        Returns the given learner of networks, or the default. It raises InputError if the learner
-        is for the other kind of cohort.
+        It returns the given learner of networks, or the default. It raises InputError if the
+        learner is for the other kind of cohort.
     prepare : callable
-        Returns the cohort that networks are learned from, and findings about it.
+        It returns the cohort from which networks are learned, and findings about it.
     network : callable
-        Learns the network of one group.
+        It learns the network of one group.
     networks, confidence, tests, sensitivity, accuracy : callable
-        Do the steps of these names.
+        They do the steps of these names.
     """
 
     settings: Callable[[Settings], Settings]
@@ -57,7 +57,7 @@ class Flow:
 
 
 def flow_of(cohort: Cohort) -> Flow:
-    """Return the functions for a cohort; its kind is asked for only here."""
+    """Return the functions for a cohort. Only this function asks for the kind of the cohort."""
     return SERIES if isinstance(cohort, SeriesCohort) else TABLES
 
 
@@ -72,7 +72,7 @@ def _table_learner(learner: LearnedNetwork | None, settings: Settings) -> Learne
 
 def _prepare_table(cohort: Cohort, settings: Settings) -> tuple[Cohort, Iterable[Finding]]:
     prepared = prepare(cohort)
-    # None: the learner has no such parameter. Then only the tests leave outliers out.
+    # It is None if the learner has no such parameter. Then only the tests leave outliers out.
     how = settings.outliers or "tests", settings.transform or "none"
     return prepared, review_prepared(prepared, *how)
 
@@ -82,7 +82,7 @@ TABLES = Flow(
     settings=lambda settings: settings,
     learner=_table_learner,
     prepare=_prepare_table,
-    # for `group_network`, which learns one group alone
+    # This one is for `group_network`, which learns only one group.
     network=learn_network,
     networks=steps.networks_of,
     confidence=steps.confidence_of,

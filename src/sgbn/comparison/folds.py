@@ -1,4 +1,4 @@
-"""Folds of a cross-validation, and its accuracy after exchanges of the labels.
+"""The folds of a cross-validation, and its accuracy after exchanges of the labels.
 
 All rows of a person or of a family are in the same fold.
 """
@@ -34,21 +34,21 @@ def fold_numbers(cohort: Cohort, settings: Settings, repeat: int) -> Indices:
     n_folds = min(settings.n_folds, _smallest(cohort))
     if n_folds < 2:
         raise InputError(
-            "all rows of a group belong to one person or family, so that it cannot be divided into "
-            "folds. Add other persons or families, or leave out --block (block=)."
+            "all rows of a group belong to one person or family, so the group cannot be divided "
+            "into folds. Add other persons or families, or leave out --block (block=)."
         )
     splitter = StratifiedKFold if units is None else StratifiedGroupKFold
-    # each repeat has its own seed, so that more repeats do not change the first ones
+    # Each repeat has its own seed, so that more repeats do not change the first ones.
     split = splitter(n_folds, shuffle=True, random_state=settings.seed + repeat)
     folds = np.empty(len(labels), np.intp)
-    # Splitters use only the length of the first argument: regions do not influence folds.
+    # Splitters use only the length of the first argument, so regions have no effect on folds.
     for fold, (_, test) in enumerate(split.split(labels, labels, units)):
         folds[test] = fold
     return folds
 
 
 def _smallest(cohort: Cohort) -> int:
-    """Return the size of the smallest group, in subjects, or in persons or families."""
+    """Return the size of the smallest group in subjects, or in persons or families if known."""
     return min(cohort.unit_counts.values())
 
 
@@ -71,15 +71,16 @@ def run_exchanges(
     Parameters
     ----------
     task : callable
-        Gets the number of the exchange and the `shared` arguments. It returns {"accuracy": ...}.
+        A function of the number of the exchange and the `shared` arguments. It returns
+        {"accuracy": ...}.
     settings : Settings
-        `accuracy_permutations` is the number of exchanges.
+        The settings. `accuracy_permutations` is the number of exchanges.
     study : Study
-        Runs the tasks and keeps their results.
+        The study that runs the tasks and keeps their results.
     described : mapping
-        Description of the study. Kept results are used only if it is the same.
+        A description of the study. Kept results are used only if it is the same.
     shared : mapping
-        Arguments that all tasks share.
+        The arguments that all tasks share.
     """
     tasks = {str(k): {"number": k} for k in range(settings.accuracy_permutations)}
     results = study.run(task, tasks, dict(described), shared=dict(shared))
@@ -100,22 +101,23 @@ def exchanged_accuracy(
     cohort : Cohort
         The cohort with the observed labels.
     settings : Settings
-        Folds and seed are used.
+        The settings: folds and seed are used.
     exchange : Exchange
-        Draws exchanges that the design allows.
+        It draws exchanges that the design allows.
     number : int
-        Number of the exchange.
+        The number of the exchange.
     classify : callable
-        Gets the cohort with exchanged labels and a mask of test subjects. It trains on the others,
-        and returns the probabilities of the test subjects.
+        A function of the cohort with exchanged labels and a mask of test subjects. It trains on the
+        other subjects, and returns the probabilities of the test subjects.
     """
-    # the number is part of the seed, so that results do not depend on the order of the tasks
+    # The number is part of the seed, so that results do not depend on the order of the tasks.
     rows = exchange.draw(np.random.default_rng([settings.seed, number]))
     exchanged = replace(cohort, group=np.asarray(cohort.group)[rows])
     labels = np.asarray(exchanged.group)
     scores = [
         fold_score(METRICS[0], labels[test], classify(exchanged, test), exchanged.groups)
-        # New folds, balanced by the new labels. One repeat: p compares with the first repeat.
+        # The folds are new, balanced by the new labels. One repeat is enough, because p compares
+        # with the first repeat.
         for test in parts_of(fold_numbers(exchanged, settings, 0))
     ]
     return {"accuracy": np.mean(scores)}

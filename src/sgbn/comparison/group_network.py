@@ -23,30 +23,30 @@ def group_network(
     """Learn the network of one group of a cohort.
 
     Missing cells are imputed, sites are harmonised and covariates are regressed out as in
-    `compare`: the effects are estimated from all subjects of the cohort, within the groups. Time
+    `compare`. The effects are estimated from all subjects of the cohort, within the groups. Time
     series are not changed. `compare` learns the same network with the same learner. Covariates and
     sites are never regions of the network.
 
     Parameters
     ----------
     cohort : Cohort
-        A cohort with groups; one group is enough. The effects of sites and covariates are learned
+        A cohort with groups. One group is enough. The effects of sites and covariates are learned
         from all groups. Leave out unrelated groups with ``subset``.
     group : str
-        Name of the group.
+        The name of the group.
     learner : estimator, optional
-        Any learner of sgbn, which is copied and not changed. By default it is the learner of
+        Any learner of sgbn. It is copied and not changed. By default it is the learner of
         `compare`: `SGBNEnsemble`, or `SeriesSGBN` for time series.
     rows_are_subjects : bool
         Whether rows that look like several visits of a person, copies or points in time are
         accepted as subjects; see `Settings`.
     n_jobs : int, optional
-        Number of processes of an ensemble. Results do not depend on it.
+        The number of processes of an ensemble. Results do not depend on it.
 
     Returns
     -------
     estimator
-        A fitted copy of the learner. Its `network_` is the network; `sgbn.edge_table` lists edges.
+        A fitted copy of the learner. Its `network_` is the network. `sgbn.edge_table` lists edges.
 
     Examples
     --------
@@ -66,10 +66,10 @@ def group_network(
 
 
 def _require(reviewed: Review) -> Cohort:
-    """Return the usable cohort, or raise InputError; one group is enough here."""
+    """Return the usable cohort, or raise InputError. One group is enough here."""
     if len(reviewed.cohort.groups) != 1:
         return reviewed.require()
-    # Ignore the findings that only matter if groups are compared.
+    # Findings that only matter for a comparison of groups are ignored.
     for_pairs = tuple(check_groups(reviewed.cohort))
     relevant = tuple(finding for finding in reviewed.findings if finding not in for_pairs)
     return Review(relevant, reviewed.cohort).require()

@@ -2,7 +2,8 @@
 
 Random splits of one table overlap. Their accuracies are not independent, and the usual interval is
 far too narrow. The corrected resampled t (Nadeau and Bengio) uses ``var * (1 / J + n_test /
-n_train)`` as the variance of a mean over J splits. Independent cohorts need no correction.
+n_train)`` as the variance of a mean over J splits. ``var`` is the variance of one split, and
+``n_test`` and ``n_train`` are its numbers of rows. Independent cohorts need no correction.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from scipy.special import stdtrit
 from sgbn.types import Array
 
 LEVEL = 0.95  # probability that an interval covers the true mean
-NARROW_HALF_WIDTH = 0.03  # of a balanced accuracy; an interval this narrow needs no repeats
+NARROW_HALF_WIDTH = 0.03  # balanced accuracy; an interval this narrow needs no more repeats
 MIN_GAIN_PER_REPEAT = 0.05  # share of its width by which a repeat must narrow the interval
 
 
@@ -35,17 +36,18 @@ class Estimate(NamedTuple):
 
 
 def estimate(values: Array, overlap: float) -> Estimate:
-    """Estimate the mean over splits, without those that are NaN.
+    """Estimate the mean over splits, without splits whose score is NaN.
 
     Parameters
     ----------
     values : ndarray of shape (splits,)
-        Score of each split.
+        The score of each split.
     overlap : float
-        Test rows per training row if all splits come from one table; 0 for independent cohorts.
+        The number of test rows per training row if all splits come from one table, or 0 for
+        independent cohorts.
     """
     known = values[~np.isnan(values)]
-    if known.size < 2:  # no spread, so that the interval is unknown
+    if known.size < 2:  # there is no spread, so the interval is unknown
         return Estimate(float(known.mean()) if known.size else np.nan, np.nan, 1)
     variance = float(known.var(ddof=1)) * (1 / known.size + overlap)
     return Estimate(float(known.mean()), float(np.sqrt(variance)), known.size - 1)
@@ -54,7 +56,7 @@ def estimate(values: Array, overlap: float) -> Estimate:
 def relative_width(n_folds: int, n_repeats: int) -> float:
     """Return the half width of the interval of a mean over folds, in SD of one fold."""
     n_splits = n_folds * n_repeats
-    # the second term (test rows per training row) does not shrink with more repeats
+    # The second term (test rows per training row) does not shrink with more repeats.
     error = np.sqrt(1 / n_splits + 1 / (n_folds - 1))
     return float(stdtrit(n_splits - 1, (1 + LEVEL) / 2) * error)
 
@@ -62,7 +64,7 @@ def relative_width(n_folds: int, n_repeats: int) -> float:
 def gain_of_repeat(n_folds: int, n_repeats: int) -> float:
     """Return the share by which one more repeat is expected to narrow the interval.
 
-    Training parts overlap, so that the width cannot fall below a limit.
+    Training parts overlap, so the width cannot fall below a limit.
     """
     return 1 - relative_width(n_folds, n_repeats + 1) / relative_width(n_folds, n_repeats)
 
@@ -74,10 +76,11 @@ def repeats_for(sizes: Sequence[int], n_folds: int) -> int:
     most `NARROW_HALF_WIDTH`, or when one more repeat would narrow the interval by less than
     `MIN_GAIN_PER_REPEAT`. `sizes` holds the number of subjects of each group.
     """
-    # Standard deviation of the balanced accuracy of a fold, which is a mean of binomial shares. It
-    # is largest if half of each group is recognised, which is assumed here: sqrt(1/2 * 1/2 / n).
+    # The standard deviation of the balanced accuracy of a fold, which is a mean of binomial shares.
+    # It assumes the largest value, which comes if half of each group is recognised:
+    # sqrt(1/2 * 1/2 / n).
     between_folds = 0.5 * np.sqrt(np.sum(n_folds / np.array(sizes))) / len(sizes)
-    # The gain falls towards 0, so that the search ends: for two folds, after five repeats.
+    # The gain falls towards 0, so the search ends. For two folds it ends after five repeats.
     return next(
         n_repeats
         for n_repeats in count(1)
@@ -91,7 +94,7 @@ def average(estimates: Sequence[Estimate]) -> Estimate:
     errors = [part.error for part in estimates]
     return Estimate(
         float(np.mean([part.mean for part in estimates])),
-        # Different data are independent, so that the variances add up.
+        # Different data are independent, so the variances add up.
         float(np.linalg.norm(errors)) / len(errors),
         min(part.df for part in estimates),
     )

@@ -1,4 +1,4 @@
-"""The network of each group by an ensemble, which also says how sure its edges are."""
+"""The learners of a comparison, and the network of one group."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ from sgbn.structure.ensemble.sgbn_ensemble import MIN_ROWS_TO_HALVE
 from sgbn.structure.knowledge import KNOWLEDGE
 from sgbn.structure.samples import group_sample
 
-# learners that draw half samples themselves, of tables or of time series
+# Learners that draw half samples themselves, of tables or of time series.
 Confident = TypeVar("Confident", bound=ConfidentNetwork)
 
 
 def default_ensemble(settings: Settings, gamma: float | None = None) -> SGBNEnsemble:
-    """Make the learner of the networks, with `n_pairs` splits and chains in proportion.
+    """Make the default learner of the networks, with `n_pairs` splits into half samples.
 
-    Without half samples it has as many chains as an `SGBNEnsemble` by default.
+    It has at most as many chains as half samples. Without half samples it has the default number
+    of chains of an `SGBNEnsemble`.
     """
     ensemble = SGBNEnsemble(gamma, n_pairs=settings.n_pairs, random_state=settings.seed)
     if settings.n_pairs:
-        # a quick run asks for few half samples, two per pair; more chains would then cost the most
+        # A quick run has few half samples, two per pair. More chains would take most of its time.
         ensemble.n_chains = min(ensemble.n_chains, 2 * settings.n_pairs)
     return ensemble
 
@@ -39,20 +40,20 @@ def default_ensemble(settings: Settings, gamma: float | None = None) -> SGBNEnse
 def searcher_of(learner: LearnedNetwork, labels: NDArray[Any]) -> LearnedNetwork:
     """Return the learner of steps with hundreds of networks: `SGBN` in place of an ensemble.
 
-    It has the ensemble's prior knowledge and most parents, and one gamma for all groups. The gamma
-    of an ensemble is that of a prior, and not one of the criterion that is searched here.
+    It has the prior knowledge and `max_parents` of the ensemble, and one gamma for all groups. The
+    gamma of an ensemble belongs to a prior, and has another meaning than the gamma of `SGBN`.
     """
     if not isinstance(learner, SGBNEnsemble):
         return learner
-    # What is known of the regions holds in every step, whoever learns.
+    # Prior knowledge of the regions holds in every step, for every learner.
     shared = {name: getattr(learner, name) for name in ("max_parents", *KNOWLEDGE)}
     return default_learner(labels).set_params(**shared)
 
 
 def fast_learner(learner: Any) -> Any:
-    """Return a fast learner for many networks: SGBN without kicks and tables, nearly as good.
+    """Return a fast learner for many networks, whose networks are nearly as good.
 
-    Learners of other kinds are returned as they are.
+    This is SGBN with ``effort="fast"`` and without kicks. Other learners are returned as they are.
     """
     if not isinstance(learner, SGBN):
         return learner
@@ -60,12 +61,12 @@ def fast_learner(learner: Any) -> Any:
 
 
 def steps_of(settings: Settings, learner: LearnedNetwork | None = None) -> tuple[str, ...]:
-    """Names of the steps of a comparison by this learner.
+    """Return the names of the steps of a comparison with this learner.
 
-    A learner that draws half samples by itself, as the default does, learns the confidence of its
-    edges in the step "networks".
+    Some learners draw half samples themselves, like the default. They learn the confidence of edges
+    in the step "networks", so there is no step "confidence".
     """
-    # None stands for the default ensemble.
+    # None means the default ensemble.
     one_step = learner is None or isinstance(learner, ConfidentNetwork)
     return tuple(name for name in settings.steps if not (one_step and name == "confidence"))
 
@@ -73,7 +74,7 @@ def steps_of(settings: Settings, learner: LearnedNetwork | None = None) -> tuple
 def learn_network(
     learner: LearnedNetwork, cohort: Cohort, group: str, study: Study
 ) -> LearnedNetwork:
-    """Learn the network of one group of a prepared cohort, with any learner that fits a table."""
+    """Learn the network of one group of a prepared cohort, with any learner that takes a table."""
     if isinstance(learner, SGBNEnsemble):
         return learn_ensemble(learner, cohort, group, study)
     fitted: LearnedNetwork = clone(learner).fit(regions_table(cohort)[cohort.group == group])
@@ -83,10 +84,10 @@ def learn_network(
 def learn_ensemble(
     ensemble: SGBNEnsemble, cohort: Cohort, group: str, study: Study
 ) -> SGBNEnsemble:
-    """Learn the network of one group of a prepared cohort.
+    """Learn the network of one group of a prepared cohort by an ensemble.
 
-    Effects of its covariates and sites are taken out of each part of its subjects again, sites are
-    balanced between halves, and the rows of a person and of a family stay together.
+    In each half sample, the effects of covariates and sites are taken out again. Sites are balanced
+    between the halves, and the rows of a person or of a family stay together.
     """
     sample = group_sample(cohort, group)
     return fit_with_halves(
@@ -104,14 +105,15 @@ def learn_ensemble(
 def fit_with_halves(
     learner: Confident, can_halve: bool, study: Study, data: Any, **more: Any
 ) -> Confident:
-    """Fit a copy of a learner that draws half samples, unless there are too few subjects for them.
+    """Fit a copy of a learner that draws half samples.
 
-    The copy shows the parameters that were given, not those of this fit.
+    If the subjects are too few (`can_halve` is False), there are no half samples. After the fit,
+    the copy has the parameters `n_jobs` and `n_pairs` of the given learner.
     """
     given = {name: getattr(learner, name) for name in ("n_jobs", "n_pairs")}
     fitted = clone(learner).set_params(n_jobs=study.n_jobs)
     if not can_halve:
-        fitted.set_params(n_pairs=0)  # `compare` says that there is no confidence, and why
+        fitted.set_params(n_pairs=0)  # `compare` says why there is no confidence
     fitted.fit(data, **more, folder=study.folder, progress=study.progress)
-    # results do not depend on processes, and a client of a cluster cannot be kept in files
+    # Results do not depend on n_jobs, and a client of a cluster cannot be written to files.
     return fitted.set_params(**given)

@@ -1,4 +1,4 @@
-"""Common classifiers to compare with, tuned inside the training part."""
+"""Common classifiers for comparison (peers), tuned inside the training part."""
 
 from __future__ import annotations
 
@@ -28,21 +28,22 @@ from sgbn.structure.smooth import can_bend, learn_spline
 from sgbn.types import Array
 
 COVARIATES_ALONE = "covariates alone"
-FOLDS = 5  # inside a training part, to tune a peer
-TREES = 300  # of a random forest
+FOLDS = 5  # number of folds inside a training part, to tune a peer
+TREES = 300  # number of trees of a random forest
 LOG_LOSS = "neg_log_loss"  # scikit-learn's name of the score
-# Few penalties and folds, and a loose tolerance: it would else cost more than all other peers.
+# Few penalties and folds, and a large tolerance. Otherwise this peer would take more time than all
+# others.
 GLASSO_PENALTIES = (0.1, 0.2, 0.4)
 GLASSO_FOLDS, GLASSO_TOL = 3, 1e-3
 
 
 class GaussianBayes(ClassifierMixin, BaseEstimator):
-    """Bayes' rule with one Gaussian per class.
+    """A classifier by Bayes' rule with one Gaussian per class.
 
     Parameters
     ----------
     covariance : estimator
-        Any of scikit-learn that has `location_` and `precision_` after `fit`.
+        Any covariance estimator of scikit-learn that has `location_` and `precision_` after `fit`.
     """
 
     def __init__(self, covariance: Any) -> None:
@@ -57,12 +58,12 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):
         return self
 
     def predict_proba(self, X: ArrayLike) -> Array:
-        """Posterior probability of every class."""
+        """Return the posterior probability of every class."""
         posterior: Array = softmax(self._scores(np.asarray(X, dtype=np.float64)), axis=1)
         return posterior
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Class of the largest posterior probability."""
+        """Return the class with the largest posterior probability for every row."""
         predicted: NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
         return predicted
 
@@ -70,19 +71,26 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):
         columns = []
         for gaussian, log_prior in zip(self.fitted_, self.log_priors_, strict=True):
             centred = X - gaussian.location_
-            # squared Mahalanobis distance of each row
+            # The squared Mahalanobis distance of each row.
             distance = np.einsum("ij,jk,ik->i", centred, gaussian.precision_, centred)
-            # slogdet: with many regions the determinant itself is 0 or infinite. The term of 2 pi
-            # is the same for all classes, and drops out of the posterior.
+            # slogdet, because with many regions the determinant itself is 0 or infinite. The term
+            # of 2 pi is left out: it is the same for all classes and drops out of the posterior.
             columns.append(log_prior + 0.5 * (np.linalg.slogdet(gaussian.precision_)[1] - distance))
         return np.column_stack(columns)
 
 
 def peers(seed: int, n_folds: int = FOLDS, *, whole: bool = False) -> dict[str, Any]:
-    """Make the peers, by name, for standardised regions; `seed` is that of folds and trees.
+    """Make the peers for standardised regions, by name.
 
-    With `whole`, peers that are tuned must be fitted with ``groups=``: the rows of a person or
-    family are then in one fold.
+    Parameters
+    ----------
+    seed : int
+        The seed of folds and trees.
+    n_folds : int
+        The number of folds that tune a peer.
+    whole : bool
+        Whether the folds keep the rows of a person or family together. Peers that are tuned must
+        then be fitted with ``groups=``.
     """
     splitter = StratifiedGroupKFold if whole else StratifiedKFold
     folds = splitter(n_folds, shuffle=True, random_state=seed)
@@ -94,10 +102,11 @@ def peers(seed: int, n_folds: int = FOLDS, *, whole: bool = False) -> dict[str, 
 
     Cs = np.logspace(-3, 2, 8)
     return {
-        # Logistic regressions are tuned by the loss that they minimise, others by what is tested.
+        # Logistic regressions are tuned by the log-loss, which they minimise. The other peers are
+        # tuned by the balanced accuracy, which is tested.
         "L2 logistic": tuned(LogisticRegression(max_iter=2000), {"C": Cs}, LOG_LOSS),
         "L1 logistic": tuned(
-            # liblinear takes two classes, and is by far the fastest
+            # liblinear is by far the fastest solver, but takes only two classes.
             OneVsRestClassifier(
                 LogisticRegression(solver="liblinear", random_state=seed, **_lasso())
             ),
@@ -111,7 +120,7 @@ def peers(seed: int, n_folds: int = FOLDS, *, whole: bool = False) -> dict[str, 
             {"C": [0.01, 0.1, 1, 10], "gamma": [0.001, 0.005, 0.025]},
         ),
         "ridge": tuned(RidgeClassifier(), {"alpha": np.logspace(-1, 4, 11)}),
-        # The default solver, "svd", knows no shrinkage.
+        # The default solver, "svd", has no shrinkage.
         "shrinkage LDA": LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"),
         "shrinkage QDA": GaussianBayes(LedoitWolf()),
         "naive Bayes": GaussianNB(),
@@ -125,44 +134,44 @@ def peers(seed: int, n_folds: int = FOLDS, *, whole: bool = False) -> dict[str, 
 
 
 class SplineColumns(TransformerMixin, BaseEstimator):
-    """Design columns of the spline of one covariate, with knots from the training rows.
+    """A transformer of one covariate to the columns of a spline, with knots from training rows.
 
-    Where training has too few different values for a curve, the covariate stays as it is.
+    If the training rows have too few different values for a curve, the covariate stays as it is.
 
     Parameters
     ----------
     name : str
-        The covariate, for messages.
+        The name of the covariate, for messages.
     """
 
     def __init__(self, name: str = "") -> None:
         self.name = name
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:  # noqa: ARG002
-        """Place the knots; X has one column."""
+        """Place the knots. X has one column."""
         values = np.asarray(X, dtype=np.float64)[:, 0]
         self.spline_ = learn_spline(values, self.name) if can_bend(values, self.name) else None
         return self
 
     def transform(self, X: ArrayLike) -> Array:
-        """Columns of the spline."""
+        """Return the columns of the spline."""
         values = np.asarray(X, dtype=np.float64)
         return values if self.spline_ is None else self.spline_.columns(values[:, 0])
 
 
 def covariates_alone(smooth: Sequence[str] = ()) -> Pipeline:
-    """Logistic regression on covariates and site: what they tell without any region.
+    """Make a logistic regression on covariates and site, without any region.
 
     Parameters
     ----------
     smooth : sequence of str
-        Covariates whose effects are curves, as they are where they are regressed out of regions.
+        The covariates whose effects are curves, as in the regression of regions on covariates.
     """
     numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
-    # A site that no training part has seen says nothing, and is not an error.
+    # A test subject may have a site that is not in the training part. This is not an error.
     labels = OneHotEncoder(handle_unknown="ignore")
     columns = make_column_transformer(
-        # chosen when fitted: which columns are numbers is known only then
+        # The fit chooses the columns, because only the table shows which of them are numbers.
         (numbers, partial(_linear_numbers, smooth=tuple(smooth))),
         (labels, make_column_selector(dtype_exclude="number")),
         *((_curve(name), [name]) for name in smooth),
@@ -171,19 +180,19 @@ def covariates_alone(smooth: Sequence[str] = ()) -> Pipeline:
 
 
 def _curve(name: str) -> Pipeline:
-    # a covariate that is empty in a training part stays as a constant, so that its spline has input
+    # If a covariate is empty in a training part, it becomes a constant as the input of its spline.
     filled = SimpleImputer(strategy="median", keep_empty_features=True)
     return make_pipeline(filled, SplineColumns(name), StandardScaler())
 
 
 def _linear_numbers(table: pd.DataFrame, smooth: tuple[str, ...]) -> list[str]:
-    """Columns of numbers whose effects are linear."""
+    """Return the names of the columns of numbers whose effects are linear."""
     names = make_column_selector(dtype_include="number")(table)
     return [name for name in names if name not in smooth]
 
 
 def _lasso() -> dict[str, Any]:
     """Return the L1 penalty of a logistic regression under its name in this scikit-learn."""
-    # 1.8 replaced penalty= by l1_ratio=, and warns of the old one
+    # scikit-learn 1.8 replaced penalty= by l1_ratio=, and warns about penalty=.
     old = getattr(LogisticRegression(), "penalty", None) == "l2"
     return {"penalty": "l1"} if old else {"l1_ratio": 1.0}

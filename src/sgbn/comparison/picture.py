@@ -1,4 +1,4 @@
-"""A comparison at first sight: its surest differences, with intervals."""
+"""A plot of the surest differences of a comparison, with intervals."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ def plot_differences(
     """Draw the surest differences of a group from the reference; see `Comparison.plot`."""
     if comparison.tests is None:
         why = comparison.skipped.get("differences", "n_permutations of the settings is 0.")
-        raise InputError(f"there is nothing to draw, as no difference was tested: {why}")
+        raise InputError(f"there is nothing to draw, because no difference was tested: {why}")
     compared = comparison.groups[1:]
-    # Of several groups none is the obvious one: the user names it.
+    # With several other groups, the user has to name one.
     group = compared[0] if group is None and len(compared) == 1 else group
     if group not in compared:
         raise InputError(
-            f"group is {group!r}: name the group whose difference from {comparison.reference!r} is "
-            f"drawn. {did_you_mean(group, compared)}"
+            f"group is {group!r}: name a group, to draw its differences from "
+            f"{comparison.reference!r}. {did_you_mean(group, compared)}"
         )
     table, level = differences_of(comparison, group), comparison.settings.level
     if "standard_error" not in table:
         raise InputError(
-            f"{len(comparison.groups)} groups were tested all together only. Compare fewer groups "
-            "(groups=) to see how two of them differ."
+            f"{len(comparison.groups)} groups were only tested all together. Compare fewer "
+            "groups (groups=) to see how two of them differ."
         )
     if ax is None:
-        from matplotlib import pyplot as plt  # so that notebooks and plt.show() know of it
+        from matplotlib import pyplot as plt  # only its figures appear in notebooks and plt.show()
 
         width, height, row = INCHES
         size = (width, height + row * min(len(table), top))

@@ -1,4 +1,4 @@
-"""Networks that are refined to tell the groups apart: one task per method, kept by the study."""
+"""The refinement of networks to tell the groups apart, with one task of a study per method."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from sgbn.structure.base import LearnedNetwork
 from sgbn.structure.robust import OutlierWarning
 from sgbn.types import Labels
 
-REFINED_BY = {  # names as `Settings.refinements` has them
+REFINED_BY = {  # the keys are the names in `Settings.refinements`
     "KL-SGBN": KLSGBNClassifier,
     "MM-SGBN": MMSGBNClassifier,
     "CL-SGBN": CLSGBNClassifier,
 }
-WARNINGS = "warnings"  # entry of a result: what a process warns of would be lost
+WARNINGS = "warnings"  # the entry of a result that keeps its warnings; a process would lose them
 
 
 def refine(
@@ -42,34 +42,34 @@ def refine(
     Parameters
     ----------
     methods : sequence of str
-        Of `REFINED_BY`.
+        The names of methods in `REFINED_BY`.
     learner : estimator
-        Not fitted.
+        The learner of the networks, not yet fitted.
     regions : DataFrame
-        Prepared.
+        The regions of all subjects, after preparation.
     labels : ndarray
-        Group of each row.
+        The group of each row.
     study : Study
-        Keeps what each method changes.
+        The study that keeps the changes by each method.
     data : str
-        Fingerprint of the cohort.
+        The fingerprint of the cohort.
 
     Returns
     -------
     dict of str to structured ndarray
-        See `edge_changes` of the classifiers.
+        The changes of edges by each method; see `edge_changes` of the classifiers.
     """
     results = study.run(
         _refined,
         {method: {"method": method} for method in methods},
         {
             **{"learner": repr(learner), "data": data},
-            # Numbers in place of names, whose bytes depend on how they are stored.
+            # Numbers in place of names, because the bytes of names depend on how they are stored.
             "labels": joblib.hash(np.unique(labels.astype(str), return_inverse=True)[1]),
         },
         shared={"learner": learner, "regions": regions, "labels": labels},
     )
-    # Also where the result was read from the folder: a second start warns as the first did.
+    # A second start reads the results from the folder, and must warn like the first start.
     warn_again(results.values())
     return {method: _changes(results[method]) for method in methods}
 
@@ -77,38 +77,41 @@ def refine(
 def _refined(
     method: str, learner: LearnedNetwork, regions: pd.DataFrame, labels: Labels
 ) -> dict[str, Any]:
-    # the temperature scales probabilities only, and would cost most of the time
+    # The temperature only scales probabilities, and its fit would take most of the time.
     classifier = REFINED_BY[method](clone(learner), temperature=1.0)
     changes, messages = with_warnings(lambda _: classifier.fit(regions, labels).edge_changes(), ())
-    # Files of results hold no objects, which would need pickle: names become fixed-width text.
+    # Names become text of fixed width, because files of results cannot hold objects.
     texts = {name: changes[name].astype(str) for name, kind in CHANGE_FIELDS if kind is object}
     numbers = {name: changes[name] for name, _ in CHANGE_FIELDS if name not in texts}
     return texts | numbers | {WARNINGS: np.array(messages, dtype=str)}
 
 
 def _changes(kept: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
-    """Structured array of what a task kept."""
+    """Return the changes that a task kept, as a structured array."""
     rows = zip(*(kept[name].tolist() for name, _ in CHANGE_FIELDS), strict=True)
     return np.array([*rows], dtype=list(CHANGE_FIELDS))
 
 
 def warn_again(results: Iterable[Mapping[str, NDArray[Any]]]) -> None:
-    """Give the warnings of tasks here, each once."""
+    """Give each warning of the tasks once, in this process."""
     for message in dict.fromkeys(text for result in results for text in result[WARNINGS].tolist()):
         warn(message)
 
 
 def with_warnings(function: Callable[[Any], Any], task: Any) -> tuple[Any, list[str]]:
-    """Return the result of a task, and what it warned of beside subjects that lie far out."""
+    """Return the result of a task and its warnings, without warnings about outliers."""
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")  # also where an earlier task gave the same warning
+        warnings.simplefilter("always")  # even if an earlier task gave the same warning
         result = function(task)
     messages = [str(w.message) for w in caught if not issubclass(w.category, OutlierWarning)]
     return result, messages
 
 
 def in_parallel(function: Callable[[Any], Any], tasks: Iterable[Any], n_jobs: int | None) -> Any:
-    """Run tasks in parallel, and give their warnings here: those of a process are lost."""
+    """Run tasks in parallel, and give their warnings in this process.
+
+    The warnings of other processes would be lost.
+    """
     done = parallel(partial(with_warnings, function), tasks, n_jobs)
     for message in dict.fromkeys(text for _, texts in done for text in texts):
         warn(message)

@@ -1,4 +1,4 @@
-"""Residual checks of the network of each group: a table, and a sentence where something is off."""
+"""Residual checks of the network of each group, as a table and in words."""
 
 from __future__ import annotations
 
@@ -13,26 +13,36 @@ from sgbn.inference.residual_checks import FEWEST_ROWS, ResidualChecks, residual
 if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison
 
-# Smaller shares are not reported: a few finds are expected, and change no result.
-MIN_SHARE_NOT_GAUSSIAN = 0.1  # of the regions of a group
-MIN_SHARE_CURVED = 0.05  # of the edges of a network
+# Smaller shares are not reported, because a few cases are expected and change no result.
+MIN_SHARE_NOT_GAUSSIAN = 0.1  # share of the regions of a group
+MIN_SHARE_CURVED = 0.05  # share of the edges of a network
 
 
 def residual_table(comparison: Comparison) -> pd.DataFrame:
-    """One row per group; empty if a group is too small to look at residuals.
+    """Return the residual checks of each group. Groups with too few subjects have no row.
 
-    Columns group, rows, regions, not_gaussian (regions at the level, after Holm's correction),
-    skewness and kurtosis (the largest in size), skewed_region and heavy_region (where they are),
-    edges, curved (edges at the level, after Holm's correction), far and expected_far (residuals
-    beyond 4 robust standard deviations, and how many Gaussian data have). The tests take rows as
-    independent, also those of one person or family.
+    Returns
+    -------
+    DataFrame
+        One row per group, with these columns:
+
+        - group, rows, regions, edges: the group and its numbers of subjects, regions and edges.
+        - not_gaussian: the number of regions whose residuals are not Gaussian at the level, after
+          Holm's correction.
+        - skewness, skewed_region: the skewness of largest size, and its region.
+        - kurtosis, heavy_region: the kurtosis of largest size, and its region.
+        - curved: the number of edges that are curved at the level, after Holm's correction.
+        - far, expected_far: the number of residuals of more than 4 robust standard deviations, and
+          the number that Gaussian data would have.
+
+        The tests treat rows as independent, even the rows of one person or family.
     """
     rows = []
     for group, learner in comparison.learners.items():
-        # without outliers: a single one makes any residual look far from Gaussian
+        # Outliers are left out, because a single one makes any residual look far from Gaussian.
         values = comparison.kept(group).values
         most_parents = int((learner.coef_ != 0).sum(axis=0).max(initial=0))
-        # `residual_checks` would refuse fewer rows, and with them the whole comparison
+        # With fewer rows `residual_checks` raises an error, which would end the whole comparison.
         if len(values) < max(FEWEST_ROWS, most_parents + 3):
             continue
         checks = residual_checks(values, learner.coef_ != 0)
@@ -59,30 +69,30 @@ def _row(comparison: Comparison, checks: ResidualChecks) -> dict[str, Any]:
 
 
 def residual_words(comparison: Comparison) -> str:
-    """One line per group whose residuals are off; "" if none are."""
+    """Return one line per group whose residuals do not fit the model, or "" if all fit."""
     lines = []
     for row in comparison.tables.residuals.to_dict("records"):
-        off = []
+        problems = []
         if row["not_gaussian"] > MIN_SHARE_NOT_GAUSSIAN * row["regions"]:
-            off.append(
+            problems.append(
                 f"the residuals of {row['not_gaussian']} of {row['regions']} regions are not "
                 "Gaussian"
             )
         if row["curved"] > MIN_SHARE_CURVED * row["edges"]:
-            off.append(f"{row['curved']} of {row['edges']} edges are bent, not straight")
-        if off:
-            lines.append(f"{called(row['group'])}: {' and '.join(off)}.")
+            problems.append(f"{row['curved']} of {row['edges']} edges are curved, not straight")
+        if problems:
+            lines.append(f"{called(row['group'])}: {' and '.join(problems)}.")
     if not lines:
         return ""
     cohort = comparison.cohort
     if cohort.person is not None or cohort.block is not None:
         of = "person" if cohort.block is None else "family"
         lines.append(
-            f"These checks take the rows of one {of} as independent. Where these rows are alike, "
-            "the checks find too much."
+            f"These checks treat the rows of one {of} as independent. If these rows are alike, the "
+            "checks find too much."
         )
     lines.append(
-        "Tests by permutations and half samples allow for this; likelihoods and accuracies of the "
-        "networks may suffer. Compare with --transform normal-scores."
+        "Tests by permutations and half samples allow for this, but likelihoods and accuracies of "
+        "the networks may be worse. Compare with the results of --transform normal-scores."
     )
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""What a comparison of groups found."""
+"""The result of a comparison of groups."""
 
 from __future__ import annotations
 
@@ -30,57 +30,62 @@ from sgbn.structure.base import LearnedNetwork
 from sgbn.structure.ensemble import supported_of
 from sgbn.types import Array, Mask
 
-SHOWN = 4  # lines about edges, of which a notebook shows all but the first: the verdict has it
+SHOWN = 4  # lines about edges; a notebook leaves out the first, which the verdict says already
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Networks of the groups of a cohort, and what tells them apart.
+    """The networks of the groups of a cohort, and the differences between them.
 
     Attributes
     ----------
     review : Review
-        What was found in the cohort and its prepared regions; `review.cohort` is the part that was
-        used.
+        The findings about the cohort and its prepared regions. `review.cohort` is the part of the
+        cohort that was used.
     settings : Settings
+        The settings of the comparison.
     prepared : Cohort
-        What the networks were learned from: imputed, harmonised, covariates regressed out; see
-        `sgbn.preprocessing.prepare`. Time series stay as they are.
+        The cohort from which the networks were learned: imputed, harmonised and with covariates
+        regressed out; see `sgbn.preprocessing.prepare`. Time series stay as they are.
     learners : mapping of group to fitted learner
-        The reference first.
+        The fitted learner of each group, the reference first.
     searcher : estimator or None
-        Not fitted: learner of the tests, `models`, refinements, deviations and refined classifiers,
-        which is `SGBN` where the networks are those of an `SGBNEnsemble`.
+        The learner of the tests, `models`, refinements, deviations and refined classifiers. It is
+        not fitted. It is `SGBN` if an `SGBNEnsemble` learned the networks.
     models : mapping of group to ModelComparison
-        How well a network, by the `searcher` in training parts, predicts unseen subjects beside
-        hidden factors without edges, a graphical lasso and independence.
+        How well a network predicts unseen subjects, compared with hidden factors without edges, a
+        graphical lasso and independence. The `searcher` learns these networks in training parts.
     beside_factors : mapping of group to record array
-        Edges refitted beside the leading hidden factors, see `edges_beside_factors`.
+        The edges after a refit with the leading hidden factors; see `edges_beside_factors`.
     confidence : mapping of group to EdgeConfidence
-        What half samples agree on; without the groups that were too small.
+        The agreement of half samples on the edges. Groups that were too small are not included.
     tests : Differences or None
-        Tests of the differences between the groups, without the subjects that lie far out: its own
-        `left_out` names them.
+        The tests of the differences between the groups, without the subjects that lie far out. Its
+        attribute `left_out` names these subjects.
     replication : Replication or None
-        Differences that one part of the subjects shows, tested in the others.
+        The differences that one part of the subjects shows, and their tests in the other part.
     sensitivity : Sensitivity or None
         The same tests with other sparsity and another order of the regions.
     refinements : mapping of name to structured ndarray
-        How KL-, MM- and CL-SGBN move the weights to tell the groups apart, see `edge_changes`.
+        How KL-, MM- and CL-SGBN move the weights to tell the groups apart; see `edge_changes`.
     accuracy : Accuracy or None
+        The cross-validated accuracy of classifiers.
     model : Pipeline or None
         The first classifier, fitted to all subjects; see `fit_model`.
     deviations : Deviations or None
-        Of every subject from the network of the reference, in the order of the cohort; those of the
-        reference itself are cross-fitted.
+        The deviation of every subject from the network of the reference, in the order of the
+        cohort. Subjects of the reference itself are cross-fitted.
     skipped : mapping of step to reason
-        Steps that could not be done.
+        The steps that could not be done, and the reasons.
     warnings : tuple of str
+        The texts of the warnings, each once.
     seconds : mapping of step to seconds
+        The time of each step.
     pending : tuple of str
-        Steps that are still to come, in what `compare` hands to its ``on_found``; else empty.
+        The steps that are not done yet, in the comparison that `compare` gives to its ``on_found``.
+        Otherwise it is empty.
     truth : mapping of group to ndarray
-        True standardised weights of a simulated cohort, else empty.
+        The true standardised weights of a simulated cohort. Otherwise it is empty.
     """
 
     review: Review
@@ -118,14 +123,14 @@ class Comparison:
     def _repr_html_(self) -> str:
         sentences = [*self.words.verdict, *self.words.edges[1:SHOWN], self.words.trust]
         more = (
-            "With this comparison as c: print(c.summary()) says all of it, c.differences has the "
-            "tested edges, c.plot() draws them, and sgbn.write_comparison(c, folder) writes the "
-            "report."
+            "If c is this comparison, print(c.summary()) shows the whole summary, c.differences "
+            "has the tested edges, c.plot() draws them, and sgbn.write_comparison(c, folder) "
+            "writes the report."
         )
         return html_repr(repr(self), [*filter(None, sentences), more])
 
     def summary(self) -> str:
-        """Say what was found, in plain words: the text that the terminal and the report show."""
+        """Return the results in plain words, as the terminal and the report show them."""
         return str(self.words)
 
     def plot(self, group: str | None = None, *, top: int = 12, ax: Axes | None = None) -> Axes:
@@ -134,11 +139,13 @@ class Comparison:
         Parameters
         ----------
         group : str, optional
-            The group that is compared with the reference; needed of more than two groups.
+            The group that is compared with the reference. It is required if there are more than
+            two groups.
         top : int
-            At most so many edges.
+            The largest number of edges to draw.
         ax : Axes, optional
-            By default those of a new figure, ``comparison.plot().figure``.
+            The axes to draw in. By default, these are the axes of a new figure, which is
+            ``comparison.plot().figure``.
 
         Returns
         -------
@@ -148,95 +155,97 @@ class Comparison:
 
     @property
     def of_series(self) -> bool:
-        """Whether the subjects have time series, and not one row each."""
+        """Return whether the subjects have time series instead of one row each."""
         return isinstance(self.cohort, SeriesCohort)
 
-    # A frozen class allows it: cached_property writes to __dict__, past __setattr__.
+    # cached_property works in a frozen class, because it writes to __dict__ directly.
     @cached_property
     def regions(self) -> pd.DataFrame:
-        """Regions that the networks were learned from, as a table."""
+        """Return the regions from which the networks were learned, as a table."""
         if self.of_series:
             raise InputError(
-                "the networks were learned from time series, not from one row per subject. Take "
+                "the networks were learned from time series, not from one row per subject. Use "
                 "comparison.cohort.series."
             )
         return regions_table(self.prepared)
 
     @property
     def cohort(self) -> Cohort:
-        """The subjects and regions that were used."""
+        """Return the cohort of the subjects and regions that were used."""
         return self.review.cohort
 
     def kept(self, group: str) -> Cohort:
-        """Subjects of a group that its network was learned from, with prepared regions."""
+        """Return the subjects from which the network of a group was learned, prepared."""
         # The prepared cohort has the same rows in the same order.
         rows = np.flatnonzero(np.asarray(self.cohort.group) == group)
-        # `outliers_` marks rows of the group alone: the learner saw no others
+        # `outliers_` has one entry per row of the group, because the learner got only these rows.
         far = getattr(self.learners[group], "outliers_", np.zeros(len(rows), bool))
         return self.prepared.subset(rows[~far])
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """Names of the groups, the reference first."""
-        return tuple(self.learners)  # in the order in which `Job.groups` has them
+        """Return the names of the groups, the reference first."""
+        return tuple(self.learners)  # they have the order of `Job.groups`
 
     @cached_property
     def n_sites(self) -> int:
-        """How many sites the subjects are from; 0 if that is unknown."""
+        """Return the number of sites of the subjects, or 0 if the sites are unknown."""
         return 0 if self.cohort.site is None else len(np.unique(self.cohort.site))
 
     @property
     def reference(self) -> str:
-        """The group that the others are compared with."""
+        """Return the group with which the others are compared."""
         return self.groups[0]
 
     @cached_property
     def tables(self) -> Tables:
-        """All that was found as tables, made once."""
+        """Return all results as tables. They are made once."""
         return make_tables(self)
 
     @property
     def differences(self) -> pd.DataFrame:
-        """Tested edges, the most different first; empty if they were not tested."""
+        """Return the tested edges, the most different first. It is empty without tests."""
         return self.tables.differences
 
     @cached_property
     def words(self) -> Words:
-        """All that was found in words, made once."""
+        """Return all results in words. They are made once."""
         return make_words(self)
 
     @cached_property
     def left_out(self) -> Mapping[str, tuple[str, ...]]:
-        """Subjects of each group that lie far out: its network and the tests do without them.
+        """Return the subjects of each group that lie far out, and that its network left out.
 
-        Tests of paired visits leave out the other visits of these persons too, and tests beside
-        networks of a learner that knows of no outliers look for them; see `Differences.left_out`.
+        The tests leave these subjects out too. Tests of paired visits also leave out the other
+        visits of these persons. If the learner does not look for outliers, the tests do it
+        themselves; see `Differences.left_out`.
         """
         group, ids = np.asarray(self.cohort.group), np.asarray(self.cohort.ids)
-        none = slice(0)  # of a learner that looks for no outliers
+        none = slice(0)  # for a learner that does not look for outliers
         far = {name: getattr(fit, "outliers_", none) for name, fit in self.learners.items()}
         return {name: tuple(ids[group == name][rows].tolist()) for name, rows in far.items()}
 
     @cached_property
     def far_out(self) -> Mapping[str, tuple[Any, ...]]:
-        """Subjects of each group that lie far out, and were left out of networks or tests."""
-        # Networks of a learner that keeps outliers leave nobody out, but the tests may.
+        """Return the subjects of each group that networks or tests left out as outliers."""
+        # A learner that keeps outliers leaves nobody out, but the tests may.
         tested = None if self.tests is None else self.tests.left_out
         return self.left_out if any(self.left_out.values()) else tested or self.left_out
 
     @cached_property
     def supported(self) -> Mapping[str, Mask]:
-        """Edges i -> j of the network of each group whose direction half samples support.
+        """Return a mask of the edges i -> j of each group whose direction half samples support.
 
-        They alone are drawn as arrows. By the thresholds of an `SGBNEnsemble`; those of
-        `EdgeConfidence.supported` for another learner; none without half samples. Half samples
-        agree on the shadows of hidden factors as well: where factors without any edge predict
-        unseen subjects better than the network, only edges that stay beside them count.
+        Only these edges are drawn as arrows. The thresholds are the thresholds of the
+        `SGBNEnsemble`, or of `EdgeConfidence.supported` for another learner. Without half samples,
+        no direction is supported. Half samples also agree on edges that come from hidden factors.
+        If factors without any edge predict unseen subjects better than the network, an edge only
+        counts if it stays in a refit with these factors.
         """
         arrows = dict(self.agreed)
         for group, compared in self.models.items():
             if compared.edges_may_be_shadows:
-                # `beside_factors` has one row per edge, in the order of np.nonzero
+                # `beside_factors` has one row per edge, in the order of np.nonzero.
                 stays = np.zeros(arrows[group].shape, bool)
                 stays[np.nonzero(self.learners[group].coef_)] = self.beside_factors[group]["stays"]
                 arrows[group] = arrows[group] & stays
@@ -244,7 +253,10 @@ class Comparison:
 
     @cached_property
     def agreed(self) -> Mapping[str, Mask]:
-        """Edges whose direction half samples agree on, even if hidden factors may explain them."""
+        """Return a mask of the edges whose direction half samples support.
+
+        This includes edges that hidden factors may explain.
+        """
         return {
             group: supported_of(learner, self.confidence.get(group))
             for group, learner in self.learners.items()

@@ -1,4 +1,4 @@
-"""How the differences that were found depend on choices: sparsity, and the order of the regions."""
+"""How the differences found depend on the sparsity and on the order of the regions."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from sgbn.structure.knowledge import KNOWLEDGE
 if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison
 
-PERMUTATIONS = 199  # of a repetition: a fifth of the default of the tests themselves
+PERMUTATIONS = 199  # per repetition; a fifth of the default of the tests themselves
 HALF, TWICE, OTHER_ORDER = "half", "twice", "other_order"
-FACTORS = {HALF: 0.5, TWICE: 2.0}  # of the penalty on edges
+FACTORS = {HALF: 0.5, TWICE: 2.0}  # factors of the penalty on edges
 SAID = {
     HALF: "half the penalty on edges",
     TWICE: "twice the penalty on edges",
@@ -35,21 +35,22 @@ SAID = {
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """Tests of differences, repeated with other choices.
+    """The tests of differences, repeated with other choices.
 
     Attributes
     ----------
     tests : mapping of str to Differences
-        By "half" and "twice" (the penalty on edges, in the order and the parents) and
-        "other_order" (of `ORSGBN`, where there is no prior knowledge).
+        The repeated tests. "half" and "twice" have half and twice the penalty on edges, both in the
+        search for the order and in the choice of parents. "other_order" has the order of `ORSGBN`.
+        It is missing if there is prior knowledge.
     """
 
     tests: Mapping[str, Differences]
 
 
 def fewer_permutations(settings: Settings) -> int:
-    """Permutations of a repetition: a few, but enough for a q as small as the level."""
-    # With too few, no repetition could find anything, and each find would seem to depend on chance.
+    """Return the number of permutations per repetition: few, but enough for q at the level."""
+    # With too few, no repetition could find a difference, and all differences would seem unsure.
     count = max(PERMUTATIONS, permutations_needed(settings.level, "q"))
     return min(count, settings.n_permutations)
 
@@ -57,23 +58,23 @@ def fewer_permutations(settings: Settings) -> int:
 def other_choices(prepared: Cohort, searcher: SGBN) -> dict[str, dict[str, Any]]:
     """Return the keywords of `edge_differences` that are different in each repetition.
 
-    `searcher` is that of the tests themselves.
+    `searcher` is the searcher of the tests themselves.
     """
     gamma = default_gamma(len(prepared)) if searcher.gamma is None else float(searcher.gamma)
     choices: dict[str, dict[str, Any]] = {}
     for name, factor in FACTORS.items():
         learner = clone(searcher).set_params(gamma=factor * gamma)
         choices[name] = {"learner": learner, "penalty": factor}
-    # Prior knowledge may rule another order out.
+    # Prior knowledge may forbid another order.
     if all(getattr(searcher, name) is None for name in KNOWLEDGE):
         choices[OTHER_ORDER] = {"learner": _in_other_order(prepared, searcher)}
     return choices
 
 
 def _in_other_order(prepared: Cohort, searcher: SGBN) -> SGBN:
-    """Make a learner with a fixed order: that of ORSGBN on rows centred within their groups."""
+    """Return the searcher with a fixed order, found by ORSGBN on rows minus their group means."""
     table = regions_table(prepared)
-    # Differences of the means of groups would look like correlations of regions.
+    # Otherwise differences between group means would look like correlations of regions.
     centred = table - table.groupby(np.asarray(prepared.group)).transform("mean")
     levels = ORSGBN().fit(centred / centred.std()).order_  # its lasso depends on units
     regions = np.array(prepared.regions, dtype=object)
@@ -82,10 +83,14 @@ def _in_other_order(prepared: Cohort, searcher: SGBN) -> SGBN:
 
 
 def sensitivity_table(comparison: Comparison) -> pd.DataFrame:
-    """One row per pair that the tests, or a repetition, found to differ both ways.
+    """Return one row per pair that differs both ways in the tests or in a repetition.
 
-    Columns source, target, found (by the tests themselves), q_both (of these), ``q_both_NAME`` of
-    each repetition (NaN where it did not test the pair) and stays, whether all found it.
+    Returns
+    -------
+    DataFrame
+        The columns are source, target, found (whether the tests themselves found the pair), q_both
+        (of the tests themselves), ``q_both_NAME`` (of each repetition, NaN if it did not test the
+        pair) and stays (whether the tests and all repetitions found the pair).
     """
     if comparison.sensitivity is None or comparison.tests is None:
         return pd.DataFrame()
@@ -93,7 +98,7 @@ def sensitivity_table(comparison: Comparison) -> pd.DataFrame:
     main = _by_pair(comparison.tests)
     repeated = {name: _by_pair(tests) for name, tests in comparison.sensitivity.tests.items()}
     rows = []
-    pairs = dict.fromkeys(  # not a set: the order of the rows must not depend on hashes
+    pairs = dict.fromkeys(  # a set would make the order of the rows depend on hashes
         pair for q_of in (main, *repeated.values()) for pair, q in q_of.items() if q <= level
     )
     names = _written(comparison.tests, pairs)
@@ -112,30 +117,31 @@ def sensitivity_table(comparison: Comparison) -> pd.DataFrame:
             }
         )
     q_columns = [f"q_both_{name}" for name in repeated]
-    # named, so that a table without rows has its columns too
+    # The columns are named, so that a table without rows has them too.
     table = pd.DataFrame(rows, columns=["source", "target", "found", "q_both", *q_columns, "stays"])
     by = ["found", "stays", "q_both"]
     return table.sort_values(by, ascending=[False, False, True], kind="stable", ignore_index=True)
 
 
-Pair = frozenset[str]  # without a direction: a repetition may write the arrow the other way
+Pair = frozenset[str]  # it has no direction, because a repetition may have the opposite direction
 
 
 def _by_pair(tests: Differences) -> dict[Pair, float]:
-    """Read q of each pair, whichever way its arrow was written; the surest pairs first."""
+    """Return q of each pair without its direction, the surest pairs first."""
     ends = zip(tests.edges["source"], tests.edges["target"], strict=True)
     return dict(zip(map(frozenset, ends), tests.edges["q_both"].tolist(), strict=True))
 
 
 def _written(tests: Differences, pairs: Mapping[Pair, Any]) -> dict[Pair, Sequence[str]]:
-    """Give the ends of each pair as the tests themselves wrote them."""
+    """Return the source and target of each pair in the tests themselves."""
     ends = zip(tests.edges["source"], tests.edges["target"], strict=True)
     as_tested: dict[Pair, Sequence[str]] = {frozenset(pair): pair for pair in ends}
-    return {pair: as_tested.get(pair, sorted(pair)) for pair in pairs}  # some are of repetitions
+    # Pairs that only repetitions tested are sorted by name.
+    return {pair: as_tested.get(pair, sorted(pair)) for pair in pairs}
 
 
 def sensitivity_words(comparison: Comparison) -> str:
-    """One sentence: how many of the pairs are found whatever is chosen; "" if it was not tried."""
+    """Say how many pairs all repetitions found. Return "" if there were no repetitions."""
     table, sensitivity = comparison.tables.sensitivity, comparison.sensitivity
     if sensitivity is None:
         return ""
@@ -146,14 +152,14 @@ def sensitivity_words(comparison: Comparison) -> str:
         elsewhere = (
             f"{len(table)} are found in one or more of these, which is not a finding by itself"
             if len(table)
-            else "none is found then either"
+            else "no pair is found in these either"
         )
         return f"No pair was found to differ. The tests were repeated {tried} {fewer}: {elsewhere}."
     stays = int(different["stays"].sum())
     if len(different) == 1:
-        does = "is" if stays else "is not"
+        verb = "is" if stays else "is not"
         return (
-            f"The pair that differs {does} found in each repetition of the tests: {tried} {fewer}."
+            f"The pair that differs {verb} found in each repetition of the tests: {tried} {fewer}."
         )
     counts = joined(_counts(comparison, different, sensitivity))
     return (

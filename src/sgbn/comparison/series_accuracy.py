@@ -1,9 +1,9 @@
-"""Repeated cross-validation of networks of time series, beside nilearn's connectivity.
+"""Repeated cross-validation of networks of time series, and of nilearn's connectivity.
 
 All methods have the same folds, the same treatment of sites and covariates (`make_analysis`) and
-the same logistic regression, whose strength is chosen by folds inside the training part. They
-differ in the features. The graph of each training part is learned from its subjects, without their
-labels; networks of groups have that graph.
+the same logistic regression. Folds inside the training part choose its penalty. The methods differ
+in the features. The graph of each training part is learned from its subjects, without their labels.
+The networks of the groups have this graph.
 """
 
 from __future__ import annotations
@@ -47,40 +47,42 @@ from sgbn.structure.series import SeriesSGBN, SubjectMoments
 from sgbn.types import Array, Labels, Mask
 
 LIKELIHOOD = "likelihood under networks (SGBN)"
-CONNECTIVITY = {  # method -> kind of nilearn's ConnectivityMeasure
+CONNECTIVITY = {  # the kind of nilearn's ConnectivityMeasure by method
     "tangent space (nilearn)": "tangent",
     "partial correlation (nilearn)": "partial correlation",
     "correlation (nilearn)": "correlation",
 }
 FIRST_PEER = next(iter(CONNECTIVITY))
-Cs = np.logspace(-6, 1, 8)  # for features of variance one, from hundreds to 20 000 of them
+Cs = np.logspace(-6, 1, 8)  # for hundreds to 20 000 features of variance 1
 
 
 def cross_validate_series(
     cohort: SeriesCohort, settings: Settings, study: Study, learner: SeriesSGBN | None = None
 ) -> Accuracy:
-    """Classify every subject by its series and models that have not seen it, `n_repeats` times.
+    """Classify every subject by models that have not seen it, `n_repeats` times.
 
     Our features are the subject's weights on a graph that is learned from all training subjects
-    without their labels. With ``settings.peers``, likelihoods under one network per group and all
-    of nilearn's kinds of connectivity are tried beside it; else tangent space alone.
+    without their labels. For comparison, the features of nilearn's tangent space are tried. With
+    ``settings.peers``, its other kinds of connectivity and likelihoods under one network per group
+    are tried too.
 
     Parameters
     ----------
     cohort : SeriesCohort
-        As reviewed: no region is empty. Sites and covariates are taken out of the features, with
-        effects that are learned in each training part.
+        The reviewed cohort, in which no region is empty. Sites and covariates are taken out of the
+        features. Their effects are learned in each training part.
     settings : Settings
-        Folds, repeats, peers, seed.
+        The settings: folds, repeats, peers and seed are used.
     study : Study
-        Learns one graph per fold, then runs one task per fold and method.
+        The study that learns one graph per fold, and then runs one task per fold and method.
     learner : SeriesSGBN, optional
-        Of the graphs.
+        The learner of the graphs.
 
     Returns
     -------
     Accuracy
-        Explanations are the largest parts of the log odds of the likeliest group over the next.
+        The probabilities of all subjects. Explanations are the largest parts of the log odds of the
+        likeliest group over the second likeliest group.
 
     Raises
     ------
@@ -99,11 +101,11 @@ def cross_validate_series(
     }
     of_graphs = {"moments": shared["moments"], "learner": learner}
     graphs = study.part("graphs").run(_graph_task, parts, described, shared=of_graphs)
-    # Graphs come first, in tasks of their own: all methods of a fold share one.
+    # Graphs are learned first, in their own tasks, because all methods of a fold share a graph.
     tasks = {
         f"{name}-{number}": part
         | {"graph": graphs[name]["graph"], "method": method}
-        # "0-" is the first repeat, the only one that is explained.
+        # Only the first repeat, whose names begin with "0-", is explained.
         | {"explained": name.startswith("0-") and method == OURS}
         for name, part in parts.items()
         for number, method in enumerate(methods)
@@ -126,12 +128,12 @@ def permuted_series_accuracies(
     cohort, settings, study, learner
         As in `cross_validate_series`. Covariates and sites stay with their rows.
     exchange : Exchange
-        What the design allows.
+        It draws the exchanges that the design allows.
 
     Returns
     -------
     ndarray of shape (accuracy_permutations,)
-        Balanced accuracy, the mean over the folds of one repeat.
+        The balanced accuracy after each exchange: the mean over the folds of one repeat.
     """
     _check(cohort, settings)
     shared = _shared(cohort, settings, learner) | {"exchange": exchange, "learner": learner}
@@ -148,7 +150,7 @@ def _permuted_task(
     number: int,
 ) -> dict[str, Any]:
     def classify(exchanged: SeriesCohort, test: Mask) -> Array:
-        # Exchanged labels give other folds, so that the graphs of the true labels do not serve.
+        # Exchanged labels give other folds, so the graphs of the true folds cannot be used.
         graph = common_graph(moments.take(~test), learner)
         result = _task(exchanged, moments, settings, test, graph, OURS, explained=False)
         return np.asarray(result["probabilities"])
@@ -159,22 +161,22 @@ def _permuted_task(
 def _check(cohort: SeriesCohort, settings: Settings) -> None:
     if settings.select is not None:
         raise InputError(
-            "select chooses regions of a table, and edges of series are not chosen. Leave it out."
+            "select chooses regions of a table. It is not available for time series. Leave it out."
         )
     if inner_folds(cohort, settings) < 2:
         raise InputError(
-            "a group has too few subjects for folds within the training part. Give 3 or more per "
-            "group, or leave out the cross-validation (n_repeats=0)."
+            "a group has too few subjects for folds within the training part. Give at least 3 "
+            "subjects per group, or leave out the cross-validation (n_repeats=0)."
         )
 
 
 def _described(
     cohort: SeriesCohort, settings: Settings, learner: SeriesSGBN | None
 ) -> dict[str, Any]:
-    """Say what makes a study of this cohort what it is."""
+    """Describe the study. Kept results are used only if the description is the same."""
     return {
         "folds": [settings.n_folds, settings.repeats(cohort), settings.seed],
-        # without n_jobs: results do not depend on it, and a client of a cluster has no stable text
+        # Results do not depend on n_jobs, and the text of a client of a cluster changes.
         "learner": None if learner is None else repr(clone(learner).set_params(n_jobs=None)),
         "data": cohort.fingerprint,
     }
@@ -183,7 +185,8 @@ def _described(
 def _shared(cohort: SeriesCohort, settings: Settings, learner: SeriesSGBN | None) -> dict[str, Any]:
     """Return the arguments that all tasks share.
 
-    Moments may be shared: those of a subject depend neither on labels nor on other subjects.
+    Moments may be shared, because the moments of a subject do not depend on labels or on other
+    subjects.
     """
     return {"cohort": cohort, "moments": as_moments(cohort, learner), "settings": settings}
 
@@ -194,12 +197,12 @@ def _methods(cohort: SeriesCohort, settings: Settings) -> list[str]:
     if settings.peers:
         methods.append(LIKELIHOOD)
     try:
-        # The extra "brain" is optional, and our own features do without it.
+        # The extra "brain" is optional, and our own features do not need it.
         import_module("nilearn.connectome")
         methods += connectivity
     except ImportError:
         warn(
-            "nilearn is not installed, so that its connectivity is not tried beside networks. "
+            "nilearn is not installed, so networks are not compared with its connectivity. "
             "Install it with: pip install 'sgbn[brain]'."
         )
     if cohort.covariates or cohort.site is not None:
@@ -208,38 +211,38 @@ def _methods(cohort: SeriesCohort, settings: Settings) -> list[str]:
 
 
 class _Part(NamedTuple):
-    """A training part, and the subjects that are left out of it."""
+    """A training part, and the test subjects that are left out of it."""
 
     cohort: SeriesCohort
     moments: SubjectMoments
     settings: Settings
     test: Mask
-    graph: Mask  # of the training subjects
+    graph: Mask  # learned from the training subjects
 
     @property
     def labels(self) -> Labels:
-        """Groups of the training subjects."""
+        """Return the groups of the training subjects."""
         return np.asarray(self.cohort.group)[~self.test]
 
     @property
     def units(self) -> Labels | None:
-        """Persons or families of the training subjects, which folds do not part."""
+        """Return the persons or families of the training subjects. Folds keep them together."""
         return None if self.cohort.units is None else self.cohort.units[~self.test]
 
     @property
     def folds(self) -> int:
-        """Number of folds inside the training part."""
+        """Return the number of folds inside the training part."""
         return inner_folds(self.cohort, self.settings)
 
     @property
-    def beside(self) -> pd.DataFrame:
-        """Covariates and site of all subjects."""
+    def nuisance(self) -> pd.DataFrame:
+        """Return the covariates and the site of all subjects."""
         table = cohort_table(self.cohort)
         return table[[name for name in table if name not in self.cohort.regions]]
 
 
 class _Features(NamedTuple):
-    """Features of training subjects and of those left out, and the edges that they belong to."""
+    """The features of training subjects and of test subjects, and the edges of the features."""
 
     train: Array
     test: Array
@@ -259,10 +262,10 @@ def _task(
     method: str,
     explained: bool,
 ) -> dict[str, Any]:
-    """Probabilities of the subjects left out, and what speaks for them."""
+    """Return the probabilities of the test subjects and, if asked for, the explanations."""
     part = _Part(cohort, moments, settings, test, graph)
     with warnings.catch_warnings(), one_blas_thread():
-        warnings.simplefilter("ignore")  # of one of many training parts
+        warnings.simplefilter("ignore")  # a warning about one of many training parts says little
         try:
             if method == COVARIATES_ALONE:
                 return {"probabilities": _by_covariates(part)}
@@ -270,7 +273,7 @@ def _task(
             analysis = _fitted(part, features)
         except ValueError as error:
             raise InputError(f"{method} cannot be fitted to a training part: {error}") from error
-        new = _table(features.test, part.beside[test])
+        new = _table(features.test, part.nuisance[test])
         result = {"probabilities": analysis.predict_proba(new)}
         if explained:
             values = analysis[:-1].transform(new).to_numpy()
@@ -279,7 +282,7 @@ def _task(
 
 
 def _features(part: _Part, method: str) -> _Features:
-    """Learn from the training subjects, and measure all."""
+    """Learn the features from the training subjects, and compute them for all subjects."""
     train, test = part.moments.take(~part.test), part.moments.take(part.test)
     if method == OURS:
         weights = SeriesWeights(graph=part.graph).fit(train)
@@ -294,13 +297,13 @@ def _features(part: _Part, method: str) -> _Features:
 
 
 def _connectivity(part: _Part, kind: str) -> _Features:
-    """Pairs of regions by nilearn; the middle of the tangent space is that of the training part."""
+    """Compute nilearn's connectivity. The training part gives the centre of the tangent space."""
     from nilearn.connectome import ConnectivityMeasure
 
-    # An array of objects takes masks. np.array(series) would stack series of one length.
+    # An array of objects can be indexed by masks. np.array would stack series of equal length.
     series = np.empty(len(part.cohort), dtype=object)
     series[:] = part.cohort.series
-    # Without the diagonal, which of correlations is 1 throughout.
+    # The diagonal is left out, because it is always 1 in correlations.
     measure = ConnectivityMeasure(kind=kind, vectorize=True, discard_diagonal=True)
     known = measure.fit_transform(list(series[~part.test]))
     return _Features(known, measure.transform(list(series[part.test])))
@@ -310,12 +313,15 @@ def _fitted(part: _Part, features: _Features) -> Pipeline:
     """Take sites and covariates out of the features, and fit the logistic regression."""
     analysis = make_analysis(part.cohort, classifier=_logistic(part))
     groups = {} if part.units is None else {"classify__tune__groups": part.units}
-    table = _table(features.train, part.beside[~part.test])
+    table = _table(features.train, part.nuisance[~part.test])
     return analysis.fit(table, part.labels, **groups)
 
 
 def _logistic(part: _Part) -> Pipeline:
-    """Fit L2 logistic regression in the space of the training rows: the same, but much faster."""
+    """Make an L2 logistic regression in the space of the training rows.
+
+    Its result is the same as in the space of all features, but it is much faster.
+    """
     splitter = StratifiedKFold if part.units is None else StratifiedGroupKFold
     folds = splitter(part.folds, shuffle=True, random_state=part.settings.seed)
     plain = LogisticRegression(max_iter=2000, class_weight="balanced")
@@ -325,38 +331,38 @@ def _logistic(part: _Part) -> Pipeline:
 
 def _by_covariates(part: _Part) -> Array:
     alone = covariates_alone(part.cohort.smooth)
-    # balanced as the other methods are, so that groups of unequal size are compared alike
+    # The groups are balanced as in the other methods, so that the methods can be compared.
     alone.set_params(logisticregression__class_weight="balanced")
-    alone.fit(part.beside[~part.test], part.labels)
-    return np.asarray(alone.predict_proba(part.beside[part.test]))
+    alone.fit(part.nuisance[~part.test], part.labels)
+    return np.asarray(alone.predict_proba(part.nuisance[part.test]))
 
 
-def _table(features: Array, beside: pd.DataFrame) -> pd.DataFrame:
-    """Features with covariates and site, as `make_analysis` takes them."""
-    # numbers in the names, as edges are told by place; a covariate of this name is most unlikely
+def _table(features: Array, nuisance: pd.DataFrame) -> pd.DataFrame:
+    """Return the features with covariates and site, in the form for `make_analysis`."""
+    # The place of a feature tells its edge. A covariate is unlikely to have one of these names.
     names = [f"feature {k}" for k in range(features.shape[1])]
-    columns = pd.DataFrame(features, index=beside.index, columns=names)
-    return pd.concat([columns, beside], axis=1)
+    columns = pd.DataFrame(features, index=nuisance.index, columns=names)
+    return pd.concat([columns, nuisance], axis=1)
 
 
 def _largest_parts(
     classifier: Pipeline, values: Array, edges: Sequence[tuple[str, str]], probabilities: Array
 ) -> dict[str, Any]:
-    """Find the largest parts of the log odds of the likeliest group over the next.
+    """Return the largest parts of the log odds of the likeliest group over the second likeliest.
 
     Returns
     -------
     dict of str to ndarray
-        As `sgbn.comparison.cross_validation.largest_parts`: ``sources``, ``targets``, ``values``
-        and ``likeliest``.
+        ``sources``, ``targets``, ``values`` and ``likeliest``, as in
+        `sgbn.comparison.cross_validation.largest_parts`.
     """
     likeliest = two_likeliest(probabilities)
     rotation, tuned = classifier["rotate"], classifier["tune"]
-    # Back from the rotated space to one slope per edge.
+    # This turns the slopes from the rotated space into one slope per edge.
     slopes = tuned.best_estimator_.coef_ @ rotation.components_
     if len(slopes) == 1:
-        # Two groups have one row of slopes, the log odds of the second over the first. Halves of
-        # both signs make it one row per group, whose difference is the same.
+        # Two groups have one row of slopes, for the log odds of the second over the first. Half of
+        # it with each sign gives one row per group, with the same difference.
         slopes = np.vstack([-slopes / 2, slopes / 2])
     parts = (values - rotation.mean_) * (slopes[likeliest[:, 0]] - slopes[likeliest[:, 1]])
     sources, targets, values = shown_parts(parts, edges)

@@ -30,19 +30,19 @@ from sgbn.structure.base import LearnedNetwork
 from sgbn.structure.series import SeriesSGBN
 from sgbn.structure.series.series_sgbn import MIN_SUBJECTS_TO_HALVE
 
-# Steps of tables that time series do not have, and why; those who ask for one get the reason.
+# Steps of tables that time series do not have, with the reason for messages.
 NOT_FOR_SERIES = {
-    "models": "hidden factors are compared with a network on one row per subject",
+    "models": "the comparison of a network with hidden factors needs one row per subject",
     "replication": "differences of time series are not yet tested in two parts of the subjects",
-    "refinements": "they move networks that were learned from one row per subject",
-    "deviations": "they are measured on one row per subject",
-    "model": "sgbn predict reads tables, and no time series yet",
+    "refinements": "they need networks that were learned from one row per subject",
+    "deviations": "they need one row per subject",
+    "model": "sgbn predict reads tables, but not yet time series",
 }
-# Setting that time series cannot have -> why; a value that changes nothing is allowed.
+# Settings that time series cannot have, with the reason. A value without effect is allowed.
 REFUSED = {
     "replicate": NOT_FOR_SERIES["replication"],
-    "select": "classifiers of time series have all regions",
-    "transform": "networks are learned from the filtered series as they are",
+    "select": "classifiers of time series use all regions",
+    "transform": "networks are learned from the filtered series without a transformation",
     "outliers": "networks keep all subjects; remove a subject from the data beforehand",
 }
 TOO_FEW = (
@@ -51,42 +51,42 @@ TOO_FEW = (
 
 
 def series_settings(settings: Settings) -> Settings:
-    """Leave out the steps that time series do not have.
+    """Return the settings without the steps that time series do not have.
 
     Raises
     ------
     InputError
-        If something was asked for that time series cannot have.
+        If a setting asks for something that time series cannot have.
     """
     for name, why in REFUSED.items():
         value = getattr(settings, name)
         if value and (name, value) not in (("transform", "none"), ("outliers", "keep")):
             raise InputError(f"{name}={value!r} is not for time series: {why}. Leave it out.")
-    # These are on by default: left out in silence, as nobody asked for them.
+    # These steps are on by default. They are left out without a message, as nobody asked for them.
     return replace(settings, models=False, refinements=(), deviations=False, model=False)
 
 
 def series_learner(learner: LearnedNetwork | None, settings: Settings) -> LearnedNetwork:
-    """Return the learner of the networks: a `SeriesSGBN`, by default one of the settings."""
+    """Return the learner of the networks: the given `SeriesSGBN`, or one from the settings."""
     if learner is None:
         return SeriesSGBN(n_pairs=settings.n_pairs, random_state=settings.seed)
     if not isinstance(learner, SeriesSGBN):
         raise InputError(
-            f"the learner is {type(learner).__name__}, and the subjects have time series. Give "
-            "SeriesSGBN(), or leave it out."
+            f"the learner is {type(learner).__name__}, but the subjects have time series. Give "
+            "SeriesSGBN(), or do not give a learner."
         )
     return learner
 
 
 def networks_of_series(job: Job) -> dict[str, LearnedNetwork]:
-    """Learn one network per group; sites are balanced between halves, persons stay together."""
+    """Learn one network per group. Halves balance the sites and keep persons together."""
     return networks_by(job, partial(series_network, job.learner, job.cohort))
 
 
 def series_network(learner: LearnedNetwork, cohort: Cohort, group: str, study: Study) -> SeriesSGBN:
     """Learn the network of one group."""
     part = cohort.subset(groups=[group])
-    # Persons and families count, not their rows: halves keep these together.
+    # Persons and families are counted instead of rows, because halves keep their rows together.
     can_halve = part.unit_counts[group] >= MIN_SUBJECTS_TO_HALVE
     return fit_with_halves(cast(SeriesSGBN, learner), can_halve, study, part)
 
@@ -94,7 +94,7 @@ def series_network(learner: LearnedNetwork, cohort: Cohort, group: str, study: S
 def confidence_of_series(
     job: Job, networks: Mapping[str, LearnedNetwork]
 ) -> dict[str, EdgeConfidence]:
-    """Say how sure the edges are: from half samples of the subjects of each group."""
+    """Return the confidence of edges, from half samples of the subjects of each group."""
     return learned_confidence(job, networks, TOO_FEW)
 
 
@@ -129,8 +129,8 @@ def sensitivity_of_series(
 
 
 def accuracy_of_series(job: Job) -> Accuracy | None:
-    """Measure how well the groups are told apart in subjects that were left out."""
-    # not the prepared cohort: each training part fills gaps of covariates by itself
+    """Measure how well classifiers recognise the groups of subjects that they have not seen."""
+    # This is not the prepared cohort, because each training part fills gaps in covariates itself.
     cohort, settings, learner = _series(job.cohort), job.settings, _learner(job)
     return accuracy_by(
         job,
@@ -142,7 +142,7 @@ def accuracy_of_series(job: Job) -> Accuracy | None:
 
 
 def _series(cohort: Cohort) -> SeriesCohort:
-    return cast(SeriesCohort, cohort)  # `flow_of` gives these steps no other kind
+    return cast(SeriesCohort, cohort)  # `flow_of` calls these steps only for this kind
 
 
 def _learner(job: Job) -> SeriesSGBN:

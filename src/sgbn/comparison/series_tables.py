@@ -1,4 +1,4 @@
-"""What the time series of the subjects are, as tables."""
+"""Tables about the time series of the subjects."""
 
 from __future__ import annotations
 
@@ -19,33 +19,34 @@ from sgbn.types import Array
 if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison
 
-DESCRIBED = {"volumes": "volumes", "effective_volumes": "effective volumes"}  # in Table 1
+DESCRIBED = {"volumes": "volumes", "effective_volumes": "effective volumes"}  # titles in Table 1
 
 
 def series_table(comparison: Comparison) -> pd.DataFrame:
-    """One row per subject, in the order of the cohort.
+    """Return one row per subject, in the order of the cohort.
 
-    Columns subject, group, the numbers of `sgbn.quality.series_quality`, with the effective volumes
-    that the networks were learned with, and ar_order (of the autoregressive filter).
+    The columns are subject, group, the numbers of `sgbn.quality.series_quality`, and ar_order (the
+    order of the autoregressive filter). The effective volumes come from the learned networks.
     """
     cohort = cast(SeriesCohort, comparison.cohort)
     table = to_frame(series_quality(cohort)).rename(columns={"subject_id": "subject"})
     table.insert(1, "group", np.asarray(cohort.group))
     table["effective_volumes"] = _of_moments(comparison, "n")
     table["ar_order"] = _of_moments(comparison, "ar_order").astype(int)
-    # No column without numbers, such as that of motion which is not known.
+    # Columns without numbers are dropped, such as motion if it is not known.
     return table.drop(columns="empty_regions").dropna(axis="columns", how="all")
 
 
 def with_volumes(comparison: Comparison, table: pd.DataFrame) -> Cohort:
-    """Return the cohort with the numbers of volumes of a `series_table` as covariates, for Table 1.
+    """Return the cohort with the numbers of volumes as covariates, for Table 1.
 
-    A covariate of the same name stays. Numbers that are the same in all subjects are left out.
+    The numbers come from a `series_table`. A covariate of the same name stays. Numbers that are the
+    same in all subjects are left out.
     """
     volumes = {
         title: table[name].to_numpy(float)
         for name, title in DESCRIBED.items()
-        # Where all have as many, a test of the groups would be of 0 / 0.
+        # If all numbers are equal, a test of the groups would divide 0 by 0.
         if table[name].nunique() > 1
     }
     cohort = comparison.cohort
@@ -53,9 +54,11 @@ def with_volumes(comparison: Comparison, table: pd.DataFrame) -> Cohort:
 
 
 def with_subjects_support(table: pd.DataFrame, learner: LearnedNetwork) -> pd.DataFrame:
-    """Add to a table of edges how many subjects support each, and whether it needs a few of them.
+    """Return a table of edges with their support by subjects, the largest weights first.
 
-    Columns support_share and survives. Weights of series are per standard deviation already.
+    The new columns are weight_std, support_share (the share of subjects that support the edge) and
+    survives (whether the edge stays without the subjects that support it most). Weights of series
+    are per standard deviation already, so weight_std is the weight.
     """
     fitted = cast(SeriesSGBN, learner)
     place = {name: k for k, name in enumerate(fitted.network_.names)}
@@ -70,10 +73,10 @@ def with_subjects_support(table: pd.DataFrame, learner: LearnedNetwork) -> pd.Da
 
 
 def _of_moments(comparison: Comparison, name: str) -> Array:
-    """Read a number of each subject from the moments that the networks were learned from."""
+    """Return one number per subject from the moments of the learned networks."""
     labels = np.asarray(comparison.cohort.group)
     numbers = np.empty(len(labels))
     for group, learner in comparison.learners.items():
-        # A learner has its subjects in the order of the cohort.
+        # The subjects of a learner have the order of the cohort.
         numbers[labels == group] = getattr(cast(SeriesSGBN, learner).moments_, name)
     return numbers

@@ -1,4 +1,4 @@
-"""What a comparison does, and how thoroughly."""
+"""The settings of a comparison: its steps, and how thoroughly they are done."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COUNTS = ("n_permutations", "n_pairs", "n_repeats", "accuracy_permutations")  # 
 ALLOWED: Parameters = {
     "select": NONE | Whole(1),
     **dict.fromkeys((*COUNTS, "seed"), Whole(0)),
-    # Once more: unlike the other counts it may be None, which means by the sizes of the groups.
+    # Unlike the other counts it may be None. The sizes of the groups then decide.
     "n_repeats": NONE | Whole(0),
     "n_folds": Whole(2),
     **dict.fromkeys(("models", "sensitivity", "deviations", "model", "peers"), TRUTH),
@@ -34,74 +34,78 @@ ALLOWED: Parameters = {
 
 @dataclass(frozen=True)
 class Settings:
-    """Steps of a comparison. A number of 0 leaves its step out.
+    """The settings of a comparison. A number of 0 leaves its step out.
 
     Attributes
     ----------
     reference : str, optional
-        The group that the others are compared with. By default it is a group with a name of
-        controls, else the first by name; see `sgbn.reference.usual_reference`.
+        The group with which the others are compared. By default it is a group whose name looks like
+        controls, or else the first by name; see `sgbn.reference.usual_reference`.
     select : int, optional
-        Regions that a classifier may use, chosen anew in the training part of every fold. Networks
-        and tests have all regions in any case: a choice by the labels would make them invalid.
+        The number of regions that a classifier may use. They are chosen again in the training part
+        of every fold. Networks and tests always have all regions, because a choice by the labels
+        would make them invalid.
     n_permutations : int
-        Permutations of the tests of differences between the groups: enough for a p as small as
-        `level`.
+        The number of permutations of the tests of differences between the groups. It must be large
+        enough for a false discovery rate (q) as small as `level`.
     edges : tuple of (source, target)
-        Edges that were named before the data were seen: each is tested by itself, beside the tests
-        of all edges.
+        The edges that were named before the data were seen. Each of them is tested by itself, in
+        addition to the tests of all edges.
     among : tuple of str
-        Regions or lobes that were named beforehand: all edges between them are tested together.
+        The regions or lobes that were named before the data were seen. All edges between them are
+        tested together.
     replicate : str, optional
-        Which part of the subjects is held back: differences are tested in the others, and those
-        found are tested again in this part. "half" is a random half of each group at each site,
-        "COLUMN=VALUE" are the subjects of a site or with a value of a covariate, such as
-        "site=NYU". See `replicate_differences`.
+        The part of the subjects that is held back. Differences are tested in the other subjects,
+        and the differences found are tested again in this part. "half" is a random half of each
+        group at each site. "COLUMN=VALUE" are the subjects of a site or with a value of a
+        covariate, such as "site=NYU". See `replicate_differences`.
     n_pairs : int
-        Splits of each group into two half samples, for the confidence of edges. Without any, no
-        direction is supported.
+        The number of splits of each group into two half samples, for the confidence of edges.
+        Without half samples, no direction is supported.
     n_folds : int
-        Folds of the cross-validation.
+        The number of folds of the cross-validation.
     n_repeats : int, optional
-        Repeats of the cross-validation. By default repeats are added while each narrows the
-        interval of the accuracy by 5 % or more, until it is expected to be 3 points wide to each
-        side: 4 for 5 folds of a few hundred subjects, fewer for thousands; see `repeats_for`.
+        The number of repeats of the cross-validation. By default, repeats are added while each of
+        them narrows the interval of the accuracy by at least 5 %. They also end when the interval
+        is expected to reach at most 3 points to each side. This gives 4 repeats for 5 folds of a
+        few hundred subjects, and fewer for thousands; see `repeats_for`.
     accuracy_permutations : int
-        Exchanges of the labels for a p of the accuracy of our classifier, which is fitted anew in
-        every fold of each: 19 take half as long as the cross-validation by default settings (120
-        subjects, 20 regions), and 99 take 2.7 times as long. Without any, p is that
-        of a corrected t, see `Accuracy.p_value`.
+        The number of exchanges of the labels for a p of the accuracy of our classifier. Each
+        exchange fits the classifier again in every fold. 19 exchanges take half as long as the
+        cross-validation by default settings (120 subjects, 20 regions), and 99 take 2.7 times as
+        long. Without exchanges, p comes from a corrected t test; see `Accuracy.p_value`.
     refinements : tuple of str
-        Discriminative refinements of the networks, of "KL-SGBN", "MM-SGBN" and "CL-SGBN".
+        The discriminative refinements of the networks: any of "KL-SGBN", "MM-SGBN" and "CL-SGBN".
     models : bool
         Whether the network of each group is compared with hidden factors, a graphical lasso and
-        independence by how well they predict unseen subjects; see `compare_models`.
+        independence. The comparison is by their prediction of unseen subjects; see
+        `compare_models`.
     sensitivity : bool
-        Whether the tests of differences are repeated, with fewer permutations, with other sparsity
-        and another order of the regions; see `Sensitivity`.
+        Whether the tests of differences are repeated with other sparsity and with another order of
+        the regions. The repetitions have fewer permutations; see `Sensitivity`.
     deviations : bool
         Whether the deviation of each subject from the reference group is computed.
     model : bool
-        Whether the cross-validated analysis is fitted to all subjects too, for `sgbn predict`.
+        Whether the cross-validated analysis is also fitted to all subjects, for `sgbn predict`.
     peers : bool
-        Whether common classifiers run beside ours, and networks of other sparsity.
+        Whether common classifiers and networks of other sparsity are cross-validated too.
     level : float
-        Level of tests (false discovery rate); intervals cover ``1 - level``.
+        The level of the tests (false discovery rate). Intervals cover ``1 - level``.
     outliers : {"trim", "keep"}, optional
         Whether networks, half samples and tests of differences leave out subjects that lie far from
-        the others of their group, once sites and covariates are taken out. By default as the
-        learner has it; `SGBN` leaves them out. The networks of a learner that knows of no outliers
+        the others of their group, after sites and covariates are taken out. By default, the learner
+        decides; `SGBN` leaves them out. If the learner does not look for outliers, its networks
         have all subjects, and only the tests leave some out. Tests of paired visits leave out all
-        visits of such a person. Refinements and classifiers have all subjects.
+        visits of such a person. Refinements and classifiers always have all subjects.
     transform : {"none", "normal-scores"}, optional
-        What the graphs of networks and half samples are learned from; weights are in the units of
-        the data in any case. By default as the learner has it; `SGBN` takes the values as they
-        are.
+        The transformation of the values from which the graphs of networks and half samples are
+        learned. Weights are always in the units of the data. By default, the learner decides;
+        `SGBN` does not transform.
     rows_are_subjects : bool
-        Whether rows that look like sessions of a person, copies or points in time are subjects all
-        the same: without it they stop a comparison.
+        Whether rows are accepted as subjects even if they look like sessions of a person, copies or
+        points in time. Otherwise such rows stop a comparison.
     seed : int
-        Seed of everything random. Results do not depend on the number of processes.
+        The seed of all random numbers. Results do not depend on the number of processes.
     """
 
     reference: str | None = None
@@ -127,27 +131,27 @@ class Settings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        # A frozen dataclass is set this way. Values are normalised (a list becomes a tuple),
-        # so that equal settings compare equal, and their study is found again.
+        # Only object.__setattr__ can set a field of a frozen dataclass. Lists become tuples, so
+        # that equal settings compare equal, and a second start finds its study.
         object.__setattr__(self, "refinements", tuple(self.refinements))
         object.__setattr__(self, "edges", _pairs(self.edges))
-        # a single name is meant as one name, not as its letters
+        # A single text is one name, not a sequence of letters.
         among = [self.among] if isinstance(self.among, str) else self.among
         object.__setattr__(self, "among", tuple(str(name) for name in among))
         for name, allowed in ALLOWED.items():
-            # `check` makes Python's numbers of numpy's, which JSON could not write.
+            # `check` turns numpy's numbers into Python's numbers, which JSON can write.
             object.__setattr__(self, name, allowed.check(name, getattr(self, name)))
         _check_permutations(self.n_permutations, self.level)
         if not self.n_permutations and (self.edges or self.among):
             raise InputError(
-                "edges or among are given, but n_permutations is 0: nothing would be tested. Give "
-                "999 permutations, or name none."
+                "edges or among are given, but n_permutations is 0, so nothing would be tested. "
+                "Give 999 permutations, or leave out edges and among."
             )
         self._check_replicate()
         if 0 < self.accuracy_permutations < FEWEST_PERMUTATIONS:
             raise InputError(
                 f"accuracy_permutations is {self.accuracy_permutations}: with fewer than "
-                f"{FEWEST_PERMUTATIONS} no p can be 0.05. Give more, or 0 for none."
+                f"{FEWEST_PERMUTATIONS}, p cannot be as small as 0.05. Give more, or 0 for none."
             )
         for name in self.refinements:
             if name not in REFINEMENTS:
@@ -164,13 +168,13 @@ class Settings:
             )
         if not self.n_permutations:
             raise InputError(
-                "replicate tests differences by permutations, and n_permutations is 0. Give 999, "
-                "or leave replicate out."
+                "replicate tests differences by permutations, but n_permutations is 0. Give 999 "
+                "permutations, or leave replicate out."
             )
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """Names of the steps that are asked for, in their order."""
+        """Return the names of the requested steps, in their order."""
         asked = {
             "networks": True,
             "models": self.models,
@@ -180,16 +184,16 @@ class Settings:
             "sensitivity": self.sensitivity and self.n_permutations,
             "refinements": self.refinements,
             "deviations": self.deviations,
-            # None is not 0: the sizes of the groups then settle the number of repeats.
+            # With None, the sizes of the groups decide the number of repeats.
             "accuracy": self.n_repeats != 0,
             "model": self.model and self.n_repeats != 0,
         }
-        # the order is the one in which `compare` does them, and in which a report shows them
+        # `compare` does the steps in this order, and a report shows them in this order.
         return tuple(name for name, wanted in asked.items() if wanted)
 
     @classmethod
     def networks_only(cls, **more: Any) -> Self:
-        """Make settings that learn one network per group, and do nothing else."""
+        """Make settings that only learn one network per group. `more` are other settings."""
         none: dict[str, Any] = {
             **dict.fromkeys(COUNTS, 0),
             "refinements": (),
@@ -202,9 +206,9 @@ class Settings:
 
     @classmethod
     def quick(cls, **more: Any) -> Self:
-        """Make settings for a first look: fewer of everything, and no common classifiers but one.
+        """Make settings for a first look: fewer steps, permutations and repeats, and one peer.
 
-        `more` are other settings, which go before these.
+        `more` are other settings, which replace the quick ones.
         """
         few: dict[str, Any] = {
             "n_permutations": 199,
@@ -220,22 +224,22 @@ class Settings:
         return cls(**(few | more))
 
     def with_reference(self, groups: tuple[str, ...]) -> Self:
-        """Name the reference, which must be one of the groups."""
+        """Return the settings with the name of the reference, which must be one of the groups."""
         return replace(self, reference=choose_reference(groups, self.reference))
 
     def repeats(self, cohort: Cohort) -> int:
-        """Repeats of the cross-validation: those asked for, or by the sizes of the groups."""
+        """Return the number of repeats: `n_repeats`, or by the sizes of the groups if None."""
         if self.n_repeats is None:
-            # persons and families count, not rows: these are what folds are made of
+            # Persons and families are counted instead of rows, because folds keep them together.
             return repeats_for(list(cohort.unit_counts.values()), self.n_folds)
         return self.n_repeats
 
     def with_repeats(self, cohort: Cohort) -> Self:
-        """Return settings with `n_repeats` set, by the sizes of the groups if it was None."""
+        """Return the settings with `n_repeats`, by the sizes of the groups if it was None."""
         return replace(self, n_repeats=self.repeats(cohort))
 
     def check_names(self, cohort: Cohort) -> None:
-        """Raise InputError unless the regions and lobes that were named beforehand are there."""
+        """Raise InputError if the cohort lacks a region or lobe of `edges` or `among`."""
         read_edges(self.edges, cohort)
         read_among(self.among, cohort)
 
@@ -243,7 +247,7 @@ class Settings:
 def _pairs(edges: Iterable[Any]) -> tuple[tuple[str, str], ...]:
     """Return the edges as pairs of names, or raise InputError."""
     pairs = []
-    # A text alone would be taken apart into letters; so it fails the check below.
+    # A single text is not split into letters, but fails the check below.
     for edge in (edges,) if isinstance(edges, str) else edges:
         if isinstance(edge, str) or len(edge) != 2:
             raise InputError(f"edges holds {edge!r}: give pairs (source, target) of regions.")
@@ -252,10 +256,10 @@ def _pairs(edges: Iterable[Any]) -> tuple[tuple[str, str], ...]:
 
 
 def _check_permutations(n_permutations: int, level: float) -> None:
-    """Raise InputError if no p can reach the level with so few permutations; 0 is allowed."""
+    """Raise InputError if the permutations are too few for a q at the level. 0 is allowed."""
     needed = max(permutations_needed(level, "q"), FEWEST_PERMUTATIONS)
     if 0 < n_permutations < needed:
         raise InputError(
             f"n_permutations is {n_permutations}: no false discovery rate can reach "
-            f"level={level:g} with fewer than {needed}. Give {needed} or more, or 0 for no tests."
+            f"level={level:g} with fewer than {needed}. Give at least {needed}, or 0 for no tests."
         )

@@ -1,4 +1,4 @@
-"""What a comparison is given: a cohort, or a table that is read into one."""
+"""The input of a comparison: a cohort, or a table that is read as a cohort."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from sgbn.io import read_series, read_table
 from sgbn.io.series import read_any
 from sgbn.io.tables.files import Source
 
-READING = tuple(  # keywords of the readers: all but the source
-    dict.fromkeys(  # each once, in their order, which a message shows
+READING = tuple(  # the keywords of the readers, without the source
+    dict.fromkeys(  # each keyword once, in the order that a message shows
         name
         for reader in (read_table, read_series)
         for name in list(inspect.signature(reader).parameters)[1:]
@@ -29,34 +29,41 @@ READING = tuple(  # keywords of the readers: all but the source
 def read_source(
     source: Cohort | Source, reading: Mapping[str, Any], keywords: Iterable[str] = ()
 ) -> Cohort:
-    """Return the cohort, or read it with the keywords `reading`.
+    """Return the cohort, or read it from a table.
 
-    What is given decides: time series are read by `read_series`, other tables by `read_table`.
-
-    `keywords` are those of the function that was called, which an error may propose.
+    Parameters
+    ----------
+    source : Cohort, DataFrame or path
+        A cohort, or the table to read. `read_series` reads time series, and `read_table` reads
+        other tables.
+    reading : mapping
+        The keywords of the reader and their values.
+    keywords : iterable of str
+        The keywords of the function that the user called. An error may propose them.
 
     Raises
     ------
     InputError
-        If there is a keyword that the reader lacks, or one beside a cohort.
+        If the reader does not have a keyword, or if there are keywords and the source is a cohort.
     """
-    # before the file is read, which may take minutes
+    # Keywords are checked before the file is read, which may take minutes.
     for name in reading:
         _check_keyword(name, keywords)
     if isinstance(source, pd.DataFrame | str | PathLike):
-        # It refuses itself what its reader lacks: `READING` has the keywords of both.
+        # `READING` has the keywords of both readers. `read_any` refuses keywords of the other one.
         return read_any(source, **reading)
     check_cohort(source)
     if reading:
         raise InputError(
-            f"{next(iter(reading))}= says how a table is read, and a Cohort has been read already. "
-            "Give it to read_table, or give the table in place of the cohort."
+            f"{next(iter(reading))}= says how to read a table, but the Cohort has been read "
+            f"already. Give {next(iter(reading))}= to read_table, or give the table in place of "
+            "the Cohort."
         )
     return source
 
 
 def check_settings(settings: Any) -> Settings:
-    """Return the settings, by default all of them at their defaults."""
+    """Return the settings, or the default settings for None. Raise InputError for other types."""
     if settings is None:
         return Settings()
     if isinstance(settings, Settings):

@@ -1,4 +1,4 @@
-"""The steps of a comparison, one function each."""
+"""The steps of a comparison, with one function per step."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ from sgbn.structure.group_warnings import warnings_about
 from sgbn.structure.samples import group_sample
 from sgbn.types import Array, Mask
 
-STEPS = {  # in their order -> what the terminal says when one begins
+STEPS = {  # the steps in their order, with the text of the terminal when a step begins
     "networks": "One network per group",
     "models": "Is a network the right picture?",
     "confidence": "Confidence of edges, from half samples",
@@ -64,7 +64,7 @@ STEPS = {  # in their order -> what the terminal says when one begins
     "accuracy": "Telling the groups apart, cross-validated",
     "model": "The classifier, fitted to all subjects",
 }
-# What follows the first report. `models` comes before it: it decides which arrows are supported.
+# Steps after the first report. `models` comes before it, as it decides which arrows are supported.
 SLOW = ("replication", "sensitivity", "refinements", "deviations", "accuracy", "model")
 TOO_FEW = f"halves of a group of fewer than {MIN_ROWS_TO_HALVE} subjects say nothing about edges."
 
@@ -73,36 +73,36 @@ Result = TypeVar("Result")
 
 @dataclass
 class Job:
-    """What all steps of a comparison share."""
+    """The data, settings and notes that all steps of a comparison share."""
 
-    cohort: Cohort  # as reviewed
-    prepared: Cohort
+    cohort: Cohort  # the reviewed cohort
+    prepared: Cohort  # the same subjects, imputed, harmonised and with covariates taken out
     settings: Settings
-    learner: LearnedNetwork  # of the networks
-    searcher: Any  # of all other steps
+    learner: LearnedNetwork  # the learner of the networks, not fitted
+    searcher: Any  # the learner of all other steps, not fitted
     study: Study
-    on_step: Callable[[str], None]
-    skipped: dict[str, str] = field(default_factory=dict)
-    seconds: dict[str, float] = field(default_factory=dict)
+    on_step: Callable[[str], None]  # it gets the title of each step that begins
+    skipped: dict[str, str] = field(default_factory=dict)  # the reasons, by step
+    seconds: dict[str, float] = field(default_factory=dict)  # by step
 
     @property
     def groups(self) -> list[str]:
-        """The reference first, then the others by name."""
+        """Return the reference, and then the other groups by name."""
         reference = self.settings.reference  # False sorts before True
         return sorted(self.cohort.groups, key=lambda group: (group != reference, group))
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """Prepared regions for learners that take tables."""
+        """Return the prepared regions as a table."""
         return regions_table(self.prepared)
 
     @property
     def test_searcher(self) -> SGBN | None:
-        """Learner of the order that the tests have; None for their default."""
+        """Return the learner of the order of the tests, or None for their default."""
         return self.searcher if isinstance(self.searcher, SGBN) else None
 
     def test_options(self, part: str, n_permutations: int | None = None) -> dict[str, Any]:
-        """Keywords that all tests of differences have; `part` is where finished work is kept."""
+        """Return the keywords of all tests of differences. `part` names their part of the study."""
         settings = self.settings
         return {
             "reference": settings.reference,
@@ -112,10 +112,10 @@ class Job:
         }
 
     def run(self, name: str, work: Callable[[], Result], *, is_kept: bool = True) -> Result | None:
-        """Return what a step computes; None if it is not asked for, or the data do not allow it.
+        """Return the result of a step, or None if it is not requested or the data do not allow it.
 
-        The reason of a step that the data do not allow is kept in `skipped`. A step whose results
-        no study keeps (`is_kept`) is not noted as finished.
+        If the data do not allow the step, `skipped` gets the reason. If no study keeps its results
+        (`is_kept` is False), the step is not noted as finished.
         """
         if name not in self.settings.steps:
             return None
@@ -126,10 +126,10 @@ class Job:
         except InputError as error:
             self.skipped[name] = str(error)
         except Exception as error:
-            # not the user's fault: the traceback is shown, with the step that it arose in
+            # This is an error of the program, so the traceback is shown, with the step.
             error.add_note(f"in the step: {STEPS[name]}")
             raise
-        took = time.perf_counter() - begin  # of a step that was read from the folder: a moment
+        took = time.perf_counter() - begin
         folder = self.study.folder if is_kept and name not in self.skipped else None
         self.seconds[name] = seconds_of_step(folder, name, took)
         return result
@@ -153,7 +153,7 @@ def networks_by(
 ) -> dict[str, LearnedNetwork]:
     """Learn one network per group by a learner that keeps its work in a study.
 
-    The groups come one after the other: the half samples of each are what runs in parallel.
+    The groups are learned one after the other, because their half samples run in parallel.
     """
 
     def learn_all() -> dict[str, LearnedNetwork]:
@@ -169,7 +169,7 @@ def networks_by(
 def _learn_networks(
     job: Job, learn: Callable[[], dict[str, LearnedNetwork]], *, is_kept: bool
 ) -> dict[str, LearnedNetwork]:
-    """Do the step; unlike others it is not left out, as nothing can be compared without it."""
+    """Learn the networks. Raise InputError if it fails, as nothing can be compared without them."""
     networks = job.run("networks", learn, is_kept=is_kept)
     if networks is None:
         raise InputError(job.skipped["networks"])
@@ -177,22 +177,22 @@ def _learn_networks(
 
 
 def _learned(learner: LearnedNetwork, part: tuple[str, pd.DataFrame]) -> LearnedNetwork:
-    group, rows = part  # of this group alone: all of it is sent to the process
+    group, rows = part  # only the rows of this group, because they are sent to a process
     with warnings_about(f"group {group!r}"):
         return clone(learner).fit(rows)
 
 
 def models_of(job: Job, comparison: Comparison) -> dict[str, Any]:
-    """Compare each network with models without edges, and refit its edges beside factors.
+    """Compare each network with models without edges, and refit its edges with hidden factors.
 
-    `compare_models` takes sites and covariates out by each training part, so that it gets the
-    regions with them. The edges are refitted to the subjects that the network was learned from.
+    `compare_models` takes sites and covariates out in each training part, so it gets the regions
+    before this. The edges are refitted to the subjects from which the network was learned.
     """
     models: dict[str, ModelComparison] = {}
-    beside: dict[str, NDArray[Any]] = {}
+    refitted: dict[str, NDArray[Any]] = {}
 
     def compare_all() -> None:
-        cohort = impute(job.cohort)  # not `prepared`: sites and covariates are still in it
+        cohort = impute(job.cohort)  # unlike `prepared`, it has the effects of site and covariates
         for number, group in enumerate(job.groups):
             with warnings_about(f"group {group!r}"):
                 models[group] = compare_models(
@@ -202,19 +202,19 @@ def models_of(job: Job, comparison: Comparison) -> dict[str, Any]:
                     random_state=job.settings.seed,
                     **asdict(job.study.part(f"models-{number}")),
                 )
-                beside[group] = edges_beside_factors(
+                refitted[group] = edges_beside_factors(
                     comparison.kept(group),
                     comparison.learners[group],
                     models[group].leading_factors,
                 )
 
-    # The dictionaries keep the groups before one that fails: `of_groups` then names the rest.
+    # If a group fails, the dictionaries keep the groups before it. `of_groups` names the others.
     job.run("models", compare_all)
-    return {"models": models, "beside_factors": beside}
+    return {"models": models, "beside_factors": refitted}
 
 
 def confidence_of(job: Job, networks: Mapping[str, LearnedNetwork]) -> dict[str, EdgeConfidence]:
-    """Say how sure the edges are: from the ensembles, or from half samples of each group."""
+    """Return the confidence of edges, from the ensembles or from half samples of each group."""
     if isinstance(job.learner, SGBNEnsemble):
         return learned_confidence(job, networks, TOO_FEW)
     confidence: dict[str, EdgeConfidence] = {}
@@ -224,7 +224,7 @@ def confidence_of(job: Job, networks: Mapping[str, LearnedNetwork]) -> dict[str,
             sample = group_sample(job.prepared, group)
             with warnings_about(f"group {group!r}"):
                 confidence[group] = sample_confidence(
-                    # column by column in memory: the folder of a study has a hash of these bytes
+                    # A study keeps a hash of these bytes, so their order in memory must not change.
                     sample._replace(values=np.asfortranarray(sample.values)),
                     fast_learner(job.learner),
                     job.settings.n_pairs,
@@ -232,14 +232,14 @@ def confidence_of(job: Job, networks: Mapping[str, LearnedNetwork]) -> dict[str,
                     job.study.part(f"confidence-{number}"),
                 )
 
-    job.run("confidence", learn_halves)  # groups before one that fails keep their confidence
+    job.run("confidence", learn_halves)  # if a group fails, the groups before it are kept
     return confidence
 
 
 def learned_confidence(
     job: Job, networks: Mapping[str, LearnedNetwork], too_few: str
 ) -> dict[str, EdgeConfidence]:
-    """Read the confidence that learners with half samples have; say if a group has none."""
+    """Return the confidence of learners with half samples. Note `too_few` if a group has none."""
     known = {group: getattr(learner, "confidence_", None) for group, learner in networks.items()}
     confidence = {group: of_group for group, of_group in known.items() if of_group is not None}
     if getattr(job.learner, "n_pairs", 0) and len(confidence) < len(networks):
@@ -263,15 +263,15 @@ def tests_of(job: Job, networks: Mapping[str, LearnedNetwork]) -> Differences | 
 
 
 def replication_of(job: Job) -> Replication | None:
-    """Test again what one part of the subjects shows; each part is prepared by itself."""
+    """Test the differences of one part of the subjects again in the other part."""
     return job.run(
         "replication",
         lambda: replicate_differences(
             job.cohort,
             job.settings.replicate or "",
-            prepare=prepare,
+            prepare=prepare,  # each part is prepared by itself
             learner=job.test_searcher,
-            # Each part finds its own outliers: those of the networks come from all subjects.
+            # Each part finds its own outliers, as the networks' outliers come from all subjects.
             outliers="keep" if job.settings.outliers == "keep" else "trim",
             level=job.settings.level,
             **job.test_options("replication"),
@@ -280,7 +280,7 @@ def replication_of(job: Job) -> Replication | None:
 
 
 def sensitivity_of(job: Job, networks: Mapping[str, LearnedNetwork]) -> Sensitivity | None:
-    """Repeat the tests with other choices; not if the tests themselves could not be done."""
+    """Repeat the tests with other choices, unless the tests themselves could not be done."""
     searcher = job.test_searcher or SGBN(outliers="keep")
     test = partial(edge_differences, job.prepared, outliers=_outliers(job, networks))
     return sensitivity_by(job, test, lambda: other_choices(job.prepared, searcher))
@@ -293,16 +293,16 @@ def sensitivity_by(
 ) -> Sensitivity | None:
     """Repeat the tests once per choice, with fewer permutations.
 
-    `choices` gives the keywords of `test` that are different. Only the tests of all edges are
-    repeated, not those of edges and regions that were named.
+    `choices` returns the keywords of `test` that are different. Only the tests of all edges are
+    repeated, not the tests of edges and regions that were named.
     """
-    if "differences" in job.skipped:  # the reason is said once, by the tests themselves
+    if "differences" in job.skipped:  # `skipped` has the reason of the tests themselves
         return None
     n_permutations = fewer_permutations(job.settings)
 
     def repeat() -> Sensitivity:
         tests = {}
-        for name, choice in choices().items():  # called here: another order takes time
+        for name, choice in choices().items():  # called inside the step, as another order is slow
             options = job.test_options(f"sensitivity-{name}", n_permutations)
             tests[name] = test(**choice, **options)
         return Sensitivity(tests)
@@ -311,9 +311,10 @@ def sensitivity_by(
 
 
 def _outliers(job: Job, networks: Mapping[str, LearnedNetwork]) -> str | Mask:
-    """Say which subjects the tests leave out: those that the networks do without.
+    """Return a mask of the subjects that the networks, and so the tests, leave out.
 
-    Of learners that do not look for them, the tests find them by themselves.
+    Return "keep" if no subject is left out, or "trim" if the tests must look for outliers, because
+    the learner does not.
     """
     if job.settings.outliers == "keep":
         return "keep"
@@ -333,15 +334,15 @@ def refinements_of(job: Job) -> dict[str, NDArray[Any]]:
     changes = job.run(
         "refinements", lambda: refine(methods, job.searcher, job.table, labels, part, data)
     )
-    return changes or {}  # a comparison without them has none, not an unknown number
+    return changes or {}
 
 
 def deviations_of(job: Job) -> Deviations | None:
-    """Say how far each subject is from the network of the reference."""
+    """Measure how far each subject is from the network of the reference."""
     reference = np.asarray(job.cohort.group) == job.groups[0]
 
     def measure() -> Deviations:
-        # persons and families (`units`) stay whole in the folds of the reference
+        # The folds of the reference keep persons and families (`units`) together.
         norm = NormativeDeviation(
             clone(job.searcher), random_state=job.settings.seed, n_jobs=job.study.n_jobs
         )
@@ -352,7 +353,7 @@ def deviations_of(job: Job) -> Deviations | None:
 
 
 def accuracy_of(job: Job) -> Accuracy | None:
-    """Measure how well the groups are told apart in subjects that were left out."""
+    """Measure how well classifiers recognise the groups of subjects that they have not seen."""
     cohort, settings = job.cohort, job.settings
     return accuracy_by(
         job,
@@ -366,9 +367,9 @@ def accuracy_by(
     validate: Callable[[Study], Accuracy],
     permute: Callable[[Exchange, Study], Array],
 ) -> Accuracy | None:
-    """Cross-validate, and exchange the labels where that was asked for.
+    """Cross-validate, also with exchanged labels if the settings ask for it.
 
-    `permute` computes accuracies, given what the design allows and where finished work is kept.
+    `permute` computes the accuracies, given the allowed exchanges and the study that keeps them.
     """
 
     def measure() -> Accuracy:
@@ -379,22 +380,21 @@ def accuracy_by(
 
 
 def _permuted(job: Job, permute: Callable[[Exchange, Study], Array]) -> Array:
-    """Accuracies with exchanged labels; none where the design allows too few, with a warning."""
+    """Return accuracies with exchanged labels. Warn if the design allows too few exchanges."""
     if not job.settings.accuracy_permutations:
         return np.empty(0)
-    part = job.study.part("accuracy-permuted")
     try:
-        # the design of the tests: which rows may be exchanged is the same question
+        # The design is the same as in the tests: which rows may be exchanged.
         data = read_group_data(job.prepared)
         check_request(job.settings.accuracy_permutations, "two-sided", job.settings.seed, data)
-        return permute(data.exchange(), part)
+        return permute(data.exchange(), job.study.part("accuracy-permuted"))
     except InputError as error:
-        warn(f"the accuracy was not tested by exchanges of the labels: {error}")
+        warn(f"the accuracy was not tested by exchanging the labels: {error}")
         return np.empty(0)
 
 
 def model_of(job: Job, accuracy: Accuracy | None) -> Pipeline | None:
-    """Fit the classifier to all subjects; not if it is unknown how well it does."""
+    """Fit the classifier to all subjects, unless its accuracy is unknown."""
     if accuracy is None:
         return None
     return job.run("model", lambda: fit_model(job.cohort, job.settings, job.study.part("model")))

@@ -1,6 +1,6 @@
-"""Which arrows of a comparison are supported, in words: said once, for the terminal and the page.
+"""Sentences about the supported arrows of a comparison, for the terminal and the report.
 
-How well halves agree elsewhere is in benchmarks/results/replication.md.
+benchmarks/results/replication.md shows how well halves of other data agree.
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ from sgbn.structure.ensemble.confidence import MIN_ADJACENCY, MIN_DIRECTION
 if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison
 
-# Share of the edges of one half of the subjects that the other half joins too, in the age groups of
-# IXI and the controls of ABIDE (benchmarks/results/replication_same_rows.md).
+# The lowest and highest share of the edges of one half of the subjects that the other half joins
+# too, in the age groups of IXI and the controls of ABIDE
+# (benchmarks/results/replication_same_rows.md).
 USUAL_EDGES = (0.40, 0.53)
-UNSEEN = (  # numbers of benchmarks/results/series-harder.md
-    " Half samples cannot see inputs that all subjects share and no region measures: with two of "
-    "them among 20 simulated regions, 37% of the supported arrows were wrong."
+UNSEEN = (  # the numbers are from benchmarks/results/series-harder.md
+    " Half samples cannot detect inputs that all subjects share and that no region measures: with "
+    "two such inputs and 20 simulated regions, 37% of the supported arrows were wrong."
 )
-USUAL_ARROWS = (  # numbers of benchmarks/results/replication.md
+USUAL_ARROWS = (  # the numbers are from benchmarks/results/replication.md
     "On brain tables of 250 subjects, three in four supported directions came back in 250 other "
-    "subjects, and none turned round. Of 100 subjects hardly any direction is supported."
+    "subjects, and none was reversed. With 100 subjects, hardly any direction is supported."
 )
 
 
@@ -35,7 +36,7 @@ def support_words(comparison: Comparison) -> str:
         why = comparison.skipped.get("confidence", "half samples were not asked for.")
         return f"No direction is supported: {why}"
     parts = _supported_counts(comparison)
-    # the first count names what is counted: "3 of 20 edges in CTR and 1 of 18 in SCZ"
+    # Only the first count says "edges": "3 of 20 edges in CTR and 1 of 18 in SCZ".
     edges = "edge" if " of 1 in " in parts[0] else "edges"
     parts[0] = parts[0].replace(" in ", f" {edges} in ", 1)
     adjacency, direction = (f"{100 * share:.3g}%" for share in min_shares(comparison))
@@ -48,15 +49,16 @@ def support_words(comparison: Comparison) -> str:
 
 
 def trust_words(comparison: Comparison) -> str:
-    """Say in short how far networks and arrows can be trusted: what the first screen has room for.
+    """Say in short how far networks and arrows can be trusted, for the first screen.
 
-    `support_words` and `agreement_words` say it at length.
+    `support_words` and `agreement_words` give the details.
     """
     if not comparison.confidence:
-        return support_words(comparison)  # it is short then
+        return support_words(comparison)  # it is short in this case
     text = (
-        f"Directions that half samples support: {joined(_supported_counts(comparison))}; the other "
-        f"edges may point either way, and are drawn as lines.{_too_few_words(comparison)}"
+        "Edges with a direction that half samples support: "
+        f"{joined(_supported_counts(comparison))}. The other edges may point either way, and are "
+        f"drawn as lines.{_too_few_words(comparison)}"
     )
     shares = [
         f"{confidence.agreement.edges:.0%} in {called(group)}"
@@ -69,39 +71,42 @@ def trust_words(comparison: Comparison) -> str:
     shadows = [called(group) for group, compared in models if compared.edges_may_be_shadows]
     if shadows:
         text += (
-            f" In {joined(shadows)} hidden common causes predict unseen subjects better than the "
+            f" In {joined(shadows)}, hidden common causes predict unseen subjects better than the "
             "network: do not rely on single edges."
         )
     chance = [called(group) for group, compared in models if compared.edges_may_be_chance]
     if chance:
         text += (
-            f" In {joined(chance)} the network does not clearly predict unseen subjects better "
+            f" In {joined(chance)}, the network does not clearly predict unseen subjects better "
             "than independent regions do: its edges may be due to chance."
         )
     return text
 
 
 def _supported_counts(comparison: Comparison) -> list[str]:
-    """Count the supported directions among the edges of each group that has half samples."""
+    """Return the count of supported directions in words, for each group with half samples."""
     sizes = {
         group: np.count_nonzero(learner.coef_) for group, learner in comparison.learners.items()
     }
     return [
         f"{comparison.supported[group].sum()} of {n} in {called(group)}"
         for group, n in sizes.items()
-        # Small groups have no half samples: `_too_few_words` names them.
+        # Small groups have no half samples. `_too_few_words` names them.
         if group in comparison.confidence
     ]
 
 
 def _too_few_words(comparison: Comparison) -> str:
-    """Name the groups that are too small for half samples; "" if none is."""
+    """Name the groups that are too small for half samples. Return "" if there are none."""
     without = [called(group) for group in comparison.groups if group not in comparison.confidence]
-    return f" Of {joined(without)} there are too few subjects for half samples." if without else ""
+    if not without:
+        return ""
+    verb = "has" if len(without) == 1 else "have"
+    return f" {joined(without)} {verb} too few subjects for half samples."
 
 
 def _shadow_words(comparison: Comparison) -> str:
-    """Say which arrows half samples agree on, and hidden factors explain."""
+    """Say how many arrows half samples agree on but hidden factors explain."""
     counts = {
         group: (comparison.agreed[group] & ~comparison.supported[group]).sum()
         for group in comparison.confidence
@@ -110,46 +115,53 @@ def _shadow_words(comparison: Comparison) -> str:
     if not parts:
         return ""
     return (
-        f" Half samples agree on further directions ({joined(parts)}). These do not count: hidden "
-        "factors predict better than the network, and the edges go once these are taken out."
+        f" Half samples agree on further directions ({joined(parts)}). These do not count, because "
+        "hidden factors predict better than the network and these edges disappear when the factors "
+        "are taken out."
     )
 
 
 def agreement_words(comparison: Comparison) -> str:
-    """Say how well complementary halves of these very data agree, beside what is usual."""
-    parts = []
+    """Say how well complementary halves of these data agree, and what is usual."""
+    sentences = []
     for group, confidence in comparison.confidence.items():
         agreement = confidence.agreement
         if math.isnan(agreement.edges):
-            continue  # halves without edges agree on nothing
-        half = f"half of {called(group)} ({agreement.n_edges:.0f} on average)"
-        text = f"{agreement.edges:.0%} of the edges of {half}"
+            continue  # the halves have no edges to agree on
+        sentences.append(
+            f"One half of {called(group)} joins {agreement.n_edges:.0f} pairs of regions on "
+            f"average, and the other half joins {agreement.edges:.0%} of these too."
+        )
         if not math.isnan(agreement.arrows):
-            # one network per half of series, many of tables
-            which = "of its network" if comparison.of_series else "that this half is sure of"
-            text += (
-                f" and {agreement.arrows:.0%} of the directions {which} ({agreement.n_arrows:.1f})"
+            # A half of series has one network, and a half of a table has many.
+            half = "Its network has" if comparison.of_series else "This half is sure of"
+            sentences.append(
+                f"{half} {agreement.n_arrows:.1f} directions on average, and the other half has "
+                f"{agreement.arrows:.0%} of these too."
             )
-        parts.append(text)
-    if not parts:
+    if not sentences:
         return ""
     return (
-        f"Complementary halves of these data agree in part: the other half has {'; '.join(parts)}."
+        f"Complementary halves of these data agree in part. {' '.join(sentences)}"
         f"{UNSEEN if comparison.of_series else _usual_words()}"
     )
 
 
 def _usual_words() -> str:
-    """Say how well halves of tables agree elsewhere."""
+    """Say how well halves of other tables agree."""
     low, high = (f"{share:.0%}" for share in USUAL_EDGES)
     return (
-        f" On brain tables of 170 to 530 subjects, {low} to {high} of the edges are usual. "
-        f"{USUAL_ARROWS}"
+        f" On brain tables of 170 to 530 subjects, the other half usually joins {low} to {high} of "
+        f"the pairs. {USUAL_ARROWS}"
     )
 
 
 def min_shares(comparison: Comparison) -> tuple[float, float]:
-    """Shares of the networks that join a pair, and of these with a direction, to support it."""
+    """Return the two smallest shares that support a direction.
+
+    The first is the share of the networks that join the pair. The second is the share of these
+    networks that have the direction.
+    """
     learner = comparison.learners[comparison.reference]  # all groups have the same thresholds
     return (
         float(getattr(learner, "min_adjacency", MIN_ADJACENCY)),
@@ -158,11 +170,11 @@ def min_shares(comparison: Comparison) -> tuple[float, float]:
 
 
 def called(group: str) -> str:
-    """Name of a group in a sentence: "group 1" if it is a number, which could look like a count."""
+    """Return the name of a group in a sentence: "group 1" if the name is the number 1."""
     return f"group {group}" if group.replace(".", "", 1).isdigit() else group
 
 
 def joined(names: Sequence[str]) -> str:
-    """Names as a sentence lists them."""
-    # A single name has nothing before it, and no "and".
+    """Join names with commas and "and", as in a sentence."""
+    # `filter` drops the empty first part of a single name, so that it has no "and".
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))

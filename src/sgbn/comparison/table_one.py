@@ -1,4 +1,4 @@
-"""Table 1 of a paper: who is in the groups, and whether they differ before anything is learned."""
+"""Table 1 of a paper, which describes the groups and tests whether their covariates differ."""
 
 from __future__ import annotations
 
@@ -28,27 +28,28 @@ def table_one(cohort: Cohort, groups: Sequence[str]) -> pd.DataFrame:
     """Describe each group, with a test of each covariate.
 
     Persons with several rows count once, by their first row. Paired visits are compared by a
-    paired t, and only of two groups and of numbers. Families (blocks) are not tested: their members
-    are not independent.
+    paired t test, but only if there are two groups and the covariate is a number. Families (blocks)
+    are not tested, because their members are not independent.
 
     Parameters
     ----------
     cohort : Cohort
-        As reviewed.
+        The reviewed cohort.
     groups : sequence of str
-        In the order of the columns.
+        The groups in the order of the columns.
 
     Returns
     -------
     DataFrame
-        Columns characteristic, level (of labels), ``in_GROUP`` (text: mean (SD) of numbers, n (%)
-        of levels), test, p and missing. The test stands in the first row of a characteristic.
+        The columns are characteristic, level (of labels), ``in_GROUP`` (a text: mean (SD) for
+        numbers, n (%) for levels), test, p and missing. The test is in the first row of a
+        characteristic.
     """
-    # Rows of one person are not independent: a test of them all would find too much.
+    # Rows of one person are not independent, so a test of all rows would find too much.
     used = first_rows(cohort)
     rows: list[Row] = [_sizes("visits" if cohort.pair is not None else "subjects", used, groups)]
     if cohort.person is not None:
-        # `used` has one row per person: this line says how many rows these had.
+        # `used` has one row per person. This line has the number of all rows.
         rows.append(_sizes("rows", cohort, groups))
     for name, column in used.covariates.items():
         rows += _described(used, name, column, groups)
@@ -64,8 +65,8 @@ def _sizes(what: str, cohort: Cohort, groups: Sequence[str]) -> Row:
 def _row(
     name: str, level: str, cells: Mapping[str, str], test: GroupTest = NOT_TESTED, missing: int = 0
 ) -> Row:
-    """Make one row; `cells` has the text of each group."""
-    # The order of the keys becomes that of the columns.
+    """Make one row. `cells` has the text of each group."""
+    # The order of the keys becomes the order of the columns.
     columns = {f"in_{group}": text for group, text in cells.items()}
     tested = {"test": test.name, "p": test.p, "missing": missing}
     return {"characteristic": name, "level": level} | columns | tested
@@ -74,9 +75,9 @@ def _row(
 def _described(
     cohort: Cohort, name: str, column: NDArray[Any], groups: Sequence[str]
 ) -> Iterator[Row]:
-    """Make the rows of a covariate: one row for a number, one row per level for labels."""
+    """Yield the rows of a covariate: one row for a number, or one row per level for labels."""
     known = known_cells(column)
-    # labels, and numbers with so few values that a mean says little, are counted by level
+    # Labels are counted by level, and also numbers with so few values that a mean says little.
     if is_counted(column):
         yield from _counted(cohort, name, column, known, groups)
         return
@@ -88,7 +89,7 @@ def _described(
 def _counted(
     cohort: Cohort, name: str, column: NDArray[Any], known: Mask, groups: Sequence[str]
 ) -> Iterator[Row]:
-    """One row per level."""
+    """Yield one row per level."""
     member = np.asarray(cohort.group)
     test = covariate_test(cohort, column)
     missing = int((~known).sum())
@@ -96,11 +97,11 @@ def _counted(
         at_level = known & (column == level)
         shares = {group: _share(at_level, known & (member == group)) for group in groups}
         yield _row(name, level_text(level), shares, test, missing)
-        test, missing = NOT_TESTED, 0  # they stand in the first row of a characteristic
+        test, missing = NOT_TESTED, 0  # only the first row of a characteristic has them
 
 
 def _mean(values: Array) -> str:
-    """Write the mean and the standard deviation, to two significant digits of the latter."""
+    """Return "mean (SD)", with as many decimals as the SD needs for two significant digits."""
     if not len(values):
         return "none known"
     if len(values) == 1:

@@ -1,4 +1,4 @@
-"""A comparison as tables: what the report shows and what is written as CSV."""
+"""The results of a comparison as tables, for the report and for CSV files."""
 
 from __future__ import annotations
 
@@ -22,67 +22,74 @@ from sgbn.types import Array
 if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison
 
-TRUE = "true_"  # begins the names of columns with the truth of a simulation
-PRESENT = 0.01  # smallest true difference of standardised weights; below it edges count as equal
+TRUE = "true_"  # the beginning of the names of columns with the truth of a simulation
+PRESENT = 0.01  # standardised weight; edges whose true weights differ by no more count as equal
 
 
 class Tables(NamedTuple):
-    """Tables of a comparison, as they are written; empty if the step was not done.
+    """The tables of a comparison. A table is empty if its step was not done.
 
     Attributes
     ----------
     edges : DataFrame
-        Edges of all groups, the strongest first: group, source, target, their lobes, the columns of
-        `sgbn.edge_table`, `beside_factors` ("stays" or "goes" when the leading hidden factors are
-        taken out), and the true weight where known. Of time series also `support_share`, the share
-        of subjects whose own series support the edge, and `survives`, whether it stays without the
-        tenth of the subjects that support it most.
+        The edges of all groups, the strongest first. The columns are group, source, target, their
+        lobes, the columns of `sgbn.edge_table`, `beside_factors` ("stays" or "goes" when the
+        leading hidden factors are taken out), and the true weight if it is known. Time series also
+        have `support_share`, the share of subjects whose own series support the edge. Their
+        `survives` says whether the edge stays without the tenth of the subjects that support it
+        most.
     models : DataFrame
-        Held-out log-likelihood per variable of the models of each group. `difference` is to the
-        network, with its standard error; `factors` is the number of hidden factors, of the factor
-        analysis only.
+        The held-out log-likelihood per variable of the models of each group. `difference` is the
+        difference from the network, with its standard error. `factors` is the number of hidden
+        factors, for the factor analysis only.
     differences : DataFrame
-        Tested edges, the most different first, with lobes, confidence and the truth.
+        The tested edges, the most different first, with lobes, confidence and the truth.
         ``weight_std_GROUP`` is ``weight_GROUP`` per standard deviation of the residuals of all
-        groups, as `difference_std` is. `low` and `high` are the ends of an interval of
-        `difference_std` that covers ``1 - level``: of each edge by itself, given the order and
-        parents that were found; of all edges at once they cover less. `supported` is whether the
-        network of any group has this edge with a direction that is supported. ``kind_GROUP`` says
-        how the weight of a group differs from that of the reference, see `kinds_of_change`; whether
-        it does is for p and q to say. The other columns are those of `Differences.edges`.
+        groups, like `difference_std`. `low` and `high` are the ends of an interval of
+        `difference_std` that covers ``1 - level``. It is for each edge by itself, given the order
+        and the parents that were found. All intervals together cover less. `supported` is whether
+        the network of any group has this edge with a supported direction. ``kind_GROUP`` says how
+        the weight of a group differs from the weight of the reference; see `kinds_of_change`.
+        Whether it differs at all is decided by p and q. The other columns are the columns of
+        `Differences.edges`.
     table_one : DataFrame
-        The groups beside each other, with a test of each covariate; see `table_one`.
+        A description of the groups, with a test of each covariate; see `table_one`.
     series : DataFrame
-        What is known of the time series of each subject; see `series_table`. Empty of tables.
+        The quality of the time series of each subject; see `series_table`. It is empty if subjects
+        have one row each.
     regional : DataFrame
-        Differences of the means of each region, the surest first; see `regional_differences`. Empty
-        where there are families (blocks), and of time series, whose means say nothing.
+        The differences of the means of each region, the surest first; see `regional_differences`.
+        It is empty if there are families (blocks), and for time series, whose means say nothing.
     residuals : DataFrame
         Whether the residuals of each network are Gaussian and its relations straight; see
-        `residual_table`. Empty of time series.
+        `residual_table`. It is empty for time series.
     sensitivity : DataFrame
-        Pairs that differ, and whether they do with other choices; see `sensitivity_table`.
+        The pairs that differ, and whether they differ with other choices too; see
+        `sensitivity_table`.
     replication : DataFrame
-        Edges that the discovery found, with their test in the confirmation.
+        The edges that the discovery found, with their tests in the confirmation.
     named : DataFrame
-        Edges that were named beforehand, as `Differences.named` has them. These, `among` and
-        `pairwise` have `low` and `high` as `differences` has.
+        The edges that were named before the data were seen, as in `Differences.named`. The tables
+        `named`, `among` and `pairwise` have `low` and `high` like `differences`.
     among : DataFrame
-        Edges between regions that were named beforehand, the surest first.
+        The edges between regions that were named before the data were seen, the surest first.
     pairwise : DataFrame
-        Closed tests of each pair of more than two groups, `group` and `other`.
+        The closed tests of each pair of more than two groups. The columns `group` and `other` name
+        the pair.
     hubs, lobes : DataFrame
-        Changes of in- and out-strength of every region, and from lobe to lobe, the surest first.
+        The changes of in- and out-strength of every region, and the changes from lobe to lobe, the
+        surest first.
     components : DataFrame
-        Edges of connected sets of changed edges, with the sign, strength and p of their set.
+        The edges of connected sets of changed edges, with the sign, strength and p of their set.
     accuracy : DataFrame
-        Scores of all classifiers; see `Accuracy.table`.
+        The scores of all classifiers; see `Accuracy.table`.
     refinements : DataFrame
-        How the refinements move the weights.
+        The changes of the weights by the refinements.
     subjects : DataFrame
-        Subjects: predicted group with its probability, what spoke for it, and their deviation.
-        Probabilities are means over the repeats, of models that had not seen the subject. `because`
-        has the largest parts of the log-likelihood ratio of the likeliest group over the next.
+        The subjects, with their predicted group, its probability, the reasons and their deviation.
+        Probabilities are means over the repeats, by models that have not seen the subject.
+        `because` has the largest parts of the log-likelihood ratio of the likeliest group over the
+        second likeliest group.
     """
 
     edges: pd.DataFrame
@@ -111,7 +118,7 @@ class Tables(NamedTuple):
 
 
 def make_tables(comparison: Comparison) -> Tables:
-    """Make all tables of a comparison; `Comparison.tables` keeps them."""
+    """Make all tables of a comparison. `Comparison.tables` keeps them."""
     made = {
         "edges": _edges(comparison),
         "models": _models(comparison),
@@ -126,13 +133,13 @@ def make_tables(comparison: Comparison) -> Tables:
         made["replication"] = to_frame(comparison.replication.table)
     if comparison.accuracy is not None:
         made["accuracy"] = comparison.accuracy.table(comparison.settings.level)
-    # an empty table, not None: whoever writes or shows tables need not ask
+    # Empty tables instead of None, so that code that writes or shows tables needs no check.
     not_done = {name: pd.DataFrame() for name in Tables._fields if name not in made}
     return Tables(**made, **not_done)
 
 
 def _of_rows(comparison: Comparison) -> dict[str, pd.DataFrame]:
-    """Make the tables of what one row per subject tells."""
+    """Make the tables that need one row per subject."""
     return {
         "table_one": table_one(comparison.cohort, comparison.groups),
         "regional": _regional(comparison),
@@ -141,14 +148,14 @@ def _of_rows(comparison: Comparison) -> dict[str, pd.DataFrame]:
 
 
 def _of_series(comparison: Comparison) -> dict[str, pd.DataFrame]:
-    """Make the tables of time series; means over volumes say nothing, and have no table."""
+    """Make the tables of time series. There is no table of means, which say nothing here."""
     series = series_table(comparison)
     described = with_volumes(comparison, series)
     return {"table_one": table_one(described, comparison.groups), "series": series}
 
 
 def _tests(comparison: Comparison, tested: Differences) -> dict[str, pd.DataFrame]:
-    """Make the tables of what was tested."""
+    """Make the tables of the tests."""
     level = comparison.settings.level
     made = {
         "differences": _with_interval(_differences(comparison, tested), level),
@@ -168,9 +175,9 @@ def _tests(comparison: Comparison, tested: Differences) -> dict[str, pd.DataFram
 def _with_interval(table: pd.DataFrame, level: float) -> pd.DataFrame:
     """Add an interval for the `difference_std` of each edge, not corrected for other edges."""
     if "standard_error" not in table:
-        return table  # pairs of more than five groups are not tested: their table is empty
+        return table  # it is empty: pairs of more than five groups are not tested
     where = list(table.columns).index("standard_error") + 1
-    # By the normal distribution; p comes from permutations, and need not agree with it exactly.
+    # The interval is from the normal distribution, but p is from permutations. They may disagree.
     half = ndtri(1 - level / 2) * table["standard_error"]
     table.insert(where, "low", table["difference_std"] - half)
     table.insert(where + 1, "high", table["difference_std"] + half)
@@ -197,7 +204,7 @@ def _edges(comparison: Comparison) -> pd.DataFrame:
 def _differences(comparison: Comparison, tested: Differences) -> pd.DataFrame:
     table = to_frame(tested.edges)
     scale = _per_sd(comparison, table)
-    # Columns go where a reader expects them: weights per SD before the difference, then the kinds.
+    # The order of the columns is: weights per SD, kinds of change, and then the difference.
     where = list(table.columns).index("difference")
     for place, group in enumerate(comparison.groups):
         table.insert(where + place, f"weight_std_{group}", table[f"weight_{group}"] * scale)
@@ -209,7 +216,7 @@ def _differences(comparison: Comparison, tested: Differences) -> pd.DataFrame:
     _add_lobes(table, comparison)
     table["supported"] = _at(table, comparison, np.any([*comparison.supported.values()], axis=0))
     for group, confidence in comparison.confidence.items():
-        # Of the pair, whichever way: a tested edge need not be one of this group's network.
+        # Adjacency has no direction, because this group's network may not have the tested edge.
         table[f"adjacent_{group}"] = _at(table, comparison, confidence.adjacency_)
     if comparison.truth:
         true = [_at(table, comparison, comparison.truth[group]) for group in comparison.groups]
@@ -224,14 +231,14 @@ def _models(comparison: Comparison) -> pd.DataFrame:
     table = to_frame({group: compared.table for group, compared in models.items()}, "group")
     if models:
         n_factors = {group: float(compared.n_factors) for group, compared in models.items()}
-        # Other models have no hidden factors: NaN, not 0, which would be a result.
+        # Other models have no hidden factors. They get NaN, because 0 would look like a result.
         table["factors"] = table["group"].map(n_factors).where(table["model"] == FACTORS)
     return table
 
 
 def _regional(comparison: Comparison) -> pd.DataFrame:
     if comparison.cohort.block is not None:
-        return pd.DataFrame()  # its t tests take subjects as independent
+        return pd.DataFrame()  # the t tests treat subjects as independent
     tested = regional_differences(comparison.prepared, comparison.groups, comparison.settings.level)
     return to_frame(tested)
 
@@ -268,16 +275,17 @@ def _subjects(comparison: Comparison) -> pd.DataFrame:
 
 def _surest_first(records: NDArray[Any]) -> pd.DataFrame:
     table = to_frame(records)
-    # p of permutations have ties, which the size of z breaks
+    # p values of permutations have ties. These are sorted by the size of z.
     surest = np.lexsort((-table["z"].abs(), table["p_fwer"]))
     return table.iloc[surest].reset_index(drop=True)
 
 
 def _because(parts: NDArray[Any], pair: list[str], predicted: str) -> str:
-    """Write the largest parts, positive where they speak for the predicted group.
+    """Return the largest parts as a text. Positive parts speak for the predicted group.
 
-    The mean over repeats may predict another group than the repeat that was explained. Where it is
-    neither of the two that were compared, the text begins with their names.
+    The mean over repeats may predict another group than the repeat that was explained. If the
+    predicted group is not in the pair that was explained, the text begins with the names of the
+    pair.
     """
     of, against = pair
     sign = -1 if predicted == against else 1
@@ -297,7 +305,7 @@ def _add_lobes(table: pd.DataFrame, comparison: Comparison) -> None:
 
 
 def _add_beside_factors(table: pd.DataFrame, refitted: NDArray[Any]) -> None:
-    # by name, not by place: the table is sorted by weight, and has edges only
+    # Edges are found by name, because the two tables have different orders.
     words = {
         (edge["source"], edge["target"]): "stays" if edge["stays"] else "goes" for edge in refitted
     }
@@ -306,24 +314,24 @@ def _add_beside_factors(table: pd.DataFrame, refitted: NDArray[Any]) -> None:
 
 
 def _per_sd(comparison: Comparison, table: pd.DataFrame) -> Array:
-    """Return the factor that turns each weight in units of the data into one per SD.
+    """Return the factor that turns each weight in units of the data into a weight per SD.
 
-    The table has both forms of the difference: where the last group differs from the first, their
-    ratio is the factor. Elsewhere it comes from the spread within the groups, of the subjects that
-    were tested, which is nearly the same. Weights of time series have no other units.
+    The table has the difference in both units. If it is not 0, the ratio of both is the factor.
+    Otherwise the factor is the ratio of the SD within the groups of the tested subjects, which is
+    nearly the same. Weights of time series are per SD already.
     """
     if comparison.of_series:
         return np.ones(len(table))
     tests, cohort = comparison.tests, comparison.cohort
-    # `left_out` has names of subjects, by group.
+    # `left_out` has the names of subjects by group.
     gone = {subject for ids in (tests.left_out.values() if tests else ()) for subject in ids}
     kept = np.array([subject not in gone for subject in cohort.ids])
     regions = comparison.regions[kept]
     means = regions.groupby(np.asarray(cohort.group)[kept]).transform("mean")
-    # Within the groups: a difference of their means is not spread.
+    # The SD is within the groups, because a difference of their means is not spread.
     sd = (regions - means).std()
     spread = sd[table["source"]].to_numpy() / sd[table["target"]].to_numpy()
-    # An edge of no or equal weight has 0 / 0 here; `spread` stands in.
+    # If the difference is 0, the ratio would be 0 / 0. `spread` takes its place.
     change, std = (table[name].to_numpy(float) for name in ("difference", "difference_std"))
     known = np.isfinite(change) & (change != 0)
     scale: Array = np.where(known, std / np.where(known, change, 1.0), spread)
@@ -331,7 +339,7 @@ def _per_sd(comparison: Comparison, table: pd.DataFrame) -> Array:
 
 
 def _at(table: pd.DataFrame, comparison: Comparison, matrix: NDArray[Any]) -> NDArray[Any]:
-    """Read the entries of a matrix of regions at the edges of a table."""
+    """Return the entries of a matrix of regions at the edges of a table."""
     place = {region: k for k, region in enumerate(comparison.cohort.regions)}
     entries: NDArray[Any] = matrix[
         [place[i] for i in table["source"]], [place[j] for j in table["target"]]

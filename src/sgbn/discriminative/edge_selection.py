@@ -156,7 +156,7 @@ def _correlation_ratios(Xb: Array, R: Array, codes: Indices, n_classes: int, sig
 
 
 def _variances(x: Array, r: Array, U: Array, V: Array, UV: Array) -> Array:
-    """Return the variances of all products x_i r_j, and zero for those that are only round-off."""
+    """Return the variances of all products x_i r_j. A variance of only round-off becomes zero."""
     n = len(U)
     UU, VV = U**2, V**2
     UVV, UUV, UUVV = np.dot(U.T, VV) / n, np.dot(UU.T, V) / n, np.dot(UU.T, VV) / n

@@ -139,7 +139,7 @@ class FisherVectors(TransformerMixin, BaseEstimator):
         return np.column_stack([score.scores(values) for score in self._scores.values()])
 
     def kernel(self, X: ArrayLike, Z: ArrayLike | None = None) -> Array:
-        """Return the inner products of the Fisher vectors of X with those of Z.
+        """Return the inner products of the Fisher vectors of X and of Z.
 
         Without Z, X takes its place. Networks need no vectors for this. For other densities, the
         vectors are computed.

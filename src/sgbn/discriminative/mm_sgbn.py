@@ -33,11 +33,12 @@ class MMSGBNClassifier(MovedClassifier):
     learner : estimator, optional
         The estimator that learns the networks at the start. By default, it is `SGBN`.
     edges : int, "present" or "all"
-        The edges and biases to move. A number moves so many of them, all classes together: those
-        whose Fisher components correlate most with the class. "present" moves all edges of the
-        networks. In both cases the graphs stay as they are. "all" is the paper's general form. It
-        moves every pair that the order of a class allows, so edges may appear. The order is solved
-        again until it no longer changes. The graphs are then DAGs, but hardly sparse.
+        The edges and biases to move. If it is a number, this many of them move in all classes
+        together. They are the ones whose Fisher components correlate most with the class. "present"
+        moves all edges and biases of the networks. In both cases the graphs stay as they are. "all"
+        is the paper's general form. It moves every pair that the order of a class allows, so edges
+        may appear. The order is solved again until it no longer changes. The graphs are then DAGs,
+        but hardly sparse.
     slack : float
         The share of the fitting error that the move may add.
     anchor : {"fit", "start"}

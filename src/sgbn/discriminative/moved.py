@@ -294,13 +294,11 @@ def _without_light_edges(theta: Array) -> Array:
     return kept
 
 
-def minimise(
-    objective: Objective, moves: Moves, u0: Array, max_iter: int, stall: float = STALL
-) -> Optimum:
+def minimise(objective: Objective, moves: Moves, u0: Array, max_iter: int) -> Optimum:
     """Minimise from u0 by spectral projected gradient.
 
     The objective is divided by its value at u0. The search also ends when ten iterations gain less
-    than the share `stall` of the objective.
+    than the share `STALL` of the objective.
     """
     unit = 0.0
 
@@ -311,5 +309,5 @@ def minimise(
         return value / unit, gradient / unit
 
     limits = moves.offsets, moves.radii
-    result = spg(value_and_gradient, *limits, u0, tol=TOL, max_iter=max_iter, stall=stall)
+    result = spg(value_and_gradient, *limits, u0, tol=TOL, max_iter=max_iter, stall=STALL)
     return Optimum(result.x, result.n_iter, result.n_iter < max_iter)

@@ -81,7 +81,7 @@ class NetworkScore:
         return self._components(*self._rows(X), np.argwhere(self.taken))
 
     def kernel(self, X: ArrayLike, Z: ArrayLike | None = None) -> Array:
-        r"""Return the inner products of the gradients at the rows of X with those at the rows of Z.
+        r"""Return the inner products of the gradients at the rows of X and at the rows of Z.
 
         Without Z, X takes its place. With all edges and no scaling, the kernel is
         :math:`(\tilde R \tilde R^T) \circ (X X^T + 1) - Q Q^T`, with the residuals R,

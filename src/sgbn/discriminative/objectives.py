@@ -79,7 +79,7 @@ class MovingLikelihoods:
 
     @classmethod
     def of(cls, sample: Sample, moves: Moves) -> MovingLikelihoods:
-        """Make the object, with the children that move and those that do not kept separate."""
+        """Make the object. Residuals of children that move and of other children are separate."""
         columns = np.ascontiguousarray(with_bias(sample.values).T)
         n = len(sample.codes)
         # The kernels take no lists, so all classes share one array, which is filled part by part.
