@@ -277,12 +277,13 @@ def _truth(cohort: Cohort) -> dict[str, Array]:
 
 @contextmanager
 def _recorded(messages: list[str]) -> Iterator[None]:
-    """Collect warnings in `messages`. At its end, `compare` warns of each text once."""
+    """Collect warnings in `messages`. At the end, `compare` gives each of them once."""
     show = warnings.showwarning
 
     def keep(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
         if issubclass(category, ClusterWarning):
-            show(message, category, *where, **more)  # at once: the run waits until somebody acts
+            # It is shown immediately, because the run waits until somebody acts.
+            show(message, category, *where, **more)
         elif not issubclass(category, OutlierWarning):  # the review names these subjects
             messages.append(str(message))
 

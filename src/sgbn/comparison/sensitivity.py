@@ -1,4 +1,4 @@
-"""How the differences found depend on the sparsity and on the order of the regions."""
+"""The dependence of the differences found on the sparsity and on the order of the regions."""
 
 from __future__ import annotations
 

@@ -45,9 +45,7 @@ REFUSED = {
     "transform": "networks are learned from the filtered series without a transformation",
     "outliers": "networks keep all subjects; remove a subject from the data beforehand",
 }
-TOO_FEW = (
-    f"halves of a group of fewer than {MIN_SUBJECTS_TO_HALVE} subjects say nothing about edges."
-)
+TOO_FEW = f"a group of fewer than {MIN_SUBJECTS_TO_HALVE} subjects is too small for half samples."
 
 
 def series_settings(settings: Settings) -> Settings:

@@ -66,7 +66,7 @@ STEPS = {  # the steps in their order, with the text of the terminal when a step
 }
 # Steps after the first report. `models` comes before it, as it decides which arrows are supported.
 SLOW = ("replication", "sensitivity", "refinements", "deviations", "accuracy", "model")
-TOO_FEW = f"halves of a group of fewer than {MIN_ROWS_TO_HALVE} subjects say nothing about edges."
+TOO_FEW = f"a group of fewer than {MIN_ROWS_TO_HALVE} subjects is too small for half samples."
 
 Result = TypeVar("Result")
 

@@ -1,4 +1,4 @@
-r"""Parameters that discriminative learning moves, in coordinates with a ball of good fits.
+r"""Moving parameters of networks, in coordinates in which a limit on the fitting error is a ball.
 
 The fitting error of a class and its limit T are
 
