@@ -56,7 +56,7 @@ def test_a_column_that_no_table_has_is_missed_in_the_first():
 
 def test_a_column_in_neither_table_is_looked_for_in_both():
     people = pd.DataFrame({"id": [f"s{k}" for k in range(4)], "diagnosis": ["a"] * 4})
-    with pytest.raises(InputError, match=r"t has .* nor has the DataFrame.*mean 'diagnosis'"):
+    with pytest.raises(InputError, match=r"t has .* and the DataFrame has none.*mean 'diagnosis'"):
         cohort_of(table(), Options.of(group="diagnosi"), people)
 
 
@@ -69,10 +69,10 @@ def test_the_named_id_is_that_of_participants_too_and_the_rest_is_said():
 
 
 def test_two_names_of_one_column():
-    with pytest.raises(InputError, match="'eTIV' and 'ICV' are both the column 'ICV' of t"):
+    with pytest.raises(InputError, match="'eTIV' and 'ICV' both mean the column 'ICV' of t"):
         cohort_of(table(ICV=[1.5] * 4), Options.of(covariates=["eTIV", "ICV"]))
     people = pd.DataFrame({"id": [f"s{k}" for k in range(4)], "TIV": 1, "eTIV": 1.5})
-    with pytest.raises(InputError, match="both the column 'eTIV'"):
+    with pytest.raises(InputError, match="both mean the column 'eTIV'"):
         cohort_of(table(), Options.of(covariates=["eTIV", "ICV"]), people)
 
 

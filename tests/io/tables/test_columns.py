@@ -71,7 +71,7 @@ def without_ids(**columns):
 
 def test_a_column_that_looks_like_ids_is_pointed_out():
     made = without_ids(**{"Probanden-ID": [12, 14, 17], "age": [20, 21, 22]})
-    offer = r"'Probanden-ID' looks like the subjects' ids.*id='Probanden-ID', --id"
+    offer = r"'Probanden-ID' looks like the column of ids.*id='Probanden-ID', --id"
     for regions in (None, "all"):
         with pytest.raises(InputError, match=offer):
             choose_regions(made, [], Options.of(regions=regions), has_ids=False)
@@ -106,11 +106,11 @@ def test_every_role_is_offered_to_an_unnamed_number():
 def test_a_better_atlas_is_named_with_both_counts():
     names = ["lh_bankssts", "rh_bankssts", "lh_parsorbitalis", "rh_parsorbitalis"]
     made = table(**{name: [1.0, 2, 3] for name in names})
-    said = "aal .*matches 2 columns, but desikan_killiany 6"
+    said = "aal .*matches 2 columns, but desikan_killiany matches 6"
     with pytest.raises(InputError, match=said):
         choose_regions(made, ["id"], Options.of(atlas="aal"))
     both = table(**{"Left-Caudate": [1.0, 2, 3], "Right-Caudate": 1.5} | dict.fromkeys(names, 2.5))
-    with pytest.raises(InputError, match=r"destrieux .*matches 2 columns, but desikan_killiany 8"):
+    with pytest.raises(InputError, match=r"destrieux .* 2 columns, but desikan_killiany matches 8"):
         choose_regions(both, ["id"], Options.of(atlas="destrieux"))
     with pytest.raises(InputError) as error:
         choose_regions(table(age=[1, 2, 3]), ["id"], Options.of(atlas="dk"))

@@ -123,7 +123,7 @@ def test_errors_name_the_file_of_the_column(put):
 
 
 def test_a_table_is_needed():
-    with pytest.raises(InputError, match="one table or more"):
+    with pytest.raises(InputError, match="at least one table"):
         read_freesurfer()
 
 
@@ -147,7 +147,7 @@ def test_the_named_id_may_be_that_of_the_participants():
     people = pd.DataFrame({"id": list("abcd"), "code": IDS, "dx": list("xxyy")})
     options = {"participants": people, "group": "dx"}
     assert read_freesurfer(aparc("lh"), id="code", **options).group.tolist() == list("xxyy")
-    with pytest.raises(InputError, match=r"no column 'cod' to be the id, nor has .*'code'"):
+    with pytest.raises(InputError, match=r"no column 'cod' to be the id, and .*'code'"):
         read_freesurfer(aparc("lh"), id="cod", **options)
     with pytest.raises(InputError, match="no column 'code' to be the id"):
         read_freesurfer(aparc("lh"), id="code")

@@ -50,7 +50,7 @@ def test_subjects_without_participant():
 
 def test_subjects_without_participant_are_dropped_by_name_if_asked():
     image, people = table(["1", "2", "3"], a=[1, 2, 3]), table(["sub-2"], "p", sex=["M"])
-    with pytest.warns(DataWarning, match="no row for 2 subjects in t, who are left out.*'1', '3'"):
+    with pytest.warns(DataWarning, match="no row for 2 subjects in t: '1', '3'.*left out"):
         joined = join_participants(image, people, ["sex"], may_lack=False, drop=True)
     assert joined.ids == ("2",)
     assert joined.frame["a"].tolist() == [2]
@@ -63,7 +63,7 @@ def test_subjects_without_participant_are_dropped_by_name_if_asked():
 
 def test_one_id_in_two_spellings():
     people = table(["sub-1", "1"], "p", sex=["M", "F"])
-    with pytest.raises(InputError, match="'sub-1' and '1' are one id"):
+    with pytest.raises(InputError, match="'sub-1' and '1' are the same id"):
         join_participants(table(["1"], a=[1]), people, ["sex"], may_lack=False)
 
 
@@ -77,14 +77,16 @@ def test_columns_follow_their_rows():
 
 def test_two_ids_that_are_one_participant():
     people = table(["1", "2"], "p", sex=["M", "F"])
-    with pytest.raises(InputError, match="t: the ids '1' and 'sub-1' are one subject, '1' in p"):
+    with pytest.raises(
+        InputError, match="t: the ids '1' and 'sub-1' are the same subject, '1' in p"
+    ):
         join_participants(table(["1", "sub-1"], a=[1, 2]), people, ["sex"], may_lack=False)
 
 
 @pytest.mark.parametrize("name", ["sub-001", "001", "sub-1_ses-02", "sub-01_ses-pre"])
 def test_zeros_and_sessions_are_named_as_the_cause(name):
     people = table([name, "7"], "p", sex=["M", "F"])
-    with pytest.raises(InputError, match=f"1 would match but for leading zeros.*'1' and '{name}'"):
+    with pytest.raises(InputError, match=f"For 1, only leading zeros.*'1' and '{name}'"):
         join_participants(table(["1"], a=[1]), people, ["sex"], may_lack=False)
 
 
@@ -93,7 +95,7 @@ def test_other_ids_have_no_likely_cause():
         join_participants(
             table(["10"], a=[1]), table(["1"], "p", sex=["M"]), ["sex"], may_lack=False
         )
-    assert "would match" not in str(error.value)
+    assert "leading zeros" not in str(error.value)
 
 
 def test_each_column_keeps_the_decimal_mark_of_its_file():
@@ -123,5 +125,7 @@ def test_ids_are_compared_with_or_without_the_prefix():
 
 def test_ids_that_are_longer_than_those_of_participants_are_pointed_out():
     people = table(["50952", "50954"], dx=["A", "B"])
-    with pytest.raises(InputError, match=r"2 are longer \('NYU_0050952', and '50952' there\)"):
+    with pytest.raises(
+        InputError, match=r"2 ids are longer .*\('NYU_0050952' here, '50952' there\)"
+    ):
         join_participants(table(["NYU_0050952", "NYU_0050954"], a=[1, 2]), people, ["dx"], False)

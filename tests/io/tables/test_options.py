@@ -17,7 +17,7 @@ from sgbn.io.tables.options import Options
         ({"covariates": ["a", "a"]}, "'a' is named as covariate and as covariate"),
         ({"group": 3}, "group is 3. Give the name"),
         ({"covariates": 3}, "covariates is 3"),
-        ({"groups": ["x"]}, "give group= too .--group"),
+        ({"groups": ["x"]}, "groups= .*group=, --group"),
         ({"group": "a", "groups": []}, "groups is empty"),
         ({"atlas": 5}, "atlas is 5"),
         ({"missing": {"age": -9}}, "missing is a mapping"),
@@ -42,5 +42,5 @@ def test_the_pair_may_be_the_id():
 
 def test_smooth_covariates_are_named_as_covariates_too():
     assert Options.of(covariates=["age", "sex"], smooth="age").smooth == ("age",)
-    with pytest.raises(InputError, match=r"'age' is named as smooth .* and not as a covariate"):
+    with pytest.raises(InputError, match=r"'age' is named as smooth .* not as a covariate"):
         Options.of(covariates="sex", smooth="age")

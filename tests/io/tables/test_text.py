@@ -52,7 +52,9 @@ def test_encodings_are_said():
 
 
 def test_utf_16_that_is_cut_off_is_refused():
-    with pytest.raises(InputError, match=r"^'t\.csv' is not whole UTF-16 text\. Save it as UTF-8"):
+    with pytest.raises(
+        InputError, match=r"^'t\.csv' is not complete UTF-16 text\. Save it as UTF-8"
+    ):
         parse("id,ä\n1,2\n".encode("utf-16")[:-1])
 
 

@@ -1,4 +1,4 @@
-"""Cohorts from tables of subjects x regions, and tables from cohorts."""
+"""Functions that read cohorts from tables of subjects x regions, and write them to tables."""
 
 from sgbn.io.tables.cohorts import read_table, write_table
 from sgbn.io.tables.freesurfer import read_freesurfer

@@ -1,4 +1,4 @@
-"""From a table and the names of its columns to a cohort."""
+"""The step from a table, and the names of its columns, to a cohort."""
 
 from __future__ import annotations
 
@@ -32,22 +32,23 @@ from sgbn.types import Indices
 
 PAIRED = "Keep one row per person and group, or name the right column (id=, --id)."
 UNPAIRED = (
-    f"{ONE_ROW} Visits of one person, one in each group, need the persons' column (pair=, --pair); "
-    "so do several rows of a person in one group (subject=, --subject)."
+    f"{ONE_ROW} If each person has one visit in every group, name the column of persons as the "
+    "pair (pair=, --pair). If a person has several rows in one group, name it as the subject "
+    "(subject=, --subject)."
 )
-# What to do about a blank cell, by role.
+# What to do about a blank cell, for each role.
 BLANK = {
     "site": "Fill it in",
-    "pair": "Fill in who it is, also of a person with one visit",
-    "subject": "Fill in who it is, also of a person with one row",
-    "block": "Fill it in, also of someone without relatives",
+    "pair": "Fill in the person, even if this person has only one visit",
+    "subject": "Fill in the person, even if this person has only one row",
+    "block": "Fill it in, even for someone without relatives",
 }
 
 
 def read_as_text(options: Options, columns: list[str]) -> set[str]:
-    """Return those columns of a header whose cells must stay as written.
+    """Return the columns of a header whose cells must be read as text.
 
-    As numbers, the ids 007 and 7 would be one.
+    If they were read as numbers, 007 and 7 would become the same id.
     """
     named = {find_column(columns, name) for name in options.named}
     id_name = options.id or _called_id(columns, options)
@@ -55,19 +56,25 @@ def read_as_text(options: Options, columns: list[str]) -> set[str]:
 
 
 def load_cells(source: Source, options: Options, **marks: Any) -> RawTable:
-    """Return the cells of a table; `marks` are sheet, delimiter and decimal, see `load_table`."""
+    """Return the cells of a table. `marks` are sheet, delimiter and decimal, see `load_table`."""
     return load_table(source, partial(read_as_text, options), **marks)
 
 
 def find_id(table: RawTable, options: Options) -> str | None:
-    """Return the id column: the one named, else one that is called so, else None."""
+    """Return the name of the id column, or None if there is no id column.
+
+    If the caller names no id column, it is a column whose name says that it holds ids.
+    """
     if options.id is not None and options.id not in table.columns:
         raise unknown_column(table, options.id, "id")
     return options.id if options.id is not None else _called_id(table.columns, options)
 
 
 def _called_id(columns: Sequence[str], options: Options) -> str | None:
-    """Return the column that is called an id; the pair's only if there is no other."""
+    """Return the column whose name says that it holds ids, or None.
+
+    The column of the pair is taken only if there is no other.
+    """
     id_name = id_column(columns, options.named)
     if options.pair is None or id_name not in (None, ROW_NAMES):
         return id_name
@@ -82,7 +89,7 @@ def assemble(
     id_name: str | None = None,
     person: str | None = None,
 ) -> tuple[Cohort, Indices]:
-    """Check every column that is asked for, and make the cohort.
+    """Check every column that the caller asks for, and return the cohort.
 
     Parameters
     ----------
@@ -91,23 +98,25 @@ def assemble(
     options : Options
         What the caller asks for.
     participants : path or DataFrame, optional
-        A second table, joined by id or by `person`.
+        A second table. It is joined by id, or by `person` if that is given.
     id_name : str, optional
-        Column of ids, if it is known by now; then `options.id` is that of the participants.
+        The id column of the table, if it is already known. `options.id` is then the id column of
+        the participants.
     person : str, optional
-        Column by which participants are joined, where it is not that of the ids.
+        Column by which the participants are joined, if this is not the id column.
 
     Returns
     -------
     cohort : Cohort
+        The cohort in the table, with one subject per row that was kept.
     numbers : ndarray of int
-        The rows of the table that the cohort has, as the origin numbers them.
+        The numbers of the rows that are in the cohort, counted as in the file of the table.
     """
     id_name = find_id(table, options) if id_name is None else id_name
-    # Rows without ids are known by their persons, who may be listed in the participants.
+    # Rows without ids are joined by their persons, whom the participants may list.
     if person is None and id_name is None and options.subject in table.columns:
         person = options.subject
-    # The column of persons is also the only one of ids: visits get their names from the group.
+    # One column holds both the persons and the ids. Visits then get their names from the group.
     if options.id is None and id_name is not None and id_name == options.pair:
         options = replace(options, id=id_name)
     table = with_ids(table, id_name)
@@ -118,9 +127,9 @@ def assemble(
     by_id = options.pair is not None and options.pair == options.id
     pair = list(table.ids) if by_id else _labels(table, columns, options, "pair")
     if pair is not None and group is not None:
-        # Pairs have two rows of one id. The group tells them apart, before ids must be unique.
+        # The visits of a person have the same id, until the group is added to it.
         table = name_visits(table, group)
-    # Only now: rows of groups that are not wanted may repeat an id.
+    # Ids are checked only now, because rows of groups that are left out may repeat an id.
     check_ids(table, id_name, UNPAIRED if pair is None else PAIRED)
     person_labels, block, site = (
         _labels(table, columns, options, role) for role in ("subject", "block", "site")
@@ -129,9 +138,9 @@ def assemble(
         name: covariate(table, columns[name], options.missing) for name in options.covariates
     }
     taken = [*columns.values(), *([id_name] if id_name is not None else [])]
-    # Sites of the participants are joined to ask about them. They are never regions.
-    asked = [name for name in site_columns(table.others) if name not in taken]
-    choice = choose_regions(table, taken, options, id_name is not None, never=asked)
+    # Site columns of the participants are joined only to ask the user about them.
+    joined_sites = [name for name in site_columns(table.others) if name not in taken]
+    choice = choose_regions(table, taken, options, id_name is not None, never=joined_sites)
     facts = {
         **table.facts,
         "ids": "row numbers" if id_name is None else id_name,
@@ -164,12 +173,12 @@ def _questions(
     group: Sequence[str] | None,
     options: Options,
 ) -> dict[str, Any]:
-    """Return columns without a role that may be persons or sites, about which a review asks."""
+    """Return the columns without a role that may hold persons or sites, for a later question."""
     has_units = any(name is not None for name in (options.pair, options.subject, options.block))
     repeated = {} if has_units else repeated_persons(table, used, group)
     sites = {}
     if options.site is None:
-        # A site that was excluded by name was seen by the user, and needs no question.
+        # If the user excluded a site column by name, they know it: no question is needed.
         named = {*used, *excluded}
         free = [name for name in table.columns if name not in named]
         sites = unnamed_sites(table, free, group)
@@ -180,10 +189,10 @@ def _questions(
 def _with_participants(
     table: RawTable, options: Options, participants: Source, person: str | None
 ) -> RawTable:
-    """Return the table with columns of the participants, who may be listed by person."""
+    """Return the table with the columns of the participants, joined by id or by person."""
     keyed = with_ids(table, person) if person is not None else table
     joined = _joined(keyed, options, participants, person)
-    # Subjects whom the participants lack may have been dropped. Each row keeps its own id.
+    # The join may have dropped subjects who are not listed. All other rows keep their ids.
     kept = np.isin(keyed.origin.numbers, joined.origin.numbers)
     return replace(joined, ids=table.keep(kept).ids)
 
@@ -195,11 +204,11 @@ def _as_array(cells: list[str] | None) -> NDArray[np.str_] | None:
 def load_participants(
     options: Options, participants: Source, person: str | None = None
 ) -> tuple[RawTable, str]:
-    """Return the table of participants with their ids, each only once, and the column of ids.
+    """Return the table of participants, in which each id occurs only once, and its id column.
 
-    `person` is the column of the other table by which they are joined.
+    `person` is the column of the other table by which the participants are joined.
     """
-    if person is not None:  # it may be the column of ids here, and then it has no role
+    if person is not None:  # among the participants it may be the id column, with no other role
         subject, pair = (
             None if name == person else name for name in (options.subject, options.pair)
         )
@@ -210,7 +219,7 @@ def load_participants(
     )
     if id_name is None:
         raise InputError(
-            f"{people.name} has no column of ids, by which it could be joined. Call it "
+            f"{people.name} has no column of ids, so it cannot be joined. Call this column "
             "'participant_id', or name it (id=, --id)."
         )
     people = with_ids(people, id_name)
@@ -221,19 +230,20 @@ def load_participants(
 def _joined(
     table: RawTable, options: Options, participants: Source, person: str | None = None
 ) -> RawTable:
-    """Return the table with the columns of the participants that it lacks and that are named."""
+    """Return the table with the named columns that only the participants have."""
     people, id_name = load_participants(options, participants, person)
-    # Tables of FreeSurfer are joined by then: each knows the column of its own ids.
-    used = {facts.get("ids") for facts in table.facts.get("tables", [table.facts])}
-    if options.id not in {None, *used, *table.columns, *people.columns}:
+    # FreeSurfer tables were joined before this step. The facts of each name its id column.
+    id_columns = {facts.get("ids") for facts in table.facts.get("tables", [table.facts])}
+    if options.id not in {None, *id_columns, *table.columns, *people.columns}:
         raise unknown_column(table, str(options.id), "id", people)
     named = [name for name, role in options.named.items() if role != "id" and name != person]
-    # A column that both tables have could differ between them.
-    both = [name for name in named if {name} <= set(table.columns) & set(people.columns)]
+    # If both tables have a column, its cells could differ between them.
+    shared = set(table.columns) & set(people.columns)
+    both = [name for name in named if name in shared]
     if both:
         raise InputError(
-            f"{listed(both)} is a column of {table.name} and of {people.name}. Remove or rename it "
-            "in one of them."
+            f"{table.name} and {people.name} have these columns in common: {listed(both)}. Remove "
+            "or rename each of them in one of the two."
         )
     absent = [name for name in named if find_column(table.columns, name) is None]
     wanted = []
@@ -242,19 +252,19 @@ def _joined(
         if column is None:
             raise unknown_column(table, name, options.named[name], people)
         wanted.append(column)
-    if options.site is None:  # to ask about it, see `unnamed_sites`
+    if options.site is None:  # to ask the user about site columns, see `unnamed_sites`
         wanted += [name for name in site_columns(people.columns) if name not in table.columns]
     wanted = [name for name in dict.fromkeys(wanted) if name != id_name]
     ignored = [column for column in people.columns if column not in (id_name, *wanted)]
     people = replace(people, facts={**people.facts, "ignored": ignored})
-    # Without a row there is no group, and only rows of the groups wanted are kept.
+    # A subject who is not listed has no group. If `groups` is given, this subject is left out.
     may_lack = options.groups is not None and options.group in wanted
     drop = options.participants_missing == DROP
     return join_participants(table, people, wanted, may_lack, drop)
 
 
 def _columns(table: RawTable, options: Options) -> dict[str, str]:
-    """Return a mapping of the name that was asked for to the column, for all roles but the id."""
+    """Return name -> column, for each name that the caller gave a role other than the id."""
     columns: dict[str, str] = {}
     for name, role in options.named.items():
         if role == "id":
@@ -265,8 +275,8 @@ def _columns(table: RawTable, options: Options) -> dict[str, str]:
         other = next((asked for asked, taken in columns.items() if taken == column), None)
         if other is not None:
             raise InputError(
-                f"{other!r} and {name!r} are both the column {column!r} of "
-                f"{table.source_of(column)}. Name it once."
+                f"{other!r} and {name!r} both mean the column {column!r} of "
+                f"{table.source_of(column)}. Name it only once."
             )
         columns[name] = column
     return columns
@@ -275,7 +285,7 @@ def _columns(table: RawTable, options: Options) -> dict[str, str]:
 def _groups(
     table: RawTable, columns: dict[str, str], options: Options
 ) -> tuple[RawTable, list[str] | None, dict[str, int]]:
-    """Return the rows of the groups wanted, the group of each, and the sizes of other groups."""
+    """Return the rows of the wanted groups, the group of each row, and the other groups' sizes."""
     if options.group is None:
         return table, None, {}
     column = columns[options.group]
@@ -283,7 +293,7 @@ def _groups(
     left_out: dict[str, int] = {}
     if options.groups is not None:
         _check_groups(table, column, group, options.groups)
-        # A label such as -999 is not an error where its rows are left out.
+        # A label such as -999 is not an error if its rows are left out.
         kept = np.array([label in options.groups for label in group], dtype=bool)
         left_out = dict(Counter(label for label, k in zip(group, kept, strict=True) if not k))
         table = table.keep(kept)
@@ -295,7 +305,7 @@ def _groups(
         column,
         group,
         "group",
-        "Fill it in, or give groups=[...] (--groups) to keep the rows of these groups alone.",
+        "Fill it in, or give groups=[...] (--groups) to keep only the rows of these groups.",
     )
     check_repeated(table, column, group, "group")
     return table, group, left_out
@@ -304,7 +314,7 @@ def _groups(
 def _check_groups(
     table: RawTable, column: str, group: Sequence[str], wanted: Sequence[str]
 ) -> None:
-    """Raise InputError if no row is of one of the groups wanted."""
+    """Raise InputError if a wanted group has no rows."""
     present = sorted({label for label in group if label})
     for name in wanted:
         if name not in present:
@@ -317,7 +327,10 @@ def _check_groups(
 def _labels(
     table: RawTable, columns: dict[str, str], options: Options, role: str
 ) -> list[str] | None:
-    """Return the labels of the column that has this role, none missing; None without a column."""
+    """Return the labels of the column with this role, or None if no column has it.
+
+    A missing label is an error.
+    """
     name = getattr(options, role)
     if name is None:
         return None

@@ -1,4 +1,4 @@
-"""Cells as numbers and labels; one that is neither is an error that names its place."""
+"""Cells read as numbers or as labels. A cell that cannot be read is an error that names it."""
 
 from __future__ import annotations
 
@@ -17,41 +17,40 @@ from sgbn.exceptions import InputError, counted, listed
 from sgbn.io.tables.raw import ANY_NUMBER, MISSING, RawTable, as_text, is_number_type, labels
 from sgbn.types import Array, Mask
 
-MIN_SHARE_OF_NUMBERS = 0.8  # from this share upwards, text in a column is a mistake, not a label
+MIN_SHARE_OF_NUMBERS = 0.8  # from this share upwards, text among numbers is a mistake, not a label
 # Numbers that people write for "missing": -9, and 77, -88, 999, -9999, ... of either sign.
 SENTINELS = (-9.0, *(float(sign + d * k) for sign in "-+" for d in "789" for k in (2, 3, 4, 5)))
-COLUMNS_PER_BLOCK = 32  # columns that are transposed at once, so that they fit the cache
-MAX_RANGES_AWAY = 3.0  # ranges of the other values; a sentinel further from them is not a value
-MIN_USUAL_VALUES = 3  # with fewer other values, nobody can tell whether a sentinel is one of them
+COLUMNS_PER_BLOCK = 32  # columns that are transposed at once, so that they fit into the cache
+MAX_RANGES_AWAY = 3.0  # in ranges of the other values; a sentinel further away is not a value
+MIN_USUAL_VALUES = 3  # with fewer other values, a sentinel cannot be told from a value
 MIN_ROWS_FOR_LABELS = 10  # in fewer rows, all labels may differ by chance
-MAX_DISTINCT_LABELS = 0.5  # with more distinct labels per row, they are ids or dates
+MAX_DISTINCT_LABELS = 0.5  # distinct labels per row; if there are more, they are ids or dates
 
 OPTIONS = {"group": "group=, --group", "covariate": "covariates=, --covariates"}
 
-# Digits are needed, so that "." and "-" are not numbers. Inf and NaN are dealt with apart.
+# A number has at least one digit: "." and "-" are not numbers. Inf and NaN have their own rules.
 _NUMBER = r"[+-]?(\d+{0}?\d*|{0}\d+)([eE][+-]?\d+)?"
 NUMBERS = {".": re.compile(_NUMBER.format(r"\.")), ",": re.compile(_NUMBER.format(","))}
 _INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
-# 1.234.567, 1,234.5 and 1'234: thousands are never guessed, only named in the error.
+# Thousands separators, as in 1.234.567, 1,234.5 and 1'234, are never guessed. The error names them.
 _GROUPED = re.compile(r"[+-]?\d{1,3}([.,'\s]\d{3})+([.,]\d+)?")
 _EXCEL_ERROR = re.compile(r"#[^\W_\d][^\s!?]*[!?]")  # #DIV/0!, #REF!, #BEZUG!, #NAME?
-
 
 Markers = str | float | Iterable[str | float] | None
 
 
 @dataclass(frozen=True)
 class Missing:
-    """What stands for a missing cell, beyond `MISSING`.
+    """The markers of a missing cell: those in `MISSING`, and those that the caller adds.
 
     Attributes
     ----------
     texts : frozenset of str
-        Cells that stand for "missing", as text.
+        All markers, as text.
     numbers : tuple of float
-        Those of them that are numbers, so that -999.0 is known as -999.
+        The added markers that are numbers, so that -999.0 is recognized as -999.
     unguarded : bool
-        Whether numbers such as -999 are taken as they are, as ``[]`` asks for.
+        Whether numbers such as -999 are kept as values. The caller asks for this with ``[]``.
     """
 
     texts: frozenset[str] = MISSING
@@ -60,7 +59,7 @@ class Missing:
 
     @classmethod
     def of(cls, markers: object) -> Missing:
-        """Return what the argument of a reader says: None, one marker, or several."""
+        """Return the markers in a reader's argument, which is None, one marker, or several."""
         if markers is None:
             return cls()
         if isinstance(markers, Mapping):
@@ -77,7 +76,7 @@ class Missing:
 
 @dataclass(frozen=True)
 class Parsed:
-    """A column as numbers: NaN where a cell is missing or, in `bad`, is not a number."""
+    """A column as numbers. The value is NaN if the cell is missing or, in `bad`, not a number."""
 
     values: Array
     bad: Mask
@@ -85,7 +84,7 @@ class Parsed:
 
     @property
     def kind(self) -> str:
-        """``number``, ``mixed`` (numbers with some text), ``text`` or ``empty``."""
+        """Return ``number``, ``mixed`` (numbers with some text), ``text`` or ``empty``."""
         present = int((~self.missing).sum())
         if not present:
             return "empty"
@@ -96,29 +95,29 @@ class Parsed:
 
 
 def parse(table: RawTable, column: str, missing: Missing) -> Parsed:
-    """Return a column as numbers, as far as it holds such."""
+    """Return a column as numbers. Its cells that are not numbers are marked as bad."""
     cells = table.frame[column]
     if is_number_type(cells.dtype):
         values = cells.to_numpy(np.float64, na_value=np.nan)
         if missing.numbers:
             values = np.where(np.isin(values, missing.numbers), np.nan, values)
         return Parsed(values, np.zeros(len(values), bool), np.isnan(values))
-    # Numbers that came as text, such as those of a column with one label among them.
+    # Numbers may come as text, for example if one cell of the column is a label.
     decimal = table.origin_of(column).decimal
     read = [_number(cell, decimal, missing) for cell in cells.to_numpy(object)]
     values = np.array([math.nan if number is None else number for number in read], np.float64)
-    # None is not a number, NaN is missing: both are NaN in the values.
+    # None stands for a cell that is not a number, NaN for a missing cell. Both become NaN.
     bad = np.array([number is None for number in read], bool)
     return Parsed(values, bad, np.isnan(values) & ~bad)
 
 
 def _number(cell: object, decimal: str, missing: Missing) -> float | None:
     """Return the value of a cell, NaN if it is missing, None if it is not a number."""
-    # True is a number of Python, but not in a table.
+    # Python counts True as a number. In a table it is a label.
     if isinstance(cell, Real) and not isinstance(cell, bool | np.bool_):
         try:
             value = float(cell)
-        except OverflowError:  # a whole number beyond all floats
+        except OverflowError:  # a whole number that is too large for a float
             value = math.inf
     else:
         text = as_text(cell)
@@ -134,14 +133,14 @@ def _number(cell: object, decimal: str, missing: Missing) -> float | None:
 
 
 def region_values(table: RawTable, regions: Sequence[str], missing: Missing) -> Array:
-    """Return subjects x regions; a cell that is not finite, or looks like -999, is an error."""
+    """Return the values, subjects x regions. Infinite cells, and cells like -999, are errors."""
     values = np.empty((len(table.frame), len(regions)))
     for begin in range(0, len(regions), COLUMNS_PER_BLOCK):
         block = regions[begin : begin + COLUMNS_PER_BLOCK]
         rows = np.array([_region(table, region, missing) for region in block])
-        # A sentinel that matters is the least or largest value. fmin and fmax ignore NaN.
+        # A sentinel far from the values is the smallest or largest one. fmin and fmax ignore NaN.
         lowest, highest = np.fmin.reduce(rows, axis=1), np.fmax.reduce(rows, axis=1)
-        # Only columns with such an extreme need the checks, which are slow.
+        # The checks are slow. Only columns with such an extreme value need them.
         odd = np.isinf(lowest) | np.isinf(highest)
         odd |= np.isin(lowest, SENTINELS) | np.isin(highest, SENTINELS)
         for k in map(int, np.flatnonzero(odd)):
@@ -159,7 +158,7 @@ def _region(table: RawTable, region: str, missing: Missing) -> Array:
 
 
 def covariate(table: RawTable, column: str, missing: Missing) -> NDArray[Any]:
-    """Return numbers if all cells that are filled are numbers, labels if none is."""
+    """Return numbers if all filled cells are numbers, and labels if none of them is a number."""
     parsed = parse(table, column, missing)
     if parsed.bad.any():
         texts = text_labels(table, column, missing)
@@ -173,13 +172,13 @@ def covariate(table: RawTable, column: str, missing: Missing) -> NDArray[Any]:
 
 
 def _check_no_numbers(table: RawTable, column: str, parsed: Parsed) -> None:
-    """Raise InputError if there are numbers among labels, however they are written."""
-    cells = table.frame[column].to_numpy(object)
+    """Raise InputError if there are numbers among labels, whatever marks they are written with."""
+    texts = [as_text(cell) for cell in table.frame[column].to_numpy(object)]
     # Among labels, 1,5 is a number with the wrong decimal mark.
-    like = [ANY_NUMBER.fullmatch(as_text(c)) or _GROUPED.fullmatch(as_text(c)) for c in cells]
-    written = parsed.bad & np.array([match is not None for match in like], bool)
-    if written.any():
-        raise _no_number(table, column, written, "covariate")
+    matches = [ANY_NUMBER.fullmatch(text) or _GROUPED.fullmatch(text) for text in texts]
+    wrong_marks = parsed.bad & np.array([match is not None for match in matches], bool)
+    if wrong_marks.any():
+        raise _no_number(table, column, wrong_marks, "covariate")
     if not (parsed.bad | parsed.missing).all():
         error = _no_number(table, column, parsed.bad, "covariate")
         raise InputError(f"{error} If the numbers are labels, put a letter before each.")
@@ -192,7 +191,7 @@ def _no_number(table: RawTable, column: str, bad: Mask, role: str) -> InputError
 
 
 def cell_error(table: RawTable, column: str, bad: Mask, what: str, remedy: str) -> InputError:
-    """Return the error about the cells in `bad`: where the first is, how many, what to do."""
+    """Return the error about the cells in `bad`: the first place, their number, the remedy."""
     return InputError(
         f"{table.where(int(np.argmax(bad)), column)}: {what} "
         f"({counted(bad.sum(), 'such cell')} in this column). {remedy}"
@@ -204,18 +203,18 @@ def _remedy(cell: str, decimal: str) -> str:
     other = "," if decimal == "." else "."
     if NUMBERS[other].fullmatch(cell) and decimal == ".":
         return (
-            "If the comma separates decimals, give decimal=',' (--decimal ,) or write a point; "
-            "else remove it."
+            "If the comma is a decimal mark, give decimal=',' (--decimal ,) or write a point. "
+            "Otherwise remove the comma."
         )
     if _GROUPED.fullmatch(cell) or NUMBERS[other].fullmatch(cell):
         return (
-            "Thousands separators are not guessed: write the number without them, or give the "
+            "Thousands separators are not guessed. Write the number without them, or give the "
             "decimal mark (decimal=, --decimal)."
         )
     if _EXCEL_ERROR.fullmatch(cell):
         return "This is an error of Excel: correct the formula, or leave the cell empty."
     return (
-        "Correct the cell, leave it empty, or, if it stands for a missing value, name it in "
+        "Correct the cell, or leave it empty. If it stands for a missing value, name it in "
         "missing= (--missing)."
     )
 
@@ -229,16 +228,19 @@ def check_finite(table: RawTable, column: str, values: Array) -> None:
 
 
 def check_sentinels(table: RawTable, column: str, values: Array, missing: Missing) -> None:
-    """Raise InputError if a number such as -999 lies far from all others: it means "missing"."""
+    """Raise InputError if a number such as -999 lies far from all other values.
+
+    Such a number looks like a mark for a missing cell. The user must say whether it is one.
+    """
     present = values[~np.isnan(values)]
     usual = present[~np.isin(present, SENTINELS)]
     if missing.unguarded or len(usual) < MIN_USUAL_VALUES:
         return
-    # Floats of Python: a range that is too large for a float becomes inf without a warning.
+    # Python floats, because a range that is too large for them becomes inf without a warning.
     low, high = float(usual.min()), float(usual.max())
     reach = MAX_RANGES_AWAY * (high - low)
     for sentinel in sorted(set(present.tolist()) & set(SENTINELS)):
-        # Where all values are positive, as volumes are, any negative sentinel is odd.
+        # If no other value is negative, as in volumes, any negative sentinel is odd.
         below = sentinel < 0 and (low >= 0 or sentinel < low - reach)
         if below or sentinel > high + reach:
             why = f"lies far from all other values ({low:g} to {high:g})"
@@ -248,7 +250,10 @@ def check_sentinels(table: RawTable, column: str, values: Array, missing: Missin
 def check_label_sentinels(
     table: RawTable, column: str, texts: Sequence[str], missing: Missing
 ) -> None:
-    """Raise InputError for a label such as -999, unless labels are numbers and it is near them."""
+    """Raise InputError for a label such as -999.
+
+    If all labels are numbers, it is an error only if it lies far from the others.
+    """
     values = np.array([math.nan if (v := _value(label)) is None else v for label in texts])
     words = [text for text, value in zip(texts, values, strict=True) if text and np.isnan(value)]
     if not words:
@@ -260,7 +265,7 @@ def check_label_sentinels(
 
 
 def _value(label: str) -> float | None:
-    """Return the finite number that a label is, or None."""
+    """Return a label as a finite number, or None if it is not a finite number."""
     value = float(label) if NUMBERS["."].fullmatch(label) else math.inf
     return value if math.isfinite(value) else None
 
@@ -268,18 +273,18 @@ def _value(label: str) -> float | None:
 def _sentinel(table: RawTable, column: str, where: Mask, sentinel: str, why: str) -> InputError:
     what = f"{sentinel} {why} and looks like a mark for a missing cell"
     remedy = (
-        f"Give missing=[{sentinel}] (--missing {sentinel}) to read it as missing, missing=[] "
-        "(--missing without a value) to take it as it is."
+        f"Give missing=[{sentinel}] (--missing {sentinel}) to read it as missing, or missing=[] "
+        "(--missing without a value) to keep it as a value."
     )
     return cell_error(table, column, where, what, remedy)
 
 
 def text_labels(table: RawTable, column: str, missing: Missing) -> list[str]:
-    """Return the labels, "" where missing; each must be spelled in one way."""
+    """Return the labels, with "" for a missing cell. Two spellings of a label are an error."""
     texts = labels(table.frame[column], missing.texts)
     if missing.numbers:
         texts = ["" if _value(label) in missing.numbers else label for label in texts]
-    # An error of a formula would else be a group of its own.
+    # Otherwise the error of a formula would become a group of its own.
     for row, label in enumerate(texts):
         if _EXCEL_ERROR.fullmatch(label):
             raise InputError(f"{table.where(row, column)}: {label!r}. {_remedy(label, '.')}")
@@ -301,9 +306,9 @@ def check_repeated(table: RawTable, column: str, texts: Sequence[str], role: str
 
 
 def check_spelling(table: RawTable, column: str, texts: Sequence[str]) -> None:
-    """Raise InputError if two labels differ by upper and lower case or inner blanks alone."""
+    """Raise InputError if two labels differ only in upper and lower case, or in inner blanks."""
     counts = Counter(label for label in texts if label)
-    # "AD" and "ad" would be two groups.
+    # Otherwise "AD" and "ad" would be two groups.
     seen: dict[str, str] = {}
     for label in counts:
         plain = " ".join(label.casefold().split())
@@ -312,8 +317,8 @@ def check_spelling(table: RawTable, column: str, texts: Sequence[str]) -> None:
             row = texts.index(label)
             raise InputError(
                 f"{table.where(row, column)}: {label!r} ({counted(counts[label], 'time')}) and "
-                f"{other!r} ({counted(counts[other], 'time')}) differ in spelling alone. Write "
-                "both alike."
+                f"{other!r} ({counted(counts[other], 'time')}) differ only in spelling. Write both "
+                "in the same way."
             )
 
 

@@ -1,4 +1,4 @@
-"""Cohorts from tables, and tables from cohorts."""
+"""Functions that read a cohort from a table, and write a cohort to a table."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from sgbn.runs import write_atomically
 GROUP = "group"
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 
-# Control characters and line separators end a cell or a line for some program.
+# Some programs end a cell or a line at these control characters and line separators.
 _UNWRITABLE = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
 
 
@@ -60,72 +60,77 @@ def read_table(
     Parameters
     ----------
     source : path or DataFrame
-        CSV, TSV or other text (gzipped or not), Excel, Parquet. A DataFrame is not changed.
+        A text file such as CSV or TSV (gzipped or not), an Excel file, a Parquet file, or a
+        DataFrame. A DataFrame is not changed.
     group, site : str, optional
-        Columns of labels; no cell may be missing. Numbers are labels too.
+        Columns of labels. No cell may be missing. Numbers are read as labels.
     id : str, optional
-        Column of subject ids, each only once; leading zeros are kept. If not given, a column that
-        is called so (``subject_id``, ``participant_id``, ``ID``, ...), else rows are numbered.
+        Column of subject ids. Each id may occur only once. Leading zeros are kept. If not given, a
+        column whose name says that it holds ids is used (``subject_id``, ``participant_id``,
+        ``ID``, ...). If there is none, the rows are numbered.
     covariates : str or list of str
-        Columns of numbers or of labels, never both; cells may be missing. ``eTIV`` finds
-        FreeSurfer's other names of it too.
+        Columns of numbers or of labels. One column cannot hold both. Cells may be missing.
+        ``eTIV`` also finds the other names that FreeSurfer gives this volume.
     smooth : str or list of str
-        Those of `covariates` whose effects are curves, such as age over the lifespan; those of
-        others are linear.
+        The covariates whose effects are curves, such as age over the lifespan. The effects of all
+        other covariates are linear.
     pair : str, optional
-        Column of the person behind each row, where rows are visits and each person has one in
-        every group; it may be the id column. Ids that repeat are then told apart by the group, as
-        ``"s01 (AD)"``. `review` leaves out who is not there once in every group.
+        Column of persons, if the rows are visits and each person has one visit in every group. It
+        may be the id column. If ids repeat, the group is added to them, as in ``"s01 (AD)"``.
+        `review` leaves out persons who do not have exactly one visit in every group.
     subject : str, optional
-        Column of the person behind each row, where several rows of a person are in one group, such
-        as sessions. Rows need ids of their own; without an id column they are numbered. The rows of
-        a person are exchanged, halved and cross-validated together.
+        Column of persons, if a person has several rows in one group, such as sessions. Each row
+        needs its own id. Without an id column, the rows are numbered. Permutations, half samples
+        and cross-validation keep the rows of a person together.
     block : str, optional
-        Column of the family of each row, or of another label of rows that are not independent. It
-        may span groups; families are never parted either.
+        Column of families, or of another label that rows share if they are not independent. A
+        family may have rows in several groups. Families are never split either.
     regions : str or list of str, optional
-        Names or patterns (``"lh_*"``), or ``"all"``: every column of numbers that has no other
-        role. If not given, the columns that match an atlas; any other column of numbers is then
-        an error, until it is named or excluded. Totals such as MeanThickness are never regions.
+        Names or patterns (``"lh_*"``) of columns, or ``"all"`` for every column of numbers that
+        has no other role. If not given, the columns that match an atlas are the regions. Any other
+        column of numbers is then an error, until it is named or excluded. Totals such as
+        MeanThickness are never regions.
     exclude : str or list of str
         Names or patterns of columns to leave out.
     groups : list of str, optional
-        Keep the rows of these groups alone; those without a group go too.
+        Labels of the groups to keep. Rows of other groups, and rows without a group, are left out.
     atlas : str, path or Atlas, optional
-        Name of one of the package, or a table of your own, see `read_atlas`. If not given, the one
-        of the package that matches most columns, or the ``atlas.csv`` that ``sgbn extract`` wrote
-        beside the table, if that matches more.
+        Name of an atlas of the package, or a table of your own, see `read_atlas`. If not given, the
+        atlas of the package that matches most columns is used. If ``sgbn extract`` wrote an
+        ``atlas.csv`` beside the table, and that file matches more columns, it is used instead.
     measure : str or list of str, optional
-        ``"thickness"``, ``"volume"``, ... where a table has several. Of a list, each region has
-        the first that there is.
+        The measure to read, such as ``"thickness"`` or ``"volume"``, if a table has several. Of a
+        list, each region gets the first measure that the table has for it.
     participants : path or DataFrame, optional
-        A second table with group, covariates or site, such as BIDS ``participants.tsv``; joined
-        by id, with or without ``sub-``. Its decimal mark is found by itself.
+        A second table with group, covariates or site, such as the ``participants.tsv`` of BIDS. It
+        is joined by id, with or without ``sub-``. Its decimal mark is detected.
     participants_missing : {"refuse", "drop"}
-        What is done about subjects whom `participants` does not list: an error, or they are left
-        out, with a warning that names them.
+        What to do if `participants` does not list a subject. ``"refuse"`` raises an error.
+        ``"drop"`` leaves such subjects out, with a warning that names them.
     sheet : str or int, optional
-        Of an Excel file: its name, or its place counted from 0; the first if not given. Text that
-        is a number and names no sheet counts from 1, as at the command line.
+        The sheet of an Excel file, by its name or by its place counted from 0. If not given, the
+        first sheet is read. A number that is given as text counts from 1, as at the command line,
+        unless a sheet has this name.
     delimiter, decimal : str, optional
-        Of a text file; found if not given.
+        The delimiter and the decimal mark of a text file. They are detected if not given.
     missing : str, number or list, optional
-        What stands for a missing cell beside the usual (empty, NA, n/a, NaN, ".", "-", ...). Any
-        other number such as -999 that lies far from all values is an error; ``[]`` takes it as
-        it is.
+        Markers of a missing cell, in addition to the usual ones (empty, NA, n/a, NaN, ".", "-",
+        ...). Any other number such as -999 that lies far from all values is an error. An empty
+        list, ``[]``, keeps such numbers as values.
 
     Returns
     -------
     Cohort
-        Rows and regions in the order of the table. Its provenance says how it was read, and what
-        was left out.
+        Rows and regions in the order of the table. The provenance says how the table was read, and
+        what was left out.
 
     Raises
     ------
     InputError
-        Names the file, column, subject and first bad row, and what to do.
+        If the table cannot be used. The message names the file, the column, the subject and the
+        first bad row, and says what to do.
     """
-    # All keywords of this function, by their names.
+    # At this point, the local variables are the arguments of this function.
     options = Options.of(**locals())
     table = load_cells(source, options, sheet=sheet, delimiter=delimiter, decimal=decimal)
     options = with_extracted(options, source, table.columns)
@@ -133,28 +138,32 @@ def read_table(
 
 
 def write_table(cohort: Cohort, path: str | PathLike[str]) -> None:
-    """Write ids, group, site, pair, person, block, covariates and regions as columns.
+    """Write a cohort as a table: ids, group, site, pair, person, block, covariates and regions.
 
-    `read_table` reads them back, with ``subject="person"`` for the person.
+    `read_table` reads the table back. Give ``subject="person"`` to read the persons.
 
     Parameters
     ----------
     cohort : Cohort
+        The cohort to write.
     path : path
-        Ends in .csv, .tsv, .txt (tabs), .parquet or .xlsx.
+        The file to write. Its name ends in .csv, .tsv, .txt (with tabs), .parquet or .xlsx.
     """
     target = Path(path)
     suffix = target.suffix.lower()
     if suffix not in (*DELIMITERS, *PARQUET, ".xlsx"):
         raise InputError(
-            f"{str(path)!r}: a table ends in .csv, .tsv, .parquet or .xlsx. Choose one."
+            f"{str(path)!r}: the name of a table must end in .csv, .tsv, .parquet or .xlsx. "
+            "Choose one."
         )
-    frame = _whole(cohort)
+    frame = _as_frame(cohort)
     try:
-        # A reader never sees half a table, even if this process is killed.
+        # The file is never half written, even if this process is killed.
         write_atomically(target, lambda stream: _write(frame, stream, suffix))
     except ImportError as error:
-        raise InputError(f"{str(path)!r} needs a library that is absent: {EXTRA}.") from error
+        raise InputError(
+            f"{str(path)!r} needs a library that is not installed. Install it: {EXTRA}."
+        ) from error
     except OSError as error:
         raise InputError(f"{str(path)!r} cannot be written: {error.strerror or error}.") from error
 
@@ -168,33 +177,34 @@ def _write(frame: pd.DataFrame, stream: Any, suffix: str) -> None:
         frame.to_csv(stream, index=False, sep=DELIMITERS[suffix], lineterminator="\n")
 
 
-def _whole(cohort: Cohort) -> pd.DataFrame:
-    """Return all of a cohort as a table that can be read back."""
+def _as_frame(cohort: Cohort) -> pd.DataFrame:
+    """Return the whole cohort as a table that `read_table` can read back."""
     # Ids stay text: as numbers, they would lose their leading zeros.
-    first: dict[str, Any] = {ID: np.array(cohort.ids, dtype=object)}
+    columns: dict[str, Any] = {ID: np.array(cohort.ids, dtype=object)}
     labels = {GROUP: cohort.group, SITE: cohort.site, PAIR: cohort.pair}
     labels |= {PERSON: cohort.person, BLOCK: cohort.block}
     for name, cells in labels.items():
         if cells is not None:
-            first[name] = cells.astype(object)
-    check_free(cohort, first)
-    first |= {name: table_cells(column) for name, column in cohort.covariates.items()}
-    for name, column in first.items():
+            columns[name] = cells.astype(object)
+    check_free(cohort, columns)
+    columns |= {name: table_cells(column) for name, column in cohort.covariates.items()}
+    for name, column in columns.items():
         _check_readable(name, column)
-    # Values of regions are numbers, so that only their names are checked.
+    # The values of regions are numbers, so only the names are checked.
     for name in cohort.regions:
         _check_readable(name, np.empty(0))
     regions = pd.DataFrame(cohort.values, columns=list(cohort.regions))
-    return pd.concat([pd.DataFrame(first), regions], axis=1)
+    return pd.concat([pd.DataFrame(columns), regions], axis=1)
 
 
 def _check_readable(name: str, column: NDArray[Any]) -> None:
-    """Raise InputError if a reader would take a name or label for something else."""
-    # Blanks would be stripped, and NA would be missing.
+    """Raise InputError if `read_table` would change the name or a label of the column."""
+    # It would strip blanks, and read NA as a missing cell.
     texts = [name, *(cell for cell in column.tolist() if isinstance(cell, str))]
     for text in texts:
         if text != text.strip() or text in MISSING or _UNWRITABLE.search(text):
             raise InputError(
-                f"column {name!r}: {text!r} would not be read back as it is (blanks around it, a "
-                "mark for missing cells, or control characters). Rename it."
+                f"column {name!r}: {text!r} would change when the table is read back. It has "
+                "blanks around it, stands for a missing cell, or holds control characters. Rename "
+                "it."
             )

@@ -1,4 +1,4 @@
-"""Which columns of a table are regions, and which have another role."""
+"""The choice of the columns of a table that are regions."""
 
 from __future__ import annotations
 
@@ -17,14 +17,18 @@ from sgbn.io.tables.persons import like_ids
 from sgbn.io.tables.raw import ANY_NUMBER, ROW_NAMES, RawTable, is_number_type, labels
 from sgbn.io.tables.unnamed import check_regions
 
-INTRACRANIAL = ("eTIV", "EstimatedTotalIntraCranialVol", "IntraCranialVol", "ICV")  # one volume
+# Names of one volume, the volume inside the skull.
+INTRACRANIAL = ("eTIV", "EstimatedTotalIntraCranialVol", "IntraCranialVol", "ICV")
 ALL = "all"
 WITH_NUMBERS = ("number", "mixed")  # kinds of columns, see `Parsed.kind`
 MIN_REGIONS = 2  # a network has at least two nodes
 
 
 def find_column(columns: Sequence[str], name: str) -> str | None:
-    """Return the column of that name, or None; the volume inside the skull has several names."""
+    """Return the column of this name, or None if there is none.
+
+    Any name in `INTRACRANIAL` finds the volume inside the skull.
+    """
     if name in columns:
         return name
     if name in INTRACRANIAL:
@@ -36,9 +40,9 @@ def unknown_column(
     table: RawTable, name: str, role: str, people: RawTable | None = None
 ) -> InputError:
     """Return the error about a column that neither the table nor the participants have."""
-    # Participants first: a list is cut, and a table has more regions than anybody reads.
+    # Long lists are cut, and most columns of the table are regions: the participants come first.
     near = did_you_mean(name, [*(people.columns if people else ()), *table.columns])
-    neither = f", nor has {people.name}" if people else ""
+    neither = f", and {people.name} has none either" if people else ""
     return InputError(
         f"{table.name} has no column {name!r} to be the {role}{neither}. "
         f"{near}{_odd_header(table, name)}"
@@ -46,19 +50,18 @@ def unknown_column(
 
 
 def _odd_header(table: RawTable, name: str) -> str:
-    """Return a sentence about another sheet, a missing header, or rows and columns exchanged."""
+    """Return a sentence about other sheets, a missing header, or a transposed table; else ""."""
     if sheets := table.facts.get("other_sheets"):
         return (
-            f" This is the sheet {table.facts['sheet']!r}; others are {listed(sheets)} (sheet=, "
-            "--sheet)."
+            f" This is the sheet {table.facts['sheet']!r}. Other sheets are {listed(sheets)} "
+            "(sheet=, --sheet)."
         )
-    # Names that are numbers are values: the header is missing.
+    # If most names are numbers, they are values, and the header is missing.
     numbers = sum(bool(ANY_NUMBER.fullmatch(column)) for column in table.columns)
     if 2 * numbers > len(table.columns):
         return (
-            " The first row seems to hold data, not names: write the names of the columns above it."
+            " The first row seems to hold data, not names. Write the names of the columns above it."
         )
-    # The column that is asked for is a row.
     if name in labels(table.frame.iloc[:, 0]):
         return (
             f" {name!r} is the name of a row: rows and columns seem to be exchanged. Transpose the "
@@ -69,7 +72,7 @@ def _odd_header(table: RawTable, name: str) -> str:
 
 @dataclass(frozen=True)
 class Choice:
-    """Columns taken as regions, the atlas they are of, and what became of the others."""
+    """The columns that are regions, their atlas, and facts about the other columns."""
 
     regions: tuple[str, ...]
     atlas: Atlas | None
@@ -90,21 +93,21 @@ def choose_regions(
     table : RawTable
         The cells.
     taken : sequence of str
-        Columns with another role, the id column among them.
+        Columns with another role, such as the id column.
     options : Options
         What the caller asks for: regions, exclude, atlas, measure.
     has_ids : bool
-        Whether there are ids. If not, a column that looks like them is pointed out.
+        Whether the table has ids. If not, errors name a column that looks like ids.
     never : sequence of str
-        Columns without a role that are not regions in any case.
+        Columns without a role that cannot be regions.
     """
     excluded = _matching(table, options.exclude, "exclude", taken)
     used = {*taken, *excluded, *never, ROW_NAMES}
     free = [column for column in table.columns if column not in used]
-    # Excluded columns still help to tell the atlas, and are never regions.
+    # Excluded columns are never regions, but their names help to recognize the atlas.
     match = match_columns(free, options.atlas, excluded)
     if options.regions is None:
-        # Nothing was said: only what an atlas knows is a region.
+        # The caller names no regions: only columns that match an atlas are regions.
         chosen, other_measures = _by_atlas(table, free, match, options, has_ids)
         rule = f"columns that match the atlas {match.atlas.name}" if match.atlas else ""
     else:
@@ -114,15 +117,14 @@ def choose_regions(
             _check_all(table, chosen, match, options, has_ids)
     if len(chosen) < MIN_REGIONS:
         raise _too_few(table, chosen, free, options)
-    # All other columns were ignored, and the provenance says so.
-    left = {*chosen, *match.totals, *other_measures}
+    explained = {*chosen, *match.totals, *other_measures}
     facts = {
         "regions": rule,
         **atlas_facts(match.atlas),
         "totals": list(match.totals),
         "excluded": excluded,
         "other_measures": other_measures,
-        "ignored": [column for column in free if column not in left],
+        "ignored": [column for column in free if column not in explained],
     }
     return Choice(tuple(chosen), match.certain_atlas(), facts)
 
@@ -131,13 +133,13 @@ def _check_all(
     table: RawTable, chosen: Sequence[str], match: AtlasMatch, options: Options, has_ids: bool
 ) -> None:
     """Raise InputError if regions="all" would take columns that do not look like regions."""
-    regions = set(chosen)  # outside the loop: tables may have thousands of columns
+    regions = set(chosen)  # a set, because tables may have thousands of columns
     unknown = [name for name in match.unmatched if name in regions]
     ids = [] if has_ids else like_ids(table, unknown, options.missing)
     if ids:
         raise InputError(
-            f"{table.name}: {_is_id(ids)} Leave it out (exclude=, --exclude) if it is neither "
-            "id nor region; if it is a region, name all regions (regions=, --regions)."
+            f"{table.name}: {_is_id(ids)} If it is neither an id nor a region, leave it out "
+            "(exclude=, --exclude). If it is a region, name all regions (regions=, --regions)."
         )
     check_regions(table, chosen, unknown, options.missing)
 
@@ -145,22 +147,24 @@ def _check_all(
 def _matching(
     table: RawTable, patterns: Sequence[str], what: str, taken: Sequence[str]
 ) -> list[str]:
-    """Return the columns that are called, or match, one of these, in the order of the patterns."""
+    """Return the columns that match a name or a pattern, in the order of the patterns."""
     matching: dict[str, None] = {}
     for pattern in patterns:
         pattern = str(pattern).strip()
-        # A role and a region at once would adjust a region for itself.
+        # A region that is also a covariate would be adjusted for itself.
         if pattern in taken:
             raise InputError(
-                f"column {pattern!r} is named in {what}= and as id, group, site, pair or "
-                "covariate. A column has one role."
+                f"column {pattern!r} is named in {what}= (--{what}), but it already has a role: "
+                "id, group, site, pair, subject, block or covariate. Name it only once."
             )
         hits = [pattern]
-        if pattern not in table.frame.columns:  # a name may hold brackets, as a pattern does
+        if pattern not in table.frame.columns:  # a name may hold brackets, like a pattern
             hits = [c for c in table.columns if c not in taken and fnmatchcase(c, pattern)]
         if not hits:
             near = did_you_mean(pattern, table.columns)
-            raise InputError(f"{table.name} has no column {pattern!r}, named in {what}=. {near}")
+            raise InputError(
+                f"{table.name} has no column {pattern!r}, which is named in {what}=. {near}"
+            )
         matching |= dict.fromkeys(hits)
     return list(matching)
 
@@ -168,24 +172,24 @@ def _matching(
 def _by_atlas(
     table: RawTable, free: list[str], match: AtlasMatch, options: Options, has_ids: bool
 ) -> tuple[list[str], list[str]]:
-    """Return the columns that match an atlas, and those of measures that were not chosen."""
+    """Return the chosen columns that match an atlas, and the columns of other measures."""
     chosen = _of_measure(table, match.columns, options.measure)
     numeric = _numeric(table, match.unmatched, options.missing)
     if numeric and options.only_regions:
         warn(
             f"{table.name}: {counted(len(numeric), 'column is', 'columns are')} unknown to the "
-            f"atlas and left out: {listed(numeric)}. Exclude them (exclude=, "
-            "--exclude) to say so, or take regions='all' (--regions all)."
+            f"atlas and left out: {listed(numeric)}. To leave them out without this warning, "
+            "exclude them (exclude=, --exclude). To use them, take regions='all' (--regions all)."
             f"{_better_atlas(free, match, options)}"
         )
-    # An age that nobody named may be a covariate that is missing, or a region: ask.
+    # An unnamed column such as "age" may be a forgotten covariate, or a region: the user decides.
     elif numeric and len(chosen) >= MIN_REGIONS:
         ids = [] if has_ids else like_ids(table, numeric, options.missing)
         raise InputError(
-            f"{table.name}: these columns hold numbers, but are not known regions and were not "
-            f"named: {listed(numeric, len(numeric))}. Name each as what it is (id=, group=, "
+            f"{table.name}: these columns hold numbers, but they are not known regions and were "
+            f"not named: {listed(numeric, len(numeric))}. Name each as what it is (id=, group=, "
             "site=, pair=, subject=, block=, covariates=; --id, --group, --site, --pair, "
-            "--subject, --block, --covariates), leave it out (exclude=, --exclude), or take all "
+            "--subject, --block, --covariates), leave it out (exclude=, --exclude), or use all "
             "columns of numbers that have no other role as regions (regions='all', --regions "
             f"all).{' ' + _is_id(ids) if ids else ''}" + _better_atlas(free, match, options)
         )
@@ -195,27 +199,26 @@ def _by_atlas(
 
 def _is_id(columns: Sequence[str]) -> str:
     name = columns[0]
-    return f"{name!r} looks like the subjects' ids: name it so (id={name!r}, --id {name!r})."
+    return f"{name!r} looks like the column of ids. If it is, name it (id={name!r}, --id {name!r})."
 
 
 def _better_atlas(free: Sequence[str], match: AtlasMatch, options: Options) -> str:
-    """Return a sentence about an atlas that matches more columns than the one that was given."""
+    """Return a sentence about an atlas that matches more columns than the given atlas; else ""."""
     if options.atlas is None or match.atlas is None:
         return ""
-    # The atlas was given, and may be the wrong one.
     best = match_columns(free)
     if best.atlas is None or len(best.columns) < len(match.columns) + MIN_REGIONS:
         return ""
     return (
         f" The atlas {match.atlas.name} (atlas=, --atlas) matches "
-        f"{counted(len(match.columns), 'column')}, but {best.atlas.name} {len(best.columns)}: is "
-        "this the right one?"
+        f"{counted(len(match.columns), 'column')}, but {best.atlas.name} matches "
+        f"{len(best.columns)}. Check that you gave the right one."
     )
 
 
 def _numeric(table: RawTable, columns: Iterable[str], missing: Missing) -> list[str]:
-    """Return those columns that hold numbers, even if with some text among them."""
-    # Tables may have thousands of columns: a number in the first row spares the look at most.
+    """Return the columns that hold numbers. Some text among the numbers is allowed."""
+    # Tables may have thousands of columns. A number in the first row makes most of them certain.
     first = table.frame.iloc[0].notna()
     types = zip(table.columns, table.frame.dtypes, first, strict=True)
     certain = {name for name, dtype, filled in types if filled and is_number_type(dtype)}
@@ -229,7 +232,7 @@ def _numeric(table: RawTable, columns: Iterable[str], missing: Missing) -> list[
 def _of_measure(
     table: RawTable, matches: Sequence[ColumnMatch], measures: Sequence[str]
 ) -> list[str]:
-    """Return one column per region, of the first measure that it has."""
+    """Return one column per region: the first measure in the list that the region has."""
     known = sorted({match.measure for match in matches})
     unknown = [name for name in measures if name not in known]
     if unknown and matches:
@@ -241,13 +244,13 @@ def _of_measure(
         by_region[match.region].append(match)
     chosen: set[str] = set()
     for columns in by_region.values():
-        # Measures come in order of preference, and regions may differ in what they have.
+        # The measures are in order of preference. Not every region has every measure.
         for measure in measures:
             if any(match.measure == measure for match in columns):
                 columns = [match for match in columns if match.measure == measure]
                 break
         else:
-            # Without a measure asked for, a single column is taken whatever it measures.
+            # If no measure is asked for, a single column is taken, whatever it measures.
             columns = [] if measures else columns
         if len(columns) > 1:
             raise _several_columns(table, columns, known)
@@ -263,8 +266,8 @@ def _several_columns(
     region = columns[0].region.name
     if len({match.measure for match in columns}) == 1:
         return InputError(
-            f"{table.name}: columns {listed(names)} are all the region {region!r}. Leave out all "
-            "but one (exclude=, --exclude)."
+            f"{table.name}: the region {region!r} has several columns: {listed(names)}. Keep one "
+            "and leave out the others (exclude=, --exclude)."
         )
     first = next(name for name in measures if name)
     return InputError(
@@ -275,13 +278,13 @@ def _several_columns(
 
 
 def _said(measures: Sequence[str]) -> str:
-    return ", ".join(repr(name) if name else "one that is not said" for name in measures)
+    return ", ".join(repr(name) if name else "a measure without a name" for name in measures)
 
 
 def _by_name(
     table: RawTable, free: list[str], taken: Sequence[str], match: AtlasMatch, options: Options
 ) -> list[str]:
-    """Return the columns that were listed or match a pattern; of "all", those with numbers."""
+    """Return the columns that match `options.regions`. "all" stands for all columns of numbers."""
     totals = set(match.totals)
     if options.regions == (ALL,):
         columns = (column for column in free if column not in totals)
@@ -290,8 +293,9 @@ def _by_name(
     listed_totals = [name for name in patterns if name in totals]
     if listed_totals:
         raise InputError(
-            f"{listed(listed_totals)} in regions= is a total of other columns, not a region. Name "
-            "it as a covariate (covariates=, --covariates), or leave it out."
+            f"regions= (--regions) names totals of other columns, which are not regions: "
+            f"{listed(listed_totals)}. Name them as covariates (covariates=, --covariates), or "
+            "leave them out."
         )
     allowed = set(free) - totals  # a pattern may match totals and excluded columns too
     matching = _matching(table, patterns, "regions", taken)
@@ -306,14 +310,14 @@ def _too_few(
         numeric = _numeric(table, free, options.missing)
         return InputError(
             f"{table.name}: {counted(len(chosen), 'column matches', 'columns match')} an atlas, "
-            f"and a network needs {MIN_REGIONS}. Say which are regions (regions=['name', 'lh_*'], "
-            "or regions='all' for all columns of numbers; --regions), or give a table of them "
-            f"(atlas=, --atlas). Columns of numbers: {listed(numeric) or 'none'}; all columns: "
-            f"{listed(table.columns)}."
+            f"but a network needs at least {MIN_REGIONS}. Name the regions (--regions, "
+            "regions=['name', 'lh_*'], or regions='all' for all columns of numbers), or give a "
+            f"table of regions (atlas=, --atlas). Columns of numbers: {listed(numeric) or 'none'}. "
+            f"All columns: {listed(table.columns)}."
             + _better_atlas(free, match_columns(free, options.atlas), options)
         )
     return InputError(
         f"{table.name}: {counted(len(chosen), 'column is', 'columns are')} left as regions "
-        f"({listed(chosen) or 'none'}), and a network needs {MIN_REGIONS}. Name more in regions= "
-        f"(--regions). Its columns are {listed(table.columns)}."
+        f"({listed(chosen) or 'none'}), but a network needs at least {MIN_REGIONS}. Name more in "
+        f"regions= (--regions). The columns of this table are {listed(table.columns)}."
     )

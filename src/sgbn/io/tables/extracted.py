@@ -12,18 +12,18 @@ from sgbn.atlases.tables import LABEL_IMAGE
 from sgbn.io.tables.options import Options
 
 EXTRACTED = "atlas.csv"
-MAX_HEADER_BYTES = 10_000  # a file may have one line without end
+MAX_HEADER_BYTES = 10_000  # a limit, because a file may be one endless line
 
 
 def with_extracted(options: Options, source: object, columns: Sequence[str]) -> Options:
-    """Return options with the extracted atlas, if it knows more columns than any of the package.
+    """Return options with the extracted atlas, if it matches more columns than the package's.
 
     Parameters
     ----------
     options : Options
-        An atlas that the caller names is kept.
+        What the caller asks for. An atlas that the caller names is kept.
     source : object
-        Where the table comes from: only a path has an atlas beside it.
+        The path of the table, or its DataFrame, which cannot have an atlas beside it.
     columns : sequence of str
         Names of the columns of the table.
     """
@@ -38,10 +38,10 @@ def with_extracted(options: Options, source: object, columns: Sequence[str]) -> 
 
 
 def extracted_atlas(source: Path) -> Atlas | None:
-    """Return the atlas in a folder of series, or beside a table; None without one.
+    """Return the atlas in a folder of series, or beside a table; None if there is no such atlas.
 
-    ``sgbn extract`` writes a column that names the label image. Any other ``atlas.csv`` is
-    somebody's own: it counts only if it is asked for.
+    ``sgbn extract`` writes a column that names the label image. An ``atlas.csv`` without this
+    column belongs to the user, and is read only if the user asks for it.
     """
     path = (source if source.is_dir() else source.parent) / EXTRACTED
     try:
@@ -53,7 +53,7 @@ def extracted_atlas(source: Path) -> Atlas | None:
 
 
 def atlas_facts(atlas: Atlas | None) -> dict[str, str | None]:
-    """Return facts for the provenance: the atlas, and its file if it is not of the package."""
+    """Return facts for the provenance: the name of the atlas, and its file if the user gave one."""
     if atlas is None or atlas.file is None or not atlas.file.path:
         return {"atlas": None if atlas is None else atlas.name}
     facts = {"atlas_file": atlas.file.path, "atlas_sha256": atlas.file.sha256}

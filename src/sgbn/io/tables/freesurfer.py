@@ -1,4 +1,4 @@
-"""Cohorts from the tables of FreeSurfer's aparcstats2table and asegstats2table."""
+"""The reader of the tables that FreeSurfer's aparcstats2table and asegstats2table write."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sgbn.io.tables.options import Options
 from sgbn.io.tables.raw import ROW_NAMES, RawTable, check_unique, labels
 
 ID = "subject_id"
-MAX_ROUNDING = 1e-5  # relative difference of a total in two tables that is rounding
+MAX_ROUNDING = 1e-5  # relative difference of a total between two tables that rounding explains
 
 
 def read_freesurfer(
@@ -43,38 +43,39 @@ def read_freesurfer(
     decimal: str | None = None,
     missing: Markers = None,
 ) -> Cohort:
-    """Read the tables of aparcstats2table and asegstats2table, joined by subject.
+    """Read a cohort from tables of aparcstats2table and asegstats2table, joined by subject.
 
     Parameters
     ----------
     *tables : path or DataFrame
-        Left and right, thickness, area or volume, aseg; each with the same subjects. Transposed
-        tables are known. Of an id that is a path (``subjects/sub-01``) the last part is taken.
+        One table for each hemisphere and measure (thickness, area, volume), and one for aseg. All
+        must have the same subjects. Transposed tables are recognized. If an id is a path
+        (``subjects/sub-01``), its last part is the id.
     participants : path or DataFrame, optional
         Table of the same subjects with group, covariates, site, pair, subject and block, such as
-        ``participants.tsv``.
-        Where `id` is one of its columns, the tables need none of that name.
+        ``participants.tsv``. If `id` is one of its columns, the other tables need no column of
+        that name.
     participants_missing : {"refuse", "drop"}
         As in `read_table`.
     group, id, covariates, smooth, site, pair, subject, block : optional
-        As in `read_table`, but each visit needs an id of its own.
+        As in `read_table`, but each visit needs its own id.
     regions, exclude, groups, atlas, measure : optional
-        As in `read_table`. Totals (``eTIV``,
-        ``lh_MeanThickness_thickness``) may be covariates.
+        As in `read_table`. Totals (``eTIV``, ``lh_MeanThickness_thickness``) may be covariates.
     delimiter, decimal, missing : optional
-        As in `read_table`, for all tables.
+        As in `read_table`. They hold for all tables.
 
     Returns
     -------
     Cohort
-        Measures that the atlas does not know are left out with a warning.
+        The subjects of the tables. Measures that the atlas does not know are left out with a
+        warning.
     """
     options = replace(Options.of(**locals()), only_regions=True)
     if not tables:
-        raise InputError("read_freesurfer needs one table or more. Give their paths.")
-    elsewhere = participants is not None  # the id may be a column of theirs
+        raise InputError("read_freesurfer needs at least one table. Give the paths of the tables.")
+    has_participants = participants is not None
     cells = (load_cells(table, options, delimiter=delimiter, decimal=decimal) for table in tables)
-    loaded = [_one_row_each(table, options, elsewhere) for table in cells]
+    loaded = [_one_row_each(table, options, has_participants) for table in cells]
     joined = loaded[0]
     for other in loaded[1:]:
         joined = _join(joined, other, options)
@@ -83,23 +84,26 @@ def read_freesurfer(
     return assemble(replace(joined, facts=facts), options, participants, ID)[0]
 
 
-def _one_row_each(table: RawTable, options: Options, elsewhere: bool) -> RawTable:
+def _one_row_each(table: RawTable, options: Options, has_participants: bool) -> RawTable:
     """Return a table with one row per subject, and ids that are not paths."""
-    if elsewhere and options.id not in table.columns:
+    # The id may be a column of the participants only.
+    if has_participants and options.id not in table.columns:
         options = replace(options, id=None)
     id_name = find_id(table, options) or table.columns[0]
-    # R's row names beside a column of ids say nothing.
+    # Beside a column of ids, R's row names say nothing.
     table = replace(
         table, frame=table.frame.drop(columns={ROW_NAMES} & ({*table.columns} - {id_name}))
     )
     if _is_transposed(table, id_name):
         table, id_name = _turned(table, id_name), ID
     table = with_ids(table, id_name)
-    # The first column may hold paths of the subjects.
+    # FreeSurfer may write the paths of the subjects' folders instead of their ids.
     ids = [name.rstrip("/\\").replace("\\", "/").rsplit("/", 1)[-1] for name in table.ids]
     rest = table.frame.drop(columns=id_name)
     if ID in rest.columns:
-        raise InputError(f"{table.name} has a second column of ids, {ID!r}. Remove one of them.")
+        raise InputError(
+            f"{table.name} has two columns of ids, {id_name!r} and {ID!r}. Remove one of them."
+        )
     frame = pd.concat([pd.Series(ids, name=ID, dtype=object), rest], axis=1)
     facts = {**table.facts, "ids": id_name}
     table = replace(table, frame=frame, ids=tuple(ids), facts=facts)
@@ -108,19 +112,18 @@ def _one_row_each(table: RawTable, options: Options, elsewhere: bool) -> RawTabl
 
 
 def _is_transposed(table: RawTable, id_name: str) -> bool:
-    """Whether regions stand in the first column, and subjects in the header."""
+    """Return whether the first column names regions, and the header names subjects."""
     rows = match_columns(labels(table.frame[id_name]))
-    across = match_columns(table.columns)
-    # Regions are counted on both sides: where there are more, they are the columns.
-    return len(rows.columns) + len(rows.totals) > len(across.columns) + len(across.totals)
+    header = match_columns(table.columns)
+    return len(rows.columns) + len(rows.totals) > len(header.columns) + len(header.totals)
 
 
 def _turned(table: RawTable, id_name: str) -> RawTable:
-    """Return a transposed table the usual way round; its rows are columns of the file."""
+    """Return a transposed table with one row per subject. Each row is a column of the file."""
     names = labels(table.frame[id_name])
     check_unique(names, table.name)
     body = table.frame.drop(columns=id_name)
-    # Transposed columns are objects, of which pandas makes numbers again.
+    # Transposing makes all cells Python objects. pandas turns them into numbers again.
     turned = body.T.set_axis(names, axis=1).reset_index(drop=True).infer_objects()
     frame = pd.concat([pd.Series(list(body.columns), name=ID, dtype=object), turned], axis=1)
     places = np.arange(2, len(frame) + 2, dtype=np.intp)
@@ -129,7 +132,10 @@ def _turned(table: RawTable, id_name: str) -> RawTable:
 
 
 def _join(table: RawTable, other: RawTable, options: Options) -> RawTable:
-    """Add columns of another table of the same subjects; totals that both have are kept once."""
+    """Return the table with the columns of another table of the same subjects.
+
+    Totals that both tables have are kept once.
+    """
     _check_same_subjects(table, other)
     place = {name: row for row, name in enumerate(other.ids)}
     rows = np.array([place[name] for name in table.ids], dtype=np.intp)
@@ -142,15 +148,15 @@ def _join(table: RawTable, other: RawTable, options: Options) -> RawTable:
 
 
 def _check_same_subjects(table: RawTable, other: RawTable) -> None:
-    """Raise InputError if a subject is in one of two tables only."""
+    """Raise InputError if a subject is in only one of the two tables."""
     for first, second in ((table, other), (other, table)):
         known = set(second.ids)
         lone = [name for name in first.ids if name not in known]
         if lone:
             raise InputError(
                 f"{counted(len(lone), 'subject is', 'subjects are')} in {first.name}, but not in "
-                f"{second.name}: {listed(lone)}. Make both tables of the same subjects, or remove "
-                "these rows."
+                f"{second.name}: {listed(lone)}. Make both tables from the same subjects, or "
+                "remove these rows."
             )
 
 
@@ -161,9 +167,9 @@ def _check_equal(
     if not is_total(column):
         raise InputError(
             f"column {column!r} is in {table.source_of(column)} and in {other.name}. Give each "
-            "measure of a hemisphere once."
+            "measure of a hemisphere only once."
         )
-    # Both tables print totals such as eTIV, with their own rounding.
+    # Both tables hold totals such as eTIV, and each rounds them in its own way.
     first = parse(table, column, options.missing).values
     second = parse(other, column, options.missing).values[rows]
     differ = ~np.isclose(first, second, rtol=MAX_ROUNDING, atol=0, equal_nan=True)
@@ -171,6 +177,6 @@ def _check_equal(
         row = int(np.flatnonzero(differ)[0])
         raise InputError(
             f"{table.where(row, column)}: {first[row]:g}, but {second[row]:g} in {other.name} "
-            f"({counted(differ.sum(), 'subject differs', 'subjects differ')}). The tables are of "
-            "different runs: make them again."
+            f"({counted(differ.sum(), 'subject differs', 'subjects differ')}). The tables come "
+            "from different runs of FreeSurfer. Make them again from one run."
         )

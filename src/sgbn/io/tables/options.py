@@ -1,4 +1,4 @@
-"""What a caller asks of a table: which columns have which role, and what is missing."""
+"""The options of the readers: the role of each column, and the markers of missing cells."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from sgbn.exceptions import InputError
 from sgbn.io.tables.cells import Missing
 from sgbn.io.tables.raw import as_text
 
-REFUSE, DROP = "refuse", "drop"  # what is done about subjects whom the participants lack
-SINGLE = ("pair", "id", "group", "site", "subject", "block")  # roles of one column each
+REFUSE, DROP = "refuse", "drop"  # what to do about subjects whom the participants do not list
+SINGLE = ("pair", "id", "group", "site", "subject", "block")  # roles that only one column can have
 LISTS = ("covariates", "smooth", "regions", "exclude", "groups", "measure")
 
 
 @dataclass(frozen=True)
 class Options:
-    """The columns a caller asks for; see `sgbn.io.tables.read_table`."""
+    """The options that a caller gives to a reader, see `sgbn.io.tables.read_table`."""
 
     group: str | None = None
     id: str | None = None
@@ -35,13 +35,13 @@ class Options:
     measure: tuple[str, ...] = ()
     missing: Missing = Missing()  # noqa: RUF009 (it cannot be changed)
     participants_missing: str = REFUSE
-    only_regions: bool = False  # the table holds measures alone: unknown ones are left out
+    only_regions: bool = False  # the table holds only measures, so unknown ones are left out
 
     @classmethod
     def of(cls, **arguments: Any) -> Options:
-        """Return the options among the arguments of a reader; all other arguments are left out.
+        """Return the options among the arguments of a reader. Other arguments are ignored.
 
-        A list may be one name, and None is the default.
+        A single name may stand for a list. None stands for the default.
         """
         names = [field.name for field in fields(cls)]
         asked = {name: arguments[name] for name in names if arguments.get(name) is not None}
@@ -59,8 +59,8 @@ class Options:
             )
         if options.participants_missing == DROP and arguments.get("participants") is None:
             raise InputError(
-                "participants_missing='drop' (--participants-missing) is about subjects whom a "
-                "table of participants lacks: give that too (participants=, --participants)."
+                "participants_missing='drop' (--participants-missing drop) needs a table of "
+                "participants. Give it (participants=, --participants)."
             )
         options._check_smooth()
         options._check_groups()
@@ -69,12 +69,12 @@ class Options:
 
     @property
     def named(self) -> dict[str, str]:
-        """Return column -> role; the role of an id that is the pair too is "id"."""
-        # Later roles win: an id that is the pair too is the id.
+        """Return column -> role. A column that is both the id and the pair has the role "id"."""
+        # Later roles replace earlier ones: "id" comes after "pair" in `SINGLE`.
         return {str(column): role for role, column in self._roles()}
 
     def _roles(self) -> list[tuple[str, object]]:
-        """Return pairs of role and column, of all columns that are named."""
+        """Return pairs of role and column, for all columns that are named."""
         pairs = [("covariate", name) for name in self.covariates]
         pairs += [(role, getattr(self, role)) for role in SINGLE]
         return [(role, column) for role, column in pairs if column is not None]
@@ -83,8 +83,8 @@ class Options:
         for name in self.smooth:
             if name not in self.covariates:
                 raise InputError(
-                    f"{name!r} is named as smooth (smooth=, --smooth) and not as a covariate. "
-                    "Correct its name, or name it there too (covariates=, --covariates)."
+                    f"{name!r} is named as smooth (smooth=, --smooth) but not as a covariate. "
+                    "Correct its name, or name it as a covariate too (covariates=, --covariates)."
                 )
 
     def _check_groups(self) -> None:
@@ -92,8 +92,8 @@ class Options:
             return
         if self.group is None:
             raise InputError(
-                "groups= (--groups) chooses among the labels of a column: give group= too "
-                "(--group)."
+                "groups= (--groups) chooses among the labels of a column. Name this column too "
+                "(group=, --group)."
             )
         if not self.groups:
             raise InputError("groups is empty. Name the groups to keep, or leave it out.")
@@ -101,15 +101,15 @@ class Options:
     def _check_distinct(self) -> None:
         seen: dict[str, str] = {}
         for role, column in self._roles():
-            if role == "pair" and column == self.id:  # an id may say who is behind each visit
+            if role == "pair" and column == self.id:  # one column may be both, see `read_table`
                 continue
-            # A list or a number would fail far below, without the name of the role.
+            # A list or a number would fail later, in an error that does not name the role.
             if not isinstance(column, str):
                 raise InputError(f"{role} is {column!r}. Give the name of a column.")
             if column in seen:
                 raise InputError(
-                    f"column {column!r} is named as {seen[column]} and as {role}. A column has one "
-                    "role: name another, or leave one out."
+                    f"column {column!r} is named as {seen[column]} and as {role}. A column has "
+                    "only one role. Name another column for one of them, or leave one out."
                 )
             seen[column] = role
 

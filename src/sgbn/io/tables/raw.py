@@ -1,4 +1,4 @@
-"""Tables as they came: cells, and the place of each in its file, so that errors can name it."""
+"""Tables as they were read: the cells, and their places in the file, which errors name."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ import pandas as pd
 from sgbn.exceptions import InputError
 from sgbn.types import Indices, Mask
 
-# Cells that say that there is nothing. One list for all columns.
+# Markers of a missing cell, the same for all columns.
 MISSING = frozenset(
     ("", "NA", "N/A", "n/a", "#N/A", "#NV", "<NA>", "NaN", "nan", "NULL", "null", "None", ".", "-")
 )
 ROW_NAMES = "(row names)"  # what a first column without a name is called in this package
-MAX_EXACT_INTEGER = 2**53  # floats beyond it skip integers
-MAX_TITLES = 5  # rows above a header that are searched for it
+MAX_EXACT_INTEGER = 2**53  # above it, a float cannot hold every integer
+MAX_TITLES = 5  # rows of titles that are skipped in the search for the header
 
-# A number with either decimal mark, as in a cell of text.
+# A number in a cell of text, with a point or a comma as the decimal mark.
 ANY_NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?", re.ASCII)
 
 _WHOLE = re.compile(r"-?\d+(\.0+)?")
@@ -32,12 +32,12 @@ _NO_NAME = re.compile(r"Unnamed: \d+(_level_\d+)?")
 
 @dataclass(frozen=True)
 class Origin:
-    """Where rows come from."""
+    """The file that rows come from, and their places in it."""
 
-    name: str  # what errors call the file
-    numbers: Indices  # number of each row in the file
-    unit: str = "row {}"  # how a number is written in errors
-    decimal: str = "."  # what separates decimals in cells that are text
+    name: str  # the name of the file in errors
+    numbers: Indices  # the number of each row in the file
+    unit: str = "row {}"  # how errors write such a number
+    decimal: str = "."  # the decimal mark in cells that are text
 
     def where(self, row: int) -> str:
         """Return the place of a row."""
@@ -51,15 +51,15 @@ class RawTable:
     Attributes
     ----------
     frame : DataFrame
-        Never changed in place: it may be the caller's own.
+        The cells. They are never changed in place, because the table may belong to the caller.
     origin : Origin
-        Where the rows come from.
+        The file that the rows come from.
     others : mapping
         Column -> origin, for the columns that were joined from another table.
     facts : mapping
-        How it was read, for the provenance.
+        Facts for the provenance, such as how the table was read.
     ids : tuple of str
-        Subjects, once they are known.
+        The ids of the subjects. Empty until they are known.
     """
 
     frame: pd.DataFrame
@@ -70,7 +70,7 @@ class RawTable:
 
     @property
     def name(self) -> str:
-        """Return what errors call the table."""
+        """Return the name of the table in errors."""
         return self.origin.name
 
     @property
@@ -79,13 +79,13 @@ class RawTable:
         return list(self.frame.columns)
 
     def where(self, row: int, column: str | None = None) -> str:
-        """Return the place of a cell or row: file, row as counted there, subject, column."""
+        """Return the place of a cell or row: the file, the row number in it, subject and column."""
         place = self.origin_of(column or "").where(row)
         subject = f" (subject {self.ids[row]!r})" if self.ids else ""
         return place + subject + (f", column {column!r}" if column is not None else "")
 
     def origin_of(self, column: str) -> Origin:
-        """Return where the cells of a column come from."""
+        """Return the origin of the cells of a column."""
         return self.others.get(column, self.origin)
 
     def source_of(self, column: str) -> str:
@@ -93,7 +93,7 @@ class RawTable:
         return self.origin_of(column).name
 
     def keep(self, rows: Mask) -> RawTable:
-        """Return a table of those rows only, each with its old place."""
+        """Return a table of the chosen rows. Each row keeps its place in the file."""
         if rows.all():
             return self
         return replace(
@@ -110,27 +110,26 @@ def _kept(origin: Origin, rows: Mask) -> Origin:
 
 
 def clean_names(header: Iterable[object]) -> list[str]:
-    """Return names as text without surrounding blanks; "" where there is none."""
+    """Return the names as text without surrounding blanks, or "" for a column without a name."""
     names = [as_text(cell) for cell in header]
     return ["" if _NO_NAME.fullmatch(name) else name for name in names]
 
 
 def plain_name(name: str) -> str:
-    """Return a name in lower case, letters and digits only: "Subject_ID" is "subjectid"."""
+    """Return a name in lower case with only letters and digits: "Subject_ID" is "subjectid"."""
     return re.sub(r"[\W_]+", "", name).lower()
 
 
 def later_header(rows: Sequence[Sequence[str]]) -> int:
-    """Return which of the first rows looks like the header: 0 unless titles stand above it.
+    """Return the index of the row that looks like the header: 0 unless there are titles above it.
 
-    It names more columns than the rows above, holds no number, and the row below holds some.
+    A header has more filled cells than the rows above it, and no number or missing cell. The row
+    below the header has a number.
     """
     filled = [[cell.strip() for cell in row if cell.strip()] for row in rows]
     for k in range(1, min(MAX_TITLES + 1, len(filled) - 1)):
         names, below = filled[k], filled[k + 1]
-        # A header names more columns than any title fills.
         longer = len(names) > max(1, *map(len, filled[:k]))
-        # Numbers are cells, and a row with a missing cell is not a header.
         plain = not any(ANY_NUMBER.fullmatch(cell) or cell in MISSING for cell in names)
         if longer and plain and any(map(ANY_NUMBER.fullmatch, below)):
             return k
@@ -146,11 +145,11 @@ def title_above(source: str, row: int) -> InputError:
 
 
 def name_columns(frame: pd.DataFrame, names: Sequence[str], source: str) -> pd.DataFrame:
-    """Return a table with these names; columns that have neither name nor cells are dropped."""
+    """Return a table with these names. Columns that have neither a name nor cells are dropped."""
     names = list(names)
-    if names and not names[0]:  # R and pandas write row names below no name
+    if names and not names[0]:  # R and pandas write no name above their row names
         names[0] = ROW_NAMES
-    # Spreadsheets export empty columns beside the table.
+    # Spreadsheets may export empty columns beside the table.
     nameless = [k for k, name in enumerate(names) if not name]
     for k in nameless:
         filled = np.flatnonzero(~is_missing(frame.iloc[:, k]))
@@ -166,7 +165,7 @@ def name_columns(frame: pd.DataFrame, names: Sequence[str], source: str) -> pd.D
 
 
 def check_unique(names: Sequence[str], source: str) -> None:
-    """Raise InputError if two columns have one name."""
+    """Raise InputError if two columns have the same name."""
     first: dict[str, int] = {}
     for k, name in enumerate(names, start=1):
         if name and first.setdefault(name, k) != k:
@@ -177,36 +176,39 @@ def check_unique(names: Sequence[str], source: str) -> None:
 
 
 def is_missing(cells: pd.Series) -> Mask:
-    """Whether each cell is empty or says so."""
+    """Return whether each cell is empty or holds one of the markers in `MISSING`."""
     missing = cells.isna().to_numpy(bool, copy=True)
     if not is_number_type(cells.dtype):
-        filled = np.flatnonzero(~missing)  # pandas knows only None, NaN and NaT
+        filled = np.flatnonzero(~missing)  # pandas recognizes only None, NaN, NA and NaT
         missing[filled] = [as_text(cell) in MISSING for cell in cells.to_numpy(object)[filled]]
     return missing
 
 
 def filled_rows(frame: pd.DataFrame) -> Mask:
-    """Return the rows that hold anything but missing cells."""
+    """Return a mask of the rows that have at least one filled cell."""
     filled = np.zeros(len(frame), bool)
     for k in range(frame.shape[1]):
-        if filled.all():  # after the first columns, as a rule: the others need no look
+        if filled.all():  # usually true after the first columns, which saves time
             break
         filled |= ~is_missing(frame.iloc[:, k])
     return filled
 
 
 def is_number_type(dtype: Any) -> bool:
-    """Whether cells of this type are real numbers, True and False not counted."""
+    """Return whether cells of this type are real numbers. True and False are not numbers here."""
     return getattr(dtype, "kind", "O") in "fiu"
 
 
 def as_text(cell: object) -> str:
-    """Return a cell as text without surrounding blanks: "" if empty, and 51456.0 is "51456"."""
+    """Return a cell as text without surrounding blanks.
+
+    An empty cell is "", and the number 51456.0 is "51456".
+    """
     if isinstance(cell, str):
         return cell.strip()
     if cell is None or cell is pd.NaT or cell is pd.NA:
         return ""
-    # Whole numbers in a column with blanks are floats, and ids without a fraction.
+    # pandas turns whole numbers, such as ids, into floats if a cell of the column is blank.
     if isinstance(cell, float | np.floating):
         number = float(cell)
         if math.isnan(number):
@@ -217,14 +219,17 @@ def as_text(cell: object) -> str:
 
 
 def labels(cells: pd.Series, markers: frozenset[str] = MISSING) -> list[str]:
-    """Return each cell as text, "" if missing; whole numbers lose a ".0" that all have."""
+    """Return each cell as text, or "" if it is missing.
+
+    If all cells are whole numbers, a ".0" at the end of a cell is removed.
+    """
     texts = [as_text(cell) for cell in cells.to_numpy(object)]
     texts = ["" if text in markers else text for text in texts]
-    # A column of whole numbers with a blank becomes one of floats: 1.0 is the label 1.
+    # Other programs turn whole numbers into floats if a cell is blank: 1.0 is the label 1.
     if any("." in text for text in texts) and all(_WHOLE.fullmatch(t) for t in texts if t):
         return [text.split(".")[0] for text in texts]
     return texts
 
 
-# Takes the names in a header and returns those whose cells are read as text.
+# A function that takes the names in a header, and returns the columns to be read as text.
 NamedText = Callable[[list[str]], set[str]]

@@ -1,4 +1,4 @@
-"""Tables in Excel and OpenDocument files."""
+"""The reader of tables in Excel and OpenDocument files."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from sgbn.io.tables import raw
 from sgbn.types import Indices
 
 EXCEL = (".xlsx", ".xlsm", ".xls", ".ods")
-WITH_FORMATS = (".xlsx", ".xlsm")  # files in which openpyxl finds how a number is shown
+WITH_FORMATS = (".xlsx", ".xlsm")  # files whose number formats openpyxl can read
 EXTRA = 'pip install "sgbn[tables]"'
-MAX_PAGE_BYTES = 2**30  # as Python objects, its cells take twenty times as much
-MAX_EMPTY_CELLS = 2**24  # pandas makes each cell up to the last, filled or not
+MAX_PAGE_BYTES = 2**30  # the cells of a page take twenty times its bytes as Python objects
+MAX_EMPTY_CELLS = 2**24  # pandas makes every cell up to the last filled one, even empty ones
 
-_PLACE = re.compile(rb"""\sr\s*=\s*["']([A-Za-z]{0,3})([0-9]{1,18})["']""")  # of a cell or a row
+# The place of a cell or of a row, such as r="AB12" or r="12".
+_PLACE = re.compile(rb"""\sr\s*=\s*["']([A-Za-z]{0,3})([0-9]{1,18})["']""")
 
 
 def read_sheet(
@@ -31,7 +32,7 @@ def read_sheet(
     sheet: str | int | None = None,
     decimal: str | None = None,
 ) -> raw.RawTable:
-    """Return the cells of one sheet, the first if none is named, typed as they are there."""
+    """Return the cells of one sheet with their types. If no sheet is named, it is the first."""
     cells, chosen, other_sheets = _cells(path, source, sheet)
     filled = np.flatnonzero(raw.filled_rows(cells))
     if len(filled) < 2:
@@ -41,10 +42,10 @@ def read_sheet(
             else ""
         )
         raise InputError(
-            f"{source}, sheet {chosen!r}: no rows under a header. Add the subjects{remedy}."
+            f"{source}, sheet {chosen!r}: no rows below a header. Add the subjects{remedy}."
         )
     first = cells.iloc[filled[: raw.MAX_TITLES + 2]].to_numpy(object)
-    # Titles above the table are usual in Excel.
+    # In Excel, there are often titles above the table.
     header = raw.later_header([[raw.as_text(cell) for cell in row] for row in first])
     if header:
         raise raw.title_above(f"{source}, sheet {chosen!r}", int(filled[header]) + 1)
@@ -53,9 +54,9 @@ def read_sheet(
     body = cells.iloc[rows].reset_index(drop=True)
     if path.suffix.lower() in WITH_FORMATS:
         text = as_text(names)
-        # Columns to be read as text: their numbers must look as in Excel.
-        ids = [k for k, name in enumerate(names) if (not name or name in text)]
-        with_numbers = [k for k in ids if any(isinstance(c, int | float) for c in body[k])]
+        # In columns that are read as text, numbers must look as they do in Excel.
+        as_written = [k for k, name in enumerate(names) if not name or name in text]
+        with_numbers = [k for k in as_written if any(isinstance(c, int | float) for c in body[k])]
         body = _with_zeros(body, with_numbers, path, chosen, rows)
     frame = raw.name_columns(body, names, source).infer_objects()
     facts = {
@@ -69,8 +70,8 @@ def read_sheet(
 def _cells(path: Path, source: str, sheet: str | int | None) -> tuple[pd.DataFrame, str, list[str]]:
     """Return the cells, the name of their sheet, and the names of the other sheets."""
     try:
-        # An .xls is not a zip: then nothing is known of it before it is read.
-        flawed = zipfile.is_zipfile(path) and _look_through(path, source)
+        # An .xls file is not a zip archive, so it cannot be searched before it is read.
+        has_errors = zipfile.is_zipfile(path) and _has_error_cells(path, source)
         with pd.ExcelFile(path) as book:
             names = [str(name) for name in book.sheet_names]
             chosen = _chosen(names, sheet, source)
@@ -84,25 +85,29 @@ def _cells(path: Path, source: str, sheet: str | int | None) -> tuple[pd.DataFra
                 na_values=sorted(raw.MISSING),
             )
         cells = cells.set_axis(range(cells.shape[1]), axis=1)
-        # A second reading, which takes as long, only for books that need it.
-        if flawed and path.suffix.lower() in WITH_FORMATS:
+        # The errors need a second reading, which takes as long as the first.
+        if has_errors and path.suffix.lower() in WITH_FORMATS:
             cells = _with_errors(cells, path, chosen)
     except InputError:
         raise
     except ImportError as error:
-        remedy = EXTRA if path.suffix.lower() in WITH_FORMATS else "save it as .xlsx or CSV"
-        raise InputError(f"{source} needs a library that is absent: {remedy}.") from error
-    except Exception as error:  # what is not a zip of XML fails anywhere in the libraries below
+        installable = path.suffix.lower() in WITH_FORMATS
+        remedy = f"Install it: {EXTRA}" if installable else "Save the table as .xlsx or CSV"
+        raise InputError(f"{source} needs a library that is not installed. {remedy}.") from error
+    except Exception as error:  # damaged files can raise any error in the libraries
         reason = " ".join(str(error).split())[:120] or type(error).__name__
         raise InputError(
-            f"{source} is not an Excel file, or damaged ({reason}). Save it again, or as CSV."
+            f"{source} is damaged, or is not an Excel file ({reason}). Save it again, or as CSV."
         ) from error
     return cells, chosen, [name for name in names if name != chosen]
 
 
-def _look_through(path: Path, source: str) -> bool:
-    """Whether any sheet has a cell of the type "error". Raise InputError for a sheet too large."""
-    flawed = False
+def _has_error_cells(path: Path, source: str) -> bool:
+    """Return whether a sheet has a cell of the type "error".
+
+    Raise InputError for a sheet that is too large for the memory.
+    """
+    found = False
     with zipfile.ZipFile(path) as book:
         for page in book.infolist():
             if page.file_size > MAX_PAGE_BYTES:
@@ -114,27 +119,28 @@ def _look_through(path: Path, source: str) -> bool:
             if page.filename.startswith("xl/worksheets/"):
                 content = book.read(page)
                 _check_extent(content, source)
-                flawed = flawed or b't="e"' in content
-    return flawed
+                found = found or b't="e"' in content
+    return found
 
 
 def _check_extent(content: bytes, source: str) -> None:
-    """Raise InputError for a nearly empty sheet with a cell far out: it would fill the memory."""
-    last, widest, most = 0, 0, max(MAX_EMPTY_CELLS, len(content))
+    """Raise InputError if a nearly empty sheet has a cell so far out that it fills the memory."""
+    last_row, last_column, max_cells = 0, 0, max(MAX_EMPTY_CELLS, len(content))
+    # The places of cells are found without parsing the sheet.
     for place in _PLACE.finditer(content):
-        # The extent is that of the last row and the widest one, found without parsing.
-        last = max(last, int(place[2]))
-        widest = max(widest, _number_of(place[1]))
-        if last * max(widest, 1) > most:
+        last_row = max(last_row, int(place[2]))
+        last_column = max(last_column, _number_of(place[1]))
+        if last_row * max(last_column, 1) > max_cells:
             raise InputError(
-                f"{source}: a sheet reaches to row {last} and column {widest}, and nearly all of "
-                "it is empty. Delete the cells far below or right of the table, or save as CSV."
+                f"{source}: a sheet reaches to row {last_row} and column {last_column}, but nearly "
+                "all of it is empty. Delete the cells far below the table or far to its right, or "
+                "save it as CSV."
             )
 
 
 @cache
 def _number_of(column: bytes) -> int:
-    """Return the place of a column from its letters: A is 1, Z is 26, AA is 27."""
+    """Return the number of a column from its letters: A is 1, Z is 26, AA is 27."""
     number = 0
     for letter in column.upper():
         number = 26 * number + letter - ord("A") + 1
@@ -142,7 +148,7 @@ def _number_of(column: bytes) -> int:
 
 
 def _with_errors(cells: pd.DataFrame, path: Path, sheet: str) -> pd.DataFrame:
-    """Return cells with errors such as #DIV/0! as text: pandas reads them as missing."""
+    """Return the cells with errors such as #DIV/0! as text. pandas reads them as missing."""
     cells = cells.copy()
     for row in _page(path, sheet).iter_rows():
         for cell in row:
@@ -152,24 +158,25 @@ def _with_errors(cells: pd.DataFrame, path: Path, sheet: str) -> pd.DataFrame:
 
 
 def _chosen(names: list[str], sheet: str | int | None, source: str) -> str:
-    """Return the name of the sheet that is asked for."""
+    """Return the name of the sheet that the caller asks for."""
     if sheet is None:
         return names[0]
     if isinstance(sheet, int) and 0 <= sheet < len(names):
         return names[sheet]
-    if isinstance(sheet, str) and sheet not in names and sheet.isdecimal():
-        return _chosen(names, int(sheet) - 1, source)  # as people count, at the command line
-    if sheet not in names:
-        raise InputError(f"{source} has no sheet {sheet!r}: there are {listed(names)}.")
-    return str(sheet)
+    if sheet in names:
+        return str(sheet)
+    # At the command line, where a number is text, sheets count from 1.
+    if isinstance(sheet, str) and sheet.isdecimal() and 1 <= int(sheet) <= len(names):
+        return names[int(sheet) - 1]
+    raise InputError(f"{source} has no sheet {sheet!r}. Choose one of {listed(names)}.")
 
 
 def _with_zeros(
     body: pd.DataFrame, columns: list[int], path: Path, sheet: str, rows: Indices
 ) -> pd.DataFrame:
-    """Return cells with the numbers that the sheet shows with leading zeros as that text.
+    """Return the cells, with numbers that Excel shows with leading zeros as the text shown there.
 
-    An id 0051456 is the number 51456 in the format 0000000.
+    For example, Excel stores the id 0051456 as the number 51456 with the format 0000000.
     """
     if not columns:
         return body
@@ -189,7 +196,7 @@ def _page(path: Path, sheet: str) -> Any:
 
 
 def _zeros(cell: Any) -> int:
-    """Return how many digits a cell shows at least, if its format is zeros only; else 0."""
+    """Return the least number of digits that a cell shows, or 0 if its format is not only zeros."""
     plain = isinstance(cell.value, int) and re.fullmatch("0{2,}", cell.number_format or "")
     return len(cell.number_format) if plain else 0
 

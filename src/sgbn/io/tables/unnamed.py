@@ -1,8 +1,8 @@
-"""Columns that nobody named, but that say what they are: sites, and numbers that are not regions.
+"""Columns that the user did not name, but that look like sites, or like anything but regions.
 
-A site that is not named is not taken out, and may be all that differs between the groups. An age
-or a number of a patient that is taken for a region becomes a node of the network. Neither may
-happen silently.
+If the site is not named, its effects are not removed, and it may be all that differs between the
+groups. If an age or a patient's number is read as a region, it becomes a node of the network.
+Neither may happen silently.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from sgbn.io.tables.cells import Missing, parse
 from sgbn.io.tables.raw import ROW_NAMES, RawTable, labels
 from sgbn.types import Array
 
-# One word, or two, of the names of columns of sites: "SITE_ID", "mrisite", "scanner model".
+# Words in the names of site columns, such as "SITE_ID", "mrisite" and "scanner model".
 SITE_NAME = re.compile(
     r"\b(?:acquisition|acq|scan|scanning|imaging|mri|mr|study|recruitment)*"
     r"(?:sites?|scanners?|cent(?:re|er)s?|manufacturers?|vendors?|hospitals?|institutions?|"
     r"machines?|batch|batches|field ?strength)"
     r"(?:id|no|nr|number|name|code|label|model|type)*\b(?! of| learning)"
 )
-PLACE_IN_BODY = re.compile(  # words that make a site one of the body
+PLACE_IN_BODY = re.compile(  # with one of these words, "site" means a place in the body
     r"\b(?:lesion|onset|tumou?r|injury|surgery|surgical|pain|implant|injection|stimulation|biopsy)"
 )
-# Words of the names of columns that are not regions.
+# Words in the names of columns that are covariates, or neither covariates nor regions.
 COVARIATE = re.compile(
     r"ages?|sex|gender|male|female|educ|education|edu|schooling|handedness|bmi|f?iq|viq|piq|fsiq|"
     r"etiv|icv|tiv|income|duration|onset|medication|mmse|moca|cdr|updrs|panss|bdi|hamd|hdrs|ados|"
@@ -39,10 +39,10 @@ NEITHER = re.compile(
     r"ids?|mrn|subject|subj|participant|patient|person|record|visit|session|ses|date|dob|birth|"
     r"birthday|wave"
 )
-MIN_ROWS_TO_JUDGE = 8  # in fewer rows, values are whole numbers, or equal, by chance
-MAX_SHARE_UNKNOWN = 0.1  # up to this share, the columns that the atlas does not know stand out
-MIN_SITES = 2  # with one site, subjects do not differ in it
-MIN_ROWS_PER_SITE = 2  # a column with fewer rows per label says who, not where
+MIN_ROWS_TO_JUDGE = 8  # in fewer rows, values may be whole numbers, or equal, by chance
+MAX_SHARE_UNKNOWN = 0.1  # up to this share, columns that the atlas does not know are exceptions
+MIN_SITES = 2  # with only one site, subjects do not differ in it
+MIN_ROWS_PER_SITE = 2  # a column with fewer rows per label holds persons, not sites
 
 
 def site_columns(columns: Iterable[str]) -> list[str]:
@@ -58,13 +58,13 @@ def site_columns(columns: Iterable[str]) -> list[str]:
 def unnamed_sites(
     table: RawTable, columns: Iterable[str], group: Sequence[str] | None
 ) -> dict[str, dict[str, Any]]:
-    """Return the columns without a role that look like sites, and how far they tell the groups.
+    """Return the columns without a role that look like sites, and how well they predict the group.
 
     Returns
     -------
     dict
-        Column -> ``sites``, how many there are, and ``told``: by how much it lowers the errors of a
-        guess of the group, 0 to 1 (Goodman and Kruskal's lambda).
+        Column -> ``sites``, the number of sites, and ``told``, the share of wrong guesses of the
+        group that knowing the site avoids, from 0 to 1 (Goodman and Kruskal's lambda).
     """
     sites = {}
     for name in site_columns(columns):
@@ -78,43 +78,48 @@ def unnamed_sites(
 def _told(sites: Sequence[str], group: Sequence[str]) -> float:
     """Return Goodman and Kruskal's lambda of the group given the site.
 
-    It is 1 minus the errors of guessing each site's commonest group over the errors of guessing the
-    commonest group of all.
+    It is 1 minus a ratio of two numbers of errors. The first guesses the most frequent group of
+    each site. The second guesses the most frequent group of all subjects.
     """
     pairs = Counter(zip(sites, group, strict=True))
-    # Count of the commonest group of each site.
-    most: dict[str, int] = {}
+    # The number of subjects in the most frequent group of each site.
+    most_frequent: dict[str, int] = {}
     for (site, _), count in pairs.items():
-        most[site] = max(most.get(site, 0), count)
+        most_frequent[site] = max(most_frequent.get(site, 0), count)
     errors = len(group) - max(Counter(group).values())
-    return 0.0 if errors == 0 else round(1 - (len(group) - sum(most.values())) / errors, 3)
+    errors_by_site = len(group) - sum(most_frequent.values())
+    return 0.0 if errors == 0 else round(1 - errors_by_site / errors, 3)
 
 
 def check_regions(
     table: RawTable, chosen: Sequence[str], unknown: Iterable[str], missing: Missing
 ) -> None:
-    """Raise InputError if regions="all" would take columns that are hardly regions.
+    """Raise InputError if regions="all" would take columns that are probably not regions.
 
     Parameters
     ----------
+    table : RawTable
+        The cells.
     chosen : sequence of str
         All columns that would be regions.
     unknown : iterable of str
-        Those of them that no atlas knows.
+        The chosen columns that do not match the atlas.
+    missing : Missing
+        The markers of missing cells.
     """
     odd = _hardly_regions(table, chosen, set(unknown), missing)
     if not odd:
         return
     reasons = ", ".join(f"{shown(name)} ({why})" for name, (why, _) in odd.items())
-    # Options in the order of their first columns, to be copied to the command line.
+    # The user can copy these options to the command line.
     options: dict[str, list[str]] = {}
     for name, (_, option) in odd.items():
         options.setdefault(option, []).append(repr(name) if " " in name else name)
     remedy = " ".join(f"{option} {' '.join(names)}" for option, names in options.items())
     raise InputError(
-        f"{table.name}: --regions all (regions='all') would make regions of columns that look like "
-        f"something else: {reasons}. Say what they are, such as {remedy}; leave out what plays no "
-        "part (--exclude, exclude=); or name the regions themselves, by names or patterns "
+        f"{table.name}: --regions all (regions='all') would use columns as regions that look like "
+        f"something else: {reasons}. Say what they are, such as {remedy}. You can also leave "
+        "columns out (--exclude, exclude=), or give the names or patterns of all regions "
         "(--regions 'lh_*', regions=)."
     )
 
@@ -122,27 +127,28 @@ def check_regions(
 def _hardly_regions(
     table: RawTable, chosen: Sequence[str], unknown: set[str], missing: Missing
 ) -> Mapping[str, tuple[str, str]]:
-    """Return column -> why it is hardly a region, and the option that is likely the right one."""
+    """Return column -> why it is probably not a region, and the option that probably fits it."""
     values = {name: parse(table, name, missing).values for name in chosen}
     whole = {name for name, column in values.items() if _is_whole(column)}
-    few = len(whole) <= len(values) / 2  # else whole numbers are the unit of this table
-    odd_ones_out = len(unknown) <= MAX_SHARE_UNKNOWN * len(chosen)
+    # If most columns hold whole numbers, these are usual in this table, and say nothing.
+    whole_is_odd = len(whole) <= len(values) / 2
+    unknown_is_odd = len(unknown) <= MAX_SHARE_UNKNOWN * len(chosen)
     odd: dict[str, tuple[str, str]] = {}
     for name in chosen:
-        # What an atlas knows is a region, whatever its values.
+        # A column that matches the atlas is a region, whatever its values.
         if name not in unknown or name == ROW_NAMES:
             continue
         option = _option(name)
-        why = "by its name" if option else _odd_values(values[name], few and name in whole)
-        if not why and odd_ones_out:
-            why = "the atlas knows the others"
+        why = "by its name" if option else _odd_values(values[name], whole_is_odd and name in whole)
+        if not why and unknown_is_odd:
+            why = "the other columns match the atlas"
         if why:
             odd[name] = why, option or ("--exclude" if "different" in why else "--covariates")
     return odd
 
 
 def _option(name: str) -> str:
-    """Return the option that the name of a column speaks for; "" for none."""
+    """Return the option that the name of a column suggests, or "" if it suggests none."""
     words = _words(name)
     if site_columns([name]):
         return "--site"
@@ -152,13 +158,15 @@ def _option(name: str) -> str:
 
 
 def _odd_values(column: Array, whole: bool) -> str:
-    """Return what makes values unlike those of a region; "" for nothing."""
+    """Return why the values of a column are unlike a region's, or "" if they are not.
+
+    `whole` says that the column holds whole numbers, and that most columns do not.
+    """
     known = column[np.isfinite(column)]
     if len(known) < MIN_ROWS_TO_JUDGE:
         return ""
-    # A sex coded as 0 and 1, or numbers of patients.
     levels = len(np.unique(known))
-    if levels == 2:
+    if levels == 2:  # such as sex, coded as 0 and 1
         return "two values"
     if not whole or levels == 1:
         return ""
@@ -171,7 +179,6 @@ def _is_whole(column: Array) -> bool:
 
 
 def _words(name: str) -> list[str]:
-    """Return the words of a name in lower case, without numbers."""
-    # "mriSite" is two words.
+    """Return the words of a name in lower case, without numbers. "mriSite" is two words."""
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
     return [word for word in re.split(r"[\W_\d]+", spaced.lower()) if word]
