@@ -36,8 +36,11 @@ def test_runs_are_told_by_the_names_of_arrays(tmp_path, signals):
     ("arrays", "message"),
     [
         ({"s3": np.zeros(4)}, r"all\.npz', array 's3' has 1 dimension"),
-        ({"s3": np.ones((30, 4))}, r"array 's3' \(subject 's3'\) has 4 columns, and .* 3: 'r4'"),
-        ({"regions": np.zeros(3)}, "'regions' is not a list of names"),
+        (
+            {"s3": np.ones((30, 4))},
+            r"array 's3' \(subject 's3'\) has 4 columns, but .* has 3.*'r4'",
+        ),
+        ({"regions": np.zeros(3)}, "'regions' must be a list of the names"),
         ({"tr": np.array(-1.0)}, "'tr'.*number of seconds"),
         ({"regions": np.array(["a", "b"])}, "has 3 columns, but 2 regions are named"),
     ],

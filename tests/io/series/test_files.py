@@ -138,7 +138,7 @@ def test_an_array_that_is_no_series_is_refused(array, message):
 
 def test_objects_are_never_loaded(tmp_path):
     np.save(tmp_path / "a.npy", np.array([{}], dtype=object))
-    with pytest.raises(InputError, match=r"a\.npy' cannot be read as an array of numpy"):
+    with pytest.raises(InputError, match=r"a\.npy' cannot be read as a numpy array"):
         load_series(tmp_path / "a.npy", Marks())
 
 

@@ -50,7 +50,7 @@ def test_a_pattern_chooses_files(bids, write):
     assert len(found(bids, "*seg-A*").runs) == 4
     write("sub-01/func/sub-01_task-rest_seg-A_stat-pearson_relmat.tsv")
     assert len(found(bids, "*seg-A*").runs) == 4
-    with pytest.raises(InputError, match=r"no series called '\*seg-C\*' \(files=, --files\)"):
+    with pytest.raises(InputError, match=r"no series that match '\*seg-C\*' \(files=, --files\)"):
         found(bids, "*seg-C*")
 
 
@@ -69,7 +69,7 @@ def test_a_folder_without_series_says_what_it_holds(tmp_path):
 
 def test_names_that_speak_against_series_can_be_overruled(write):
     folder = write("s1_bold.tsv").parent
-    with pytest.raises(InputError, match=r"If some are series, name them by a pattern"):
+    with pytest.raises(InputError, match=r"If some are series, choose them by a pattern"):
         found(folder)
     assert len(found(folder, "*_bold.tsv").runs) == 1
 

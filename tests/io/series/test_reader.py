@@ -80,7 +80,7 @@ def test_participants_without_series_and_series_without_participants_are_named(b
         assert len(read_series(bids, more, group="dx")) == 4
     with pytest.raises(InputError, match=r"has no row for 1 of 4 subjects.*'sub-01'"):
         read_series(bids, people.iloc[1:], group="dx")
-    with pytest.warns(DataWarning, match="who are left out as you asked: 'sub-01'"):
+    with pytest.warns(DataWarning, match="'sub-01'. They are left out, as you asked"):
         kept = read_series(bids, people.iloc[1:], group="dx", participants_missing="drop")
     assert kept.ids == ("sub-02", "sub-03", "sub-04")
     assert kept.series[0][0, 0] == pytest.approx(np.random.default_rng(2).standard_normal() + 100)
@@ -89,7 +89,7 @@ def test_participants_without_series_and_series_without_participants_are_named(b
 def test_ids_may_lack_the_prefix_and_zeros_are_spoken_of(bids, people):
     bare = people.assign(participant_id=["01", "02", "03", "04"])
     assert len(read_series(bids, bare, group="dx")) == 4
-    with pytest.raises(InputError, match="4 would match but for leading zeros"):
+    with pytest.raises(InputError, match="For 4, only leading zeros"):
         read_series(bids, people.assign(participant_id=[1, 2, 3, 4]), group="dx")
 
 
@@ -157,7 +157,7 @@ def test_the_tr_is_found_in_sidecars(bids):
     assert read_series(bids).tr == 0.72
     with pytest.raises(InputError, match="tr is 0"):
         read_series(bids, tr=0)
-    with pytest.raises(InputError, match=r"tr is 2000, a time in seconds\. Give 2 if"):
+    with pytest.raises(InputError, match=r"tr is 2000, but it must be in seconds.* give 2\."):
         read_series(bids, tr=2000)
 
 
@@ -191,7 +191,7 @@ def test_a_subject_of_whom_censoring_leaves_nothing_is_named(bids, write):
 
     write("sub-02/func/sub-02_task-rest_seg-A_timeseries.tsv", 2, change=censor)
     with pytest.raises(
-        InputError, match=r"sub-02_.*5 volumes are censored, and the other 25 are never"
+        InputError, match=r"sub-02_.*5 volumes are censored.* the other 25, fewer than 10"
     ):
         read_series(bids)
 
@@ -212,11 +212,11 @@ def test_a_region_that_is_empty_in_a_file_is_empty_in_the_cohort(bids, write):
         (lambda frame: frame.iloc[:4], r"sub-03_.*\(subject 'sub-03'\) has 4 volumes"),
         (
             lambda frame: frame.drop(columns="right"),
-            r"sub-03_.*\(subject 'sub-03'\) has 2 columns, and .*sub-01_.* 3: 'right' is not in",
+            r"sub-03_.*\(subject 'sub-03'\) has 2 columns, but .*sub-01_.* has 3.*'right'",
         ),
         (
             lambda frame: frame.assign(back=1.0),
-            r"sub-03_.*has 4 columns, and .*sub-01_.* 3: 'back' is not in both",
+            r"sub-03_.*has 4 columns, but .*sub-01_.* has 3.*'back'",
         ),
     ],
 )
@@ -229,7 +229,7 @@ def test_a_wrong_file_is_named_with_subject_and_region(bids, write, change, mess
 def test_regions_can_be_chosen_and_left_out(bids):
     assert read_series(bids, regions=["front", "left"]).regions == ("front", "left")
     assert read_series(bids, exclude="r*").regions == ("left", "front")
-    with pytest.raises(InputError, match=r"no column 'rigt', named in exclude=\. Did you mean"):
+    with pytest.raises(InputError, match=r"no column 'rigt'.*exclude=\. Did you mean"):
         read_series(bids, exclude="rigt")
 
 
@@ -257,7 +257,7 @@ def test_a_first_row_that_may_be_names_or_a_volume_is_said_once(tmp_path):
     for name in ("s1", "s2"):
         text = "99 100 102\n" + "101.5 99.25 104\n99.5 101.25 98\n" * 6
         (tmp_path / f"{name}.txt").write_text(text)
-    with pytest.warns(DataWarning, match=r"s1\.txt' \(and of 1 other file\).*taken for the names"):
+    with pytest.warns(DataWarning, match=r"s1\.txt' \(and of 1 other file\).*read as the names"):
         assert read_series(tmp_path).n_volumes == (12, 12)
     for name in ("s1", "s2"):
         path = tmp_path / f"{name}.txt"
@@ -267,7 +267,7 @@ def test_a_first_row_that_may_be_names_or_a_volume_is_said_once(tmp_path):
 
 
 def test_other_types_are_refused():
-    with pytest.raises(InputError, match="not list"):
+    with pytest.raises(InputError, match="not from list"):
         read_series([1, 2])
 
 

@@ -1,4 +1,4 @@
-"""Cohorts of region time series, from folders, archives and long tables."""
+"""Functions that read cohorts of region time series from folders, archives and long tables."""
 
 from sgbn.io.series.reader import read_series
 from sgbn.io.series.recognition import is_series, read_any

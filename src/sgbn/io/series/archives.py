@@ -1,4 +1,4 @@
-"""Series in one file of numpy (.npz) with one array per subject."""
+"""The reader of series in a numpy archive (.npz) with one array per subject."""
 
 from __future__ import annotations
 
@@ -19,25 +19,27 @@ from sgbn.io.tables.files import read_bytes
 from sgbn.io.tables.raw import RawTable
 
 ENDING = ".npz"
-# Arrays of an archive that are not series.
-REGIONS = ("regions", "region_names", "labels", "names")  # names of the columns, as text
-TR = ("tr", "TR", "repetition_time")  # one number: seconds from volume to volume
+# Names of arrays that are not series.
+REGIONS = ("regions", "region_names", "labels", "names")  # the names of the columns, as text
+TR = ("tr", "TR", "repetition_time")  # one number: the seconds from one volume to the next
 
 
 def find_in_archive(path: Path, files: str | None) -> Source:
-    """Return the runs of an archive; arrays are named as files are, such as ``sub-01_run-1``."""
+    """Return the runs of an archive. Arrays are named like files, such as ``sub-01_run-1``."""
     name = repr(str(path))
     if files is not None:
         raise InputError(f"files= (--files) is for folders: {name} is one file. Leave it out.")
-    read_bytes(path, name)  # for its messages about a file that is absent or a folder
+    read_bytes(path, name)  # raises an error if the file is absent, or if it is a folder
     with _opened(path, name) as archive:
         keys = list(archive.files)
     # All other arrays are series, whatever they are called.
     subjects = [key for key in keys if key not in (*REGIONS, *TR)]
     if not subjects:
-        raise InputError(f"{name} holds no array of a subject. {did_you_mean('', keys)}")
+        raise InputError(
+            f"{name} holds no series. {did_you_mean('', keys)} Add one array per subject."
+        )
     names = read_names(subjects)
-    # Two arrays of one run would be joined without a word.
+    # Two arrays of the same run would be joined silently.
     check_kinds(name, names, subjects)
     regions, tr = _regions(path, name, keys), _tr(path, name, keys)
     runs = [
@@ -53,7 +55,7 @@ def _load(path: Path, name: str, key: str, regions: list[str] | None) -> RawTabl
 
 @contextmanager
 def _opened(path: Path, name: str) -> Iterator[Any]:
-    """Open an archive; whatever is wrong with it is an error that names it."""
+    """Open an archive. Anything wrong with it raises an error that names it."""
     try:
         with np.load(path, allow_pickle=False) as archive:
             yield archive
@@ -65,7 +67,7 @@ def _opened(path: Path, name: str) -> Iterator[Any]:
 
 
 def _array(path: Path, name: str, key: str) -> Any:
-    """Return one array. The archive is opened for each, since all may not fit the memory."""
+    """Return one array. The archive is opened for each, as all may not fit into the memory."""
     with _opened(path, f"{name}, array {key!r}") as archive:
         return archive[key]
 
@@ -76,9 +78,12 @@ def _regions(path: Path, name: str, keys: list[str]) -> list[str] | None:
     if key is None:
         return None
     array = _array(path, name, key)
-    # A subject may be called "labels": numbers are refused, not taken for names.
+    # The array may be the series of a subject called "labels". Then it holds numbers.
     if array.ndim != 1 or array.dtype.kind not in "US":
-        raise InputError(f"{name}, array {key!r} is not a list of names of regions. Rename it.")
+        raise InputError(
+            f"{name}, array {key!r} must be a list of the names of the regions. Correct or rename "
+            "it."
+        )
     return array.astype(str).tolist()
 
 
@@ -88,7 +93,6 @@ def _tr(path: Path, name: str, keys: list[str]) -> float | None:
     if key is None:
         return None
     array = _array(path, name, key)
-    # numpy saves a number as an array without dimensions.
     if array.size != 1 or array.dtype.kind not in "fiu" or not 0 < float(array.item()) < np.inf:
         raise InputError(
             f"{name}, array {key!r} must be one positive number of seconds. Correct or rename it."

@@ -1,4 +1,7 @@
-"""Numbers of a series: censored volumes cut it, empty regions are marked, all else is an error."""
+"""The numbers of a series, with censored volumes left out and empty regions marked.
+
+Any other missing value is an error.
+"""
 
 from __future__ import annotations
 
@@ -15,22 +18,28 @@ from sgbn.series_cohort import FEWEST_VOLUMES, spread_of
 from sgbn.types import Array, Indices, Mask
 from sgbn.validation import LARGEST
 
+SAME_REGIONS = (
+    "All series need the same regions. Extract them again with one atlas, or name the regions that "
+    "all series have (regions=, --regions)."
+)
+
 
 class Volumes(NamedTuple):
-    """Numbers of one run.
+    """The numbers of one run.
 
     Attributes
     ----------
     values : ndarray of shape (volumes, m)
-        0 in regions that are empty; none where censoring left no piece that is long enough.
+        The values of the m regions. Empty regions have the value 0. There are no volumes if
+        censoring left no piece that is long enough.
     lengths : tuple of int
-        Volumes of the pieces between those that are censored.
+        The number of volumes in each piece. Censored volumes cut a run into pieces.
     empty : ndarray of bool of shape (m,)
-        Regions without a value in any volume.
+        Whether each region is empty: it has no value in any volume, or never changes.
     censored : int
-        Volumes without any value, which were left out.
+        The number of volumes without any value. They are left out.
     short : int
-        Volumes that were left out with pieces that are too short.
+        The number of volumes in pieces that are too short. They are left out.
     """
 
     values: Array
@@ -41,56 +50,57 @@ class Volumes(NamedTuple):
 
 
 def read_volumes(table: RawTable, regions: Sequence[str], missing: Missing) -> Volumes:
-    """Return the numbers of these columns, by name; the ids of the table name the subject.
+    """Return the numbers in the columns of the regions. Errors name the subject by the table's ids.
 
-    Volumes before and after a censored one are not neighbours in time. So the run is cut there, and
-    pieces of fewer than 10 volumes are left out.
+    The volumes before and after a censored volume are not neighbours in time. Therefore the run is
+    cut there, and pieces of fewer than 10 volumes are left out.
     """
     check_columns(table, regions)
     values = _all_numbers(table, regions, missing)
     absent = np.isnan(values)
     kept = np.flatnonzero(~absent.all(axis=1))
-    # Rows of n/a, and blank lines, which never became rows.
+    # Rows of n/a, and lines without a value, which the reader of text files skipped.
     censored = len(values) - len(kept) + table.facts.get(CENSORED, 0)
-    # With censored volumes, the error names these: see `_check_left` of the reader.
+    # If volumes are censored, `_check_enough_left` in reader.py raises the error.
     if not censored and len(values) < FEWEST_VOLUMES:
         raise InputError(
-            f"{table.name}{_of_subject(table)} has {counted(len(values), 'volume')}, and a series "
-            f"needs {FEWEST_VOLUMES}. Leave this file out, or see whether rows and columns are "
-            "exchanged."
+            f"{table.name}{_of_subject(table)} has {counted(len(values), 'volume')}, but a series "
+            f"needs at least {FEWEST_VOLUMES}. Leave this file out, or check whether rows and "
+            "columns are exchanged."
         )
     pieces = _pieces(table, kept)
     rows = np.array([row for piece in pieces for row in piece], dtype=np.intp)
     values, absent = values[rows], absent[rows]
-    # No value in any volume: the region lies outside the view of this run.
+    # A region without any value lies outside the field of view of this run.
     empty: Mask = np.asarray(absent.all(axis=0))
-    # A single missing value can be neither a censored volume nor an empty region.
+    # Any other missing value belongs neither to a censored volume nor to an empty region.
     holes = absent & ~empty
     if holes.any():
         row, column = (int(k) for k in np.argwhere(holes)[0])
         where = table.where(int(rows[row]), regions[column])
         raise InputError(
-            f"{where}: the value is missing, but others of this volume and of this region are "
-            f"there ({counted(int(holes.sum()), 'such cell')} in "
-            f"{counted(int(holes.any(axis=0).sum()), 'region')}). Make all regions of a censored "
-            "volume n/a, or all volumes of an empty region; or leave the region out (exclude=, "
-            "--exclude)."
+            f"{where}: the value is missing, but this volume and this region have other values "
+            f"({counted(int(holes.sum()), 'such cell')} in "
+            f"{counted(int(holes.any(axis=0).sum()), 'region')}). Write n/a in all regions of a "
+            "censored volume, or in all volumes of an empty region. Or leave the region out "
+            "(exclude=, --exclude)."
         )
-    # 0 keeps sums finite, and `empty` says that it is not a value.
+    # 0 keeps sums finite. `empty` says that it is not a value.
     values[:, empty] = 0.0
-    if len(values):  # a region that never changes tells as little as one without values
+    if len(values):  # a region that never changes is as useless as a region without values
         empty = np.isnan(spread_of(values))
     lengths = tuple(map(len, pieces))
     return Volumes(values, lengths, empty, censored, len(kept) - len(rows))
 
 
 def _pieces(table: RawTable, rows: Indices) -> list[Indices]:
-    """Return the rows with values, cut where volumes are censored; only pieces long enough.
+    """Return the rows with values, cut at censored volumes. Pieces that are too short are left out.
 
-    The reader of text files skips lines without any value: their places show it.
+    The reader of text files skips lines without any value. The places of the other lines show
+    where it did.
     """
     places = np.asarray(table.facts.get(PLACES, np.arange(len(table.frame))))[rows]
-    # A step of more than 1 means that volumes between were left out.
+    # A step of more than 1 means that volumes in between were left out.
     cut = np.split(rows, np.flatnonzero(np.diff(places) > 1) + 1)
     return [piece for piece in cut if len(piece) >= FEWEST_VOLUMES]
 
@@ -102,33 +112,32 @@ def check_columns(table: RawTable, regions: Sequence[str]) -> None:
     if lacking:
         raise InputError(
             f"{table.name}{_of_subject(table)} has no column {lacking[0]!r}, a region of the other "
-            f"series ({counted(len(lacking), 'such region')}; it has "
-            f"{counted(len(table.columns), 'column')}). "
-            f"{did_you_mean(lacking[0], table.columns)} All series need the same regions: extract "
-            "them again with one atlas, or name those that all have (regions=, --regions)."
+            f"series. {counted(len(lacking), 'such region is', 'such regions are')} missing among "
+            f"{counted(len(table.columns), 'column')}. {did_you_mean(lacking[0], table.columns)} "
+            f"{SAME_REGIONS}"
         )
 
 
 def _all_numbers(table: RawTable, regions: Sequence[str], missing: Missing) -> Array:
-    """Return the numbers of all columns; column by column only where a cell may be wrong."""
+    """Return the numbers of all columns, read in one step unless a cell may be wrong."""
     part = table.frame[list(regions)]
     if all(map(is_number_type, part.dtypes)) and not missing.numbers:
         values = part.to_numpy(np.float64, na_value=np.nan, copy=True)
-        # Infinite values go the slow way too, on which the error names the cell.
+        # With an infinite value, columns are read one by one, so that the error names the cell.
         if not (np.abs(values) > LARGEST).any():
             return values
     return np.column_stack([_numbers(table, name, missing) for name in regions])
 
 
 def _numbers(table: RawTable, name: str, missing: Missing) -> Array:
-    """Return the numbers of one column; a cell that is not a finite number is an error."""
+    """Return the numbers of one column. A cell that is not a finite number is an error."""
     parsed = parse(table, name, missing)
     wrong = parsed.bad | (np.abs(parsed.values) > LARGEST)
     if wrong.any():
         cell = as_text(table.frame[name].iloc[int(np.argmax(wrong))])
         remedy = (
-            "Correct it, write n/a for a volume that is censored in all regions, or leave the "
-            "column out if it is not a region (exclude=, --exclude)."
+            "Correct it. If the volume is censored, write n/a in all its regions. If the column is "
+            "not a region, leave it out (exclude=, --exclude)."
         )
         raise cell_error(table, name, wrong, f"{cell[:60]!r} is not a finite number", remedy)
     return parsed.values
@@ -139,23 +148,20 @@ def _of_subject(table: RawTable) -> str:
 
 
 def check_same_columns(first: RawTable, table: RawTable, never: Sequence[str]) -> None:
-    """Raise InputError if a series has other columns than the first; `never` are not regions."""
+    """Raise InputError if two series have different columns. Columns in `never` do not count."""
     columns, first_columns = ({*series.columns} - {*never} for series in (table, first))
     if columns == first_columns:
         return
-    # In the order of the files, those of this one first.
     odd = [name for name in (*table.columns, *first.columns) if name in columns ^ first_columns]
     raise InputError(
-        f"{table.name}{_of_subject(table)} has {counted(len(table.columns), 'column')}, and "
-        f"{first.name}{_of_subject(first)} {len(first.columns)}: {listed(odd, 3)} "
-        f"{'is' if len(odd) == 1 else 'are'} not in both. {_exchanged(first, table)}All series "
-        "need the same regions: extract them again with one atlas, or name those that all have "
-        "(regions=, --regions)."
+        f"{table.name}{_of_subject(table)} has {counted(len(table.columns), 'column')}, but "
+        f"{first.name}{_of_subject(first)} has {len(first.columns)}. Only one of them has "
+        f"{listed(odd, 3)}. {_exchanged(first, table)}{SAME_REGIONS}"
     )
 
 
 def _exchanged(first: RawTable, table: RawTable) -> str:
-    """Return a sentence if one of two series may have one row per region, else ""."""
+    """Return a sentence if one of the two series may have one row per region, else ""."""
     shapes = first.frame.shape, table.frame.shape
     if shapes[0] != shapes[1][::-1] and shapes[0][0] != shapes[1][0]:
         return ""

@@ -1,4 +1,4 @@
-"""Columns of a series that are known not to be regions: confounds of fMRIPrep and XCP-D."""
+"""Columns of a series that are not regions, but confounds of fMRIPrep and XCP-D."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from sgbn.exceptions import counted, listed, warn
 
-# Names in the tables of fMRIPrep and XCP-D, which some write beside the regions.
+# Names in the tables of fMRIPrep and XCP-D. Some users write these columns beside the regions.
 CONFOUND = re.compile(
     r"(framewise_displacement|fd|rmsd|(std_)?dvars|"
     r"(global_signal|csf|white_matter|csf_wm|(trans|rot)_[xyz])(_derivative1)?(_power2)?|"
@@ -19,15 +19,15 @@ CONFOUND = re.compile(
 
 
 def confounds_among(columns: Iterable[str]) -> list[str]:
-    """Columns that are called like confounds."""
+    """Return the columns that are named like confounds."""
     return [name for name in columns if CONFOUND.fullmatch(name.strip())]
 
 
 def warn_confounds(source: str, names: list[str]) -> None:
-    """Say which columns were left out, and how they are kept."""
+    """Warn about the columns that are left out, and say how to keep them."""
     if names:
         warn(
-            f"{source}: {counted(len(names), 'column is', 'columns are')} called like confounds, "
-            f"not regions: {listed(names)}. {'It is' if len(names) == 1 else 'They are'} left "
+            f"{source}: {counted(len(names), 'column is', 'columns are')} named like confounds, "
+            f"not like regions: {listed(names)}. {'It is' if len(names) == 1 else 'They are'} left "
             "out. If some are regions, name all regions (regions=, --regions)."
         )

@@ -1,4 +1,4 @@
-"""The cells of one series: a text file with or without a header, or an array."""
+"""The reader of one series, from a text file with or without a header, or from an array."""
 
 from __future__ import annotations
 
@@ -21,55 +21,57 @@ ARRAY = ".npy"
 TEXT = (".tsv", ".csv", ".txt", ".1d")
 GZIP = ".gz"
 # Delimiters of numbers without a header, in the order in which they are tried. The comma comes
-# late, since it may separate decimals, and blanks last, since they stand beside all others.
+# late, because it may separate decimals. Blanks come last, because they may follow any delimiter.
 DELIMITERS = ("\t", ";", "|", ",", BLANKS)
-# Names of columns that say when a volume was taken, in lower case, letters and digits only.
+# Names of columns that hold the time of a volume, in lower case, with letters and digits only.
 TIME_NAMES = (
     *("time", "timepoint", "timepoints", "timestamp", "timeindex", "t", "seconds"),
     *("volume", "volumes", "vol", "volumeindex", "frame", "tr", "index"),
 )
 VOLUME = "volume {}"
-# Whether the first row of a text file holds names or a volume.
+# What the first row of a text file holds: names or a volume.
 NAMES, NAMES_UNSURE, VOLUME_ROW, VOLUME_UNSURE = "names", "names?", "volume", "volume?"
 DOUBTS = {
-    NAMES_UNSURE: "was taken for the names of the regions. If it is a volume, write the names of "
+    NAMES_UNSURE: "was read as the names of the regions. If it is a volume, write the names of "
     "the regions (r1, r2, ...) above it",
     VOLUME_UNSURE: "was read as a volume. If it holds the names of the regions, write a letter "
     "before each number",
 }
-MAX_GROWING_BY_CHANCE = 3  # so few whole numbers may grow by chance
-# Facts of a table that was read from a file.
+MAX_GROWING_BY_CHANCE = 3  # up to so many whole numbers may be in growing order by chance
+# Keys of the facts about a table that was read from a file.
 DOUBT = "first_row"  # a key of DOUBTS, or ""
-CENSORED = "censored"  # number of lines without any value, which the reader of text skips
+CENSORED = "censored"  # number of lines without any value, which the reader of text files skips
 PLACES = "places"  # place of each row among all lines that are not blank
 
 
 @dataclass(frozen=True)
 class Marks:
-    """What separates cells, and decimals; None if it is to be found."""
+    """The delimiter and the decimal mark of text files. A mark that is None is detected."""
 
     delimiter: str | None = None
     decimal: str | None = None
 
 
 def ending(path: Path) -> str:
-    """Return the ending of a file that may be gzipped, in lower case."""
+    """Return the ending of a file in lower case, without ".gz"."""
     name = path.name.lower().removesuffix(GZIP)
     return Path(name).suffix
 
 
 def label_of(path: Path) -> str:
-    """Return the name of a file without its ending."""
+    """Return the name of a file without its ending, and without ".gz"."""
     name = path.name[: -len(GZIP)] if path.name.lower().endswith(GZIP) else path.name
     return Path(name).stem
 
 
 def load_series(path: Path, marks: Marks) -> raw.RawTable:
-    """Return the cells of a file, one row per volume; columns without names are r1, r2, ..."""
+    """Return the cells of a file, one row per volume.
+
+    Columns without names get the names r1, r2, ...
+    """
     name = repr(str(path))
     if ending(path) == ARRAY:
         return from_array(_load_array(path, name), name)
-    # Bytes as they are in the file, so that errors count its lines.
     content = _without_comments(unzipped(read_bytes(path, name), name))
     first, second = _first_lines(content)
     delimiter, doubt = _delimiter_of_numbers(first, second, marks)
@@ -82,8 +84,8 @@ def load_series(path: Path, marks: Marks) -> raw.RawTable:
 
 
 def _skipped(content: bytes, table: raw.RawTable, has_header: bool) -> dict[str, Any]:
-    """Return how many lines without any value were skipped, and the place of each row."""
-    # Tabs alone are a censored volume of empty cells, not a blank line.
+    """Return the number of skipped lines without any value, and the place of each row."""
+    # A line of tabs is a censored volume with empty cells, not a blank line.
     filled = [bool(line.strip(b" \r")) for line in content.split(b"\n")]
     places = np.searchsorted(1 + np.flatnonzero(filled), table.origin.numbers)
     return {CENSORED: max(0, sum(filled) - has_header - len(table.frame)), PLACES: places}
@@ -98,9 +100,10 @@ def from_array(
             f"{name} has {counted(array.ndim, 'dimension')} (shape {array.shape}). Give one array "
             "per subject, with one row per volume and one column per region."
         )
-    # Objects could be anything, and complex numbers are not signals.
     if array.dtype.kind not in "fiu":
-        raise InputError(f"{name} holds {array.dtype}, not real numbers. Write it with numbers.")
+        raise InputError(
+            f"{name} holds values of the type {array.dtype}, not real numbers. Write real numbers."
+        )
     names = region_names(array.shape[1]) if regions is None else list(regions)
     if len(names) != array.shape[1]:
         raise InputError(
@@ -112,23 +115,23 @@ def from_array(
 
 
 def region_names(n: int) -> list[str]:
-    """Return names for regions that have none: r1, r2, ..., with as many digits each."""
+    """Return names for n regions: r1, r2, ... All names have the same number of digits."""
     return [f"r{k:0{len(str(n))}}" for k in range(1, n + 1)]
 
 
 def time_columns(table: raw.RawTable) -> list[str]:
-    """Return the columns that are called like time or volume, and grow from row to row."""
+    """Return the columns that are named like time or volume, and grow from row to row."""
     return [name for name in table.columns if is_time_name(name) and _grows(table.frame[name])]
 
 
 def is_time_name(name: str) -> bool:
-    """Whether a name says that a column counts volumes or holds times."""
+    """Return whether a name says that a column counts volumes or holds times."""
     return raw.plain_name(name) in TIME_NAMES
 
 
 def _grows(cells: pd.Series) -> bool:
     numbers = pd.to_numeric(cells, errors="coerce").to_numpy(np.float64)
-    return bool((np.diff(numbers) > 0).all())  # False where one is missing
+    return bool((np.diff(numbers) > 0).all())  # False if a number is missing
 
 
 def _load_array(path: Path, name: str) -> NDArray[Any]:
@@ -136,25 +139,26 @@ def _load_array(path: Path, name: str) -> NDArray[Any]:
         return np.asarray(np.load(path, allow_pickle=False))
     except (OSError, ValueError, EOFError) as error:
         raise InputError(
-            f"{name} cannot be read as an array of numpy ({error}). Write it with numpy.save."
+            f"{name} cannot be read as a numpy array ({error}). Write it with numpy.save."
         ) from error
 
 
 def _without_comments(content: bytes) -> bytes:
-    """Return text without comments at its beginning.
+    """Return the text without the comments at its beginning.
 
     AFNI writes comments above the numbers. C-PAC writes the names of the columns: ``#1 #2 ...``.
     """
     lines = content.split(b"\n")
     first = next((k for k, line in enumerate(lines) if not line.startswith(b"#")), 0)
-    # The last comment has as many words as there are columns.
+    # If the last comment has one word per column, it holds the names, and is kept.
     if first and len(lines[first - 1].split()) == len(lines[first].split()):
         first -= 1
-    return b"\n" * first + b"\n".join(lines[first:])  # rows keep their numbers
+    # Blank lines replace the comments, so that errors count the lines as in the file.
+    return b"\n" * first + b"\n".join(lines[first:])
 
 
 def _first_lines(content: bytes) -> tuple[str, str]:
-    # A file of one line has no second.
+    # If a file has only one line, the second is empty.
     lines = [*content.lstrip().split(b"\n", 2), b""]
     first, second = (
         line.decode("utf-8-sig", errors="replace").strip("\r\n ") for line in lines[:2]
@@ -163,11 +167,14 @@ def _first_lines(content: bytes) -> tuple[str, str]:
 
 
 def _delimiter_of_numbers(line: str, second: str, marks: Marks) -> tuple[str | None, str]:
-    """Return the delimiter of a first line of numbers, None for a header; and a key of DOUBTS."""
+    """Return the delimiter if the first line is a volume, or None if it is a header.
+
+    The second value is a key of DOUBTS, or "" if there is no doubt.
+    """
     for delimiter in (marks.delimiter,) if marks.delimiter else DELIMITERS:
         cells = _cells(line, delimiter)
         numbers = [cell for cell in cells if raw.ANY_NUMBER.fullmatch(cell)]
-        # A first volume may be censored in some cells, which does not make it a header.
+        # Some cells of the first volume may be missing. This does not make it a header.
         known = len(numbers) + sum(cell in raw.MISSING for cell in cells) == len(cells)
         if len(cells) < 2 or not numbers or not known:
             continue
@@ -177,25 +184,31 @@ def _delimiter_of_numbers(line: str, second: str, marks: Marks) -> tuple[str | N
 
 
 def first_row_kind(cells: Sequence[str], below: Sequence[str]) -> str:
-    """Whether a first row of numbers holds names of regions, and whether that is sure.
+    """Return whether a first row of numbers holds names of regions or a volume.
 
-    Names are 0, 1, ... or 1, 2, ..., or numbers of an atlas, which grow. They are sure where the
-    values below are not whole numbers and, for an atlas, lie elsewhere.
+    Names are 0, 1, ... or 1, 2, ..., or labels of an atlas, which grow. It is certain that they are
+    names if the values below are not whole numbers. For labels of an atlas, some labels must also
+    lie far from these values.
+
+    Parameters
+    ----------
+    cells, below : sequence of str
+        The cells of the first row, and of the row below it.
 
     Returns
     -------
     {"names", "names?", "volume", "volume?"}
+        A question mark means that it is not certain.
     """
-    whole = all(map(str.isdigit, below))  # then values below look like labels, too
+    whole_below = all(map(str.isdigit, below))  # then the values below look like labels too
     if _counts(cells):
-        return NAMES_UNSURE if whole else NAMES
-    # Names are whole and differ. All else is a volume.
+        return NAMES_UNSURE if whole_below else NAMES
+    # Names are whole numbers, and all differ. Any other row is a volume.
     if not all(map(str.isdigit, cells)) or len(set(cells)) < len(cells):
         return VOLUME_ROW
     labels = [int(cell) for cell in cells]
-    # Labels of an atlas are listed in their order.
     grow = labels == sorted(labels)
-    if whole:
+    if whole_below:
         return VOLUME_UNSURE if grow and len(labels) > MAX_GROWING_BY_CHANCE else VOLUME_ROW
     if not grow:
         return VOLUME_UNSURE
@@ -203,25 +216,25 @@ def first_row_kind(cells: Sequence[str], below: Sequence[str]) -> str:
 
 
 def _lie_among(labels: Sequence[int], below: Sequence[str]) -> bool:
-    """Whether numbers are about as large as the values below, so that they may be values too."""
+    """Return whether labels are about as large as the values below, so that they may be values."""
     cells = [cell.replace(",", ".") for cell in below if raw.ANY_NUMBER.fullmatch(cell)]
     values = np.array(cells, dtype=np.float64)
     if not len(values):
         return False
-    # Within one range of the values below, a number may be a value.
+    # A value may lie outside the values below, but by no more than their range.
     low, high, span = values.min(), values.max(), np.ptp(values)
     return bool(low - span <= labels[0] and labels[-1] <= high + span)
 
 
 def _cells(line: str, delimiter: str) -> list[str]:
-    """Return the cells of a line of numbers, which may be in quotes."""
+    """Return the cells of a line without the quotes around them."""
     cells = line.split(None if delimiter == BLANKS else delimiter)
     return [cell.strip().strip('"') for cell in cells]
 
 
 def _counts(cells: Sequence[str]) -> bool:
-    """Whether names of columns count from 0 or 1, as pandas writes them."""
-    # pandas leaves the name above the row names empty.
+    """Return whether the names of columns count from 0 or 1, as pandas writes them."""
+    # pandas writes no name above the row names.
     names = list(cells[1:] if cells and not cells[0] else cells)
     return any(names == [str(k + start) for k in range(len(names))] for start in (0, 1))
 
@@ -229,9 +242,9 @@ def _counts(cells: Sequence[str]) -> bool:
 def _without_header(
     content: bytes, name: str, delimiter: str, n_columns: int, marks: Marks
 ) -> raw.RawTable:
-    """Return a table of numbers alone: columns get names, and rows keep their numbers."""
+    """Return a table from a file without a header. Errors count its rows as in the file."""
     mark = " " if delimiter == BLANKS else delimiter
-    # A header of our own lets one reader do both kinds of files.
+    # With an added header, `parse_text` can read this file too.
     header = mark.join(region_names(n_columns)).encode() + b"\n"
     body = content.removeprefix(codecs.BOM_UTF8)
     table = parse_text(header + body, name, lambda _: set(), delimiter, marks.decimal)
@@ -239,8 +252,8 @@ def _without_header(
 
 
 def _named(table: raw.RawTable) -> raw.RawTable:
-    """Return the table with names for columns that are only numbered: r1, r2, ..."""
-    # Row names of R or pandas number the volumes.
+    """Return the table with the names r1, r2, ... if its columns are only numbered."""
+    # The row names of R or pandas only count the volumes.
     frame = table.frame.drop(columns=[c for c in table.columns if c == raw.ROW_NAMES])
     names = raw.clean_names(frame.columns)
     if _counts(names):

@@ -1,4 +1,4 @@
-"""Series in a folder: one file per subject, or per subject and run."""
+"""The search for series in a folder with one file per subject, or per subject and run."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from sgbn.io.series.runs import Run, Source, check_kinds
 from sgbn.io.series.sidecars import Sidecars
 
 ENDINGS = (*TEXT, ARRAY)
-EXTRACTED = "quality_subjects.csv"  # beside the series that `sgbn extract` writes
+EXTRACTED = "quality_subjects.csv"  # the file that `sgbn extract` writes beside the series
 PARTICIPANTS = ("participants.tsv", "participants.csv")
 NO_SERIES = (
     "If this file holds no series, choose the others by a pattern, such as files='*.tsv' (--files "
     "'*.tsv')."
 )
-MAX_LEVELS_ABOVE = 3  # folders above the series in which participants are looked for
-OTHERS = re.compile(  # names of files that hold no series of regions
+MAX_LEVELS_ABOVE = 3  # folders above the series in which participants are searched
+OTHERS = re.compile(  # names of files that do not hold series of regions
     r"(.*[-_])?(participants|motion|outliers|events|channels|scans|sessions|physio|confounds|"
     r"regressors|relmat|qc|coverage|bold|phenotypic|phenotype|labels|readme|changes|failures|"
     r"atlas|dseg|quality_subjects|quality_regions|series_quality)",
@@ -41,21 +41,21 @@ def find_in_folder(
     Parameters
     ----------
     folder : Path
-        Where to look.
+        The folder to search.
     files : str or None
-        Pattern of the names of the files, or of their paths in the folder.
+        A pattern that file names, or paths inside the folder, must match.
     marks : Marks
-        What separates cells and decimals.
+        The delimiter and the decimal mark of text files.
     never : iterable of Path
-        Files that hold something else, such as the participants.
+        Files that do not hold series, such as the table of participants.
     """
     name = repr(str(folder))
     paths = series_files(folder, files, never)
     if not paths:
         raise _no_file(folder, name, files)
-    # All names together, since what all have in common is not part of an id.
+    # All names are read together, because an ending that all share is not part of an id.
     names = read_names([_label(path, folder) for path in paths])
-    known = _extracted(folder)  # ids as the user gave them, which a file name may not spell
+    known = _extracted(folder)  # these ids may hold characters that a file name cannot
     names = [
         SeriesName(known[path.name][0])
         if path.name in known and not series_name.session
@@ -78,7 +78,11 @@ def find_in_folder(
 
 
 def series_files(folder: Path, files: str | None, never: Iterable[Path] = ()) -> list[Path]:
-    """Return the files that hold series: those called so, else all that may; sorted."""
+    """Return the files that hold series, sorted by name.
+
+    If some names end in "timeseries", these are the files. Otherwise, they are all files that may
+    hold series.
+    """
     unwanted = {Path(path).resolve() for path in never}
     candidates = [
         path
@@ -94,15 +98,15 @@ def series_files(folder: Path, files: str | None, never: Iterable[Path] = ()) ->
             for path in candidates
             if fnmatch(path.name, files) or fnmatch(path.relative_to(folder).as_posix(), files)
         ]
-    # A pattern that names confounds on purpose still finds them below.
     likely = [path for path in candidates if not _is_other(label_of(path))]
-    # Of a folder of fMRIPrep or XCP-D, only what is called a series.
-    called = [path for path in likely if label_of(path).lower().endswith(SUFFIX)]
-    return called or likely or (candidates if files is not None else [])
+    # Folders of fMRIPrep and XCP-D hold many other tables too.
+    named = [path for path in likely if label_of(path).lower().endswith(SUFFIX)]
+    # If a pattern matches only unlikely files, such as confounds, the user wants these.
+    return named or likely or (candidates if files is not None else [])
 
 
 def find_participants(place: Path | None) -> Path | None:
-    """Return ``participants.tsv`` in a folder, or in the nearest of the folders above it."""
+    """Return ``participants.tsv`` in a folder, or in the nearest folder above it, or None."""
     if place is None:
         return None
     folder = place.resolve()
@@ -118,23 +122,23 @@ def _is_other(label: str) -> bool:
 
 
 def _label(path: Path, folder: Path) -> str:
-    """Return the name of a file, after those of its folders if it does not name the subject."""
+    """Return the name of a file. The names of its folders come first if it has no subject."""
     label = label_of(path)
     above = path.relative_to(folder).parent.parts
     if is_bids(label) or not above:
         return label
-    # From the folder of the subject downwards: sub-01/ses-1/rest.tsv.
+    # The label begins at the folder of the subject: sub-01/ses-1/rest.tsv is sub-01_ses-1_rest.
     start = next((k for k, part in enumerate(above) if is_bids(part)), 0)
     return "_".join((*above[start:], label))
 
 
 def _extracted(folder: Path) -> dict[str, tuple[str, float | None]]:
-    """Return file -> subject and TR, as `sgbn extract` wrote it beside the series."""
+    """Return file -> subject and TR, from the table that `sgbn extract` wrote beside the series."""
     path = folder / EXTRACTED
     if not path.is_file():
         return {}
     table = pd.read_csv(path, dtype={"subject_id": str, "file": str})
-    # Somebody else may have a file of this name.
+    # Another program may have written a file of this name.
     if not {"subject_id", "file", "step"} <= set(table.columns):
         return {}
     steps = [float(step) if step > 0 and math.isfinite(step) else None for step in table["step"]]
@@ -142,16 +146,19 @@ def _extracted(folder: Path) -> dict[str, tuple[str, float | None]]:
 
 
 def _no_file(folder: Path, name: str, files: str | None) -> InputError:
-    """Return the error about a folder without series, with what it holds instead."""
+    """Return the error about a folder without series. It names what the folder holds."""
     if files is not None:
         series = [path.name for path in series_files(folder, None)]
-        holding = f"It has {listed(series, 3)}." if series else "It has none at all."
-        return InputError(f"{name} has no series called {files!r} (files=, --files). {holding}")
+        if series:
+            remedy = f"It has {listed(series, 3)}. Correct the pattern."
+        else:
+            remedy = "It has no other series either. Give another folder."
+        return InputError(f"{name} has no series that match {files!r} (files=, --files). {remedy}")
     shown = sorted(path.name for path in folder.rglob("*") if path.is_file())
     holds = f"It holds {counted(len(shown), 'file')}: {listed(shown, 3)}. " if shown else ""
-    # They were passed over by their names, see OTHERS.
+    # These files were left out because of their names, see OTHERS.
     if any(ending(Path(name)) in ENDINGS for name in shown):
-        holds += "If some are series, name them by a pattern (files='*_bold.tsv', --files). "
+        holds += "If some are series, choose them by a pattern (files='*_bold.tsv', --files). "
     return InputError(
         f"{name} holds no series. {holds}Give a folder with one file per subject, such as "
         "sub-01_timeseries.tsv (TSV, CSV, TXT or NPY; one row per volume, one column per region)."

@@ -1,4 +1,4 @@
-"""Series in one long table: subject, time, and one column per region."""
+"""The reader of series in one long table: subject, time, and one column per region."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RUN_NAMES = ("run", "runid")
 
 
 def is_long(table: RawTable, options: Options) -> bool:
-    """Whether a table has many rows per subject, and a column that counts them."""
+    """Return whether a table has many rows per subject, and a column that counts them."""
     subjects = _subject_column(table, options) if options.id in (None, *table.columns) else ""
     if not subjects:
         return False
@@ -39,29 +39,29 @@ def is_long(table: RawTable, options: Options) -> bool:
 
 
 def find_in_table(table: RawTable, options: Options) -> Source:
-    """Return the runs of a long table, with columns that are not regions as their attributes."""
+    """Return the runs of a long table. Columns that are not regions are attributes of the runs."""
     subjects = _subject_column(table, options)
     if not subjects:
         raise InputError(
-            f"{table.name} has no column of subjects, so that its rows cannot be told apart. Name "
-            "it (id=, --id), or give one file per subject in a folder."
+            f"{table.name} has no column of subjects, so its rows cannot be told apart. Name this "
+            "column (id=, --id), or give a folder with one file per subject."
         )
     runs = _runs(table, subjects)
     time = _time(table, runs, options)
     if not time:
         raise _no_time(table, subjects, runs, options)
     keys = [name for name in (subjects, time, *_keys(table)) if name]
-    # Columns with a role are attributes of a run, not regions.
     named = [find_column(table.columns, name) for name in options.named]
     unnamed = [name for name in table.columns if name not in (*keys, *named)]
     excluded = [
         name for name in unnamed if any(fnmatchcase(name, pattern) for pattern in options.exclude)
     ]
     rest = [name for name in table.columns if name not in (*keys, *excluded, ROW_NAMES)]
+    # Columns with a role, and columns of labels, are attributes of a run, not regions.
     about = [name for name in rest if name in named or _is_text(table, name)]
     attributes = _attributes(table, runs, about)
     regions = [name for name in rest if name not in attributes.columns]
-    # Where regions are named, nothing else is looked at.
+    # If the user names the regions, even a constant column may be one.
     constant = _constant(table, runs, regions) if options.regions in (None, (ALL,)) else []
     _warn_constant(table, constant)
     regions = [name for name in regions if name not in constant]
@@ -88,14 +88,14 @@ def find_in_table(table: RawTable, options: Options) -> Source:
 
 
 def _subject_column(table: RawTable, options: Options) -> str:
-    """Return the column of subjects, which may be named as person or pair too; "" for none."""
-    # A person has many rows, so that its column is that of the subjects.
+    """Return the column of subjects, or "" if there is none."""
+    # The user may have named the same column as person or pair: a person has many volumes.
     column = find_id(table, replace(options, subject=None, pair=None))
     return "" if column is None or column == ROW_NAMES else column
 
 
 def _runs(table: RawTable, subjects: str) -> dict[SeriesName, Indices]:
-    """Return the rows of each run, runs in the order of their first rows."""
+    """Return the rows of each run. Runs are in the order of their first rows."""
     session, run = _keys(table)
     columns = [
         labels(table.frame[name]) if name else [""] * len(table.frame)
@@ -109,7 +109,7 @@ def _runs(table: RawTable, subjects: str) -> dict[SeriesName, Indices]:
 
 
 def _keys(table: RawTable) -> tuple[str, str]:
-    """Return the columns of sessions and of runs; "" where there is none."""
+    """Return the columns of sessions and of runs, or "" for a column that does not exist."""
     plain = {plain_name(name): name for name in reversed(table.columns)}
     session, run = (
         next((plain[name] for name in names if name in plain), "")
@@ -119,9 +119,9 @@ def _keys(table: RawTable) -> tuple[str, str]:
 
 
 def _time(table: RawTable, runs: dict[SeriesName, Indices], options: Options) -> str:
-    """Return the column that is called like time, with another number in each row of a run."""
+    """Return the column that is named like time and has distinct numbers within each run, or ""."""
     for name in table.columns:
-        # A column of time that has a role is not a count of volumes.
+        # A column with a role, such as a covariate, does not count the volumes.
         if not is_time_name(name) or name in options.named:
             continue
         when = parse(table, name, options.missing).values
@@ -138,17 +138,17 @@ def _no_time(
     called = [name for name in table.columns if is_time_name(name) and name not in options.named]
     if not called:
         return InputError(
-            f"{table.name} has no column that counts the volumes of a subject. Add one that is "
-            "called 'volume' or 'time', or give one file per subject in a folder."
+            f"{table.name} has no column that counts the volumes of a subject. Add a column with "
+            "the name 'volume' or 'time', or give a folder with one file per subject."
         )
-    # As text: cells that are not numbers may be the reason.
+    # The cells are compared as text, because some may not be numbers.
     times = labels(table.frame[called[0]])
     repeated = [name for name, rows in runs.items() if len({times[k] for k in rows}) < len(rows)]
     whose = f" in the rows of {_called(repeated[0])}" if repeated else ""
     return InputError(
         f"{table.name}, column {called[0]!r} does not count the volumes{whose} (column "
-        f"{subjects!r}): each volume of a run needs a number of its own. Tell runs and sessions "
-        "apart by columns 'run' and 'session'."
+        f"{subjects!r}). Each volume of a run needs its own number. If subjects have several runs "
+        "or sessions, add columns 'run' and 'session'."
     )
 
 
@@ -159,7 +159,7 @@ def _called(name: SeriesName) -> str:
 
 
 def _is_text(table: RawTable, name: str) -> bool:
-    """Whether a column holds labels alone, without numbers."""
+    """Return whether a column holds labels and no numbers."""
     cells = table.frame[name]
     if is_number_type(cells.dtype):
         return False
@@ -170,10 +170,10 @@ def _is_text(table: RawTable, name: str) -> bool:
 def _attributes(
     table: RawTable, runs: dict[SeriesName, Indices], columns: Sequence[str]
 ) -> RawTable:
-    """Return one row per run, of columns that are the same in all rows of a session."""
+    """Return the columns with one row per run. All rows of a session must have the same label."""
     visits: dict[tuple[str, str], list[int]] = {}
     for name, rows in runs.items():
-        # Runs of one session share group and age.
+        # All runs of a session have the same group and age.
         visits.setdefault(name[:2], []).extend(rows.tolist())
     for column in columns:
         for rows_of in visits.values():
@@ -183,11 +183,11 @@ def _attributes(
                 subject = next(name for name, rows in runs.items() if rows_of[0] in rows)
                 raise InputError(
                     f"{table.where(rows_of[other], column)}: {cells[other]!r}, but {cells[0]!r} in "
-                    f"other rows of {_called(subject)}. A label is the same in all volumes of a "
-                    "session: correct it, tell sessions apart by a column 'session', or leave the "
-                    f"column out (exclude={column!r}, --exclude)."
+                    f"other rows of {_called(subject)}. A label must be the same in all volumes of "
+                    "a session. Correct it, add a column 'session' if there are several, or leave "
+                    f"the column out (exclude={column!r}, --exclude {column})."
                 )
-    # All rows of a run are equal by now: the first stands for them.
+    # The labels are the same in all rows of a run, so the first row is enough.
     first = np.array([rows[0] for rows in runs.values()], dtype=np.intp)
     frame = table.frame[list(columns)].iloc[first].reset_index(drop=True)
     origin = replace(table.origin, numbers=table.origin.numbers[first])
@@ -197,9 +197,9 @@ def _attributes(
 def _constant(
     table: RawTable, runs: dict[SeriesName, Indices], columns: Sequence[str]
 ) -> list[str]:
-    """Return columns of numbers that are the same in all volumes of each run, such as an age."""
+    """Return the columns that have the same number in all volumes of a run, such as an age."""
     left = list(columns)
-    for rows in runs.values():  # the first run leaves few columns
+    for rows in runs.values():  # after the first run, few columns are left
         part = table.frame[left].iloc[rows]
         left = [name for name in left if part[name].nunique(dropna=False) == 1]
     return [name for name in left if table.frame[name].notna().any()]
@@ -209,10 +209,10 @@ def _warn_constant(table: RawTable, columns: Sequence[str]) -> None:
     if columns:
         warn(
             f"{table.name}: {counted(len(columns), 'column is', 'columns are')} the same in all "
-            f"volumes of each subject, as no region is: {listed(columns)}. "
-            f"{'It is' if len(columns) == 1 else 'They are'} left out, since nobody named "
-            f"{'it' if len(columns) == 1 else 'them'}: covariates= or site= (--covariates, --site) "
-            "does."
+            f"volumes of each subject, unlike a region: {listed(columns)}. "
+            f"{'It is' if len(columns) == 1 else 'They are'} left out. To use "
+            f"{'it' if len(columns) == 1 else 'them'}, name "
+            f"{'it' if len(columns) == 1 else 'them'} (covariates=, site=; --covariates, --site)."
         )
 
 

@@ -1,4 +1,4 @@
-"""Motion that nobody named as a covariate: taken where it is complete beside the series."""
+"""Motion that the user did not name. It becomes a covariate if all subjects have a table of it."""
 
 from __future__ import annotations
 
@@ -15,20 +15,22 @@ from sgbn.series_cohort import SeriesCohort
 
 
 def settle_motion(cohort: SeriesCohort, named: Sequence[str], beside: bool) -> SeriesCohort:
-    """Keep motion that nobody named if it lies beside the series of all subjects, else leave it.
+    """Return the cohort, in which motion that the user did not name is kept or left out.
+
+    It is kept if it comes from tables beside the series, and every subject has one.
 
     Parameters
     ----------
     cohort : SeriesCohort
-        With all motion that is known among its covariates.
+        The cohort. Its covariates include all motion that is known.
     named : sequence of str
-        Covariates that the user named.
+        The covariates that the user named.
     beside : bool
         Whether `mean_fd` comes from tables beside the series, and not from the participants.
     """
     unnamed = [name for name in cohort.covariates if name not in named]
     if beside and MEAN_FD in unnamed:
-        # Motion of some subjects only would cost the others, who have no value.
+        # As a covariate, it would remove the subjects without a value from the analysis.
         lacking = np.flatnonzero(np.isnan(cohort.covariates[MEAN_FD])).tolist()
         if not lacking:
             unnamed.remove(MEAN_FD)
@@ -42,18 +44,19 @@ def _warn_incomplete(lacking: Sequence[str], n: int) -> None:
     warn(
         f"no table of motion was found for the series of {len(lacking)} of "
         f"{counted(n, 'subject')}: {listed(lacking)}. So motion ({MEAN_FD}) is not a covariate. "
-        f"Add these tables; or give {MEAN_FD} of all subjects in the table of participants, and "
-        f"name it (covariates={MEAN_FD!r}, --covariates {MEAN_FD}); or leave these subjects out."
+        f"Add these tables, or leave these subjects out. You can also write {MEAN_FD} of all "
+        f"subjects into the table of participants, and name it (covariates={MEAN_FD!r}, "
+        f"--covariates {MEAN_FD})."
     )
 
 
 def _without(cohort: SeriesCohort, unnamed: Sequence[str]) -> SeriesCohort:
-    """Leave out covariates; the provenance says how groups differ in them."""
+    """Return the cohort without some covariates. The provenance says how groups differ in them."""
     facts = {
         name: _fact(cohort, name) for name in unnamed if cohort.covariates[name].dtype.kind == "f"
     }
     kept = {name: column for name, column in cohort.covariates.items() if name not in unnamed}
-    # The report tells whether groups differ in what was left out.
+    # The report says whether the groups differ in a covariate that was left out.
     provenance = dict(cohort.provenance) | ({UNNAMED: facts} if facts else {})
     return replace(cohort, covariates=kept, provenance=provenance)
 

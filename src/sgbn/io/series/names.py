@@ -1,4 +1,4 @@
-"""Subject, session and run of a series, from the name of its file or array."""
+"""The subject, session and run of a series, read from the name of its file or array."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 SUBJECT, SESSION = "sub", "ses"
-RUNS = ("run", "dir")  # entities of BIDS that tell runs of one scan apart
-SUFFIX = "timeseries"  # last word of the names of BIDS
+RUNS = ("run", "dir")  # entities of BIDS that tell the runs of a session apart
+SUFFIX = "timeseries"  # the last word of the name of a series in BIDS
 
 _ENTITY = re.compile(r"([A-Za-z]+)-([A-Za-z0-9+.]+)")
 _PLAIN_RUN = re.compile(r"(?:^|[-_. ])(run[-_]?\d{1,3})(?=$|[-_. ])", re.IGNORECASE)
@@ -18,12 +18,13 @@ _SEPARATORS = "-_. "
 
 
 class SeriesName(NamedTuple):
-    """What a name says.
+    """The parts of the name of a series.
 
     Attributes
     ----------
     subject, session, run : str
-        As written, such as ``sub-01``, ``ses-1`` and ``run-2``; "" where there is none.
+        The parts as written, such as ``sub-01``, ``ses-1`` and ``run-2``. A part that the name does
+        not have is "".
     kind : str
         All other entities of BIDS, such as ``task-rest_seg-Gordon``.
     """
@@ -35,11 +36,12 @@ class SeriesName(NamedTuple):
 
 
 def read_names(labels: Sequence[str]) -> list[SeriesName]:
-    """Return subject, session, run and kind of each label, a name without folder and ending.
+    """Return the subject, session, run and kind of each label.
 
-    Labels that begin with ``sub-`` are read as BIDS names them. Of others the words for session and
-    run are found, and what all of them end with after a separator, such as ``_rois_cc200``, is
-    not part of the subject's name.
+    A label is the name of a file without folder and ending. Labels that begin with ``sub-`` are
+    read as names of BIDS. In other labels, the words for session and run are searched. If all these
+    labels share an ending after a separator, such as ``_rois_cc200``, it is not part of the
+    subject's name.
     """
     plain = [k for k, label in enumerate(labels) if not is_bids(label)]
     by_place = dict(zip(plain, _plain([labels[k] for k in plain]), strict=True))
@@ -47,7 +49,7 @@ def read_names(labels: Sequence[str]) -> list[SeriesName]:
 
 
 def is_bids(label: str) -> bool:
-    """Whether a label begins with the subject as in BIDS."""
+    """Return whether a label begins with the subject, as in BIDS."""
     return label.startswith(f"{SUBJECT}-")
 
 
@@ -61,21 +63,21 @@ def entities(label: str) -> dict[str, str]:
 def run_order(run: str) -> tuple[object, ...]:
     """Return a key that sorts run-2 before run-10."""
     parts = re.split(r"(\d+)", run)
-    # Numbers before words; both have three parts, so that they can be compared.
+    # Numbers come before words. Both have three parts, so that they can be compared.
     return tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in parts if part)
 
 
 def _bids(label: str) -> SeriesName:
     parts = {key: f"{key}-{value}" for key, value in entities(label).items()}
     subject, session = parts.pop(SUBJECT, label), parts.pop(SESSION, "")
-    # Phase encoding (dir) tells runs apart as their number does.
+    # Runs may differ in their number, in their phase encoding direction (dir), or in both.
     run = "_".join(parts.pop(key) for key in RUNS if key in parts)
     return SeriesName(subject, session, run, "_".join(parts.values()))
 
 
 def _plain(labels: Sequence[str]) -> list[SeriesName]:
-    cut = [_without(_SUFFIX.sub("", label)) for label in labels]
-    # Such as "_rois_cc200", which says nothing about the subject.
+    cut = [_without_session_and_run(_SUFFIX.sub("", label)) for label in labels]
+    # A shared ending such as "_rois_cc200" says nothing about the subject.
     tail = _common_tail([stem for stem, _, _ in cut])
     return [
         SeriesName(stem.removesuffix(tail), session.lower(), run.lower())
@@ -83,13 +85,13 @@ def _plain(labels: Sequence[str]) -> list[SeriesName]:
     ]
 
 
-def _without(label: str) -> tuple[str, str, str]:
-    """Return a label without the words for session and run, and these."""
+def _without_session_and_run(label: str) -> tuple[str, str, str]:
+    """Return a label without the words for session and run, and these two words."""
     words = []
     for pattern in (_PLAIN_SESSION, _PLAIN_RUN):
         match = pattern.search(label)
         rest = label[: match.start()] + label[match.end() :] if match else label
-        if match and rest.strip(_SEPARATORS):  # a file "run1" is a subject of that name
+        if match and rest.strip(_SEPARATORS):  # if "run1" is the whole label, it is the subject
             label = rest
             words.append(match[1])
         else:
@@ -98,12 +100,12 @@ def _without(label: str) -> tuple[str, str, str]:
 
 
 def _common_tail(stems: Sequence[str]) -> str:
-    """Return the end that all labels have from a separator on; "" if one would be left empty."""
+    """Return the longest ending that all labels share and that begins with a separator, or ""."""
     different = sorted(set(stems))
     if len(different) < 2:
         return ""
     first = different[0]
-    for start, letter in enumerate(first):  # the first hit is the longest end
+    for start, letter in enumerate(first):  # the first match is the longest ending
         if start and letter in _SEPARATORS and all(s.endswith(first[start:]) for s in different):
             return first[start:]
     return ""

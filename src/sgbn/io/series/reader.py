@@ -1,4 +1,4 @@
-"""Region time series from folders, archives and long tables into a cohort."""
+"""The reader of region time series from folders, archives and long tables."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from sgbn.quality.censoring import CENSORED
 from sgbn.quality.motion import MEAN_FD, motion_column
 from sgbn.series_cohort import FEWEST_VOLUMES, SeriesCohort, spread_of
 
-ROW_ID = "series_id"  # column of the names of rows, where subjects have several
+ROW_ID = "series_id"  # the id column, if a subject has several rows
 
 
 def read_series(
@@ -65,69 +65,77 @@ def read_series(
     decimal: str | None = None,
     missing: Markers = None,
 ) -> SeriesCohort:
-    """Read region time series into a cohort: one row per subject, never per volume.
+    """Read region time series into a cohort with one row per subject or session.
 
     Parameters
     ----------
     source : path or DataFrame
-        A folder with one file per subject, or per subject and run (TSV, CSV, TXT, NPY; one row per
-        volume, one column per region, with or without names): outputs of fMRIPrep, XCP-D, nilearn,
-        FSL, C-PAC or ``sgbn extract``. Or an ``.npz`` with one array per subject. Or a long table
-        with columns of subject, time and regions.
+        A folder with one file per subject, or per subject and run. Files are TSV, CSV, TXT or NPY,
+        with one row per volume and one column per region, with or without names. fMRIPrep, XCP-D,
+        nilearn, FSL, C-PAC and ``sgbn extract`` write such files. Instead of a folder, it may be an
+        ``.npz`` with one array per subject, or a long table with columns of subject, time and
+        regions.
     participants : path or DataFrame, optional
-        Table of the subjects with group, covariates or site, joined by subject with or without
-        ``sub-``. If not given, ``participants.tsv`` in the folder or above it.
+        Table of the subjects with group, covariates or site. It is joined by subject, with or
+        without ``sub-``. If not given, ``participants.tsv`` in the folder or above it is used.
     group, id, covariates, smooth, site, pair, subject, block : optional
-        Columns of that table, or of a long one, as in `read_table`. Sessions (``ses-``) are rows of
-        their own: ``subject="participant_id"`` where all of a person are in one group,
-        ``pair="participant_id"`` with ``group="session_id"`` to compare them.
+        Columns of the participants, or of a long table, as in `read_table`. Each session (``ses-``)
+        is a row. If all sessions of a person are in one group, give ``subject="participant_id"``.
+        To compare sessions, give ``pair="participant_id"`` and ``group="session_id"``.
     tr : float, optional
-        Seconds from volume to volume; if not given, as the JSON files beside the series say.
+        Seconds from one volume to the next. If not given, it is read from the JSON files beside the
+        series.
     files : str, optional
-        Pattern of the names of the files, such as ``"*seg-Gordon*"``.
+        Pattern of the names of the files to read, such as ``"*seg-Gordon*"``.
     regions, exclude : optional
-        Names or patterns, as in `read_table`; all columns if not given.
+        Names or patterns of columns, as in `read_table`. If `regions` is not given, all columns
+        are regions, without times, confounds and totals.
     groups, atlas, participants_missing, sheet, delimiter, decimal, missing : optional
         As in `read_table`.
 
     Returns
     -------
     SeriesCohort
-        Runs of a subject are joined, each centred and scaled region by region. Volumes that are
-        missing (n/a) in all regions are censored: they are left out, and cut a run into pieces. A
-        piece is a run in `run_lengths`, so that its mean is taken out and no lag crosses it; one of
-        fewer than 10 volumes is left out. Regions that are missing in all volumes are empty. Mean
-        framewise displacement from tables of motion beside the series is the covariate ``mean_fd``,
-        if all subjects have it, unless `participants` has it or it is excluded.
+        The runs of a subject are joined. If there are several, each is centred and scaled region by
+        region. Volumes that are missing (n/a) in all regions are censored: they are left out, and
+        cut a run into pieces. Each piece counts as a run in `run_lengths`, so its own mean is
+        removed and no lag reaches across pieces. Pieces of fewer than 10 volumes are left out.
+        Regions that are missing in all volumes are empty. If all subjects have tables of motion
+        beside their series, the mean framewise displacement is the covariate ``mean_fd``, unless
+        `participants` has it or it is excluded.
 
     Raises
     ------
     InputError
-        Names the file, subject and region, and what to do.
+        If the series cannot be used. The message names the file, the subject and the region, and
+        says what to do.
     """
     tr = (NONE | POSITIVE).check("tr", tr)
     if tr is not None and tr > MAX_TR_SECONDS:
-        raise InputError(f"tr is {tr:g}, a time in seconds. Give {tr / 1000:g} if it is in ms.")
+        raise InputError(
+            f"tr is {tr:g}, but it must be in seconds. If it is in milliseconds, give "
+            f"{tr / 1000:g}."
+        )
     marks = Marks(delimiter, decimal)
     beside = find_participants(_place(source)) if participants is None else participants
     options = Options.of(**{**locals(), "participants": beside})
     runs = _find(source, options, files, marks, sheet, beside)
     rows = rows_of(runs, options)
-    # The first run shows the columns, by which the atlas is found and regions are chosen.
+    # The columns of the first run decide which atlas is used, and which regions.
     first = _loaded(runs, rows[0], rows[0].runs[0])
     options = with_extracted(options, source, first.columns)
     of_subjects = _excluded_of_subjects(options, beside, runs)
     joined, choice = _load(runs, rows, first, options, of_subjects)
     table, id_name = _row_table(runs, rows, joined, choice.regions)
-    # A participants.tsv that nobody named is read only if a column of it is asked for.
+    # If the user names no participants, a participants.tsv is read only if a column needs it.
     people = beside if participants is not None or _needs(table, options, beside) else None
     loaded_people = None if people is None else load_participants(options, people, runs.participant)
     table, asked = _with_motion(table, options, loaded_people)
     asked = replace(asked, regions=choice.regions, exclude=of_subjects)
     cohort, numbers = assemble(table, asked, people, id_name, runs.participant)
     if loaded_people is not None:
-        _name_lacking(table, loaded_people[0], options)
-    # Rows without a group that is wanted are gone by now.
+        _warn_without_series(table, loaded_people[0], options)
+    # The cohort has only rows of the wanted groups.
     kept = [joined[number - 1] for number in numbers]
     about = {name: getattr(cohort, name) for name in LABELS}
     made = SeriesCohort.of(
@@ -146,13 +154,13 @@ def read_series(
 
 
 def _place(source: TableSource) -> Path | None:
-    """Return the source if it is a folder, else the folder that holds it; None for a DataFrame."""
+    """Return the folder that is the source or that holds it, or None for a DataFrame."""
     if isinstance(source, pd.DataFrame):
         return None
     if not isinstance(source, str | PathLike):
         raise InputError(
-            f"series are a path or a DataFrame, not {type(source).__name__}. Give one of these; of "
-            "arrays, call SeriesCohort.of."
+            f"series are read from a path or a DataFrame, not from {type(source).__name__}. Give "
+            "one of these. If you have arrays, call SeriesCohort.of."
         )
     path = Path(source)
     return path if path.is_dir() else path.parent
@@ -166,23 +174,26 @@ def _find(
     sheet: str | int | None,
     people: TableSource | None,
 ) -> Source:
-    """Return the runs of whatever the source is."""
+    """Return the runs of a folder, an archive or a long table."""
     path = None if isinstance(source, pd.DataFrame) else Path(source)
     if path is not None and path.is_dir():
-        # The table of the participants may lie among the series.
+        # The table of participants may be in the folder of the series.
         never = [] if people is None or isinstance(people, pd.DataFrame) else [Path(people)]
         return find_in_folder(path, files, marks, never)
     if path is not None and path.suffix.lower() == ENDING:
         return find_in_archive(path, files)
     if files is not None:
-        raise InputError("files= (--files) chooses among the files of a folder. Leave it out.")
+        raise InputError(
+            "files= (--files) chooses among the files of a folder, but this is a table. Leave it "
+            "out."
+        )
     return find_in_table(load_cells(source, options, sheet=sheet, **asdict(marks)), options)
 
 
 def _excluded_of_subjects(
     options: Options, participants: TableSource | None, source: Source
 ) -> tuple[str, ...]:
-    """Return patterns of `exclude` that name columns of the participants, such as a site."""
+    """Return the patterns in `exclude` that match columns of the participants, such as a site."""
     if participants is None or not options.exclude:
         return ()
     columns = load_participants(options, participants, source.participant)[0].columns
@@ -200,7 +211,7 @@ def _load(
     options: Options,
     of_subjects: Sequence[str],
 ) -> tuple[list[Joined], Choice]:
-    """Return the series of all rows, with the regions that the first run shows."""
+    """Return the series of all rows, with the regions that are chosen from the first run."""
     all_columns = options.regions in (None, (ALL,))
     choice = _choose(source, first, options, of_subjects)
     confounds: dict[str, None] = {}
@@ -210,40 +221,41 @@ def _load(
         volumes = []
         for k in row.runs:
             try:
-                # Each run is read when it is needed: the cells of all may not fit the memory.
+                # Each run is read only now, because all together may not fit into the memory.
                 table = first if k == rows[0].runs[0] else _loaded(source, row, k)
-                # Files without a doubt are under "".
+                # The key "" collects the files without a doubt.
                 doubts.setdefault(table.facts.get(DOUBT, ""), []).append(table.name)
                 if all_columns:
-                    # A file may have confounds that the first one lacks.
+                    # A file may have confounds that the first file does not have.
                     confounds |= dict.fromkeys(confounds_among(table.columns))
                     check_same_columns(first, table, (*choice.facts["excluded"], *confounds))
                 volumes.append(read_volumes(table, choice.regions, options.missing))
             except InputError as error:
                 raise InputError(f"{error} {source.remedy}".strip()) from error
         joined.append(join_runs(volumes))
-        _check_left(joined[-1], row, source)
-    unsaid = [name for name in confounds if not _is_excluded(name, options)]
-    warn_confounds(source.name, unsaid)
+        _check_enough_left(joined[-1], row, source)
+    # If the user excluded a confound by name, no warning is needed.
+    not_excluded = [name for name in confounds if not _is_excluded(name, options)]
+    warn_confounds(source.name, not_excluded)
     _warn_doubts(doubts)
     ignored = [name for name in choice.facts["ignored"] if name not in confounds]
-    facts = {**choice.facts, "confounds": unsaid, "ignored": ignored}
+    facts = {**choice.facts, "confounds": not_excluded, "ignored": ignored}
     return joined, replace(choice, facts=facts)
 
 
-def _check_left(joined: Joined, row: Row, source: Source) -> None:
-    """Raise InputError for a row of which censoring left nothing."""
+def _check_enough_left(joined: Joined, row: Row, source: Source) -> None:
+    """Raise InputError if censoring left no volumes of a row."""
     if not len(joined.series):
-        files = source.runs[row.runs[0]].where
+        file = source.runs[row.runs[0]].where
         raise InputError(
-            f"{files} (subject {row.id!r}): {counted(joined.censored, 'volume is', 'volumes are')} "
-            f"censored, and the other {joined.short} are never {FEWEST_VOLUMES} in a row. Leave "
-            "this subject out."
+            f"{file} (subject {row.id!r}): {counted(joined.censored, 'volume is', 'volumes are')} "
+            f"censored. Of the other {joined.short}, fewer than {FEWEST_VOLUMES} follow each other "
+            "without a gap. Leave this subject out."
         )
 
 
 def _warn_doubts(doubts: Mapping[str, Sequence[str]]) -> None:
-    """Warn once per kind of doubt about first rows, not once per file."""
+    """Warn about first rows that may be names or a volume, once for each kind of doubt."""
     for doubt, files in doubts.items():
         if doubt:
             more = f" (and of {counted(len(files) - 1, 'other file')})" if len(files) > 1 else ""
@@ -255,7 +267,7 @@ def _is_excluded(name: str, options: Options) -> bool:
 
 
 def _loaded(source: Source, row: Row, k: int) -> RawTable:
-    """Return the cells of one run, with the subject as the id of each volume."""
+    """Return the cells of one run. The id of each volume is the id of the row."""
     table = source.runs[k].load()
     return replace(table, ids=(row.id,) * len(table.frame))
 
@@ -263,11 +275,11 @@ def _loaded(source: Source, row: Row, k: int) -> RawTable:
 def _choose(
     source: Source, table: RawTable, options: Options, of_subjects: Sequence[str]
 ) -> Choice:
-    """Choose the regions: all columns but times, confounds and totals, unless they are named."""
+    """Return the regions: the named columns, or all columns without times, confounds and totals."""
     times = time_columns(table)
     free = [name for name in table.columns if name not in times]
     elsewhere = (*source.excluded, MEAN_FD)
-    # Patterns of columns that are elsewhere must not be missed here.
+    # A pattern may exclude a column of another table. It is then not an error that none is here.
     exclude = tuple(
         pattern
         for pattern in options.exclude
@@ -277,7 +289,7 @@ def _choose(
     options = replace(options, exclude=exclude)
     if options.regions not in (None, (ALL,)):
         return choose_regions(table, times, options)
-    # Totals are sums of other columns, as in tables.
+    # As in tables, totals are not regions, because they are sums of other columns.
     never = {*confounds_among(free), *match_columns(free, options.atlas).totals}
     named = tuple(name for name in free if name not in never)
     choice = choose_regions(table, times, replace(options, regions=named))
@@ -287,16 +299,16 @@ def _choose(
 def _row_table(
     source: Source, rows: Sequence[Row], joined: Sequence[Joined], regions: Sequence[str]
 ) -> tuple[RawTable, str]:
-    """Return a table with one row per subject or session, and the name of its column of ids.
+    """Return a table with one row per subject or session, and the name of its id column.
 
-    So the same code joins participants to series and to tables. A region has the spread of its
-    series as a value, which is never NaN.
+    With this table, the same code joins participants to series and to tables. The value of a region
+    is the spread of its series, or 0 if the region is empty. It is never NaN.
     """
     columns: dict[str, Any] = {source.participant: [row.subject for row in rows]}
     if any(row.session for row in rows):
         columns[source.session] = [row.session for row in rows]
     id_name = source.participant
-    # Sessions need names of their own.
+    # If a subject has several sessions, each session needs its own id.
     if len({row.subject for row in rows}) < len(rows):
         id_name = ROW_ID
         columns[id_name] = [row.id for row in rows]
@@ -320,7 +332,7 @@ def _row_table(
 
 
 def _censored(joined: Sequence[Joined]) -> dict[str, dict[str, int]]:
-    """Return for the provenance how many volumes were left out, and of how many subjects."""
+    """Return how many volumes were left out, and from how many subjects, for the provenance."""
     facts = {
         "volumes": sum(row.censored for row in joined),
         "short": sum(row.short for row in joined),
@@ -330,14 +342,17 @@ def _censored(joined: Sequence[Joined]) -> dict[str, dict[str, int]]:
 
 
 def _needs(table: RawTable, options: Options, people: TableSource | None) -> bool:
-    """Whether a column is asked for that the series lack; an error without participants."""
+    """Return whether a named column is not among the series.
+
+    It is an error if there are no participants either.
+    """
     named = [name for name, role in options.named.items() if role != "id"]
     absent = [name for name in named if find_column(table.columns, name) is None]
     if absent and people is None:
         raise InputError(
             f"{table.name} has no column {absent[0]!r} to be the {options.named[absent[0]]}, and "
-            "there is no participants.tsv in its folder or above. Name the table of the subjects "
-            "(participants=, --participants)."
+            "there is no participants.tsv in its folder or above it. Give the table of the "
+            "subjects (participants=, --participants)."
         )
     return bool(absent)
 
@@ -345,8 +360,8 @@ def _needs(table: RawTable, options: Options, people: TableSource | None) -> boo
 def _with_motion(
     table: RawTable, options: Options, people: tuple[RawTable, str] | None
 ) -> tuple[RawTable, Options]:
-    """Add motion to the covariates: that of the participants, else of files beside the series."""
-    # What the participants say counts for more than files beside the series.
+    """Return the table and the options with motion as a covariate, if it is known."""
+    # Motion in the table of participants comes before motion in files beside the series.
     column = None if people is None else _known_motion(*people, options)
     if (column is not None or MEAN_FD in options.exclude) and MEAN_FD in table.columns:
         table = replace(table, frame=table.frame.drop(columns=MEAN_FD))
@@ -357,21 +372,21 @@ def _with_motion(
 
 
 def _known_motion(people: RawTable, id_name: str, options: Options) -> str | None:
-    """Return the column of motion among those of the participants, if it holds numbers."""
+    """Return the column of motion in the table of participants, if it holds numbers."""
     column = motion_column([name for name in people.columns if name != id_name])
     if column is None or column in options.named:
         return column
     try:
         return column if covariate(people, column, options.missing).dtype.kind == "f" else None
-    except InputError:  # nobody asked for this column, so that it may be anything
+    except InputError:  # the user did not name this column, so any cells are allowed
         return None
 
 
-def _name_lacking(table: RawTable, people: RawTable, options: Options) -> None:
-    """Warn about participants without a series, if they are of the groups that are compared."""
+def _warn_without_series(table: RawTable, people: RawTable, options: Options) -> None:
+    """Warn about participants without a series, if they are in a group that is compared."""
     subjects = table.frame.iloc[:, 0].tolist()
     lacking = absent_ids(people.ids, subjects)
-    # Nobody misses the series of a group that is not compared.
+    # Series of groups that are not compared are not needed.
     if options.groups is not None and options.group in people.columns:
         groups = dict(zip(people.ids, labels(people.frame[options.group]), strict=True))
         lacking = [name for name in lacking if groups[name] in options.groups]

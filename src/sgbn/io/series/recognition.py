@@ -1,4 +1,4 @@
-"""Whether a source holds time series, and not one row per subject."""
+"""Functions that tell time series from tables with one row per subject."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ from sgbn.io.tables.files import PARQUET
 from sgbn.io.tables.options import Options
 from sgbn.io.tables.sheets import EXCEL
 
-FOR_SERIES = ("tr", "files")  # keywords that `read_table` lacks
-FOR_TABLES = ("measure",)  # and that `read_series` lacks
-MAX_HEADER_BYTES = 2**20  # the header of a text file ends within these
+FOR_SERIES = ("tr", "files")  # keywords that only `read_series` has
+FOR_TABLES = ("measure",)  # keywords that only `read_table` has
+MAX_HEADER_BYTES = 2**20  # the header of a text file is searched in so many bytes
 
 
 def is_series(source: Any, **reading: Any) -> bool:
-    """Whether `read_series` reads this source: a folder, an ``.npz``, or a long table.
+    """Return whether `read_series` reads this source: a folder, an ``.npz``, or a long table.
 
     A long table has many rows per subject and a column that counts them (``time``, ``volume``).
 
     Parameters
     ----------
     source : path, DataFrame or anything else
-        What may hold series.
+        The source that may hold series.
     **reading
-        Keywords of `read_table`, by which a table is looked at.
+        Keywords of `read_table`, with which a table is read.
     """
     if not isinstance(source, str | PathLike | pd.DataFrame):
         return False
     if not isinstance(source, pd.DataFrame):
         path = Path(source)
-        # No look inside: what is wrong with it is said by `read_series`.
+        # If there are no series inside, `read_series` raises the error.
         if path.is_dir() or path.suffix.lower() == ENDING:
             return True
         if not _may_be_long(path):
@@ -51,23 +51,23 @@ def is_series(source: Any, **reading: Any) -> bool:
     elif not any(is_time_name(str(name)) for name in source.columns):
         return False
     try:
-        # Whether participants lack somebody is the business of the reader.
+        # The check of this keyword is left to the reader.
         options = Options.of(**{**reading, "participants_missing": None})
         marks = {key: reading.get(key) for key in ("sheet", "delimiter", "decimal")}
         return is_long(load_cells(source, options, **marks), options)
-    except InputError:  # the reader of tables says what is wrong
+    except InputError:  # `read_table` raises the same error
         return False
 
 
 def read_any(source: Any, **reading: Any) -> Cohort:
-    """Read time series by `read_series`, and any other table by `read_table`.
+    """Read time series with `read_series`, and any other table with `read_table`.
 
     Parameters
     ----------
     source : path or DataFrame
-        What to read.
+        The series or the table to read.
     **reading
-        Keywords of both. One that the reader lacks must be None.
+        Keywords of both readers. A keyword that the right reader does not have must be None.
     """
     series = is_series(source, **reading)
     # A keyword that would be ignored is an error.
@@ -75,10 +75,10 @@ def read_any(source: Any, **reading: Any) -> Cohort:
         if reading.pop(name, None) is not None:
             what = "holds time series" if series else "is a table with one row per subject"
             other = "tables" if series else "time series"
-            hint = "" if series else " (those in one table need a column 'time' or 'volume')"
+            hint = "" if series else " Time series in a table need a column 'time' or 'volume'."
             raise InputError(
-                f"{name}= (--{name}) is for {other}{hint}, but {_called(source)} {what}. Leave it "
-                "out."
+                f"{name}= (--{name}) is for {other}, but {_called(source)} {what}. Leave it out."
+                f"{hint}"
             )
     return read_series(source, **reading) if series else read_table(source, **reading)
 
@@ -88,7 +88,10 @@ def _called(source: Any) -> str:
 
 
 def _may_be_long(path: Path) -> bool:
-    """Whether the first line of a text file has a word for time; a quick look spares a long one."""
+    """Return whether the first line of a text file has a word for time.
+
+    This is much faster than reading the whole file.
+    """
     if path.suffix.lower() in (*EXCEL, *PARQUET):
         return True
     try:
@@ -96,6 +99,6 @@ def _may_be_long(path: Path) -> bool:
             first = stream.read(MAX_HEADER_BYTES).lstrip().split(b"\n", 1)[0]
     except (OSError, EOFError):
         return False
-    # The delimiter is not known yet: any may be it, blanks too.
+    # The delimiter is not known yet. It may be any of these, or blanks.
     words = re.split(r"[\t,;|]", first.decode("utf-8", errors="replace"))
     return any(is_time_name(word) for cell in words for word in (cell, *cell.split()))

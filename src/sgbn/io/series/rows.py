@@ -1,4 +1,4 @@
-"""From runs to the rows of a cohort: one per subject, or per subject and session."""
+"""The step from runs to the rows of a cohort: one per subject, or per subject and session."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sgbn.io.series.runs import Run, Source
 from sgbn.io.tables.options import Options
 from sgbn.types import Array, Mask
 
-MAX_TR_DIFFERENCE = 0.01  # share by which the TR of two files may differ
+MAX_TR_DIFFERENCE = 0.01  # relative difference that is allowed between the TRs of two files
 
 
 class Row(NamedTuple):
@@ -23,9 +23,9 @@ class Row(NamedTuple):
     Attributes
     ----------
     id, subject, session : str
-        Names of the row, of who it is, and of the session ("" for none).
+        The names of the row, of the subject and of the session ("" if there is none).
     runs : list of int
-        Places of its runs in the source, in their order.
+        The indices of its runs in the source, in the order of the runs.
     """
 
     id: str
@@ -35,18 +35,19 @@ class Row(NamedTuple):
 
 
 class Joined(NamedTuple):
-    """Runs of a row one after the other.
+    """The runs of a row, one after the other.
 
     Attributes
     ----------
     series : ndarray of shape (volumes, m)
-        A region that is empty in one of the runs is 0 in all volumes.
+        The values of the m regions. A region that is empty in one run is 0 in all volumes.
     lengths : tuple of int
-        Volumes of each run, or of each piece of a run between censored volumes.
+        The number of volumes in each run, or in each piece if censored volumes cut the run.
     run_volumes : tuple of int
-        Volumes of each run.
+        The number of volumes in each run.
     censored, short : int
-        Volumes that were left out: without any value, and in pieces that are too short.
+        The numbers of volumes that were left out because they have no value, and because they are
+        in a piece that is too short.
     """
 
     series: Array
@@ -57,25 +58,28 @@ class Joined(NamedTuple):
 
 
 def rows_of(source: Source, options: Options) -> list[Row]:
-    """Return the rows in the order of the runs; several sessions of a subject must be asked for."""
+    """Return the rows in the order of the runs.
+
+    If a subject has several sessions, the user must say what they are.
+    """
     visits: dict[tuple[str, str], list[int]] = {}
     for k, run in enumerate(source.runs):
-        # Runs of one subject and session are one row.
+        # All runs of a subject in one session make one row.
         visits.setdefault(run.name[:2], []).append(k)
     several = len({subject for subject, _ in visits}) < len(visits)
     if several and options.pair is None and options.subject is None and options.block is None:
-        raise _asked_about_sessions(source, [*visits])
+        raise _several_sessions(source, [*visits])
     rows = []
     for (subject, session), runs in visits.items():
         runs.sort(key=lambda k: run_order(source.runs[k].name.run))
-        # With one session each, the subject is name enough.
+        # If each subject has only one session, the subject is a sufficient name.
         name = f"{subject}_{session}" if several and session else subject
         rows.append(Row(name, subject, session, runs))
     return rows
 
 
-def _asked_about_sessions(source: Source, visits: Sequence[tuple[str, str]]) -> InputError:
-    """Return the error that asks what several sessions of a subject are."""
+def _several_sessions(source: Source, visits: Sequence[tuple[str, str]]) -> InputError:
+    """Return the error that asks the user what several sessions of a subject are."""
     subjects = [subject for subject, _ in visits]
     repeated = [name for name in dict.fromkeys(subjects) if subjects.count(name) > 1]
     sessions = [session for subject, session in visits if subject == repeated[0]]
@@ -83,22 +87,24 @@ def _asked_about_sessions(source: Source, visits: Sequence[tuple[str, str]]) -> 
     first = sessions[0] or sessions[1]
     return InputError(
         f"{source.name}: {counted(len(repeated), 'subject has', 'subjects have')} several sessions "
-        f"({repeated[0]}: {listed(sessions)}). Say what they are. To compare the sessions: "
+        f"({repeated[0]}: {listed(sessions)}). Say what they are. To compare the sessions, give "
         f"group={session!r}, pair={person!r} (--group {session} --pair {person}). If all sessions "
-        f"of a person are in one group: subject={person!r} (--subject {person}). To take one "
-        f"session: files='*{first}*' (--files '*{first}*'), or remove the rows of the others."
+        f"of a person are in one group, give subject={person!r} (--subject {person}). To use only "
+        f"one session, give files='*{first}*' (--files '*{first}*'), or remove the rows of the "
+        "others."
     )
 
 
 def join_runs(runs: Sequence[Volumes]) -> Joined:
-    """Put runs one after the other: several are centred and scaled, region by region, each.
+    """Return the runs one after the other. If there are several, each is centred and scaled.
 
-    Means and scales of a run are those of the scanner that day. Without this they would be
-    correlations between regions. Runs of which nothing is left play no part.
+    Centring and scaling are done region by region. The means and scales of a run depend on the
+    scanner on that day. Without this step, their differences between runs would look like
+    correlations between regions. Runs without any volume left do not count.
     """
-    # If nothing is left of any, the first stands for the shape.
+    # If no run has a volume left, the first one gives the number of regions.
     left = [run for run in runs if len(run.values)] or [runs[0]]
-    # A region that one run lacks is empty in the whole row: its parts could not be compared.
+    # If a region is empty in one run, the whole row has no values that could be compared.
     empty = np.any([run.empty for run in left], axis=0)
     parts = [run.values if len(left) == 1 else _standardised(run.values, empty) for run in left]
     series = np.concatenate(parts)
@@ -118,8 +124,8 @@ def _standardised(values: Array, empty: Mask) -> Array:
 
 
 def tr_of(runs: Sequence[Run], asked: float | None) -> float | None:
-    """Return the TR as it was asked for, else that of the files, if they agree."""
-    # One file for each TR, to be named in the warning.
+    """Return the TR that the user gave, else the TR in the files, or None if the files differ."""
+    # The warnings name one file for each TR.
     known = {run.tr: run.where for run in runs if run.tr is not None}
     if not known:
         return asked
@@ -129,14 +135,14 @@ def tr_of(runs: Sequence[Run], asked: float | None) -> float | None:
             other = low if abs(low - asked) > abs(high - asked) else high
             warn(
                 f"tr is {asked:g} s, but the file beside {known[other]} says {other:g} s. Your "
-                "value is used: check it (tr=, --tr)."
+                "value is used. Check it (tr=, --tr)."
             )
         return asked
     if high - low > MAX_TR_DIFFERENCE * low:
         warn(
             f"the TR is not the same in all files: {low:g} s beside {known[low]}, {high:g} s "
             f"beside {known[high]}. So it is treated as unknown. If one is wrong, give the "
-            "right one (tr=, --tr); else check that the groups do not differ in it."
+            "right one (tr=, --tr). Otherwise check that the groups do not differ in it."
         )
         return None
     return low
@@ -145,5 +151,5 @@ def tr_of(runs: Sequence[Run], asked: float | None) -> float | None:
 def mean_fd_of(runs: Sequence[Run], lengths: Sequence[int]) -> float:
     """Return the mean framewise displacement over all volumes of a row; NaN if a run has none."""
     known = [np.nan if run.mean_fd is None else run.mean_fd for run in runs]
-    # Longer runs count for more. A run without motion makes all NaN.
+    # Each run is weighted by its number of volumes. One NaN makes the mean NaN.
     return float(np.average(known, weights=lengths))

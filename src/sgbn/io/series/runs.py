@@ -1,4 +1,4 @@
-"""Runs of a source: the unit that files, arrays and parts of long tables are read in."""
+"""The runs of a source. Each file, each array and each part of a long table is one run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sgbn.exceptions import InputError, counted, listed, warn
 from sgbn.io.series.names import SeriesName
 from sgbn.io.tables.raw import RawTable
 
-PARTICIPANT, SESSION = "participant_id", "session_id"  # what BIDS calls these columns
+PARTICIPANT, SESSION = "participant_id", "session_id"  # the names of these columns in BIDS
 
 
 @dataclass(frozen=True)
@@ -20,13 +20,13 @@ class Run:
     Attributes
     ----------
     name : SeriesName
-        Subject, session and run.
+        The names of the subject, the session and the run.
     where : str
-        What errors call its file or array.
+        The name of its file or array in errors.
     load : callable
-        Returns its cells, one row per volume.
+        A function that returns its cells, one row per volume.
     tr, mean_fd : float or None
-        Seconds from volume to volume, and mean framewise displacement in mm, where they are known.
+        Seconds from one volume to the next, and mean framewise displacement in mm. None if unknown.
     """
 
     name: SeriesName
@@ -43,19 +43,19 @@ class Source:
     Attributes
     ----------
     name : str
-        What errors call it.
+        The name of the source in errors.
     runs : tuple of Run
-        In the order of their files, arrays or rows.
+        The runs, in the order of their files, arrays or rows.
     attributes : RawTable or None
-        One row per run with columns that are not regions, such as the group; of long tables.
+        The columns of a long table that are not regions, such as the group. One row per run.
     participant, session : str
-        What the columns of persons and sessions are called.
+        The names of the columns of persons and of sessions.
     excluded : tuple of str
-        Columns that the user left out and that are not part of the runs.
+        Columns that the user left out. They are not part of the runs.
     remedy : str
-        Sentence for errors about a run that may be no series at all.
+        A sentence for errors about a file that may not hold a series.
     facts : dict
-        How it was read, for the provenance.
+        Facts for the provenance, such as how the source was read.
     """
 
     name: str
@@ -69,12 +69,12 @@ class Source:
 
 
 def check_kinds(source: str, names: Sequence[SeriesName], files: Sequence[str]) -> None:
-    """Raise InputError for several series of one run; warn of kinds that differ by subject."""
+    """Raise InputError for several series of one run. Warn if kinds differ between subjects."""
     kinds: dict[tuple[str, str], set[str]] = {}
     first: dict[tuple[str, str, str], str] = {}
     for name, file in zip(names, files, strict=True):
         of_visit = kinds.setdefault((name.subject, name.session), set())
-        # Runs of two tasks or atlases would be joined as if they were one.
+        # Otherwise runs of two tasks or two atlases would be joined.
         of_visit.add(name.kind)
         if len(of_visit) > 1:
             raise _several_kinds(source, names, name)
@@ -82,27 +82,26 @@ def check_kinds(source: str, names: Sequence[SeriesName], files: Sequence[str]) 
         if other != file:
             raise InputError(
                 f"{source} has two series of subject {name.subject!r}: {other} and {file}. Keep "
-                "one of them, choose the files by a pattern (files='*.tsv', --files), or tell runs "
-                "apart by their names (_run-1, _run-2)."
+                "one of them, or choose the files by a pattern (files='*.tsv', --files). If they "
+                "are two runs, add _run-1 and _run-2 to their names."
             )
-    counts = Counter(name.kind or "no such word" for name in names)
+    counts = Counter(name.kind or "no kind" for name in names)
     if len(counts) > 1:
         kinds_named = ", ".join(f"{kind} ({count})" for kind, count in counts.most_common())
         warn(
             f"{source}: the files of the subjects differ in kind: {kinds_named}. They are read "
-            "together. If they are not comparable, choose some by a pattern (files=, --files)."
+            "together. If they cannot be compared, choose some by a pattern (files=, --files)."
         )
 
 
 def _several_kinds(source: str, names: Sequence[SeriesName], name: SeriesName) -> InputError:
-    """Return the error about several kinds of series of a subject, with the words that differ."""
+    """Return the error about several kinds of series of a subject. It names the differing words."""
     of_visit = [other.kind for other in names if (other.subject, other.session) == name[:2]]
     words = [kind.split("_") for kind in dict.fromkeys(of_visit)]
-    # What all kinds have in common does not tell them apart.
     shared = set(words[0]).intersection(*words[1:])
-    told = list(dict.fromkeys(word for kind in words for word in kind if word not in shared))
+    differing = list(dict.fromkeys(word for kind in words for word in kind if word not in shared))
     return InputError(
         f"{source}: subject {name.subject!r} has {counted(len(words), 'kind')} of series, which "
-        f"differ in {listed([word for word in told if word])}. Choose one by a pattern, such as "
-        f"files='*{told[0]}*' (--files '*{told[0]}*')."
+        f"differ in {listed([word for word in differing if word])}. Choose one by a pattern, such "
+        f"as files='*{differing[0]}*' (--files '*{differing[0]}*')."
     )

@@ -1,4 +1,4 @@
-"""What lies beside a series: the TR in JSON files, and motion in tables of confounds."""
+"""Files beside a series: JSON files with the TR, and tables of confounds with motion."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from sgbn.io.series.names import entities
 from sgbn.parameters import is_number
 
 DISPLACEMENT = "framewise_displacement"  # column of fMRIPrep and XCP-D, in mm
-MAX_TR_SECONDS = 60  # a larger number is in milliseconds
-SCAN = ("sub", "ses", "task", "acq", "dir", "run")  # entities that tell one scan from another
+MAX_TR_SECONDS = 60  # a larger number is taken as milliseconds
+SCAN = ("sub", "ses", "task", "acq", "dir", "run")  # the BIDS entities that identify a scan
 
 
 class Sidecars:
-    """JSON files and tables of motion in a folder and below it.
+    """The JSON files and tables of motion in a folder and below it.
 
     Parameters
     ----------
     folder : Path
-        Of the series.
+        The folder of the series.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -47,9 +47,9 @@ class Sidecars:
         return {_scan(label_of(path)): path for path in sorted(paths)}
 
     def tr(self, path: Path) -> float | None:
-        """Return seconds from volume to volume by the JSON file of a series, or of its scan."""
+        """Return the TR in seconds from the JSON file of a series, or of its scan; else None."""
         scan = _scan(label_of(path))
-        # BIDS inherits: task-rest_bold.json at the top is of all subjects.
+        # In BIDS, a file task-rest_bold.json in the top folder holds for all subjects.
         task = tuple(value if key == "task" else "" for key, value in zip(SCAN, scan, strict=True))
         beside = path.parent / f"{label_of(path)}.json"
         for header in (beside, *self._headers.get(scan, ()), *self._headers.get(task, ())):
@@ -59,15 +59,15 @@ class Sidecars:
         return None
 
     def mean_fd(self, path: Path) -> float | None:
-        """Return the mean framewise displacement of the scan of a series in mm, if it is known."""
+        """Return the mean framewise displacement of a scan in mm, or None if it is not known."""
         table = self._motion.get(_scan(label_of(path)))
         if table is None:
             return None
         try:
-            # The first volume has no displacement: n/a.
+            # The first volume has no displacement (n/a).
             cells = pd.read_csv(table, sep="\t", na_values="n/a")[DISPLACEMENT]
             mean = float(pd.to_numeric(cells, errors="coerce").mean())
-        except (OSError, ValueError, KeyError):  # a table of something else
+        except (OSError, ValueError, KeyError):  # the table holds something else
             return None
         return mean if math.isfinite(mean) else None
 
@@ -78,14 +78,14 @@ def _scan(label: str) -> tuple[str, ...]:
 
 
 def _tr(path: Path) -> float | None:
-    """Return the TR in seconds that a JSON file says, or None."""
+    """Return the TR in seconds from a JSON file, or None if it has none."""
     try:
         header = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return None
     if not isinstance(header, dict):
         return None
-    # Tables of motion and series of some tools have a frequency in place of the TR.
+    # Some tools write the sampling frequency instead of the TR.
     tr, frequency = header.get("RepetitionTime"), header.get("SamplingFrequency")
     if not is_number(tr) and is_number(frequency) and frequency > 0:
         tr = 1 / frequency
