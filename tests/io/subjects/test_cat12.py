@@ -32,7 +32,7 @@ def test_both_files_of_an_image_are_one_subject(tmp_path):
 def test_two_images_of_a_subject_are_an_error(tmp_path):
     write_cat12(tmp_path, "sub-01_run-1_T1w")
     write_cat12(tmp_path, "sub-01_run-2_T1w")
-    with pytest.raises(InputError, match="two files are of the subject 'sub-01'"):
+    with pytest.raises(InputError, match="two files belong to the subject 'sub-01'"):
         cat12_subjects(roi_files(tmp_path))
 
 

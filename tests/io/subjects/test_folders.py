@@ -81,7 +81,7 @@ def test_a_visit_of_two_bases_is_an_error(tmp_path):
 
 def test_streams_are_not_mixed(tmp_path):
     make(tmp_path, "a", "a_1", "a_1.long.a", "b_1")
-    with pytest.raises(InputError, match=r"1 visit has a cross-sectional run alone: 'b_1'"):
+    with pytest.raises(InputError, match=r"1 visit has only a cross-sectional run: 'b_1'"):
         find_folders(tmp_path)
     assert ids(find_folders(tmp_path, "long")) == ["a_1"]
     assert ids(find_folders(tmp_path, "cross")) == ["a_1", "b_1"]
@@ -91,7 +91,7 @@ def test_streams_are_not_mixed(tmp_path):
 
 def test_a_stream_that_nobody_has_is_an_error(tmp_path):
     make(tmp_path, "a_1", "b_1")
-    with pytest.raises(InputError, match="no folder is of the stream 'long'"):
+    with pytest.raises(InputError, match="no folder comes from the stream 'long'"):
         find_folders(tmp_path, "long")
 
 

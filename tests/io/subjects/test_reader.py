@@ -183,7 +183,7 @@ def test_rows_of_persons_are_repeated_for_each_visit(tmp_path):
     by_visit = pd.DataFrame({"ID": collected.table["subject_id"][1:], "dx": "AD"})
     assert participants_by_visit(collected, by_visit)[1] is None
     twice = pd.DataFrame({"ID": ["0", "sub-0", "1"], "dx": ["AD", "CTR", "AD"]})
-    with pytest.raises(InputError, match="'sub-0' and '0' are one id"):
+    with pytest.raises(InputError, match="'sub-0' and '0' are the same id"):
         participants_by_visit(collected, twice)
 
 

@@ -1,4 +1,4 @@
-"""Subjects of CAT12: files of regions and reports, wherever below a folder they are."""
+"""The reader of CAT12 subjects, from files of regions and reports in a folder and below it."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ from sgbn.io.subjects.rows import Failure, SubjectRow
 TIV = "TIV"
 SURFACE = "catROIs_"
 VOLUMES = "catROI_"
-# What the caller calls a measure -> what CAT12 calls it.
-MEASURES = {VOLUME: "Vgm"}  # grey matter, the volume that is usually meant
-# Atlases in order of preference: surfaces first, then volumes.
+# The name of a measure in this package -> its name in CAT12.
+MEASURES = {VOLUME: "Vgm"}  # grey matter, which "volume" usually means
+# Atlases in order of preference. Surfaces come before volumes.
 SURFACES = ("aparc_DK40", "aparc_a2009s", "aparc_HCP_MMP1")
 VOXELS = ("neuromorphometrics", "lpba40", "cobra", "hammers", "aal3")
 
 _VISIT = re.compile(r"(sub-[A-Za-z0-9]+)_ses-.+")
 _PREFIX = re.compile(r"catROIs?_", re.IGNORECASE)
-# The longitudinal pipeline writes one more file, of the mean image of a person.
+# The longitudinal pipeline also writes a file for the mean image of a person.
 _AVERAGE = re.compile(r"catROIs?_avg_.+", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class CatSubject:
-    """Files of one image: regions of volumes, of surfaces, and the report, where there are such."""
+    """The files of one image: regions of volumes, or regions of surfaces, or both."""
 
     id: str
-    files: Mapping[str, Path]
+    files: Mapping[str, Path]  # `VOLUMES` or `SURFACE` -> file
 
     @property
     def person(self) -> str:
-        """Return the id of the person: without the visit, if the name has one."""
+        """Return the id of the person, which is the subject's id without the visit."""
         visit = _VISIT.fullmatch(self.id)
         return visit[1] if visit else self.id
 
@@ -50,32 +50,32 @@ Atlases = dict[str, AtlasRegions]
 
 
 def cat12_subjects(paths: Sequence[Path]) -> list[CatSubject]:
-    """Return the subjects behind files of regions, sorted by id."""
+    """Return the subjects that files of regions belong to, sorted by id."""
     files: dict[str, dict[str, Path]] = defaultdict(dict)
     for path in paths:
         # A subject may have one file of each kind, and both are read.
         kind = SURFACE if path.name.lower().startswith(SURFACE.lower()) else VOLUMES
-        # catROI_ and the name of the image: the rest says who it is.
+        # The file is called catROI_ and then like the image, which names the subject.
         image = path.with_name(_PREFIX.sub("", path.name, count=1))
         name = subject_id(image)
         if kind in files[name]:
             raise InputError(
-                f"two files are of the subject {name!r}: {files[name][kind]} and {path}. Keep one, "
-                "or give the folder of one run."
+                f"two files belong to the subject {name!r}: {files[name][kind]} and {path}. Keep "
+                "one, or give a folder that holds only one run."
             )
         files[name][kind] = path
     return [CatSubject(name, files[name]) for name in sorted(files)]
 
 
 def is_average(path: Path) -> bool:
-    """Whether a file belongs to the average image over a person's visits, not to one visit."""
+    """Return whether a file belongs to the mean image of a person's visits, and not to a visit."""
     return _AVERAGE.fullmatch(path.name) is not None
 
 
 def read_atlases(
     subjects: Sequence[CatSubject],
 ) -> tuple[dict[str, Atlases], list[Failure]]:
-    """Return subject -> atlas -> regions of the files that can be read; and those that cannot."""
+    """Return subject -> atlas -> regions, and the failures of files that cannot be read."""
     read: dict[str, Atlases] = defaultdict(dict)
     damaged = []
     for subject in subjects:
@@ -90,8 +90,8 @@ def read_atlases(
 def choose_atlas(
     asked: str | None, measure: str | None, read: Mapping[str, Atlases]
 ) -> tuple[str, str]:
-    """Return the atlas and the measure, as CAT12 calls them, that are read of every subject."""
-    # Names of CAT12 itself, such as Vwm, are taken too.
+    """Return CAT12's names of the atlas and the measure that are read for every subject."""
+    # The caller may also give CAT12's own names, such as Vwm.
     wanted = None if measure is None else MEASURES.get(measure, measure)
     counts = Counter(
         (name, column)
@@ -137,7 +137,7 @@ def read_cat_subject(
     except InputError as error:
         return fail(str(error))
     values = dict(zip(regions.names, regions.data[measure], strict=True))
-    # Without a report there is no TIV, but the regions are as good.
+    # Without a report there is no TIV, but the regions can still be used.
     totals = {TIV: report.numbers[TIV]} if TIV in report.numbers else {}
     missing = "" if totals else TIV
     totals |= {name: value for name, value in values.items() if is_total(name)}
@@ -153,15 +153,15 @@ def read_cat_subject(
 
 
 def source_of(subject: CatSubject) -> str:
-    """Return the first of a subject's files."""
+    """Return the path of the first file of a subject."""
     return str(next(iter(subject.files.values())))
 
 
 def _report_of(subject: CatSubject) -> Report:
-    """Return the report of the same image, in ``report`` beside ``label`` or in the same folder."""
+    """Return the report of the same image, or an empty report if there is none."""
     path = next(iter(subject.files.values()))
     name = f"cat_{_PREFIX.sub('', path.name, count=1)}"
-    # CAT12 sorts its files into folders, unless told otherwise.
+    # CAT12 writes reports into a folder beside "label", unless the user turns this off.
     for place in (path.parent.parent / "report" / name, path.parent / name):
         if place.is_file():
             return read_report(place)

@@ -1,8 +1,9 @@
-"""XML files of CAT12: regions (``catROI_*.xml``, ``catROIs_*.xml``) and reports (``cat_*.xml``).
+"""The reader of CAT12's XML files: regions (``catROI[s]_*.xml``) and reports (``cat_*.xml``).
 
-A file of regions has one element per atlas, and in it ``names``, ``ids`` and ``data`` with one list
-of numbers per measure, written as MATLAB does: ``[3.4;2.1;NaN]``. ``catROI`` holds volumes in ml
-(``Vgm``, ``Vwm``, ``Vcsf``), ``catROIs`` means over surfaces (``thickness``, ``gyrification``).
+A file of regions has one element per atlas, with the elements ``names``, ``ids`` and ``data``. The
+data are one list of numbers per measure, in the notation of MATLAB: ``[3.4;2.1;NaN]``. ``catROI``
+holds volumes in ml (``Vgm``, ``Vwm``, ``Vcsf``). ``catROIs`` holds means over surfaces
+(``thickness``, ``gyrification``).
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from sgbn.exceptions import InputError
 from sgbn.io.subjects.stats_files import read_small
 from sgbn.io.xml import xml_tree
 
-MAX_BYTES = 2**26  # a file of all atlases has about 1 MB
+MAX_BYTES = 2**26  # a file with all atlases has only about 1 MB
 AGAIN = "Estimate the regions of this subject again in CAT12."
 
-# Columns of the sheet of quality -> where a report has them.
+# Column of the quality table -> its place in a report.
 QUALITY = {
     "TIV": "subjectmeasures/vol_TIV",
     "IQR": "qualityratings/IQR",
@@ -33,14 +34,14 @@ QUALITY = {
     "EC_abs": "subjectmeasures/EC_abs",
     "defect_size": "subjectmeasures/defect_size",
 }
-TISSUES = ("CSF", "GM", "WM")  # order of vol_abs_CGW, which goes on with lesions
+TISSUES = ("CSF", "GM", "WM")  # the order in vol_abs_CGW, where lesions may follow
 
 _BETWEEN = re.compile(r"[;,\s]+")
 
 
 @dataclass(frozen=True)
 class AtlasRegions:
-    """Regions of one atlas: their names, and per measure one value for each."""
+    """The regions of one atlas: their names, and for each measure one value per region."""
 
     names: tuple[str, ...]
     data: Mapping[str, tuple[float, ...]]
@@ -48,14 +49,14 @@ class AtlasRegions:
 
 @dataclass(frozen=True)
 class Report:
-    """The content of one image's report: numbers by name, and the version of CAT12."""
+    """The content of the report of one image: numbers by name, and the version of CAT12."""
 
     numbers: Mapping[str, float]
     software: str = ""
 
 
 def read_regions(path: Path) -> dict[str, AtlasRegions]:
-    """Return atlas -> its regions."""
+    """Return atlas -> regions, from one file."""
     root = xml_tree(read_small(path, MAX_BYTES), path.name, AGAIN)
     if root.find("ROI") is not None or root.find("*/tr") is not None:
         raise InputError(
@@ -63,7 +64,7 @@ def read_regions(path: Path) -> dict[str, AtlasRegions]:
         )
     atlases = {
         atlas.tag: _regions(atlas, f"{path.name}, {atlas.tag}")
-        # Elements without names and data say how the file was made.
+        # Other elements say how the file was made.
         for atlas in root
         if atlas.find("names") is not None and atlas.find("data") is not None
     }
@@ -73,7 +74,7 @@ def read_regions(path: Path) -> dict[str, AtlasRegions]:
 
 
 def read_report(path: Path) -> Report:
-    """Return TIV, quality and version, as a report has them."""
+    """Return the TIV, the quality ratings and the version in a report."""
     root = xml_tree(read_small(path, MAX_BYTES), path.name, AGAIN)
     numbers = {}
     for name, place in QUALITY.items():
@@ -81,7 +82,7 @@ def read_report(path: Path) -> Report:
         if values and math.isfinite(values[0]):
             numbers[name] = values[0]
     tissue = _numbers(root.findtext("subjectmeasures/vol_abs_CGW", ""), f"{path.name}, CGW")
-    # Further volumes, of lesions, are in no column.
+    # Volumes of lesions, which may follow, are not used.
     numbers |= dict(zip(TISSUES, tissue, strict=False))
     version = root.findtext("software/version_cat", "").strip()
     revision = root.findtext("software/revision_cat", "").strip()
@@ -104,7 +105,7 @@ def _regions(atlas: ElementTree.Element, where: str) -> AtlasRegions:
 
 
 def _texts(element: ElementTree.Element | None) -> list[str]:
-    """Return the items of a list; one that MATLAB wrote as text is cut at its separators."""
+    """Return the items of a list, which is either one element per item or one text."""
     if element is None:
         return []
     if len(element):
@@ -113,7 +114,7 @@ def _texts(element: ElementTree.Element | None) -> list[str]:
 
 
 def _words(text: str) -> list[str]:
-    """Return what stands between separators in text such as ``[1;NaN;3]`` or ``1 2``."""
+    """Return the words in a text such as ``[1;NaN;3]`` or ``1 2``."""
     return [word for word in _BETWEEN.split(text.strip(" \t\r\n[]")) if word]
 
 
@@ -124,7 +125,7 @@ def _measure(element: ElementTree.Element, where: str) -> list[float]:
 
 
 def _numbers(text: str, where: str) -> list[float]:
-    """Return numbers that MATLAB wrote."""
+    """Return the numbers in a text that MATLAB wrote."""
     try:
         if "_" in text:  # Python reads 1_0 as 10
             raise ValueError
@@ -136,16 +137,21 @@ def _numbers(text: str, where: str) -> list[float]:
 
 
 def _unique(names: list[str], ids: list[str], where: str) -> tuple[str, ...]:
-    """Return the names, with the id behind those that two regions have."""
+    """Return the names. If several regions have the same name, their ids are added to it."""
     counts = Counter(names)
     if "" in counts:
         raise InputError(f"{where}: a region has no name. {AGAIN}")
     if counts and max(counts.values()) > 1:
-        # Left and right of some atlases have one name, and ids that differ.
+        # In some atlases, the left and the right region have the same name and different ids.
         if len(ids) != len(names):
-            raise InputError(f"{where}: regions share a name, and have no ids. {AGAIN}")
+            raise InputError(
+                f"{where}: several regions have the same name, and there is not one id per region. "
+                f"{AGAIN}"
+            )
         pairs = zip(names, ids, strict=True)
         names = [f"{name}_{number}" if counts[name] > 1 else name for name, number in pairs]
         if len(set(names)) < len(names):
-            raise InputError(f"{where}: regions share both name and id. {AGAIN}")
+            raise InputError(
+                f"{where}: several regions have the same name and the same id. {AGAIN}"
+            )
     return tuple(names)

@@ -1,4 +1,4 @@
-"""One table of a whole subjects folder: regions, quality, and who could not be read."""
+"""Tables of a whole subjects folder: the regions, the quality, and the subjects left out."""
 
 from __future__ import annotations
 
@@ -28,28 +28,29 @@ from sgbn.io.subjects.rows import Failure, SubjectRow, WholeRows, whole_rows
 ID, PERSON = "subject_id", "person"
 CAT12 = "CAT12"
 SKIP, RAISE = "skip", "raise"
-# Facts that list names of folders or files.
+# Keys of facts that list names of folders or files.
 FOLDERS = ("templates", "bases", "averages", "other_folders", "other_stream")
-MAX_SUBJECTS_NAMED = 20  # failed subjects that a warning names; the table has all
+MAX_SUBJECTS_NAMED = 20  # subjects that a warning names; `SubjectsTable.failed` names all
 
 
 @dataclass(frozen=True)
 class SubjectsTable:
-    """What was read of a subjects folder.
+    """The tables that were read from a subjects folder.
 
     Attributes
     ----------
     table : DataFrame
-        One row per subject: ``subject_id``, ``person`` where somebody has several visits, totals
-        (such as eTIV), regions.
+        One row per subject, with the columns ``subject_id``, totals (such as eTIV) and regions. If
+        a person has several visits, it also has the column ``person``.
     regions : tuple of str
-        Columns of `table` that are regions.
+        The columns of `table` that are regions.
     quality : DataFrame
-        One row per subject: software, eTIV or TIV, Euler numbers or ratings, what is missing.
+        One row per subject, with the software, eTIV or TIV, Euler numbers or ratings, and what is
+        missing.
     failed : DataFrame
-        ``subject_id``, ``source`` and ``reason`` of all who are left out.
+        One row per subject who is left out, with ``subject_id``, ``source`` and ``reason``.
     facts : dict
-        Tool, parcellation, measure, files, versions, and folders that are not read.
+        The tool, parcellation, measure, files, versions, and the folders that are not read.
     """
 
     table: pd.DataFrame
@@ -60,7 +61,7 @@ class SubjectsTable:
 
     @property
     def provenance(self) -> dict[str, Any]:
-        """Return facts with counts in place of names of folders, which may be those of persons."""
+        """Return the facts with counts of folders instead of names, which may identify persons."""
         counts = {key: len(self.facts[key]) for key in FOLDERS if self.facts.get(key)}
         rest = {key: value for key, value in self.facts.items() if key not in FOLDERS}
         return {**rest, **counts, "subjects_left_out": len(self.failed)}
@@ -68,12 +69,12 @@ class SubjectsTable:
 
 @dataclass(frozen=True)
 class _Read:
-    """Rows and failures of one tool, before the subjects are compared with each other."""
+    """The rows and failures of one tool, before the subjects are compared with each other."""
 
     rows: Sequence[SubjectRow]
     failures: Sequence[Failure]
     facts: dict[str, Any]
-    positive: frozenset[str] = frozenset()  # regions in which 0 says that nothing was measured
+    positive: frozenset[str] = frozenset()  # regions in which 0 means that nothing was measured
 
 
 def collect_subjects(
@@ -96,12 +97,11 @@ def collect_subjects(
     Returns
     -------
     SubjectsTable
-        Regions, quality and the subjects who are left out, as DataFrames.
+        DataFrames of the regions, of the quality, and of the subjects who are left out.
     """
     if on_error not in (SKIP, RAISE):
         raise InputError(f"on_error is {on_error!r}. Give {SKIP!r} or {RAISE!r} (--on-error).")
     top = _checked(folder)
-    # One name may be given without a list.
     asked = (segmentations,) if isinstance(segmentations, str) else tuple(segmentations)
     if kind_of(top) == "cat12":
         _check_for_cat12(aseg, asked, stream)
@@ -112,17 +112,17 @@ def collect_subjects(
 
 
 def is_subjects_folder(folder: str | PathLike[str]) -> bool:
-    """Whether a path is a folder that `read_subjects` reads."""
+    """Return whether a path is a folder that `read_subjects` can read."""
     path = Path(folder)
     return path.is_dir() and kind_of(path) is not None
 
 
 def _checked(folder: str | PathLike[str]) -> Path:
     if not isinstance(folder, str | PathLike):
-        raise InputError(f"a folder is a path, not {type(folder).__name__}. Give its path.")
+        raise InputError(f"folder must be a path, not {type(folder).__name__}. Give its path.")
     path = Path(folder)
     if not path.is_dir():
-        what = "is a file" if path.is_file() else "is not there"
+        what = "is a file" if path.is_file() else "does not exist"
         raise InputError(f"the subjects folder {str(path)!r} {what}. Give a folder of subjects.")
     return path
 
@@ -130,15 +130,18 @@ def _checked(folder: str | PathLike[str]) -> Path:
 def _check_for_cat12(aseg: bool, segmentations: Sequence[str], stream: str | None) -> None:
     for name, given in (("aseg", not aseg), ("segmentations", segmentations), ("stream", stream)):
         if given:
-            raise InputError(f"{name}= is for FreeSurfer and FastSurfer, not CAT12. Leave it out.")
+            raise InputError(
+                f"{name}= is for FreeSurfer and FastSurfer, but these are subjects of CAT12. Leave "
+                "it out."
+            )
 
 
 def _read_freesurfer(top: Path, request: Request, stream: str | None) -> _Read:
-    """Read all subjects of FreeSurfer or FastSurfer."""
+    """Return the rows and failures of all subjects of FreeSurfer or FastSurfer."""
     folders = find_folders(top, stream)
     if not folders.subjects:
         raise _no_subjects(top)
-    # Subjects without any table must not count against a parcellation.
+    # A parcellation is chosen by how many subjects have it. Subjects without tables do not count.
     file_names = [stats for subject in folders.subjects if (stats := names_of(subject))]
     plan = make_plan(request, file_names, repr(str(top)))
     read = [read_subject(subject, plan) for subject in folders.subjects]
@@ -154,10 +157,12 @@ def _read_freesurfer(top: Path, request: Request, stream: str | None) -> _Read:
         **_folder_facts(folders),
     }
     rows, failures = _parted(read)
-    # A volume of 0 below the cortex is rare but possible, such as that of a ventricle.
-    cortex = f"_{plan.measure}"
+    # Only cortical regions must be positive. A volume of 0 below the cortex, such as a ventricle,
+    # is rare but possible.
+    cortical_ending = f"_{plan.measure}"
     names = {name for row in rows for name in row.regions}
-    return _Read(rows, failures, facts, frozenset(n for n in names if n.endswith(cortex)))
+    cortical = frozenset(name for name in names if name.endswith(cortical_ending))
+    return _Read(rows, failures, facts, cortical)
 
 
 def _folder_facts(folders: Folders) -> dict[str, Any]:
@@ -172,30 +177,30 @@ def _folder_facts(folders: Folders) -> dict[str, Any]:
 
 
 def _no_subjects(top: Path) -> InputError:
-    # Where fMRIPrep puts the subjects.
+    # fMRIPrep puts the subjects into one of these folders.
     inner = [name for name in ("sourcedata/freesurfer", "freesurfer") if (top / name).is_dir()]
     hint = f"Did you mean {str(top / inner[0])!r}?" if inner else "Check the path."
     return InputError(
-        f"{str(top)!r} holds no subjects: no folder in it has stats as FreeSurfer and FastSurfer "
-        f"write them, and there is no catROI_*.xml of CAT12. {hint}"
+        f"{str(top)!r} holds no subjects. No folder in it has a stats folder of FreeSurfer or "
+        f"FastSurfer, and there is no catROI_*.xml of CAT12. {hint}"
     )
 
 
 def _read_cat12(top: Path, parcellation: str | None, measure: str | None) -> _Read:
-    """Read all subjects of CAT12."""
+    """Return the rows and failures of all subjects of CAT12."""
     paths = roi_files(top)
-    # The average of all visits is a person once more.
+    # The mean image of all visits would count a person again.
     averages = [path.name for path in paths if is_average(path)]
     if len(averages) == len(paths):
         raise InputError(
-            f"{str(top)!r} holds averages of longitudinal runs alone, such as {averages[0]!r}. "
-            "Give a folder that holds the files of the visits."
+            f"{str(top)!r} holds only averages of longitudinal runs, such as {averages[0]!r}. Give "
+            "a folder that holds the files of the visits."
         )
     subjects = cat12_subjects([path for path in paths if not is_average(path)])
     read, damaged = read_atlases(subjects)
     if not read:
         raise InputError(
-            f"{str(top)!r}: no file of CAT12 can be read. The first: {damaged[0].reason}"
+            f"{str(top)!r}: no file of CAT12 can be read. The first error is: {damaged[0].reason}"
         )
     atlas, column = choose_atlas(parcellation, measure, read)
     readable = [subject for subject in subjects if subject.id in read]
@@ -217,10 +222,13 @@ def _read_cat12(top: Path, parcellation: str | None, measure: str | None) -> _Re
 def _of_chosen_files(
     rows: Sequence[SubjectRow], damaged: Sequence[Failure], unread: Sequence[Failure]
 ) -> list[Failure]:
-    """Return the failures of subjects without a row; damaged files of other atlases are ignored."""
-    whole = {row.id for row in rows}
-    # A damaged file explains better why there is no row than the row that is missing.
-    by_damage = {failure.id: failure for failure in damaged if failure.id not in whole}
+    """Return one failure for each subject without a row.
+
+    If a subject has a row, damaged files of other atlases do not matter.
+    """
+    with_row = {row.id for row in rows}
+    # That a file is damaged is a better reason than that an atlas is missing.
+    by_damage = {failure.id: failure for failure in damaged if failure.id not in with_row}
     return [*by_damage.values(), *(failure for failure in unread if failure.id not in by_damage)]
 
 
@@ -230,12 +238,12 @@ def _parted(read: Sequence[SubjectRow | Failure]) -> tuple[list[SubjectRow], lis
 
 
 def _tables(top: Path, read: _Read, on_error: str) -> SubjectsTable:
-    """Compare the subjects with each other, say who is left out, and make the tables."""
+    """Return the tables of the subjects with the same regions, after a warning about the others."""
     whole = whole_rows(read.rows, read.positive)
     failures = sorted([*read.failures, *whole.failures], key=lambda failure: failure.id)
-    # Before other warnings: if nobody is left, this is the error.
+    # This comes before other warnings, because it is an error if nobody is left.
     _report_failures(top, failures, len(whole.rows), on_error)
-    # Only of those who are read: failures may be of any version.
+    # Subjects who are left out may come from any version.
     versions = Counter(row.software or "unknown" for row in whole.rows)
     _warn(top, whole, versions)
     facts = {
@@ -248,7 +256,7 @@ def _tables(top: Path, read: _Read, on_error: str) -> SubjectsTable:
 
 
 def _report_failures(top: Path, failures: Sequence[Failure], n_read: int, on_error: str) -> None:
-    """Warn of who is left out; raise if that was asked for, or if nobody is left."""
+    """Warn about subjects who are left out. Raise InputError if asked to, or if nobody is left."""
     if not failures:
         return
     named = [
@@ -256,51 +264,56 @@ def _report_failures(top: Path, failures: Sequence[Failure], n_read: int, on_err
     ]
     more = len(failures) - len(named)
     reasons = "; ".join(named) + (f"; and {more} more" if more > 0 else "")
-    who = counted(len(failures), "subject")
     if on_error == RAISE or not n_read:
         remedy = (
-            "Mend or remove them, or leave them out (on_error='skip', --on-error skip)."
+            "Repair or remove them, or leave them out (on_error='skip', --on-error skip)."
             if n_read
-            else "Nobody is left: check the folder and what was asked for."
+            else "Nobody is left. Check the folder, and the parcellation and measure you asked for."
         )
-        raise InputError(f"{str(top)!r}: {who} cannot be read: {reasons}. {remedy}")
-    warn(f"{str(top)!r}: {who} left out of {len(failures) + n_read}: {reasons}.")
+        raise InputError(
+            f"{str(top)!r}: {counted(len(failures), 'subject')} cannot be read: {reasons}. {remedy}"
+        )
+    warn(
+        f"{str(top)!r}: left out {len(failures)} of {len(failures) + n_read} subjects: "
+        f"{reasons}. Check that nobody is missing by mistake."
+    )
 
 
 def _warn(top: Path, whole: WholeRows, versions: Mapping[str, int]) -> None:
-    """Warn of mixed versions of the tool, and of regions that are left out."""
+    """Warn about different versions of the tool, and about regions that are left out."""
     if len(versions) > 1:
         counts = ", ".join(f"{name}: {count}" for name, count in sorted(versions.items()))
         warn(
-            f"{str(top)!r}: the subjects were made by different software ({counts}). Their values "
-            "may differ for that reason alone: run all with one version, or name it as a site."
+            f"{str(top)!r}: the subjects were processed with different software ({counts}). This "
+            "alone may make their values differ. Process all with one version, or name the version "
+            "as a site."
         )
     if whole.unmeasured:
         warn(
-            f"{str(top)!r}: {counted(len(whole.unmeasured), 'region is', 'regions are')} left out, "
-            f"without a value in most subjects: {listed(whole.unmeasured)}."
+            f"{str(top)!r}: {counted(len(whole.unmeasured), 'region has', 'regions have')} no "
+            f"value in most subjects, and {'is' if len(whole.unmeasured) == 1 else 'are'} left "
+            f"out: {listed(whole.unmeasured)}."
         )
 
 
 def _table(whole: WholeRows) -> pd.DataFrame:
     """Return the ids, persons, totals and regions, one row per subject."""
     columns: dict[str, Any] = {ID: [row.id for row in whole.rows]}
-    # Only where somebody has several rows: else the column repeats the ids.
+    # If nobody has several rows, a column of persons would only repeat the ids.
     persons = [row.person for row in whole.rows]
     if len(set(persons)) < len(persons):
         columns[PERSON] = persons
-    # In the order of the first subject that has each.
     totals = dict.fromkeys(name for row in whole.rows for name in row.totals)
     columns |= {name: [row.totals.get(name) for row in whole.rows] for name in totals}
     columns |= {name: [row.regions[name] for row in whole.rows] for name in whole.regions}
     frame = pd.DataFrame(columns)
-    # A total that nobody has would be a column of objects.
+    # Without this, a total without any value would be a column of Python objects.
     frame[list(totals)] = frame[list(totals)].astype(float)
     return frame
 
 
 def _quality(whole: WholeRows) -> pd.DataFrame:
-    """Return the sheet of quality, one row per subject."""
+    """Return the table of quality, one row per subject."""
     rows = []
     for row in whole.rows:
         zero = "; ".join(name for name in whole.regions if row.regions[name] == 0)

@@ -1,4 +1,4 @@
-"""Which folders of a subjects folder are subjects, sessions, templates, or something else."""
+"""The folders in a subjects folder: subjects, sessions, templates, bases and others."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from pathlib import Path
 from sgbn.exceptions import InputError, counted, listed
 
 STATS = "stats"
-PARTS = frozenset({STATS, "mri", "surf", "scripts", "label", "touch"})  # of a subject's folder
+PARTS = frozenset({STATS, "mri", "surf", "scripts", "label", "touch"})  # inside a subject's folder
 ROI_FILE = re.compile(r"catROIs?_.+\.xml", re.IGNORECASE)
-MAX_CAT12_LEVELS = 5  # folders below the given one: sub-01/ses-01/anat/label and one more
-# Folders of all tools that hold thousands of files and none of regions: a search skips them.
+MAX_CAT12_LEVELS = 5  # levels of folders that are searched: sub-01/ses-01/anat/label and one more
+# Folders that may hold thousands of files, but no files of regions. The search skips them.
 NO_ROI_FILES = frozenset({"mri", "surf", "stats", "scripts", "err", "func", "figures", "log"})
 CROSS, LONG = "cross", "long"
-BASE = "base-tps"  # file that lists the visits of a longitudinal base; FastSurfer adds an ending
+# The name of the file that lists the visits of a longitudinal base. FastSurfer adds an ending.
+BASE = "base-tps"
 
 _TEMPLATE = re.compile(r"fsaverage\w*|([lr]h\.)?EC_average|cvs_avg\w+|V1_average", re.IGNORECASE)
 _LONG = re.compile(r"(?P<visit>.+)\.long\.(?P<base>.+)")
@@ -32,14 +33,15 @@ class SubjectFolder:
     Attributes
     ----------
     id : str
-        Name of the folder; ``sub-01_ses-02`` of nested folders, and of a longitudinal run that of
-        the visit.
+        The name of the folder. It is ``sub-01_ses-02`` for nested folders, and the name of the
+        visit for a longitudinal run.
     path : Path
+        The folder.
     person : str
-        Who it is, where the name or a longitudinal base says that this is one of several visits;
-        else the id.
+        The person, if the name or a longitudinal base says that this is one of several visits.
+        Otherwise the id.
     long : bool
-        Whether FreeSurfer's longitudinal stream made it.
+        Whether FreeSurfer's longitudinal stream made the folder.
     """
 
     id: str
@@ -50,16 +52,17 @@ class SubjectFolder:
 
 @dataclass(frozen=True)
 class Folders:
-    """What a subjects folder holds.
+    """The content of a subjects folder.
 
     Attributes
     ----------
     subjects : tuple of SubjectFolder
-        Those that are read, in the order of their ids.
+        The subjects that are read, sorted by id.
     templates, bases, others : tuple of str
-        Names of template subjects, of longitudinal bases, and of folders that are not subjects.
+        The names of template subjects, of longitudinal bases, and of folders that are not subjects.
     other_stream : tuple of str
-        Ids whose folder of the other stream (cross-sectional or longitudinal) is not read.
+        The ids of the folders of the other stream (cross-sectional or longitudinal). They are not
+        read.
     """
 
     subjects: tuple[SubjectFolder, ...]
@@ -70,22 +73,27 @@ class Folders:
 
 
 def kind_of(folder: Path) -> str | None:
-    """Return which tool wrote a folder: ``"freesurfer"`` (or FastSurfer), ``"cat12"``, or None."""
-    # One subject with tables is enough.
+    """Return the tool that wrote a folder: ``"freesurfer"`` (or FastSurfer), ``"cat12"``, or None.
+
+    One subject with a stats folder is enough for FreeSurfer.
+    """
     if any(_is_subject(path) and (path / STATS).is_dir() for path in _with_sessions(folder)):
         return "freesurfer"
     return "cat12" if roi_files(folder, first=True) else None
 
 
 def roi_files(folder: Path, first: bool = False) -> list[Path]:
-    """Return region files of CAT12 in a folder and below, sorted; `first` stops at one folder."""
+    """Return CAT12's files of regions in a folder and below it, sorted.
+
+    If `first` is True, the search stops at the first folder with such files.
+    """
     roi_paths: list[Path] = []
-    # Depth is counted in separators, below the folder that was given.
+    # The depth of a folder is its number of separators minus this number.
     top = str(folder).rstrip(os.sep).count(os.sep)
     for path, folders, files in os.walk(folder):
         deep = path.count(os.sep) - top >= MAX_CAT12_LEVELS
         hidden = {name for name in folders if name.startswith(".")}
-        # os.walk goes only into the folders that are left in its own list.
+        # os.walk visits only the folders that stay in its list.
         folders[:] = [] if deep else sorted({*folders} - NO_ROI_FILES - hidden)
         roi_paths += [Path(path, name) for name in sorted(files) if ROI_FILE.fullmatch(name)]
         if first and roi_paths:
@@ -94,14 +102,14 @@ def roi_files(folder: Path, first: bool = False) -> list[Path]:
 
 
 def find_folders(folder: Path, stream: str | None = None) -> Folders:
-    """Sort the folders of a subjects folder.
+    """Return the folders in a subjects folder, sorted into kinds.
 
     Parameters
     ----------
     folder : Path
         The subjects folder.
     stream : {"cross", "long"}, optional
-        Which runs are read where FreeSurfer's longitudinal stream was used.
+        The runs to read, if FreeSurfer's longitudinal stream was used.
     """
     if stream not in (None, CROSS, LONG):
         raise InputError(f"stream is {stream!r}. Give {CROSS!r} or {LONG!r} (--stream).")
@@ -120,10 +128,10 @@ def find_folders(folder: Path, stream: str | None = None) -> Folders:
         ]
         if _TEMPLATE.fullmatch(path.name):
             templates.append(path.name)
-        # A base is the mean of visits. It has tables, and is not a subject.
+        # A base is the mean of several visits. It has tables, but it is not a subject.
         elif lists := [name for name in _names(path) if name.startswith(BASE)]:
             bases[path.name] = {visit for name in lists for visit in _lines(path / name)}
-        # An empty folder sub-02 is a subject who failed, and must be named as such.
+        # An empty folder sub-02 is a subject whose processing failed. The failures must name it.
         elif _is_subject(path) or (path.name.startswith("sub-") and not inner):
             subjects.append(_subject(path.name, path))
         elif inner:
@@ -135,10 +143,11 @@ def find_folders(folder: Path, stream: str | None = None) -> Folders:
 
 
 def _with_persons(folders: Folders, visits: Mapping[str, set[str]]) -> Folders:
-    """Return the folders, after adding to cross-sectional runs the person they belong to.
+    """Return the folders, with the person of each cross-sectional run.
 
-    Where the name of a run does not say who it is, the longitudinal stream may: `visits` is
-    longitudinal base -> visits, and a run ``visit.long.base`` says the same.
+    The name of a run may not say who the person is. Then a longitudinal base may say it, because
+    the base stands for the person. `visits` maps each base to its visits, and a longitudinal run
+    ``visit.long.base`` also names both.
     """
     bases: dict[str, set[str]] = defaultdict(set)
     for base, names in visits.items():
@@ -146,7 +155,6 @@ def _with_persons(folders: Folders, visits: Mapping[str, set[str]]) -> Folders:
             bases[visit].add(base)
     for run in folders.subjects:
         if run.long:
-            # A longitudinal run names its base in its own name.
             bases[run.id].add(run.person)
     subjects = []
     for subject in folders.subjects:
@@ -155,7 +163,8 @@ def _with_persons(folders: Folders, visits: Mapping[str, set[str]]) -> Folders:
             if len(persons) > 1:
                 raise InputError(
                     f"{subject.id!r} is a visit of several longitudinal bases: {listed(persons)}. "
-                    "A person has one: move the others, with their runs, to another folder."
+                    "A person can have only one. Move the others, with their runs, to another "
+                    "folder."
                 )
             subject = replace(subject, person=persons[0] if persons else subject.id)
         subjects.append(subject)
@@ -163,7 +172,7 @@ def _with_persons(folders: Folders, visits: Mapping[str, set[str]]) -> Folders:
 
 
 def _of_stream(folders: Folders, stream: str | None) -> Folders:
-    """Return the folders of one stream: values of the two differ, and are never mixed."""
+    """Return the folders of one stream. The two streams give different values and are not mixed."""
     runs = [subject for subject in folders.subjects if subject.long]
     bases = {*folders.bases, *(subject.person for subject in runs)}
     cross = [
@@ -171,24 +180,24 @@ def _of_stream(folders: Folders, stream: str | None) -> Folders:
         for subject in folders.subjects
         if not subject.long and subject.path.name not in bases
     ]
-    # Visits that a choice of the longitudinal stream would lose.
-    alone = {subject.id for subject in cross} - {subject.id for subject in runs}
-    if stream is None and runs and alone:
+    # The longitudinal stream would lose these visits.
+    only_cross = {subject.id for subject in cross} - {subject.id for subject in runs}
+    if stream is None and runs and only_cross:
         raise InputError(
-            f"{counted(len(runs), 'folder is', 'folders are')} of FreeSurfer's longitudinal stream "
-            f"(such as {runs[0].path.name!r}), and "
-            f"{counted(len(alone), 'visit has', 'visits have')} a cross-sectional run alone: "
-            f"{listed(sorted(alone))}. The two differ: choose one (stream='long' or 'cross', "
-            "--stream)."
+            f"{counted(len(runs), 'folder comes', 'folders come')} from FreeSurfer's longitudinal "
+            f"stream (such as {runs[0].path.name!r}), but "
+            f"{counted(len(only_cross), 'visit has', 'visits have')} only a cross-sectional run: "
+            f"{listed(sorted(only_cross))}. The two streams give different values. Choose one "
+            "(stream='long' or 'cross', --stream)."
         )
-    # Longitudinal runs are the better ones, if all visits have them.
+    # Longitudinal runs are preferred if all visits have one.
     long = stream == LONG or (stream is None and bool(runs))
     taken, rest = (runs, cross) if long else (cross, runs)
     if not taken and rest:
         other = CROSS if long else LONG
         raise InputError(
-            f"no folder is of the stream {stream!r}, but "
-            f"{counted(len(rest), 'folder is', 'folders are')} of the stream {other!r}. Give "
+            f"no folder comes from the stream {stream!r}, but "
+            f"{counted(len(rest), 'folder comes', 'folders come')} from the stream {other!r}. Give "
             f"stream={other!r} (--stream {other}), or give no stream."
         )
     _check_ids(taken)
@@ -210,7 +219,7 @@ def _check_ids(subjects: Sequence[SubjectFolder]) -> None:
 
 
 def _subject(name: str, path: Path) -> SubjectFolder:
-    """Return the subject or visit that the name of a folder tells."""
+    """Return the subject or visit that a folder is named after."""
     run = _LONG.fullmatch(name)
     if run:
         return SubjectFolder(run["visit"], path, run["base"], long=True)
@@ -223,9 +232,9 @@ def _is_session(path: Path) -> bool:
 
 
 def _is_subject(path: Path) -> bool:
-    """Whether a folder has parts of a subject's, and not CAT12's, whose names are partly equal."""
+    """Return whether a folder has the parts of a subject of FreeSurfer or FastSurfer."""
     parts = _names(path)
-    # CAT12 has mri, surf and label too.
+    # Folders of CAT12 also have mri, surf and label, but only they have report.
     return bool(parts & PARTS) and "report" not in parts
 
 
@@ -237,7 +246,7 @@ def _names(path: Path) -> set[str]:
 
 
 def _lines(path: Path) -> list[str]:
-    """Return the lines of a short text; none if it cannot be read."""
+    """Return the lines of a text file that are not blank, or no lines if it cannot be read."""
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -252,7 +261,7 @@ def _with_sessions(folder: Path) -> Iterator[Path]:
 
 
 def _folders(folder: Path) -> list[Path]:
-    """Return the folders in a folder, sorted; hidden and unreadable ones are not subjects."""
+    """Return the folders in a folder, sorted by name, without hidden ones."""
     try:
         with os.scandir(folder) as entries:
             names = [

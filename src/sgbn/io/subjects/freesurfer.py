@@ -1,4 +1,4 @@
-"""Subjects of FreeSurfer and FastSurfer: what their ``stats`` folders hold."""
+"""The reader of the ``stats`` folders of FreeSurfer and FastSurfer subjects."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from sgbn.io.subjects.rows import Failure, SubjectRow
 from sgbn.io.subjects.stats_files import VOLUME, Stats, read_stats
 
 ETIV = "eTIV"
-CORTEX = re.compile(r"ctx-([lr]h)-(.+)")  # a cortical region among voxels
-# Labels of a parcellation that are not cortex, such as those of Schaefer's and Glasser's files.
+CORTEX = re.compile(r"ctx-([lr]h)-(.+)")  # the name of a cortical region in a table of voxels
+# Labels of a parcellation that are not cortex. Files of Schaefer and Glasser have them.
 NO_CORTEX = re.compile(r"\?\?\?|medial.?wall|^background", re.IGNORECASE)
 LEFT_RIGHT = {"lh": "Left", "rh": "Right", "": ""}
-# Totals of a side that stand beside its regions.
+# For each measure, the total of a hemisphere in the same file as its regions.
 TOTALS = {layouts.THICKNESS: "MeanThickness", layouts.AREA: "WhiteSurfArea"}
-MAX_LOG_BYTES = 2**28  # recon-all.log grows with each run
+MAX_LOG_BYTES = 2**28  # a limit, because recon-all.log grows with each run
 EULER = re.compile(rb"orig\.nofix lheno\s*=\s*(-?\d+),\s*rheno\s*=\s*(-?\d+)")
 
 _VERSION = re.compile(r"\d+\.\d+(\.\d+)?(-?\w+)?")
@@ -33,7 +33,7 @@ _WHOLE = re.compile(r"(^|[-_ ])whole([-_ ]|$)", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be read, as the caller says; see `read_subjects`."""
+    """The tables that the caller asks for, see `read_subjects`."""
 
     parcellation: str | None = None
     measure: str | None = None
@@ -43,19 +43,20 @@ class Request:
 
 @dataclass(frozen=True)
 class Plan:
-    """Files that are read of every subject.
+    """The files that are read for every subject.
 
     Attributes
     ----------
     parcellation : Parcellation or None
+        The parcellation of the cortex, or None if no cortical regions are read.
     measure : str
-        Of the cortex.
+        The measure of the cortex.
     aseg : str or None
-        File of subcortical volumes and of totals.
+        The file of subcortical volumes and of totals.
     structures : bool
-        Whether its structures are regions; its totals are read in any case.
+        Whether the structures in this file are regions. Its totals are read in any case.
     segmentations : mapping
-        Further segmentation -> its files.
+        Additional segmentation -> its files.
     """
 
     parcellation: layouts.Parcellation | None
@@ -66,15 +67,15 @@ class Plan:
 
     @property
     def files(self) -> list[str]:
-        """Return the files that a subject must have, each once."""
+        """Return the names of the files that a subject must have, each only once."""
         cortex = self.parcellation.files if self.parcellation else ()
         aseg = (self.aseg,) if self.aseg is not None and self.structures else ()
-        further = [name for files in self.segmentations.values() for name in files]
-        return list(dict.fromkeys([*cortex, *aseg, *further]))
+        additional = [name for files in self.segmentations.values() for name in files]
+        return list(dict.fromkeys([*cortex, *aseg, *additional]))
 
 
 def make_plan(request: Request, subjects: list[layouts.Names], where: str) -> Plan:
-    """Return the files to read, by what was asked for and what most subjects have."""
+    """Return the files to read. They depend on the request, and on what most subjects have."""
     if request.measure not in (None, *layouts.COLUMNS):
         raise InputError(
             f"measure is {request.measure!r}. Give one of {', '.join(layouts.COLUMNS)} (--measure)."
@@ -86,21 +87,21 @@ def make_plan(request: Request, subjects: list[layouts.Names], where: str) -> Pl
     if parcellation is None and not structures and not files:
         raise InputError(
             f"{where}: no subject has a table of regions in its stats folder. Check that recon-all "
-            "or FastSurfer ended, and that this is the right folder."
+            "or FastSurfer has finished, and that this is the right folder."
         )
-    # Voxels have no thickness.
+    # A table of voxels has no thickness.
     usual = layouts.THICKNESS if parcellation and parcellation.surface else layouts.VOLUME
     return Plan(parcellation, request.measure or usual, aseg, structures, files)
 
 
 def names_of(subject: SubjectFolder) -> layouts.Names:
-    """Return the names of a subject's ``.stats`` files; links without a target do not count."""
+    """Return the names of a subject's ``.stats`` files. Links without a target do not count."""
     folder = subject.path / STATS
     return layouts.stats_names(name for name in _entries(folder) if os.path.isfile(folder / name))
 
 
 def read_subject(subject: SubjectFolder, plan: Plan) -> SubjectRow | Failure:
-    """Return the values of one subject, or the reason why there are none."""
+    """Return the values of one subject, or the reason why it cannot be read."""
     reason = _unfinished(subject, plan)
     if reason:
         return Failure(subject.id, str(subject.path), reason)
@@ -111,16 +112,16 @@ def read_subject(subject: SubjectFolder, plan: Plan) -> SubjectRow | Failure:
 
 
 def _unfinished(subject: SubjectFolder, plan: Plan) -> str:
-    """Return why a subject cannot be read, as the names of its files say; "" for no reason."""
+    """Return why a subject is not finished, judged by the names of its files; "" if it is."""
     if not (subject.path / STATS).is_dir():
         return "there is no stats folder"
     scripts = _entries(subject.path / "scripts")
-    # Tables of an earlier run may still be there, and be whole.
+    # The subject may still have complete tables of an earlier run.
     if "recon-all.error" in scripts:
         return "recon-all ended with an error (scripts/recon-all.error)"
     running = [name for name in scripts if name.startswith("IsRunning")]
     if running:
-        return f"recon-all is running, or was killed (scripts/{running[0]})"
+        return f"recon-all is still running, or was stopped (scripts/{running[0]})"
     names = names_of(subject)
     absent = [f"{STATS}/{name}{layouts.ENDING}" for name in plan.files if name not in names]
     return f"missing: {', '.join(absent)}" if absent else ""
@@ -138,7 +139,7 @@ def _row(subject: SubjectFolder, plan: Plan) -> SubjectRow:
     folder = subject.path / STATS
     files = {name: read_stats(folder / f"{name}{layouts.ENDING}") for name in plan.files}
     aseg = files.get(plan.aseg) if plan.aseg is not None else None
-    # Totals such as eTIV are wanted even where its structures are not.
+    # Totals such as eTIV are read even if the structures are not.
     if aseg is None and plan.aseg is not None and plan.aseg in names_of(subject):
         aseg = read_stats(folder / f"{plan.aseg}{layouts.ENDING}")
     regions = _cortex(plan, files)
@@ -149,7 +150,7 @@ def _row(subject: SubjectFolder, plan: Plan) -> SubjectRow:
             regions |= _nuclei(name, file, files[file])
     read = [*([aseg] if aseg else []), *files.values()]
     totals = _totals(plan, read)
-    # A side's mean thickness is a covariate, and never a region.
+    # The mean thickness of a hemisphere may be a covariate, but never a region.
     totals |= {name: value for name, value in regions.items() if is_total(name)}
     regions = {name: value for name, value in regions.items() if name not in totals}
     software = _software(subject.path, read)
@@ -160,7 +161,7 @@ def _row(subject: SubjectFolder, plan: Plan) -> SubjectRow:
 
 
 def _cortex(plan: Plan, files: Mapping[str, Stats]) -> dict[str, float]:
-    """Return the cortical regions as aparcstats2table names them, with the total of each side."""
+    """Return the cortical regions and the total of each side, named as by aparcstats2table."""
     if plan.parcellation is None:
         return {}
     measure = plan.measure
@@ -177,7 +178,7 @@ def _cortex(plan: Plan, files: Mapping[str, Stats]) -> dict[str, float]:
         for region, value in files[file].values(layouts.COLUMNS[measure], file).items():
             if not NO_CORTEX.search(region):
                 values[f"{side}_{region}_{measure}"] = value
-        # aparcstats2table has the total of a side as its last column.
+        # aparcstats2table also writes the total of a side, as its last column.
         total = TOTALS.get(measure, "")
         if total in files[file].totals:
             values[f"{side}_{total}_{measure}"] = files[file].totals[total]
@@ -185,18 +186,18 @@ def _cortex(plan: Plan, files: Mapping[str, Stats]) -> dict[str, float]:
 
 
 def _structures(aseg: Stats) -> dict[str, float]:
-    """Return the volumes below the cortex; FastSurfer's file has the cortex too."""
+    """Return the volumes below the cortex. FastSurfer's file also holds cortical regions."""
     cells = aseg.values(VOLUME, "aseg")
     return {name: value for name, value in cells.items() if not CORTEX.fullmatch(name)}
 
 
 def _nuclei(segmentation: str, file: str, stats: Stats) -> dict[str, float]:
-    """Return the parts of a structure, without their sums ("Whole_thalamus")."""
-    # Some segmentations have one file per side, others one for both.
+    """Return the parts of a structure, without sums such as "Whole_thalamus"."""
+    # Some segmentations have one file per side, others one file for both sides.
     side = next((side for side in layouts.SIDES if f".{side}." in file), "")
-    first = f"{LEFT_RIGHT[side]}-" if side else ""
+    prefix = f"{LEFT_RIGHT[side]}-" if side else ""
     return {
-        f"{segmentation}_{first}{name}": value
+        f"{segmentation}_{prefix}{name}": value
         for name, value in stats.values(VOLUME, file).items()
         if not _WHOLE.search(name)
     }
@@ -204,7 +205,7 @@ def _nuclei(segmentation: str, file: str, stats: Stats) -> dict[str, float]:
 
 def _totals(plan: Plan, files: list[Stats]) -> dict[str, float]:
     """Return the totals of the whole head, each from the first file that has it."""
-    # MeanThickness of lh.aparc.stats is that of a side.
+    # MeanThickness in lh.aparc.stats is the total of one side only.
     of_side = {*TOTALS.values(), "NumVert"} if plan.parcellation else set[str]()
     totals: dict[str, float] = {}
     for stats in files:
@@ -234,7 +235,7 @@ def _quality(
 
 
 def _euler(folder: Path, totals: Mapping[str, float]) -> tuple[int | None, int | None, str]:
-    """Return the Euler numbers of both surfaces before they were mended, and their source.
+    """Return the Euler numbers of both surfaces before their holes were closed, and their source.
 
     A surface with h holes has the Euler number 2 - 2 h.
     """
@@ -243,7 +244,7 @@ def _euler(folder: Path, totals: Mapping[str, float]) -> tuple[int | None, int |
         return 2 - 2 * int(holes[0]), 2 - 2 * int(holes[1]), "aseg.stats"
     log = folder / "scripts" / "recon-all.log"
     try:
-        # A log too long to read is as good as none: the quality sheet says so.
+        # A log that is too long is not read. The quality sheet then names the number as missing.
         if log.stat().st_size > MAX_LOG_BYTES:
             return None, None, ""
         logged = EULER.findall(log.read_bytes())
@@ -251,22 +252,24 @@ def _euler(folder: Path, totals: Mapping[str, float]) -> tuple[int | None, int |
         return None, None, ""
     if not logged:
         return None, None, ""
-    left, right = logged[-1]  # of the last run
+    left, right = logged[-1]  # the last run counts
     return int(left), int(right), "recon-all.log"
 
 
 def _software(folder: Path, files: list[Stats]) -> str:
-    """Return the tools with their versions, as the files say."""
-    # Both may be named: surfaces of FastSurfer are made with tools of FreeSurfer.
+    """Return the tools and their versions, as the files name them.
+
+    Both tools may be named, because FastSurfer makes surfaces with tools of FreeSurfer.
+    """
     headers = [stats.header for stats in files]
     fast = next(
         (header["FastSurfer_version"] for header in headers if "FastSurfer_version" in header), ""
     )
     scripts = folder / "scripts"
-    # This log of FastSurfer shows that it ran, where no table has its version.
+    # If no table has the version of FastSurfer, this log still shows that it ran.
     if not fast and (scripts / "deep-seg.log").exists():
         fast = "(version not said)"
-    # The stamp is of the run. The version in a table may be that of one tool.
+    # The stamp is the version of the whole run. A table may have the version of one program.
     free = _stamp(scripts / "build-stamp.txt")
     if not free:
         versions = [header.get("cvs_version", "") for header in headers]

@@ -1,7 +1,8 @@
-"""Which files of a ``stats`` folder hold what, and which of several are read.
+"""The files in a ``stats`` folder, and the choice of the files that are read.
 
-One file name is chosen for all subjects, so that tables of different kinds are never mixed: the
-first in order of preference that at least half of the subjects have, else the one that most have.
+One file name is chosen for all subjects, so that tables of different kinds are never mixed. It is
+the first name in order of preference that at least half of the subjects have. If there is none, it
+is the name that most subjects have.
 """
 
 from __future__ import annotations
@@ -18,13 +19,14 @@ from sgbn.exceptions import InputError, did_you_mean, listed
 
 SIDES = ("lh", "rh")
 THICKNESS, VOLUME, AREA = "thickness", "volume", "area"
-COLUMNS = {THICKNESS: "ThickAvg", VOLUME: "GrayVol", AREA: "SurfArea"}  # of a parcellation
+# Measure -> column in the table of a parcellation.
+COLUMNS = {THICKNESS: "ThickAvg", VOLUME: "GrayVol", AREA: "SurfArea"}
 
-# Parcellations in order of preference: surfaces first, then FastSurfer's without surfaces.
+# Parcellations in order of preference. Surfaces come before FastSurfer's tables of voxels.
 SURFACES = ("aparc", "aparc.DKTatlas", "aparc.DKTatlas.mapped", "aparc.a2009s")
 VOXELS = (
     *("aseg+DKT", "aseg+DKT.VINN", "aseg+DKT.VINN.withCC"),
-    "aparc.DKTatlas+aseg.deep.volume",  # of FastSurfer 1 with --vol_segstats
+    "aparc.DKTatlas+aseg.deep.volume",  # written by FastSurfer 1 with --vol_segstats
 )
 ASEG = ("aseg", "aseg.VINN", "aseg.presurf.hypos", *VOXELS)
 ALIASES = {
@@ -35,7 +37,7 @@ ALIASES = {
     "a2009s": ("aparc.a2009s",),
     "dkt": ("aparc.DKTatlas", "aparc.DKTatlas.mapped", *VOXELS),
 }
-# Further segmentations that can be asked for; the version is part of the name of the file.
+# Additional segmentations that a caller can ask for. File names include the version.
 SEGMENTATIONS = {
     "thalamus": r"thalamic-nuclei\.{side}\.v\d+\.T1",
     "hippocampus": r"hipposubfields\.{side}\.T1\.v\d+",
@@ -46,7 +48,7 @@ SEGMENTATIONS = {
 }
 ENDING = ".stats"
 
-# lh.curv.stats and lh.w-g.pct.stats are tables of a surface too, but of no parcellation.
+# lh.curv.stats and lh.w-g.pct.stats are also tables of a surface, but not of a parcellation.
 _SURFACE = re.compile(r"[lr]h\.(?!curv$|w-g\.pct$)(.+)")
 Names = frozenset[str]
 Name = TypeVar("Name", str, tuple[str, str])
@@ -54,7 +56,7 @@ Name = TypeVar("Name", str, tuple[str, str])
 
 @dataclass(frozen=True)
 class Parcellation:
-    """Files that hold the cortex: one per side, or one of voxels with ``ctx-lh-`` in names."""
+    """The files of cortical regions: one per side, or one of voxels with names like ``ctx-lh-``."""
 
     name: str
     surface: bool
@@ -66,12 +68,12 @@ class Parcellation:
 
 
 def parcellation_atlas(name: str | None) -> Atlas | None:
-    """Return the atlas of the package that a parcellation is of, or None."""
+    """Return the package's atlas of a parcellation, or None if it has none."""
     if name is None:
         return None
-    if name in VOXELS:  # FastSurfer segments voxels by the labels of DKT
+    if name in VOXELS:  # FastSurfer uses the labels of DKT for voxels
         return load_atlas("dkt")
-    # CAT12 writes aparc_ before the names of all atlases of surfaces.
+    # CAT12 writes aparc_ before the name of every atlas of surfaces.
     names = (name, name.removeprefix("aparc_"))
     return next((load_atlas(atlas) for atlas in names if is_packaged(atlas)), None)
 
@@ -82,10 +84,10 @@ def stats_names(files: Iterable[str]) -> Names:
 
 
 def parcellations(subjects: Sequence[Names]) -> dict[str, int]:
-    """Return parcellation -> how many subjects have it, the preferred ones first."""
+    """Return parcellation -> number of subjects who have it, in order of preference."""
     counts: Counter[str] = Counter()
     for names in subjects:
-        # Either side counts: a subject who lacks one is named as a failure later.
+        # One side is enough here. If the other side is missing, the subject is a failure later.
         surfaces = {match[1] for name in names if (match := _SURFACE.fullmatch(name))}
         counts.update({*surfaces, *names.intersection(VOXELS)})
     first = [name for name in (*SURFACES, *VOXELS) if name in counts]
@@ -95,20 +97,23 @@ def parcellations(subjects: Sequence[Names]) -> dict[str, int]:
 def choose_parcellation(
     asked: str | None, measure: str | None, subjects: Sequence[Names]
 ) -> Parcellation | None:
-    """Return the parcellation asked for, or the preferred one; None if no subject has any."""
+    """Return the parcellation that the caller asks for, else the preferred one.
+
+    It is None if no subject has one.
+    """
     counts = parcellations(subjects)
     allowed = list(counts)
     if asked is not None:
-        # A name such as "dkt" stands for several files, the best first.
+        # A name such as "dkt" stands for several files. The best comes first.
         allowed = [name for name in ALIASES.get(asked.lower(), (asked,)) if name in counts]
         if not allowed:
             raise InputError(
                 f"no subject has the parcellation {asked!r} (parcellation=, --parcellation). "
-                + (did_you_mean(asked, list(counts)) if counts else "There is none.")
+                + (did_you_mean(asked, list(counts)) if counts else "No subject has any.")
             )
     elif known := [name for name in counts if name in (*SURFACES, *VOXELS)]:
-        allowed = known  # files such as lh.BA_exvivo.stats have not the whole cortex
-    # Voxels have a volume, and neither thickness nor area.
+        allowed = known  # files such as lh.BA_exvivo.stats do not hold the whole cortex
+    # Tables of voxels have volumes, but neither thickness nor area.
     allowed = [name for name in allowed if name not in VOXELS or measure in (None, VOLUME)]
     if not allowed:
         if counts and measure is not None:
@@ -120,33 +125,34 @@ def choose_parcellation(
 
 def _no_measure(measure: str, names: Sequence[str]) -> InputError:
     return InputError(
-        f"there is no {measure} in {listed(names)}: these hold volumes of voxels, as FastSurfer "
-        "writes them without surfaces (--seg_only). Take volumes (measure='volume', --measure "
-        "volume), or run its surface module."
+        f"there is no {measure} in {listed(names)}. FastSurfer writes only volumes if it runs "
+        "without surfaces (--seg_only). Use volumes (measure='volume', --measure volume), or run "
+        "its surface module."
     )
 
 
 def preferred(counts: Mapping[Name, int], order: Sequence[Name], n: int) -> Name:
-    """Return the first name that at least half of `n` subjects have, else what most have."""
+    """Return the first name that at least half of `n` subjects have, else the most frequent one."""
     usual = (name for name in order if 2 * counts[name] >= n)
-    # Of names that as many subjects have, max takes the first.
+    # If several names are equally frequent, max returns the first.
     return next(usual, None) or max(order, key=lambda name: counts[name])
 
 
 def choose_aseg(subjects: Sequence[Names]) -> str | None:
-    """Return the file of the subcortical volumes; None if no subject has one."""
-    # FastSurfer without surfaces has its own names for this table.
+    """Return the file of the subcortical volumes, or None if no subject has one."""
+    # Without surfaces, FastSurfer gives this table other names.
     counts = Counter(name for names in subjects for name in names.intersection(ASEG))
     order = [name for name in ASEG if name in counts]
     return preferred(counts, order, len(subjects)) if order else None
 
 
 def choose_segmentation(asked: str, subjects: Sequence[Names]) -> tuple[str, ...]:
-    """Return the files of a further segmentation: one, or one per side."""
+    """Return the files of an additional segmentation: one for both sides, or one per side."""
     if asked not in SEGMENTATIONS:
         near = did_you_mean(asked, list(SEGMENTATIONS))
-        raise InputError(f"there is no segmentation {asked!r} (segmentations=). {near}")
-    # One pattern per side where the tool writes two files.
+        raise InputError(
+            f"there is no segmentation {asked!r} (segmentations=, --segmentations). {near}"
+        )
     pattern = SEGMENTATIONS[asked]
     sides = SIDES if "{side}" in pattern else ("",)
     files = []
@@ -158,6 +164,6 @@ def choose_segmentation(asked: str, subjects: Sequence[Names]) -> tuple[str, ...
                 f"no subject has a table of the {asked} (segmentations=, --segmentations). Run the "
                 "tool that makes it, or leave it out."
             )
-        # Sorted downwards, the latest version comes first.
+        # In reverse order, the latest version comes first.
         files.append(preferred(counts, sorted(counts, reverse=True), len(subjects)))
     return tuple(files)

@@ -1,4 +1,4 @@
-"""Cohorts from folders of FreeSurfer, FastSurfer and CAT12 subjects."""
+"""The reader of folders of FreeSurfer, FastSurfer and CAT12 subjects."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sgbn.io.tables.joins import absent_ids, join_participants, with_ids
 from sgbn.io.tables.options import Options
 from sgbn.io.tables.raw import Origin, RawTable
 
-PARTICIPANT = "participant_id"  # ids in a table of participants, as BIDS calls them
+PARTICIPANT = "participant_id"  # the name in BIDS of the id column of participants
 
 
 def read_subjects(
@@ -53,47 +53,49 @@ def read_subjects(
     Parameters
     ----------
     folder : path
-        Folder with one folder per subject (``SUBJECTS_DIR``; sessions may be folders below), or one
-        with ``catROI_*.xml`` and ``catROIs_*.xml`` of CAT12 anywhere in it.
+        A folder with one folder per subject (``SUBJECTS_DIR``), in which sessions may be folders.
+        Or a folder that holds files ``catROI_*.xml`` or ``catROIs_*.xml`` of CAT12, at any level.
     parcellation : str, optional
         ``"aparc"``, ``"aparc.a2009s"``, ``"aparc.DKTatlas"``, ``"aparc.DKTatlas.mapped"``,
-        ``"aseg+DKT"``, or any other whose files are ``stats/lh.NAME.stats``; of CAT12 the name of
-        an atlas. If not given: aparc, then DKT, then a2009s (CAT12: aparc_DK40, then
-        neuromorphometrics), the first that at least half of the subjects have.
+        ``"aseg+DKT"``, or any other parcellation with files ``stats/lh.NAME.stats``. For CAT12, it
+        is the name of an atlas. If not given, it is the first in order of preference that at least
+        half of the subjects have: aparc, then DKT, then a2009s. For CAT12, the order is aparc_DK40,
+        then neuromorphometrics.
     measure : str, optional
-        Of the cortex: ``"thickness"``, ``"volume"`` or ``"area"``; of CAT12 also its own names,
-        such as ``"Vwm"``. If not given, thickness where there are surfaces, else volume.
+        The measure of the cortex: ``"thickness"``, ``"volume"`` or ``"area"``. For CAT12, it may
+        also be one of its own names, such as ``"Vwm"``. If not given, it is thickness if there are
+        surfaces, and volume otherwise.
     aseg : bool
         Whether subcortical volumes are regions too.
     segmentations : str or list of str
-        Further tables of volumes: ``"thalamus"``, ``"hypothalamus"``, ``"hippocampus"``,
+        Additional tables of volumes: ``"thalamus"``, ``"hypothalamus"``, ``"hippocampus"``,
         ``"amygdala"``, ``"brainstem"``, ``"cerebellum"``.
     stream : {"cross", "long"}, optional
-        Which runs are read where FreeSurfer's longitudinal stream was used. If not given, the
-        longitudinal ones, if all visits have one; else there is an error.
+        The runs to read, if FreeSurfer's longitudinal stream was used. If not given, longitudinal
+        runs are read if all visits have one. Otherwise there is an error.
     on_error : {"skip", "raise"}
-        Subjects who cannot be read, or have other regions than most: they are left out with a
-        warning that names them, or are an error.
+        What to do about subjects who cannot be read, or whose regions differ from most others.
+        ``"skip"`` leaves them out, with a warning that names them. ``"raise"`` raises an error.
     group, id, covariates, smooth, site, pair, subject, block : optional
-        As in `read_table`; columns of `participants`, or totals such as ``eTIV`` and
-        ``SurfaceHoles``. ``"person"`` is a column where somebody has several visits.
+        As in `read_table`. They name columns of `participants`, or totals such as ``eTIV`` and
+        ``SurfaceHoles``. If a person has several visits, there is also the column ``"person"``.
     participants, participants_missing : optional
-        As in `read_table`. Where there are several visits, participants may be listed by person.
+        As in `read_table`. If there are several visits, participants may be listed by person.
     regions, exclude, groups, atlas, missing : optional
-        As in `read_table`. If no atlas is given, it is that of the parcellation, where the package
-        has it.
+        As in `read_table`. If no atlas is given, the atlas of the parcellation is used, if the
+        package has it.
 
     Returns
     -------
     Cohort
-        Regions named as aparcstats2table, asegstats2table or CAT12 name them. Its provenance says
-        what was read and who was left out.
+        The subjects. Regions have the names that aparcstats2table, asegstats2table or CAT12 give
+        them. The provenance says what was read, and how many subjects were left out.
 
     See Also
     --------
-    sgbn.io.collect_subjects : The same tables with the sheet of quality.
+    sgbn.io.collect_subjects : Returns the tables, and a table of quality.
     """
-    # The measure is that of the files here, not one of several columns.
+    # Here `measure` chooses among files. In `Options` it would choose among columns.
     options = Options.of(**{**locals(), "measure": None})
     collected = collect_subjects(
         folder,
@@ -109,7 +111,7 @@ def read_subjects(
         options = replace(options, atlas=atlas_read)
     match = match_columns(list(collected.table.columns), options.atlas)
     known = not set(collected.regions).intersection(match.unmatched)
-    # An atlas that knows only some regions would leave the others out.
+    # If the atlas matched only some regions, the others would be left out.
     if options.regions is None and not known:
         named = tuple(name for name in collected.regions if name not in set(match.totals))
         options = replace(options, regions=named)
@@ -118,16 +120,17 @@ def read_subjects(
     cohort, _ = assemble(raw, options, participants, ID, person)
     if collected.facts["tool"] != CAT12 or options.atlas is not None or known:
         return cohort
-    # Some names of CAT12's atlases are in others too, which does not make these the right ones.
+    # Some names in CAT12's atlases are also in other atlases, which need not be the right ones.
     return replace(cohort, atlas=None, provenance={**cohort.provenance, "atlas": None})
 
 
 def participants_by_visit(
     collected: SubjectsTable, participants: Source
 ) -> tuple[RawTable, pd.DataFrame | None]:
-    """Return participants with their ids, and one row per visit if they are listed by person.
+    """Return the participants with their ids, and a table with one row per visit.
 
-    Visits of persons who are not listed have no row.
+    The second table is None if the participants are already listed by visit. It has no rows for
+    visits of persons who are not listed.
     """
     raw = _raw(collected)
     people, id_name = load_participants(Options(), participants)
@@ -136,18 +139,18 @@ def participants_by_visit(
     visits = with_ids(replace(raw, frame=raw.frame[[ID, PERSON]]), PERSON)
     absent = set(absent_ids(visits.ids, people.ids))
     visits = visits.keep(np.array([name not in absent for name in visits.ids], dtype=bool))
-    # The ids of the visits take the place of these.
+    # The ids of the visits replace these columns.
     columns = [name for name in people.columns if name not in (id_name, ID, PERSON, PARTICIPANT)]
     joined = join_participants(visits, people, columns, may_lack=False)
     return people, joined.frame.drop(columns=PERSON).rename(columns={ID: PARTICIPANT})
 
 
 def _joined_by_person(raw: RawTable, options: Options, participants: Source | None) -> str | None:
-    """Return the column of persons, if participants are listed by these and not by visits."""
+    """Return the column of persons if participants are listed by person, else None."""
     if participants is None or PERSON not in raw.columns:
         return None
     people, _ = load_participants(options, participants, PERSON)
-    # Whichever leaves fewer without a row.
+    # The right column is the one that finds more rows among the participants.
     by_visit, by_person = (absent_ids(list(raw.frame[name]), people.ids) for name in (ID, PERSON))
     return PERSON if len(by_person) < len(by_visit) else None
 

@@ -1,4 +1,4 @@
-"""What is read of one subject, and one table of all who were read whole."""
+"""The values of one subject, and the selection of the subjects who have the same regions."""
 
 from __future__ import annotations
 
@@ -10,26 +10,27 @@ from typing import Any
 
 from sgbn.exceptions import InputError, counted, listed
 
-MAX_REGIONS_NAMED = 3  # regions that a reason lists
+MAX_REGIONS_NAMED = 3  # regions that the reason of a failure names
 
 
 @dataclass(frozen=True)
 class SubjectRow:
-    """Values of one subject or visit.
+    """The values of one subject or visit.
 
     Attributes
     ----------
     id : str
+        The id of the subject or visit.
     person : str
-        Who it is, where there are several visits; else the id.
+        The person, if there are several visits. Otherwise the id.
     source : str
-        Folder or file.
+        The path of the folder or file.
     regions, totals : mapping
         Column -> value.
     quality : mapping
-        What the sheet of quality holds beside the id.
+        Column of the quality sheet -> value.
     software : str
-        Tool and version; "" if no file says it.
+        The tool and its version, or "" if no file names them.
     """
 
     id: str
@@ -43,7 +44,7 @@ class SubjectRow:
 
 @dataclass(frozen=True)
 class Failure:
-    """A subject who is left out: where, and why."""
+    """A subject who is left out, with the folder or file and the reason."""
 
     id: str
     source: str
@@ -52,7 +53,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class WholeRows:
-    """Subjects with the same regions, the others, and regions that hardly anybody has."""
+    """Subjects with the same regions, the failures, and the regions without a value in most."""
 
     rows: tuple[SubjectRow, ...]
     regions: tuple[str, ...]
@@ -61,20 +62,21 @@ class WholeRows:
 
 
 def whole_rows(rows: Sequence[SubjectRow], positive: frozenset[str] = frozenset()) -> WholeRows:
-    """Keep the subjects who have the regions that most have, each with a value.
+    """Return the subjects who have the same regions as most others, with a value in each.
 
     Parameters
     ----------
     rows : sequence of SubjectRow
         All subjects that could be read.
     positive : frozenset of str
-        Regions in which 0 says that nothing was measured, such as thickness.
+        The regions in which 0 means that nothing was measured, as for thickness.
 
     Notes
     -----
-    A region that is 0 or not a number in more than half of the subjects is left out: the medial
-    wall, a ventricle in a table of grey matter, the corpus callosum of FastSurfer without surfaces.
-    If fewer subjects lack a value, these subjects are left out, unless 0 is a value.
+    A region is left out if it is 0 or not a number in more than half of the subjects. Examples are
+    the medial wall, a ventricle in a table of grey matter, and the corpus callosum of FastSurfer
+    without surfaces. If at most half of the subjects lack a value, these subjects are left out. A
+    volume of 0 counts as a value here, unless the region is in `positive`.
     """
     if not rows:
         return WholeRows((), (), ())
@@ -82,7 +84,7 @@ def whole_rows(rows: Sequence[SubjectRow], positive: frozenset[str] = frozenset(
     wanted = set(regions)
     same = [row for row in rows if row.regions.keys() == wanted]
     failures = [_other_regions(row, regions) for row in rows if row.regions.keys() != wanted]
-    # 0 counts as blank in every region here: a volume of 0 in most subjects was not measured.
+    # Here 0 counts as blank in every region. If most volumes are 0, they were not measured.
     blank = Counter(name for row in same for name in _without_value(row, wanted))
     unmeasured = tuple(name for name in regions if 2 * blank[name] > len(same))
     kept = tuple(name for name in regions if name not in unmeasured)
@@ -99,38 +101,38 @@ def whole_rows(rows: Sequence[SubjectRow], positive: frozenset[str] = frozenset(
 
 
 def _usual_regions(rows: Sequence[SubjectRow]) -> list[str]:
-    """Return the regions that most subjects have, in the order of the first of these."""
-    # The set of regions that most subjects have is taken as right.
+    """Return the regions that most subjects have, in the order of the first of these subjects."""
     counts = Counter(frozenset(row.regions) for row in rows)
     (usual, most), *rivals = counts.most_common(2)
     rival = rivals[0][0] if rivals and rivals[0][1] == most else usual
-    if rival > usual:  # the smaller set is that of files that are cut off
+    if rival > usual:  # the smaller set comes from files that are cut off
         usual = rival
     elif not rival <= usual:
         sizes = sorted((len(usual), len(rival)))
         raise InputError(
-            f"{most} subjects have {sizes[0]} regions and as many others {sizes[1]}: it cannot be "
-            "said which are right. Keep the subjects of one version of the tool in the folder."
+            f"the subjects have two different sets of regions, with {sizes[0]} and {sizes[1]} "
+            f"regions. Each set has {counted(most, 'subject')}, so neither is the usual one. Keep "
+            "only the subjects of one version of the tool in the folder."
         )
     return list(next(row.regions for row in rows if row.regions.keys() == usual))
 
 
 def _other_regions(row: SubjectRow, regions: Sequence[str]) -> Failure:
-    """Return the failure of a subject who has other regions than most."""
-    # In the order of the table, so that messages are the same on every run.
+    """Return the failure of a subject whose regions differ from most others."""
+    # Lists keep the order of the table, so that messages are the same in every run.
     lacking = [name for name in regions if name not in row.regions]
     extra = [name for name in row.regions if name not in set(regions)]
     differences = []
     if lacking:
         differences.append(f"lacks {counted(len(lacking), 'region')} that most others have")
     if extra:
-        differences.append(f"has {counted(len(extra), 'region')} that most others lack")
+        differences.append(f"has {counted(len(extra), 'region')} that most others do not have")
     names = listed(lacking or extra, MAX_REGIONS_NAMED)
     return Failure(row.id, row.source, f"{' and '.join(differences)}: {names}")
 
 
 def _without_value(row: SubjectRow, positive: Collection[str]) -> list[str]:
-    """Return the regions whose value is not finite, or not positive where it must be positive."""
+    """Return the regions whose value is not finite, or is not positive but must be."""
     return [
         name
         for name, value in row.regions.items()

@@ -1,9 +1,9 @@
-"""Files that end in ``.stats``, as FreeSurfer and FastSurfer write them.
+"""The reader of ``.stats`` files, as FreeSurfer and FastSurfer write them.
 
-Lines that begin with ``#`` hold the header: who wrote the file (``cvs_version``), totals
+Lines that begin with ``#`` are the header. It holds the version (``cvs_version``), totals
 (``Measure Cortex, MeanThickness, Mean Thickness, 2.39, mm``) and the names of the columns
-(``ColHeaders``). The others hold one structure each. The segmentations of nuclei and subfields have
-one comment and then five cells per line: a number twice, 0, the volume and the name.
+(``ColHeaders``). Every other line holds one structure. Files of nuclei and subfields have one
+comment, and then five cells per line: a number twice, 0, the volume and the name.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from pathlib import Path
 from sgbn.exceptions import InputError
 
 NAME, VOLUME = "StructName", "Volume_mm3"
-NUCLEI = ("Index", "SegId", "NVoxels", VOLUME, NAME)  # columns of a file that does not name them
-MAX_BYTES = 2**23  # FreeSurfer's largest has 200 KB; a larger file is of another kind
+NUCLEI = ("Index", "SegId", "NVoxels", VOLUME, NAME)  # columns of files that do not name them
+MAX_BYTES = 2**23  # FreeSurfer's largest file has 200 KB, so a larger file is something else
 MEASURE_CELLS = 5  # key, name, description, value, unit
 AGAIN = "Run the tool again for this subject."
 
 
 @dataclass(frozen=True)
 class Stats:
-    """Content of a ``.stats`` file.
+    """The content of a ``.stats`` file.
 
     Attributes
     ----------
     header : mapping
-        First word of a comment -> the rest of its line.
+        First word of a comment -> rest of the line.
     totals : mapping
-        Short name of each ``Measure`` -> value; those that are not finite are left out.
+        Short name of each ``Measure`` -> value. Values that are not finite are left out.
     columns : tuple of str
-        Names of the cells of a row.
+        The names of the columns.
     rows : mapping
         Structure -> cells, in the order of the file.
     """
@@ -45,10 +45,11 @@ class Stats:
     rows: Mapping[str, tuple[str, ...]]
 
     def values(self, column: str, name: str) -> dict[str, float]:
-        """Return structure -> number of a column; `name` is what errors call the file."""
+        """Return structure -> number in a column. `name` is the name of the file in errors."""
         if column not in self.columns:
             raise InputError(
-                f"{name} has no column {column!r}: it has {', '.join(self.columns)}. {AGAIN}"
+                f"{name} has no column {column!r}. Its columns are {', '.join(self.columns)}. "
+                f"{AGAIN}"
             )
         place = self.columns.index(column)
         return {
@@ -58,37 +59,40 @@ class Stats:
 
 
 def read_stats(path: Path) -> Stats:
-    """Return the content of one file; a file that is cut off or damaged is an error."""
+    """Return the content of one file. A file that is cut off or damaged is an error."""
     return parse_stats(read_small(path, MAX_BYTES), path.name)
 
 
 def read_small(path: Path, most: int) -> bytes:
-    """Return the bytes of a file; one that is absent or has more than `most` bytes is an error."""
+    """Return the bytes of a file. It is an error if it is absent, or has more than `most` bytes."""
     try:
         if os.path.getsize(path) > most:
             raise InputError(
-                f"{path.name} has more than {most >> 20} MB: it is not a file of this tool. {AGAIN}"
+                f"{path.name} has more than {most >> 20} MB, so it is not a file of this tool. "
+                f"{AGAIN}"
             )
         return path.read_bytes()
     except FileNotFoundError as error:
         raise InputError(f"{path.name} is missing. {AGAIN}") from error
     except OSError as error:
         reason = error.strerror or error
-        raise InputError(f"{path.name} cannot be read: {reason}. Check its rights.") from error
+        raise InputError(
+            f"{path.name} cannot be read: {reason}. Check that you are allowed to read it."
+        ) from error
 
 
 def parse_stats(content: bytes, name: str) -> Stats:
-    """Return the content of a ``.stats`` file; `name` is what errors call it."""
+    """Return the content of a ``.stats`` file. `name` is the name of the file in errors."""
     if b"\0" in content:
         raise InputError(f"{name} is not text. {AGAIN}")
     if not content.strip():
         raise InputError(f"{name} is empty. {AGAIN}")
-    if not content.endswith(b"\n"):  # a number may be cut in the middle and still be one
-        raise InputError(f"{name} is cut off: its last line has no end. {AGAIN}")
+    if not content.endswith(b"\n"):  # a number that is cut in the middle may still be a number
+        raise InputError(f"{name} is cut off in its last line. {AGAIN}")
     header: dict[str, str] = {}
     totals: dict[str, float] = {}
     table: list[tuple[int, list[str]]] = []
-    # latin-1 never fails, and only comments (user, folder) hold more than ASCII.
+    # Decoding as latin-1 never fails. Only comments (user, folder) hold more than ASCII.
     for number, line in enumerate(content.decode("latin-1").split("\n"), start=1):
         if line.startswith("#"):
             key, _, rest = line[1:].strip().partition(" ")
@@ -104,7 +108,7 @@ def parse_stats(content: bytes, name: str) -> Stats:
     stated = header.get("NRows", "")
     if stated.isdigit() and int(stated) != len(rows):
         raise InputError(
-            f"{name} has {len(rows)} structures, and its header says {stated}. {AGAIN}"
+            f"{name} has {len(rows)} structures, but its header says {stated}. {AGAIN}"
         )
     return Stats(header, totals, columns, rows)
 
@@ -113,7 +117,7 @@ def _add_total(totals: dict[str, float], text: str, where: str) -> None:
     cells = [cell.strip() for cell in text.split(",")]
     if len(cells) < MEASURE_CELLS:
         raise InputError(f"{where}: a measure has {len(cells)} cells, not {MEASURE_CELLS}. {AGAIN}")
-    value = _number(cells[-2], where)  # from the end: the description may hold commas
+    value = _number(cells[-2], where)  # counted from the end, as the description may hold commas
     if math.isfinite(value):
         totals[cells[1]] = value
 
@@ -126,15 +130,14 @@ def _rows(
     place = columns.index(NAME)
     rows: dict[str, tuple[str, ...]] = {}
     for number, cells in table:
-        # A short line would shift all cells behind the gap.
+        # In a line of the wrong length, cells could be in the wrong columns.
         if len(cells) != len(columns):
             raise InputError(
                 f"{name}, line {number}: {len(cells)} cells, not {len(columns)}. The file is cut "
                 f"off or damaged. {AGAIN}"
             )
-        # Two rows of one structure would be one column.
         if cells[place] in rows:
-            raise InputError(f"{name}, line {number}: {cells[place]} is there twice. {AGAIN}")
+            raise InputError(f"{name}, line {number}: {cells[place]} is in the file twice. {AGAIN}")
         rows[cells[place]] = tuple(cells)
     return rows
 
