@@ -74,14 +74,14 @@ def test_latin_letters_are_read(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "are empty"),
-        ("a,b\n1,x\n", "have the columns a, b. Call the column"),
+        ("", "is empty"),
+        ("a,b\n1,x\n", "has the columns a, b. Call the column"),
         ("1,x\n,y\n", "no index and name in the line"),
         ("1\n", "no index and name"),
         ("1 =\n", "no index and name"),
         ("A 1\nB 2\n", "Begin each line with the label and"),
         ("Index R Name\n1 255 A\n", "no index and name in the line 'Index R Name'"),
-        ("Index Name\n", "end after the header"),
+        ("Index Name\n", "has only a header"),
         ("1,x\n1,y\n", "two names for label 1: 'x' and 'y'"),
         ("index,name\n1,\n", "no name for label 1"),
         ("<atlas><label>", "not XML"),

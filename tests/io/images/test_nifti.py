@@ -82,7 +82,7 @@ def test_a_damaged_file_is_named(tmp_path, kind):
 
 
 def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(InputError, match=r"gone\.nii: there is no such file"):
+    with pytest.raises(InputError, match=r"gone\.nii does not exist"):
         open_image(tmp_path / "gone.nii")
 
 

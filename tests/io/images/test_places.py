@@ -60,7 +60,7 @@ def test_hemispheres_are_as_the_names_say_else_as_the_voxels_lie():
 def test_names_of_the_other_side_are_warned_about():
     data = np.zeros((20, 12, 12))
     data[1:4], data[15:18] = 1, 2
-    with pytest.warns(DataWarning, match="2 regions lie on the other side.*'lh_a', 'rh_a'"):
+    with pytest.warns(DataWarning, match="2 regions are not on the side.*'lh_a', 'rh_a'"):
         places_of(atlas_of(data, {1: "lh_a", 2: "rh_a"}))
 
 

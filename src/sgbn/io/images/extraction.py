@@ -1,4 +1,4 @@
-"""Measure the regions of a label atlas in one NIfTI map per subject."""
+"""The measurement of the regions of a label atlas in one NIfTI map per subject."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from sgbn.parameters import PROBABILITY, OneOf
 from sgbn.runs import Arrays, Study
 from sgbn.types import Array
 
-MAX_REGIONS_NAMED = 3  # regions by which a message describes an atlas
-MIN_COVERAGE = 0.5  # an image that covers less of the atlas is in another space
+MAX_REGIONS_NAMED = 3  # regions that a message names to describe an atlas
+MIN_COVERAGE = 0.5  # share of the atlas; an image that covers less is in another space
 
 Images = str | Path | Sequence[str | Path] | Mapping[str, str | Path]
 
 
 @dataclass(frozen=True)
 class Extraction:
-    """Measurements of the regions in the images of several subjects.
+    """The measurements of the regions in the images of several subjects.
 
     Attributes
     ----------
@@ -53,8 +53,8 @@ class Extraction:
     measure : str
         ``"volume"`` or ``"mean"``.
     atlas : Atlas
-        Hemisphere, lobe, centre and volume of the regions; see `sgbn.io.images.places`. It is
-        meant for ``read_table(extraction.table(), atlas=extraction.atlas)``.
+        Hemisphere, lobe, centre and volume of the regions, see `sgbn.io.images.places`. Use it as
+        in ``read_table(extraction.table(), atlas=extraction.atlas)``.
     """
 
     ids: list[str]
@@ -94,11 +94,11 @@ def extract_regions(
     ----------
     images : list of path, mapping of id to path, path of a folder
         Maps in the space of the atlas: tissue probabilities (modulated or not), PET, or any other
-        map. If no ids are given, they are taken from the file names; see
+        map. If no ids are given, they are taken from the file names, see
         `sgbn.io.images.files.subject_id`.
     atlas, labels, background, download
-        See `sgbn.io.images.label_atlas.load_label_atlas`. If the atlas is on another grid than the
-        image, the atlas is resampled to the grid of the image by nearest neighbour. The image is
+        See `sgbn.io.images.label_atlas.load_label_atlas`. If the grids of the atlas and the image
+        differ, the atlas is resampled to the grid of the image by nearest neighbour. The image is
         never resampled.
     measure : {"volume", "mean"}
         ``"volume"``, for tissue probabilities, is the sum of the voxels times the volume of a
@@ -113,11 +113,11 @@ def extract_regions(
         Smallest share of the atlas's voxels in which an image must have values. Below it, the
         image counts as bad.
     on_error : {"raise", "skip"}
-        What happens if an image is bad. "raise" ends the run with an error. "skip" leaves the image
-        out and lists it in `failures`.
+        What to do if an image is bad. ``"raise"`` ends the run with an error. ``"skip"`` leaves the
+        image out and lists it in `failures`.
     folder : path, optional
-        Folder for finished results. A second start then measures only images that are missing,
-        failed, or have changed.
+        Folder for finished results. If the function is called again, it measures only images
+        without a result, and images that failed or have changed.
     n_jobs : int, optional
         Number of processes. Each holds one image at a time.
     progress : bool
@@ -133,15 +133,15 @@ def extract_regions(
     PROBABILITY.check("min_coverage", min_coverage)
     paths = images_by_subject(images, ids)
     atlas = load_label_atlas(atlas, labels, background=background, download=download)
-    # Before the images are measured, because it warns if left and right of the atlas are exchanged.
+    # This comes first, because it warns if left and right of the atlas are exchanged.
     places = places_of(atlas)
-    same = {"atlas": atlas, "measure": measure, "min_coverage": float(min_coverage)}
+    shared = {"atlas": atlas, "measure": measure, "min_coverage": float(min_coverage)}
     results, failures = run_subjects(
         Study(folder, n_jobs, progress),
         measure_image,
         {subject: {"path": path} for subject, path in paths.items()},
         study_settings(atlas, measure, min_coverage),
-        same,
+        shared,
         on_error,
     )
     stored = list(results.values())
@@ -187,11 +187,11 @@ def run_subjects(
 
 
 def study_settings(atlas: LabelAtlas, measure: str, min_coverage: float) -> dict[str, Any]:
-    """Return the settings that must be the same for results of an earlier run to be used again.
+    """Return the settings of a study. Results are used again only if all settings are the same.
 
     The images are not part of the settings.
     """
-    # With names: a message about another atlas then shows more than two checksums.
+    # The names make a message about another atlas clearer than two checksums alone.
     regions = f"{len(atlas.regions)} regions: {listed(atlas.regions, MAX_REGIONS_NAMED)}"
     return {
         "atlas": f"{Path(atlas.name).name} ({regions}; sha256 {atlas.fingerprint})",
@@ -201,12 +201,12 @@ def study_settings(atlas: LabelAtlas, measure: str, min_coverage: float) -> dict
 
 
 def task_name(subject: str, path: Path) -> str:
-    """Return the name of a task. It changes if the image changes, which is then measured again.
+    """Return the name of a task. It changes if the image changes, so the image is measured again.
 
-    The part before the last dot depends on the subject only.
+    The part before the last dot depends only on the subject.
     """
     try:
-        # Size and time of change are enough. Reading all images for a checksum takes too long.
+        # Size and time of change are enough. Checksums of all images would take too long.
         status = path.stat()
         state = f"{status.st_size} {status.st_mtime_ns}"
     except OSError:

@@ -1,4 +1,4 @@
-"""Find images, and the subject that each image belongs to."""
+"""The search for images, and for the subject that each image belongs to."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _TISSUE = re.compile(r"^(?:s\d*)?(?:m0?)?w[pc][1-3](?=\D)")
 
 
 def find_images(patterns: Iterable[str | Path], exclude: Iterable[str | Path] = ()) -> list[Path]:
-    """Return the image files that file names, patterns (``*``, ``?``, ``**``) and folders mean.
+    """Return the image files that match file names, patterns (``*``, ``?``, ``**``) and folders.
 
     Parameters
     ----------
     patterns : iterable of str or path
         File names, patterns and folders. A folder means all ``.nii`` and ``.nii.gz`` files in it
-        and in the folders below. The name of a file that does not exist is returned unchanged:
-        the file is reported later, together with other bad files.
+        and in the folders below. The name of a file that does not exist is returned unchanged. The
+        file is reported later, together with other bad files.
     exclude : iterable of path
         Files to leave out because they are not images of subjects, such as the atlas.
 
@@ -51,7 +51,7 @@ def find_images(patterns: Iterable[str | Path], exclude: Iterable[str | Path] = 
 
 
 def _matches(pattern: str) -> list[Path]:
-    """Return the files that one name, pattern or folder means."""
+    """Return the files that match one name, pattern or folder."""
     path = Path(pattern)
     if path.is_dir():
         files = sorted(p for p in path.rglob("*") if p.name.lower().endswith(ENDINGS))
@@ -89,7 +89,7 @@ def subject_id(path: str | Path) -> str:
     'wc2001'
     """
     path = Path(path)
-    # Many pipelines name the folder by the subject, and the file only gm.nii.gz.
+    # Many pipelines name only the folder after the subject. The file is just gm.nii.gz.
     above = _folder_id(path.parent.parts)
     entity = _BIDS.search(path.name)
     if entity:  # the folders may add the session of the same subject
@@ -100,8 +100,8 @@ def subject_id(path: str | Path) -> str:
 
 
 def _folder_id(folders: Sequence[str]) -> str:
-    """Return the BIDS id that the folders give, with the session of the folder below; else ""."""
-    # The last folder counts, since a study may lie below a folder that is called like a subject.
+    """Return the BIDS id in the names of folders, with the session if there is one, or ""."""
+    # The last match counts, because a study may be in a folder that is named like a subject.
     places = [k for k, folder in enumerate(folders) if _BIDS.fullmatch(folder)]
     if not places:
         return ""
@@ -114,7 +114,7 @@ def stem(path: str | Path) -> str:
     """Return the file name without its ending, such as ``.nii.gz``."""
     name = Path(path).name
     for ending in (*ENDINGS, *OTHER_ENDINGS):
-        # A file called ".nii" would have an empty name.
+        # Without its ending, a file called ".nii" would have no name.
         if name.lower().endswith(ending) and len(name) > len(ending):
             return name[: -len(ending)]
     return Path(name).stem
@@ -124,10 +124,13 @@ def images_by_subject(
     images: str | Path | Sequence[str | Path] | Mapping[str, str | Path],
     ids: Sequence[str] | None = None,
 ) -> dict[str, Path]:
-    """Return id -> path of each image; raise InputError if two images have the same id."""
+    """Return id -> path of each image. Two images with the same id are an error."""
     if isinstance(images, Mapping):
         if ids is not None:
-            raise InputError("ids are given twice. Leave out `ids`, or give `images` as a list.")
+            raise InputError(
+                "ids are given twice, in `images` and in `ids`. Leave out `ids`, or give `images` "
+                "as a list."
+            )
         ids, images = [str(name) for name in images], list(images.values())
     paths = find_images([images]) if isinstance(images, str | Path) else _paths(images)
     if not paths:
@@ -137,15 +140,15 @@ def images_by_subject(
     for name, path in zip(names, paths, strict=True):
         if name in by_subject:
             raise InputError(
-                f"two images have the subject id {name!r}: {by_subject[name]} and {path}. Give one "
-                "image per subject (a narrower pattern), or a mapping of id to path."
+                f"two images have the subject id {name!r}: {by_subject[name]} and {path}. Give a "
+                "narrower pattern that matches one image per subject, or a mapping of id to path."
             )
         by_subject[name] = path
     return by_subject
 
 
 def image_path(image: object) -> Path:
-    """Return the path of an image; raise InputError if `image` is not a path."""
+    """Return the path of an image. Raise InputError if `image` is not a path."""
     if not isinstance(image, str | os.PathLike):
         raise InputError(
             f"an image is a {type(image).__name__}, not the path of a file. Save an image that is "
@@ -164,7 +167,7 @@ def _paths(images: object) -> list[Path]:
 
 
 def _given_ids(ids: object, n: int) -> list[str]:
-    # A text is iterable too, letter by letter.
+    # A text is also iterable, but it is not a list of ids.
     if isinstance(ids, str) or not isinstance(ids, Iterable):
         raise InputError(f"ids is {ids!r}, not a list. Give a list with one id per image.")
     names = [str(name) for name in ids]

@@ -1,4 +1,4 @@
-"""Load atlases that give each voxel one label: from a file, an image in memory, or nilearn."""
+"""The loader of atlases that give each voxel one label, from files, images in memory or nilearn."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class LabelAtlas:
         return isinstance(other, LabelAtlas) and self.fingerprint == other.fingerprint
 
 
-# Any stands for an image in memory, of nibabel or of a library with `dataobj` and `affine`.
+# Any stands for an image in memory, from nibabel or another library with `dataobj` and `affine`.
 AtlasSource = str | os.PathLike[str] | Bunch | LabelAtlas | Any
 
 
@@ -161,7 +161,7 @@ def _image_and_labels(atlas: Any) -> tuple[str, Any, Labels]:
 
 def _bunch_labels(atlas: Any) -> Labels:
     """Return the region names of an atlas of nilearn."""
-    # The form of the names differs between atlases, and between versions of nilearn.
+    # The names have a different form in each atlas, and in each version of nilearn.
     labels = list(getattr(atlas, "labels", []))
     pairs: Iterable[Any]
     if getattr(atlas, "lut", None) is not None:  # a table, in recent versions
@@ -241,7 +241,7 @@ def _names(labels: Labels, values: NDArray[np.int64], atlas: str) -> Names:
 
 
 def _lobes(labels: Labels) -> dict[str, str]:
-    """Return region -> lobe, if the labels are the file of a table with a column of lobes."""
+    """Return region -> lobe, if the labels are a table in a file with a column of lobes."""
     if not isinstance(labels, str | Path):
         return {}
     try:
@@ -252,7 +252,7 @@ def _lobes(labels: Labels) -> dict[str, str]:
 
 
 def _label_value(value: Any) -> int:
-    """Return a label as an integer; raise InputError if it is not a whole number."""
+    """Return a label as an integer. Raise InputError if it is not a whole number."""
     try:
         # Keys of JSON are text, so "12" is a label too.
         whole = int(value)
@@ -282,7 +282,7 @@ def _absent(known: Names, values: NDArray[np.int64], atlas: str) -> tuple[str, .
     """Return the regions that are listed but have no voxel, and warn about them."""
     present = set(values.tolist())
     absent = tuple(name for value, name in known.items() if value not in present)
-    # A table such as FreeSurfer's lists all regions of all atlases: most of them are absent.
+    # A table such as FreeSurfer's lists the regions of all atlases, and most of them are absent.
     if len(absent) > len(present):
         return ()
     if absent:
@@ -295,14 +295,14 @@ def _absent(known: Names, values: NDArray[np.int64], atlas: str) -> tuple[str, .
 
 
 def _fingerprint(index: NDArray[np.int32], grid: Grid, regions: Sequence[str]) -> str:
-    """Return a checksum of voxels, grid and names, whatever the order of voxels in memory."""
-    # The label values are not part of it, since they do not affect what is extracted.
+    """Return a checksum of voxels, grid and names, for any order of voxels in memory."""
+    # The label values are not part of it, because they do not affect what is extracted.
     text = repr((grid.shape, grid.rows, regions)).encode()
     return hashlib.sha256(text + np.asfortranarray(index).tobytes(order="F")).hexdigest()
 
 
 def _fetchers() -> dict[str, tuple[str, dict[str, Any]]]:
-    """Return name -> function of nilearn.datasets, with arguments that fix the version."""
+    """Return name -> function of nilearn.datasets, and the arguments that fix the version."""
     schaefer = "fetch_atlas_schaefer_2018"
     # Voxels with a probability above 25 %, with separate regions for left and right.
     cortex = {"atlas_name": "cort-maxprob-thr25-2mm", "symmetric_split": True}

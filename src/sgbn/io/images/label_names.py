@@ -1,10 +1,10 @@
-"""Read the names of an atlas's labels from the files that come with atlases.
+"""The reader of the names of labels, from the files that come with atlases.
 
 These formats are known: tables with a header (BIDS ``dseg.tsv`` with index and name, CAT12's
 ``ROIid;ROIname``), two columns without a header, colour tables of FreeSurfer and ITK-SNAP, AAL's
-``1 Precentral_L 2001``, ``1 = Precentral_L``, and FSL's XML. A comment begins with ``#`` and ends
-with the line. Within a line, ``#`` begins a comment only if it has a blank on both sides and the
-line has no quotes.
+``1 Precentral_L 2001``, ``1 = Precentral_L``, and FSL's XML. A comment begins with ``#`` and goes
+to the end of the line. Within a line, ``#`` begins a comment only if it has a blank on both sides
+and the line has no quotes.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def find_label_file(image: str | Path) -> Path | None:
 
 
 def read_label_names(path: str | Path) -> Names:
-    """Return label -> name of the region, as it is written in a file.
+    """Return label -> name of the region, from a file.
 
     Parameters
     ----------
@@ -51,14 +51,14 @@ def read_label_names(path: str | Path) -> Names:
     Returns
     -------
     dict of int to str
-        Label -> name. Spaces and marks such as ``&`` are kept.
+        Label -> name as it is written in the file. Spaces and marks such as ``&`` are kept.
     """
     path = Path(path)
     try:
         content = path.read_bytes()
     except OSError as error:
         raise InputError(
-            f"the labels {path} cannot be read ({error.strerror}). Check the path."
+            f"the file of labels {path} cannot be read ({error.strerror}). Check the path."
         ) from error
     if path.suffix.lower() == ".xml" or content.lstrip().startswith(b"<"):
         pairs = _from_xml(content, path)
@@ -76,7 +76,7 @@ def _decoded(content: bytes) -> str:
 
 def _from_xml(content: bytes, path: Path) -> list[tuple[int, str]]:
     remedy = "Give a table with the columns index and name."
-    root = xml_tree(content, f"the labels {path}", remedy)
+    root = xml_tree(content, f"the file of labels {path}", remedy)
     try:
         kind = (root.findtext("header/type") or "").strip().lower()
         # FSL numbers the maps of a probabilistic atlas from 0, but its label image begins with 1.
@@ -87,7 +87,7 @@ def _from_xml(content: bytes, path: Path) -> list[tuple[int, str]]:
         ]
     except (LookupError, ValueError) as error:
         raise InputError(
-            f"the labels {path} cannot be read as FSL's XML ({error}). {remedy}"
+            f"the file of labels {path} cannot be read as FSL's XML ({error}). {remedy}"
         ) from error
 
 
@@ -95,7 +95,9 @@ def _from_text(text: str, path: Path) -> list[tuple[int, str]]:
     """Return pairs of label and name from a table, or from lines of words."""
     lines = [_without_comment(line) for line in text.splitlines() if line.split("#")[0].strip()]
     if not lines:
-        raise InputError(f"the labels {path} are empty. Give index and name, one line per label.")
+        raise InputError(
+            f"the file of labels {path} is empty. Give one line per label, with index and name."
+        )
     delimiter = next((mark for mark in "\t;," if mark in lines[0]), None)
     # "1 Precentral, left" is a line of words, although it contains a comma.
     if delimiter is None or re.match(r"\s*\d+(?: *[=:] *| +)[^\s;,]", lines[0]):
@@ -104,7 +106,7 @@ def _from_text(text: str, path: Path) -> list[tuple[int, str]]:
         rows = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=delimiter)]
     except csv.Error as error:
         raise InputError(
-            f"the labels {path} cannot be read as a table ({error}). Check its quotes."
+            f"the file of labels {path} cannot be read as a table ({error}). Check its quotes."
         ) from error
     index, name = _columns(rows[0], path)
     # If there is no header, the first line is a label too.
@@ -113,8 +115,8 @@ def _from_text(text: str, path: Path) -> list[tuple[int, str]]:
     for row in body:
         if len(row) <= max(index, name) or not _is_whole(row[index]):
             raise InputError(
-                f"the labels {path} have no index and name in the line {row}. Add them, or remove "
-                "the line."
+                f"the file of labels {path} has no index and name in the line {row}. Add them, or "
+                "remove the line."
             )
         pairs.append((int(float(row[index])), row[name]))
     return pairs
@@ -125,7 +127,7 @@ def _without_comment(line: str) -> str:
 
 
 def _columns(header: list[str], path: Path) -> tuple[int, int]:
-    """Return the positions of the columns of labels and names; without a header, 0 and 1."""
+    """Return the positions of the columns of labels and names. Without a header, 0 and 1."""
     if _is_whole(header[0]):
         return 0, 1
     lower = [cell.lower() for cell in header]
@@ -134,28 +136,28 @@ def _columns(header: list[str], path: Path) -> tuple[int, int]:
     name = next((place for place in names if place != index), None)
     if index is None or name is None:
         raise InputError(
-            f"the labels {path} have the columns {', '.join(header)}. Call the column of labels "
-            "'index', and the column of names 'name'."
+            f"the file of labels {path} has the columns {', '.join(header)}. Call the column of "
+            "labels 'index', and the column of names 'name'."
         )
     return index, name
 
 
 def _from_words(lines: Sequence[str], path: Path) -> list[tuple[int, str]]:
-    """Return pairs of label and name from lines that may have numbers behind the name."""
+    """Return pairs of label and name from lines that may have numbers after the name."""
     values, words = [], []
     for line in lines[1:] if _is_header(lines[0].lower().split()) else lines:
         entry = INDEX_AND_NAME.fullmatch(line.strip())
         if not entry:
             raise InputError(
-                f"the labels {path} have no index and name in the line {line!r}. Begin each line "
-                "with the label and the name, or give a table with the columns index and name."
+                f"the file of labels {path} has no index and name in the line {line!r}. Begin each "
+                "line with the label and the name, or give a table with the columns index and name."
             )
         quoted = re.search(r'"(.*)"', entry[2])  # ITK-SNAP
         values.append(int(float(entry[1])))
         words.append([quoted[1]] if quoted else entry[2].split())
     if not values:
-        raise InputError(f"the labels {path} end after the header. Add one line per label.")
-    # Numbers are codes only if all lines have them, since a name may end with a number.
+        raise InputError(f"the file of labels {path} has only a header. Add one line per label.")
+    # Numbers are codes only if all lines have them, because a name may end with a number.
     n_numbers = min(_n_last_numbers(name_words) for name_words in words)
     if n_numbers in (1, 2):
         # One number is AAL's code if names differ without it. In "Lobule 1" it is part of the name.
@@ -171,7 +173,7 @@ def _is_header(words: Sequence[str]) -> bool:
 
 
 def _n_last_numbers(words: list[str]) -> int:
-    """Return how many words at the end are integers; the first word is part of the name."""
+    """Return how many words at the end are integers. The first word is always part of the name."""
     return len(list(takewhile(str.isdigit, reversed(words[1:]))))
 
 
@@ -180,14 +182,14 @@ def _is_whole(text: str) -> bool:
 
 
 def _unique(pairs: Iterable[tuple[int, str]], path: Path) -> Names:
-    """Return the pairs as a mapping; raise InputError if a label has two names or an empty one."""
+    """Return the pairs as a mapping. A label with two names, or without a name, is an error."""
     names: Names = {}
     for value, name in pairs:
         if not name:
-            raise InputError(f"the labels {path} have no name for label {value}. Add it.")
+            raise InputError(f"the file of labels {path} has no name for label {value}. Add it.")
         if names.setdefault(value, name) != name:
             raise InputError(
-                f"the labels {path} have two names for label {value}: {names[value]!r} and "
+                f"the file of labels {path} has two names for label {value}: {names[value]!r} and "
                 f"{name!r}. Remove one of the lines."
             )
     return names

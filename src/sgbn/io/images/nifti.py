@@ -1,6 +1,6 @@
-"""Read NIfTI images, one volume at a time.
+"""The reader of NIfTI images, which holds one volume in memory at a time.
 
-This needs nibabel (the `brain` extra). Damaged headers and archives raise errors of a dozen types.
+It needs nibabel (the `brain` extra). Damaged headers and archives raise errors of a dozen types.
 All of them become an `InputError` that names the file.
 """
 
@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from sgbn.exceptions import InputError
 from sgbn.types import Array
 
-MAX_VOXELS = 2**30  # 1024 per side; a header with more is damaged
+MAX_VOXELS = 2**30  # 1024 voxels per side; a header with more is damaged
 
 
 class Grid(NamedTuple):
-    """Shape of an image and position of its voxels; grids can be compared and hashed.
+    """The shape of an image and the position of its voxels. Grids can be compared and hashed.
 
     Attributes
     ----------
@@ -38,12 +38,12 @@ class Grid(NamedTuple):
 
     @property
     def affine(self) -> Array:
-        """The 4 x 4 matrix that turns voxel numbers into mm."""
+        """Return the 4 x 4 matrix that turns voxel numbers into mm."""
         return np.array(self.rows).reshape(4, 4)
 
     @property
     def voxel_volume(self) -> float:
-        """Volume of a voxel in cubic mm."""
+        """Return the volume of a voxel in cubic mm."""
         # The columns are the steps along the three axes of the voxels, in mm. Unlike np.linalg.det,
         # the triple product is exact if the steps are parallel to the axes of space.
         x, y, z = self.affine[:3, :3].T
@@ -56,7 +56,7 @@ class Grid(NamedTuple):
 
 
 def nibabel() -> ModuleType:
-    """Return the package nibabel; raise InputError if it is not installed."""
+    """Return the package nibabel. Raise InputError if it is not installed."""
     try:
         import nibabel as package
     except ImportError as error:
@@ -82,10 +82,10 @@ def reading(path: object) -> Iterator[None]:
 
 
 def open_image(path: str | Path) -> Any:
-    """Return an image; its header is read now, its voxels later."""
+    """Return an image. Its header is read now, its voxels are read later."""
     nib = nibabel()
     if not Path(path).is_file():
-        raise InputError(f"{path}: there is no such file. Check the path, or leave the file out.")
+        raise InputError(f"the file {path} does not exist. Check the path, or leave the file out.")
     with reading(path):
         image = nib.load(path)
     if not isinstance(image, nib.spatialimages.SpatialImage):
@@ -96,16 +96,16 @@ def open_image(path: str | Path) -> Any:
 
 
 def spatial_shape(image: Any, path: object) -> tuple[tuple[int, int, int], int]:
-    """Return the shape of a volume and the number of volumes; raise InputError if unusable."""
+    """Return the shape of a volume and the number of volumes. Raise InputError if unusable."""
     shape = tuple(int(n) for n in image.shape)
     while len(shape) > 3 and shape[-1] == 1:  # one volume may be written as (x, y, z, 1)
         shape = shape[:-1]
     if len(shape) not in (3, 4) or min(shape) < 1 or math.prod(shape[:3]) > MAX_VOXELS:
         raise InputError(
-            f"{path} has the shape {shape}. Give an image of three dimensions, or of four "
-            "dimensions of which the last is time."
+            f"{path} has the shape {shape}. Give an image with three dimensions, or with time as "
+            "the fourth dimension."
         )
-    # Voxels of RGB images are records, and those of some maps complex numbers.
+    # The voxels of RGB images are records. The voxels of some maps are complex numbers.
     if image.get_data_dtype().kind not in "iuf":
         raise InputError(
             f"{path} has voxels of type {image.get_data_dtype()}. Give an image of real numbers."
@@ -114,7 +114,7 @@ def spatial_shape(image: Any, path: object) -> tuple[tuple[int, int, int], int]:
 
 
 def grid_of(image: Any, path: object) -> Grid:
-    """Return the grid of an image; raise InputError if its affine cannot be inverted."""
+    """Return the grid of an image. Raise InputError if its affine cannot be inverted."""
     shape, _ = spatial_shape(image, path)
     # An affine without an inverse would map the brain to a plane.
     affine = None if image.affine is None else np.asarray(image.affine, dtype=np.float64)
@@ -127,9 +127,9 @@ def grid_of(image: Any, path: object) -> Grid:
 
 
 def has_orientation(image: Any) -> bool:
-    """Return whether the header gives the position of voxels; if not, nibabel has guessed it."""
+    """Return whether the header gives the position of voxels. If not, nibabel has guessed it."""
     header = image.header
-    # Other formats than NIfTI, such as MGH, always give the position.
+    # Formats other than NIfTI, such as MGH, always give the position.
     if not hasattr(header, "get_sform"):
         return True
     return bool(header["sform_code"] > 0 or header["qform_code"] > 0)
@@ -138,7 +138,7 @@ def has_orientation(image: Any) -> bool:
 def volumes(image: Any, path: object) -> Iterator[NDArray[np.floating[Any]]]:
     """Yield the volumes one by one, each as a flat array in Fortran order.
 
-    Voxels are float32 if it represents the stored numbers exactly, else float64.
+    Voxels are float32 if this type represents the stored numbers exactly, else float64.
     """
     # The file is read as one stream, with one volume in memory. nibabel would unpack a compressed
     # file from its beginning for each volume.
@@ -152,8 +152,7 @@ def volumes(image: Any, path: object) -> Iterator[NDArray[np.floating[Any]]]:
             whole = np.asanyarray(proxy).reshape(size, n_volumes, order="F")
             yield from np.ascontiguousarray(whole.T, dtype=np.result_type(np.float32, whole))
             return
-        # Bytes of one volume after decompression.
-        n_bytes = size * proxy.dtype.itemsize
+        n_bytes = size * proxy.dtype.itemsize  # of one volume, not compressed
         with ImageOpener(proxy.file_like) as stream:
             stream.seek(proxy.offset)
             for number in range(n_volumes):
@@ -161,14 +160,14 @@ def volumes(image: Any, path: object) -> Iterator[NDArray[np.floating[Any]]]:
                 if len(raw) < n_bytes:
                     raise EOFError(f"the file ends within volume {number + 1} of {n_volumes}")
                 yield _scaled(np.frombuffer(raw, proxy.dtype), proxy.slope, proxy.inter)
-            while stream.read(2**20):  # a gzip file checks its checksum only at its end
+            while stream.read(2**20):  # the checksum of a gzip file is checked only at its end
                 pass
 
 
 def _scaled(raw: NDArray[Any], slope: float, inter: float) -> NDArray[np.floating[Any]]:
     # Files may be big-endian. The result is a copy, because `raw` is read-only.
     values = raw.astype(np.result_type(np.float32, raw.dtype.newbyteorder("=")))
-    # Most files need no scaling: skipping it saves a pass over all voxels.
+    # Most files need no scaling. Skipping it saves a pass over all voxels.
     if slope != 1:
         values *= slope
     if inter != 0:

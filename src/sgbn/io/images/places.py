@@ -1,4 +1,4 @@
-"""Find hemisphere, lobe, centre and volume of the regions of a label image, for figures."""
+"""The hemisphere, lobe, centre and volume of the regions of a label image, for figures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sgbn.io.images.label_atlas import LabelAtlas
 from sgbn.runs import write_atomically
 from sgbn.types import Array, Indices
 
-DECIMALS = 2  # of mm: 0.01 mm is far below the size of a voxel
+DECIMALS = 2  # in mm; 0.01 mm is far below the size of a voxel
 SCHAEFER = re.compile(r"(?:\d+Networks_)?[LR]H_([A-Za-z]+)_.*\d+")  # 7Networks_LH_Vis_1
 
 
@@ -41,7 +41,7 @@ def places_of(atlas: LabelAtlas) -> Atlas:
 
 
 def write_places(atlas: Atlas, path: Path) -> None:
-    """Write the regions of an atlas as a table, which `read_atlas` reads."""
+    """Write the regions of an atlas as a table that `read_atlas` can read."""
     table = pd.DataFrame(table_rows(atlas))
     write_atomically(path, lambda stream: table.to_csv(stream, index=False, lineterminator="\n"))
 
@@ -62,35 +62,36 @@ def _centres(atlas: LabelAtlas) -> Array:
     to_voxel = np.linalg.inv(atlas.grid.affine)
     # The voxel that contains the mean, and whether this voxel belongs to the region.
     nearest = np.rint(means @ to_voxel[:3, :3].T + to_voxel[:3, 3]).astype(np.intp)
-    held = atlas.index[tuple(nearest.T)] == 1 + np.arange(len(means))
-    for k in np.flatnonzero(~held):
+    inside = atlas.index[tuple(nearest.T)] == 1 + np.arange(len(means))
+    for k in np.flatnonzero(~inside):
         voxels = places[region == k]
         means[k] = voxels[np.argmin(((voxels - means[k]) ** 2).sum(axis=1))]
     return means
 
 
 def _sides(atlas: LabelAtlas) -> list[str]:
-    """Return the hemisphere of each region: by its name, else the side of all its voxels."""
+    """Return the hemisphere of each region, from its name or from the side of all its voxels."""
     places, region = _coordinates(atlas)
     left = np.bincount(region, places[:, 0] < 0, len(atlas.regions)) == atlas.n_voxels
     right = np.bincount(region, places[:, 0] > 0, len(atlas.regions)) == atlas.n_voxels
-    lying = np.where(left, "L", np.where(right, "R", "")).tolist()
-    named = [side_of(name) for name in atlas.regions]
-    pairs = zip(atlas.regions, named, lying, strict=True)
+    sides_by_place = np.where(left, "L", np.where(right, "R", "")).tolist()
+    sides_by_name = [side_of(name) for name in atlas.regions]
+    pairs = zip(atlas.regions, sides_by_name, sides_by_place, strict=True)
     # If the names of left and right are exchanged, figures show results on the wrong side.
     crossed = [name for name, by_name, by_place in pairs if {by_name, by_place} == {"L", "R"}]
     if crossed:
         warn(
-            f"in the atlas {atlas.name}, {counted(len(crossed), 'region lies', 'regions lie')} on "
-            f"the other side than the name says: {listed(crossed)}. Check that the names belong to "
+            f"in the atlas {atlas.name}, {counted(len(crossed), 'region is', 'regions are')} not "
+            f"on the side that the name says: {listed(crossed)}. Check that the names belong to "
             "this image, and that its header does not exchange left and right."
         )
-    return [by_name or by_place for by_name, by_place in zip(named, lying, strict=True)]
+    by_region = zip(sides_by_name, sides_by_place, strict=True)
+    return [by_name or by_place for by_name, by_place in by_region]
 
 
 def _lobes(atlas: LabelAtlas) -> list[str]:
     """Return the lobe or network of each region, or "unknown"."""
-    # Lobes from the atlas of the package that knows these names.
+    # An atlas of the package may know some of these names.
     known = {match.column: match.region.lobe for match in match_columns(atlas.regions).columns}
     return [
         atlas.lobes.get(name) or _network(name) or known.get(name) or UNKNOWN_LOBE

@@ -1,4 +1,4 @@
-"""Make the quality sheet of an extraction: one table of the subjects and one of the regions."""
+"""The quality sheet of an extraction: one table of the subjects and one of the regions."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Quality(NamedTuple):
     Attributes
     ----------
     subjects : DataFrame
-        One row per subject; see `subject_table`.
+        One row per subject, see `subject_table`.
     regions : DataFrame
-        One row per region; see `region_table`.
+        One row per region, see `region_table`.
     """
 
     subjects: pd.DataFrame
@@ -83,11 +83,11 @@ def subject_table(
 
 
 def _notes(ids: Sequence[str], values: Array, results: Sequence[Arrays]) -> list[str]:
-    """Return a note on each image, which also names an earlier subject with equal values."""
+    """Return a note on each image. It names an earlier subject with the same values, if any."""
     first: dict[bytes, str] = {}
     notes = []
     for name, row, result in zip(ids, values, results, strict=True):
-        # Values of two subjects never agree in all bits, unless an image was copied.
+        # If the values of two subjects agree in all bits, an image was copied.
         twin = first.setdefault(row.tobytes(), name)
         same = f"same values as {twin}" if twin != name else ""
         notes.append("; ".join(filter(None, (str(result["note"]), same))))
@@ -118,7 +118,7 @@ def region_table(atlas: LabelAtlas, results: Sequence[Arrays]) -> pd.DataFrame:
     )
     if not atlas.absent:
         return table
-    nothing = {"voxels": 0, "volume_mm3": 0.0, "coverage": 0.0, "n_outlying": 0, "in_atlas": False}
-    nobody = {"n_low": len(results), "n_missing": len(results)}
-    absent = pd.DataFrame({"region": list(atlas.absent)}).assign(**nothing, **nobody)
+    zeros = {"voxels": 0, "volume_mm3": 0.0, "coverage": 0.0, "n_outlying": 0, "in_atlas": False}
+    all_subjects = {"n_low": len(results), "n_missing": len(results)}
+    absent = pd.DataFrame({"region": list(atlas.absent)}).assign(**zeros, **all_subjects)
     return pd.concat([table, absent], ignore_index=True)

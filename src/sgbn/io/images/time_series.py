@@ -1,4 +1,4 @@
-"""Extract the mean signal of each region over time from four-dimensional images."""
+"""The extraction of the mean signal of each region over time from four-dimensional images."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from sgbn.types import Array
 
 @dataclass(frozen=True)
 class TimeSeries:
-    """Signals of the regions in one image.
+    """The signals of the regions in one image.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class TimeSeries:
     coverage : ndarray of shape (m,)
         Share of the region's voxels that are finite in all volumes, and not 0 in all volumes.
     step : float
-        Seconds between two volumes according to the header; NaN if the header does not give them.
+        Seconds between two volumes, from the header. NaN if the header does not give them.
     """
 
     regions: list[str]
@@ -109,9 +109,9 @@ def write_time_series(
 ) -> tuple[pd.DataFrame, dict[str, str]]:
     """Write a table ``ID_timeseries.tsv`` for each image.
 
-    A second start writes only the tables that are missing. A subject has one table: a new image of
-    the same subject replaces it. The file ``atlas.csv`` in the same folder lists the regions with
-    hemisphere, lobe, centre and volume.
+    If the function is called again, it writes only the tables that are missing. A subject has only
+    one table, which a new image of the same subject replaces. The file ``atlas.csv`` in the same
+    folder lists the regions with hemisphere, lobe, centre and volume.
 
     Parameters
     ----------
@@ -143,13 +143,13 @@ def write_time_series(
     for subject, target in targets.items():
         if not target.exists():  # without its table, a result is not finished
             kept[subject].unlink(missing_ok=True)
-    same = {"atlas": atlas, "min_coverage": float(min_coverage)}
+    shared = {"atlas": atlas, "min_coverage": float(min_coverage)}
     results, failures = run_subjects(
         Study(study, n_jobs, progress),
         _write,
         {s: {"path": path, "target": targets[s], "kept": kept[s]} for s, path in paths.items()},
         study_settings(atlas, "time series", min_coverage),
-        same,
+        shared,
         on_error,
     )
     write_places(places, out / EXTRACTED)
@@ -165,7 +165,7 @@ def _subject_table(
         for subject, result in results.items()
     ]
     table = pd.DataFrame(rows)
-    # A region that never changes has no correlation with any other.
+    # A region that never changes has no correlation with any other region.
     odd = (table["regions_empty"] > 0) | (table["regions_constant"] > 0)
     return table.assign(flagged=odd | (table["coverage"] < MIN_GOOD_COVERAGE))
 
@@ -188,8 +188,7 @@ def _write(
     path: Path, target: Path, kept: Path, atlas: LabelAtlas, min_coverage: float
 ) -> dict[str, Any]:
     """Write the table of a subject, which replaces an older table, and return its summary."""
-    # The old table is removed first. Otherwise a run that fails would leave the table of an older
-    # image.
+    # If this run fails, the table of an older image must not remain.
     target.unlink(missing_ok=True)
     owner = kept.stem.rpartition(".")[0]
     # Otherwise the result of an older image would mark this table as finished.
@@ -218,7 +217,7 @@ def _series(path: Path, atlas: LabelAtlas, min_coverage: float) -> TimeSeries:
         )
     placed, m = place(atlas, grid_of(image, path)), len(atlas.regions)
     sums, counts = np.empty((n_volumes, m)), np.empty((n_volumes, m), dtype=np.intp)
-    # Flags per voxel of the atlas are updated, because only one volume is in memory.
+    # One flag per voxel of the atlas is updated with each volume, as only one is in memory.
     ever = np.zeros(placed.where.size, dtype=bool)  # finite in any volume
     always, zero = ~ever, ~ever  # finite, and 0, in all volumes
     for t, volume in enumerate(volumes(image, path)):

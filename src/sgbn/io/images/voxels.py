@@ -1,4 +1,4 @@
-"""Place an atlas on the grid of an image, and sum the voxels of each region.
+"""Functions that place an atlas on the grid of an image, and sum the voxels of each region.
 
 nilearn's ``NiftiLabelsMasker`` gives the same means, but needs 2.8 times the CPU time, or 4.2 times
 if the atlas is resampled (benchmarks/extract.py). It does not report the coverage.
@@ -53,7 +53,7 @@ class Placed(NamedTuple):
 
 @lru_cache(maxsize=2)  # most studies have one grid, and resampling for each image would be slow
 def place(atlas: LabelAtlas, grid: Grid) -> Placed:
-    """Return an atlas on a grid; on another grid, it is resampled by nearest neighbour."""
+    """Return an atlas on a grid. If it is on another grid, it is resampled by nearest neighbour."""
     same = grid.shape == atlas.grid.shape and np.allclose(
         grid.affine, atlas.grid.affine, rtol=0, atol=GRID_EPS
     )
@@ -61,7 +61,7 @@ def place(atlas: LabelAtlas, grid: Grid) -> Placed:
     if same:
         index, in_view = atlas.index, np.ones(m)
     else:
-        # The matrix from voxels of the image to voxels of the atlas, both of which map to mm.
+        # The matrix from voxels of the image to voxels of the atlas, by way of mm.
         from_grid = np.linalg.solve(atlas.grid.affine, grid.affine)
         index = affine_transform(
             atlas.index,
@@ -94,7 +94,7 @@ def _share_in_view(atlas: LabelAtlas, grid: Grid) -> Array:
 def region_sums(
     values: NDArray[Any], known: Mask, region: Indices, m: int
 ) -> tuple[Array, Indices]:
-    """Return the sum of the known values of each of `m` regions, and the number of such values."""
+    """Return the sum of the known values of each of `m` regions, and their number."""
     if not known.all():
         values, region = values[known], region[known]
     # np.bincount adds in double precision, whatever the type of the values.
@@ -131,7 +131,7 @@ def measure_image(
     sums, counts = region_sums(inside, known, placed.region, len(atlas.regions))
     coverage = check_coverage(path, atlas, placed, counts, min_coverage)
     minimum, maximum = inside[known].min(), inside[known].max()
-    # Turns sums into volumes in cubic mm, or into means.
+    # This factor turns sums into volumes in cubic mm, or into means.
     factor = grid.voxel_volume if measure == "volume" else 1 / np.maximum(counts, 1)
     return {
         "values": np.where(counts > 0, sums * factor, np.nan),
@@ -163,16 +163,16 @@ def check_coverage(
     counts: Indices,
     min_coverage: float,
 ) -> Array:
-    """Return the share of each region that has values; raise InputError if the total is low."""
+    """Return the share of each region that has values. Raise InputError if the total is low."""
     # If half of a region lies outside the image, its coverage is at most one half.
     coverage = placed.in_view * counts / np.maximum(placed.n_voxels, 1)
     weights = atlas.n_voxels / atlas.n_voxels.sum()
     total, in_view = float(coverage @ weights), float(placed.in_view @ weights)
     if total < min_coverage or not total:
-        seen = in_view > 0 and in_view >= min_coverage
+        in_space = in_view > 0 and in_view >= min_coverage
         remedy = (
-            "Check its mask (NaN is never a value, and 0 is not one in a mean or a time series)"
-            if seen
+            "Check its mask (NaN is never a value, and 0 is not a value in a mean or time series)"
+            if in_space
             else f"Normalise it to the space of the atlas {atlas.name}"
         )
         less = f", less than {min_coverage:.0%}" if min_coverage else ""
