@@ -148,7 +148,7 @@ MISTAKES = {
         lambda _: with_cell("dx", "MCI"), (*DX, *AGE), 1, ("'MCI' has one subject", "--groups")
     ),
     "a group is written in two ways": Mistake(
-        lambda _: with_cell("dx", "ctr"), (*DX, *AGE), 1, ("differ in spelling alone",)
+        lambda _: with_cell("dx", "ctr"), (*DX, *AGE), 1, ("differ only in spelling",)
     ),
     "a subject has no group": Mistake(
         lambda _: with_cell("dx", None), (*DX, *AGE), 1, ("the group is missing", "--groups")
@@ -196,7 +196,10 @@ MISTAKES = {
         ("'age' (by its name)", "'sex'", "'MRN'", "--exclude MRN"),
     ),
     "a number is neither region nor named": Mistake(
-        lambda _: GOOD, DX, 1, ("hold numbers, but are not known regions", "'age'", "--covariates")
+        lambda _: GOOD,
+        DX,
+        1,
+        ("hold numbers, but they are not known regions", "'age'", "--covariates"),
     ),
     "400 regions, 60 subjects": Mistake(
         lambda _: wide(),
@@ -214,7 +217,7 @@ MISTAKES = {
         lambda _: GOOD,
         (*DX, *AGE, "--delimiter", ";"),
         1,
-        ("comes out as one column", "--delimiter"),
+        ("only one column", "--delimiter"),
     ),
     "the file has semicolons and decimal commas": Mistake(
         lambda folder: GOOD.to_csv(folder / "table.csv", sep=";", decimal=",", index=False),
@@ -297,7 +300,7 @@ MISTAKES = {
         ("1 subject is outlying in more than 10% of the regions: 'sub-000'",),
     ),
     "the table is in another sheet": Mistake(
-        sheets, (*DX, *AGE), 1, ("has no column", "others are 'Data'", "--sheet"), ("table.xlsx",)
+        sheets, (*DX, *AGE), 1, ("has no column", "sheets are 'Data'", "--sheet"), ("table.xlsx",)
     ),
     "two tables have different subjects": Mistake(
         two_tables,

@@ -188,7 +188,7 @@ def test_the_participants_are_never_replaced(visits, tmp_path, capsys):
 def test_two_rows_of_one_person_are_refused(visits, tmp_path, capsys):
     path = write_people(tmp_path / "participants.tsv", ["sub-01", "01", "02", "03"])
     assert command(visits, "--out", tmp_path / "out", "--participants", path) == 1
-    assert "'sub-01' and '01' are one id" in capsys.readouterr().err
+    assert "'sub-01' and '01' are the same id" in capsys.readouterr().err
 
 
 def test_participants_by_visit_may_lack_one(visits, tmp_path, capsys):

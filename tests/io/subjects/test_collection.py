@@ -37,7 +37,7 @@ def test_one_row_per_subject_and_nobody_failed(folder):
 def test_failed_subjects_are_left_out_by_name_or_refused(folder):
     (folder / "sub-1" / "stats" / "rh.aparc.stats").unlink()
     write(folder / "sub-3" / "stats" / "lh.aparc.stats", aparc("sub-3", "lh", REGIONS[:-1]))
-    with pytest.warns(DataWarning, match="left out 2 of 5 subjects: sub-1 .*; sub-3 "):
+    with pytest.warns(DataWarning, match="2 subjects left out of 5: sub-1 .*; sub-3 "):
         found = collect_subjects(folder)
     assert list(found.table["subject_id"]) == ["sub-0", "sub-2", "sub-4"]
     assert list(found.failed["subject_id"]) == ["sub-1", "sub-3"]
@@ -55,7 +55,7 @@ def test_thickness_of_zero_or_nan_is_a_failure(folder):
         cells = lines[-1].split()
         cells[4] = bad
         write(path, "\n".join([*lines[:-1], " ".join(cells)]) + "\n")
-    with pytest.warns(DataWarning, match="left out 2 of 5 subjects"):
+    with pytest.warns(DataWarning, match="2 subjects left out"):
         found = collect_subjects(folder)
     assert found.failed["reason"][0] == "1 region is 0 or not a number: 'lh_insula_thickness'"
 

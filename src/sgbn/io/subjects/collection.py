@@ -264,18 +264,18 @@ def _report_failures(top: Path, failures: Sequence[Failure], n_read: int, on_err
     ]
     more = len(failures) - len(named)
     reasons = "; ".join(named) + (f"; and {more} more" if more > 0 else "")
+    who = counted(len(failures), "subject")
     if on_error == RAISE or not n_read:
         remedy = (
             "Repair or remove them, or leave them out (on_error='skip', --on-error skip)."
             if n_read
             else "Nobody is left. Check the folder, and the parcellation and measure you asked for."
         )
-        raise InputError(
-            f"{str(top)!r}: {counted(len(failures), 'subject')} cannot be read: {reasons}. {remedy}"
-        )
+        raise InputError(f"{str(top)!r}: {who} cannot be read: {reasons}. {remedy}")
+    # `sgbn read-subjects` recognizes this warning by its words, and lists the failures itself.
     warn(
-        f"{str(top)!r}: left out {len(failures)} of {len(failures) + n_read} subjects: "
-        f"{reasons}. Check that nobody is missing by mistake."
+        f"{str(top)!r}: {who} left out of {len(failures) + n_read}: {reasons}. Check that nobody is "
+        "missing by mistake."
     )
 
 

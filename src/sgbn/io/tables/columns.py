@@ -154,7 +154,7 @@ def _matching(
         # A region that is also a covariate would be adjusted for itself.
         if pattern in taken:
             raise InputError(
-                f"column {pattern!r} is named in {what}= (--{what}), but it already has a role: "
+                f"column {pattern!r} is named in {what}=, but it already has a role: "
                 "id, group, site, pair, subject, block or covariate. Name it only once."
             )
         hits = [pattern]
@@ -293,7 +293,7 @@ def _by_name(
     listed_totals = [name for name in patterns if name in totals]
     if listed_totals:
         raise InputError(
-            f"regions= (--regions) names totals of other columns, which are not regions: "
+            "totals of other columns are not regions, but are named in regions=: "
             f"{listed(listed_totals)}. Name them as covariates (covariates=, --covariates), or "
             "leave them out."
         )

@@ -287,9 +287,9 @@ def _all_end(records: Sequence[bytes], mark: bytes) -> bool:
 def _one_column(line: bytes, delimiter: str, source: str) -> InputError:
     tried = [DELIMITERS.get(delimiter, delimiter)] if delimiter else [*DELIMITERS.values(), BLANKS]
     return InputError(
-        f"{source} seems to have only one column. Its first line is {line.decode()[:60]!r}. These "
-        f"delimiters were tried: {', '.join(tried)}. Give the right one (delimiter=, --delimiter), "
-        "and a header with at least two names."
+        f"{source} seems to have only one column. Its first line is {line.decode()[:60]!r}. "
+        f"Delimiters that were tried: {', '.join(tried)}. Give the right one (delimiter=, "
+        "--delimiter), and a header with at least two names."
     )
 
 
