@@ -274,8 +274,8 @@ def _report_failures(top: Path, failures: Sequence[Failure], n_read: int, on_err
         raise InputError(f"{str(top)!r}: {who} cannot be read: {reasons}. {remedy}")
     # `sgbn read-subjects` recognizes this warning by its words, and lists the failures itself.
     warn(
-        f"{str(top)!r}: {who} left out of {len(failures) + n_read}: {reasons}. Check that nobody is "
-        "missing by mistake."
+        f"{str(top)!r}: {who} left out of {len(failures) + n_read}: {reasons}. Check that nobody "
+        "is missing by mistake."
     )
 
 
