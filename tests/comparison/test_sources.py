@@ -48,7 +48,7 @@ def test_time_series_are_read_as_such(tmp_path):
     assert (found.tr, found.group.tolist()) == (2.0, ["A", "B", "A", "B"])
     with pytest.raises(InputError, match=r"measure= \(--measure\) is for tables, but .*all\.npz"):
         read_source(tmp_path / "all.npz", {"measure": "volume"})
-    with pytest.raises(InputError, match=r"files= \(--files\) is for time series .*the DataFrame"):
+    with pytest.raises(InputError, match=r"files= \(--files\) is for time series.*the DataFrame"):
         read_source(people, {"files": "*"})
 
 
