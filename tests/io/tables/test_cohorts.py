@@ -616,7 +616,7 @@ def test_real_tables(name):
     path = folder / "neuro" / f"{name}.csv"
     shape, sizes, atlas = TABLES[name]
     unnamed = ", ".join(map(repr, UNNAMED[name]))
-    with pytest.raises(InputError, match=f"{name}.csv.*not named: {unnamed}. Name each"):
+    with pytest.raises(InputError, match=f"{name}.csv.*not named: {unnamed}. Name the role"):
         read_table(path, group="group")
     covariates = {*UNNAMED[name], "age", "sex", "eTIV"}
     cohort = read_table(path, group="group", site="site", covariates=sorted(covariates))

@@ -97,7 +97,7 @@ def _pieces(table: RawTable, rows: Indices) -> list[Indices]:
     """Return the rows with values, cut at censored volumes. Pieces that are too short are left out.
 
     The reader of text files skips lines without any value. The places of the other lines show
-    where it did.
+    these gaps.
     """
     places = np.asarray(table.facts.get(PLACES, np.arange(len(table.frame))))[rows]
     # A step of more than 1 means that volumes in between were left out.

@@ -24,7 +24,7 @@ NO_SERIES = (
     "If this file holds no series, choose the others by a pattern, such as files='*.tsv' (--files "
     "'*.tsv')."
 )
-MAX_LEVELS_ABOVE = 3  # folders above the series in which participants are searched
+MAX_LEVELS_ABOVE = 3  # folders above the series that are searched for participants
 OTHERS = re.compile(  # names of files that do not hold series of regions
     r"(.*[-_])?(participants|motion|outliers|events|channels|scans|sessions|physio|confounds|"
     r"regressors|relmat|qc|coverage|bold|phenotypic|phenotype|labels|readme|changes|failures|"

@@ -39,7 +39,7 @@ def read_names(labels: Sequence[str]) -> list[SeriesName]:
     """Return the subject, session, run and kind of each label.
 
     A label is the name of a file without folder and ending. Labels that begin with ``sub-`` are
-    read as names of BIDS. In other labels, the words for session and run are searched. If all these
+    read as names of BIDS. Other labels are searched for the words for session and run. If all these
     labels share an ending after a separator, such as ``_rois_cc200``, it is not part of the
     subject's name.
     """

@@ -1,4 +1,4 @@
-"""Functions that tell time series from tables with one row per subject."""
+"""Functions that decide whether a source holds time series, or one row per subject."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sgbn.io.tables.sheets import EXCEL
 
 FOR_SERIES = ("tr", "files")  # keywords that only `read_series` has
 FOR_TABLES = ("measure",)  # keywords that only `read_table` has
-MAX_HEADER_BYTES = 2**20  # the header of a text file is searched in so many bytes
+MAX_HEADER_BYTES = 2**20  # bytes that are searched for the header of a text file
 
 
 def is_series(source: Any, **reading: Any) -> bool:

@@ -104,7 +104,7 @@ def join_runs(runs: Sequence[Volumes]) -> Joined:
     """
     # If no run has a volume left, the first one gives the number of regions.
     left = [run for run in runs if len(run.values)] or [runs[0]]
-    # If a region is empty in one run, the whole row has no values that could be compared.
+    # A region that is empty in one run counts as empty in the whole row.
     empty = np.any([run.empty for run in left], axis=0)
     parts = [run.values if len(left) == 1 else _standardised(run.values, empty) for run in left]
     series = np.concatenate(parts)

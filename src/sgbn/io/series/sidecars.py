@@ -15,7 +15,7 @@ from sgbn.io.series.names import entities
 from sgbn.parameters import is_number
 
 DISPLACEMENT = "framewise_displacement"  # column of fMRIPrep and XCP-D, in mm
-MAX_TR_SECONDS = 60  # a larger number is taken as milliseconds
+MAX_TR_SECONDS = 60  # a larger number is probably in milliseconds, and is not used
 SCAN = ("sub", "ses", "task", "acq", "dir", "run")  # the BIDS entities that identify a scan
 
 

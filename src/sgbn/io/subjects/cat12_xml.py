@@ -23,7 +23,7 @@ from sgbn.io.xml import xml_tree
 MAX_BYTES = 2**26  # a file with all atlases has only about 1 MB
 AGAIN = "Estimate the regions of this subject again in CAT12."
 
-# Column of the quality table -> its place in a report.
+# Column of the quality sheet -> its place in a report.
 QUALITY = {
     "TIV": "subjectmeasures/vol_TIV",
     "IQR": "qualityratings/IQR",

@@ -313,7 +313,7 @@ def _table(whole: WholeRows) -> pd.DataFrame:
 
 
 def _quality(whole: WholeRows) -> pd.DataFrame:
-    """Return the table of quality, one row per subject."""
+    """Return the quality sheet, one row per subject."""
     rows = []
     for row in whole.rows:
         zero = "; ".join(name for name in whole.regions if row.regions[name] == 0)

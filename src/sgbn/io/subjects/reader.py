@@ -93,7 +93,7 @@ def read_subjects(
 
     See Also
     --------
-    sgbn.io.collect_subjects : Returns the tables, and a table of quality.
+    sgbn.io.collect_subjects : Returns the tables and the quality sheet.
     """
     # Here `measure` chooses among files. In `Options` it would choose among columns.
     options = Options.of(**{**locals(), "measure": None})

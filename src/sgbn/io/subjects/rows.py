@@ -53,7 +53,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class WholeRows:
-    """Subjects with the same regions, the failures, and the regions without a value in most."""
+    """The subjects with the same regions, the failures, and regions that most have no value for."""
 
     rows: tuple[SubjectRow, ...]
     regions: tuple[str, ...]

@@ -173,7 +173,7 @@ def _questions(
     group: Sequence[str] | None,
     options: Options,
 ) -> dict[str, Any]:
-    """Return the columns without a role that may hold persons or sites, for a later question."""
+    """Return the columns that a review asks about: without a role, but perhaps persons or sites."""
     has_units = any(name is not None for name in (options.pair, options.subject, options.block))
     repeated = {} if has_units else repeated_persons(table, used, group)
     sites = {}

@@ -41,14 +41,14 @@ Markers = str | float | Iterable[str | float] | None
 
 @dataclass(frozen=True)
 class Missing:
-    """The markers of a missing cell: those in `MISSING`, and those that the caller adds.
+    """The markers of a missing cell: the usual ones in `MISSING`, and the caller's own.
 
     Attributes
     ----------
     texts : frozenset of str
         All markers, as text.
     numbers : tuple of float
-        The added markers that are numbers, so that -999.0 is recognized as -999.
+        The caller's markers that are numbers. With them, -999.0 is recognized as -999.
     unguarded : bool
         Whether numbers such as -999 are kept as values. The caller asks for this with ``[]``.
     """

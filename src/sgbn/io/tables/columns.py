@@ -50,7 +50,7 @@ def unknown_column(
 
 
 def _odd_header(table: RawTable, name: str) -> str:
-    """Return a sentence about other sheets, a missing header, or a transposed table; else ""."""
+    """Return a sentence about other sheets, a missing header or a transposed table, or ""."""
     if sheets := table.facts.get("other_sheets"):
         return (
             f" This is the sheet {table.facts['sheet']!r}. Other sheets are {listed(sheets)} "
@@ -187,7 +187,7 @@ def _by_atlas(
         ids = [] if has_ids else like_ids(table, numeric, options.missing)
         raise InputError(
             f"{table.name}: these columns hold numbers, but they are not known regions and were "
-            f"not named: {listed(numeric, len(numeric))}. Name each as what it is (id=, group=, "
+            f"not named: {listed(numeric, len(numeric))}. Name the role of each (id=, group=, "
             "site=, pair=, subject=, block=, covariates=; --id, --group, --site, --pair, "
             "--subject, --block, --covariates), leave it out (exclude=, --exclude), or use all "
             "columns of numbers that have no other role as regions (regions='all', --regions "
@@ -203,7 +203,7 @@ def _is_id(columns: Sequence[str]) -> str:
 
 
 def _better_atlas(free: Sequence[str], match: AtlasMatch, options: Options) -> str:
-    """Return a sentence about an atlas that matches more columns than the given atlas; else ""."""
+    """Return a sentence about an atlas that matches more columns than the given atlas, or ""."""
     if options.atlas is None or match.atlas is None:
         return ""
     best = match_columns(free)

@@ -87,7 +87,7 @@ def from_frame(frame: pd.DataFrame, name: str, decimal: str | None = None) -> ra
     names = raw.clean_names(table_names(frame))
     # Columns get numbers first, because two may have the same name until this is checked.
     table = frame.set_axis(range(frame.shape[1]), axis=1).reset_index(drop=True)
-    # An index 0, 1, 2, ... says nothing. Whole numbers that repeat, as after a concat, neither.
+    # An index says nothing if it is 0, 1, 2, ..., or whole numbers that repeat after a concat.
     only_counts = index.dtype.kind in "iu" and (
         not index.is_unique or np.array_equal(index, np.arange(len(index)))
     )

@@ -133,7 +133,7 @@ def _bare(name: str) -> str:
 
 
 def _check_one_each(table: RawTable, people: RawTable, rows: np.ndarray) -> None:
-    """Raise InputError if two ids of the table, as "01" and "sub-01", are the same participant."""
+    """Raise InputError if two ids, such as "01" and "sub-01", are the same participant."""
     first: dict[int, str] = {}
     for name, row in zip(table.ids, rows.tolist(), strict=True):
         if row >= 0 and first.setdefault(row, name) != name:

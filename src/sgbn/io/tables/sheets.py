@@ -174,7 +174,7 @@ def _chosen(names: list[str], sheet: str | int | None, source: str) -> str:
 def _with_zeros(
     body: pd.DataFrame, columns: list[int], path: Path, sheet: str, rows: Indices
 ) -> pd.DataFrame:
-    """Return the cells, with numbers that Excel shows with leading zeros as the text shown there.
+    """Return the cells. Numbers that Excel shows with leading zeros become the text that it shows.
 
     For example, Excel stores the id 0051456 as the number 51456 with the format 0000000.
     """

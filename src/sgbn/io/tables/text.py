@@ -27,8 +27,8 @@ from sgbn.io.tables import raw
 BLANKS = "blanks"  # the delimiter that is any run of spaces and tabs
 DELIMITERS = {"\t": "tab", ";": "semicolon", ",": "comma", "|": "bar (|)"}
 OTHER_SPELLINGS = {r"\t": "\t", "tab": "\t", " ": BLANKS, r"\s+": BLANKS, "space": BLANKS}
-SAMPLE_LINES = 50  # lines in which the delimiter is searched
-SAMPLE_BYTES = 2**16  # bytes in which binary data and the decimal mark are searched
+SAMPLE_LINES = 50  # lines that are searched for the delimiter
+SAMPLE_BYTES = 2**16  # bytes that are searched for binary data and for the decimal mark
 
 _QUOTED = re.compile(rb'"[^"]*"')
 _NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
@@ -173,8 +173,8 @@ def _after_lines(body: bytes, place: int, lines: int) -> int:
 def _records(rows: bytes, delimiter: str) -> list[bytes]:
     """Return one line per row, in which each quoted cell is "q".
 
-    Delimiters and line ends in quotes then do not count as such. The csv module parses rows with
-    quotes, because a quote inside a plain cell does not open a quoted cell.
+    Delimiters and line ends in quotes are then not counted. If there are quotes, the csv module
+    parses the rows, because a quote inside a plain cell does not open a quoted cell.
     """
     if b'"' in rows and delimiter != BLANKS:
         reader = csv.reader(io.StringIO(rows.decode(), newline="\n"), delimiter=delimiter)
@@ -192,11 +192,11 @@ def _given(delimiter: str | None) -> str:
 
 
 def _delimiter(sample: Sequence[bytes]) -> str:
-    """Return the mark that cuts all lines into the same number of cells; "" if none cuts any.
+    """Return the delimiter of the lines, or "" if no known mark cuts the header into cells.
 
-    Of several such marks, it is the one that makes most cells. If there is no such mark, it is the
-    one that cuts the header into most cells. Blanks come last, because names and labels may hold
-    blanks too.
+    The delimiter is the mark that cuts all lines into the same number of cells. If several marks
+    do, it is the mark that makes most cells. If none does, it is the mark that cuts the header into
+    most cells. Blanks come last, because names and labels may hold blanks too.
     """
     # The number of cells in each line, for each mark.
     widths = {mark: [_width(line, mark.encode()) for line in sample] for mark in DELIMITERS}

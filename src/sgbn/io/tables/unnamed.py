@@ -1,4 +1,4 @@
-"""Columns that the user did not name, but that look like sites, or like anything but regions.
+"""Columns that the user did not name: possible sites, and numbers that are not regions.
 
 If the site is not named, its effects are not removed, and it may be all that differs between the
 groups. If an age or a patient's number is read as a region, it becomes a node of the network.
@@ -64,7 +64,7 @@ def unnamed_sites(
     -------
     dict
         Column -> ``sites``, the number of sites, and ``told``, the share of wrong guesses of the
-        group that knowing the site avoids, from 0 to 1 (Goodman and Kruskal's lambda).
+        group that are avoided if the site is known (Goodman and Kruskal's lambda, 0 to 1).
     """
     sites = {}
     for name in site_columns(columns):
