@@ -24,11 +24,12 @@ MOST = 260  # characters of a message that the page shows
 HEAD = """# Forty mistakes, and what sgbn says
 
 After this page you know what `sgbn check` and `sgbn compare` say when something is wrong with a
-table or a command. `python docs/mistakes.py` makes each of them and writes this page; a test keeps
-it true. Exit code 0: it would run, and the line says what to mind. 1: the data cannot be used so.
-2: an option is wrong.
+table or a command. `python docs/mistakes.py` makes each mistake and writes this page. A test checks
+that the page is up to date. Exit code 0 means that the command would run, and the line says what to
+look at. Exit code 1 means that the data cannot be used in this form. Exit code 2 means that an
+option is wrong.
 
-| mistake | exit code | what is said |
+| mistake | exit code | what sgbn says |
 |---|---|---|
 """
 
@@ -119,7 +120,9 @@ MISTAKES = {
     "the group's column is misspelt": Mistake(
         lambda _: GOOD, ("--group", "Dx", *AGE), 1, ("has no column 'Dx'", "Did you mean 'dx'?")
     ),
-    "no group is named": Mistake(lambda _: GOOD, AGE, 1, ("no group column", "--group")),
+    "no column of the group is named": Mistake(
+        lambda _: GOOD, AGE, 1, ("no group column", "--group")
+    ),
     "an age is named as the group": Mistake(
         lambda _: GOOD, ("--group", "age"), 1, ("78 different labels in 80 rows", "--group")
     ),
@@ -147,7 +150,7 @@ MISTAKES = {
     "a group has one subject": Mistake(
         lambda _: with_cell("dx", "MCI"), (*DX, *AGE), 1, ("'MCI' has one subject", "--groups")
     ),
-    "a group is written in two ways": Mistake(
+    "a group is spelt in two ways": Mistake(
         lambda _: with_cell("dx", "ctr"), (*DX, *AGE), 1, ("differ only in spelling",)
     ),
     "a subject has no group": Mistake(
@@ -183,7 +186,7 @@ MISTAKES = {
     "rows are points in time of two persons": Mistake(
         lambda _: stacked(), DX, 1, ("each row resembles the next one", "rows are read as series")
     ),
-    "an id is there twice": Mistake(
+    "an id appears twice": Mistake(
         lambda _: with_cell("subject_id", "sub-000"),
         (*DX, *AGE),
         1,
@@ -195,7 +198,7 @@ MISTAKES = {
         1,
         ("'age' (by its name)", "'sex'", "'MRN'", "--exclude MRN"),
     ),
-    "a number is neither region nor named": Mistake(
+    "a column of numbers is neither a region nor named": Mistake(
         lambda _: GOOD,
         DX,
         1,
@@ -213,7 +216,7 @@ MISTAKES = {
         1,
         ("which is not a number", "--decimal ,"),
     ),
-    "the delimiter is said wrongly": Mistake(
+    "a wrong delimiter is given": Mistake(
         lambda _: GOOD,
         (*DX, *AGE, "--delimiter", ";"),
         1,
@@ -273,7 +276,7 @@ MISTAKES = {
         1,
         ("'treated' is the group under another name",),
     ),
-    "a covariate is twice another": Mistake(
+    "a covariate is twice another covariate": Mistake(
         lambda _: GOOD.assign(months=GOOD["age"] * 12),
         (*DX, *AGE, "months"),
         0,
@@ -282,7 +285,7 @@ MISTAKES = {
     "a region is named as a covariate": Mistake(
         lambda _: GOOD, (*DX, *AGE, REGION), 0, (f"the covariate '{REGION}' is a region",)
     ),
-    "one region is a copy of another": Mistake(
+    "a region is a copy of another region": Mistake(
         lambda _: GOOD.assign(**{OTHER: 2 * GOOD[REGION]}),
         (*DX, *AGE),
         1,
@@ -322,7 +325,7 @@ MISTAKES = {
     "an option is misspelt": Mistake(
         lambda _: GOOD, ("--gruop", "dx"), 2, ("no option --gruop", "Did you mean '--group'")
     ),
-    "a list of names takes the table": Mistake(
+    "an option with a list of names takes the table": Mistake(
         lambda _: GOOD,
         (*DX, "--exclude", "age", "table.csv"),
         2,
