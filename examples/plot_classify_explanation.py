@@ -26,8 +26,8 @@ print(f"accuracy in subjects not seen: {classifier.score(X_test, y_test):.2f}")
 # One subject
 # -----------
 # We take the test subject that is most surely a patient. ``ratio`` is the log-likelihood ratio of
-# patient over control, in nats. Probabilities are calibrated on unseen rows, so that they are less
-# extreme than the ratio alone would be.
+# patient over control, in nats. Probabilities are calibrated on unseen rows. So they are less
+# extreme than the ratio alone would make them.
 
 explanation = classifier.explain(X_test, of="patient", against="control")
 who = int(explanation.ratio.argmax())
@@ -39,10 +39,10 @@ print(dict(zip(classifier.classes_.tolist(), probability.round(3).tolist(), stri
 # %%
 # Its terms
 # ---------
-# A region counts by itself, where it is far from the mean of one group. An edge counts where two
-# regions go together as they do in one group and not in the other. A region far from both means
-# has a large term of its own, and the edge that predicts it gives it back: read the two together.
-# All terms sum to the ratio.
+# A region counts by itself if it is far from the mean of one group. An edge counts if two regions
+# go together as they do in one group and not in the other. A region far from both means has a large
+# term of its own, and the edge that predicts it has a term of the opposite sign. Read the two
+# together. All terms sum to the ratio.
 
 terms = [(name, value) for name, value in zip(explanation.names, explanation.own[who], strict=True)]
 edges = zip(explanation.sources, explanation.targets, explanation.edges[who], strict=True)
@@ -63,8 +63,8 @@ ax.set(
 # %%
 # All subjects
 # ------------
-# The same terms, regions with the edges into them, over all test subjects. A region that decides
-# in one subject need not do so in another.
+# The figure shows the terms of each region with the edges into it, over all test subjects. A region
+# that decides in one subject need not do so in another.
 
 parts = explanation.regions
 order = np.argsort(explanation.ratio)

@@ -2,8 +2,8 @@
 Inside Pipeline and GridSearchCV
 ================================
 
-All learners and classifiers are scikit-learn estimators. Everything that looks at the labels
-belongs inside the cross-validation: this example shows how, and what happens otherwise.
+All learners and classifiers are scikit-learn estimators. Every step that looks at the labels
+belongs inside the cross-validation. This example shows how, and what happens otherwise.
 """
 
 # %%
@@ -25,9 +25,10 @@ print(X.iloc[:3, :6].to_string())
 # %%
 # One Pipeline
 # ------------
-# ``make_analysis`` fills in gaps, harmonises sites, takes covariates out, chooses regions,
-# standardises and classifies. Each step is fitted in the training part alone. (``temperature=1``
-# leaves probabilities as they are: their calibration is not needed here and takes five more fits.)
+# ``make_analysis`` fills in gaps, harmonises sites, removes the effects of covariates, chooses
+# regions, standardises and classifies. Each step is fitted only in the training part.
+# (``temperature=1`` leaves probabilities uncalibrated. Calibration is not needed here and takes
+# five more fits.)
 
 networks = sgbn.make_analysis(cohort, k=20, classifier=sgbn.SGBNClassifier(temperature=1.0))
 print([name for name, _ in networks.steps])
@@ -35,7 +36,8 @@ print([name for name, _ in networks.steps])
 # %%
 # Choose its settings
 # -------------------
-# ``GridSearchCV`` sees every step by name. Here: how many regions, how sparse a network.
+# ``GridSearchCV`` finds every step by name. Here it chooses the number of regions and the sparsity
+# of the networks.
 
 grid = {
     "select__k": [10, 20],
@@ -47,8 +49,8 @@ search.fit(X, y)
 print(search.best_params_)
 
 # %%
-# How good is the choice? The best score of the search is too good: it was chosen for being the
-# best. A second, outer cross-validation sees subjects that the search has not seen.
+# How good is the choice? The best score of the search is too good, because it was chosen for being
+# the best. A second, outer cross-validation uses subjects that the search has not seen.
 
 outer = StratifiedKFold(5, shuffle=True, random_state=1)
 scores = {
@@ -64,8 +66,8 @@ for name, values in scores.items():
 # %%
 # Never choose regions before
 # ---------------------------
-# Labels without any meaning must give an accuracy of one half. If the regions are chosen on all
-# subjects first, they do not.
+# Labels without any meaning must give an accuracy of one half. If the regions are first chosen on
+# all subjects, the accuracy is higher.
 
 rng = np.random.default_rng(0)
 noise = pd.DataFrame(rng.standard_normal((80, 400))).add_prefix("region ")

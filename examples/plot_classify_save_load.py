@@ -2,15 +2,15 @@
 Save, load and predict elsewhere
 ================================
 
-A fitted model is a file that holds numbers and names, and no code. It can be given to others. On
-one kind of machine, with the same versions, it gives the same probabilities to the last bit; on
+A fitted model is a file that holds numbers and names, and no code. You can give it to others. On
+one kind of machine, with the same versions, it gives the same probabilities to the last bit. On
 another kind they may differ in the last digits, because its linear algebra rounds differently.
 """
 
 # %%
 # Here: train and save
 # --------------------
-# The whole analysis is saved: gaps, sites, covariates, chosen regions, networks.
+# The file holds the whole analysis: gaps, sites, covariates, chosen regions, networks.
 
 import tempfile
 import zipfile
@@ -32,8 +32,9 @@ path = sgbn.save(analysis, folder / "model.sgbn")
 print(f"{path.stat().st_size / 1024:.0f} kB")
 
 # %%
-# What is in it? Numbers and names as JSON, large arrays as npy files, and a checksum of each. No
-# row of a subject is kept (nearest neighbours as imputer would need them, and is the exception).
+# What is in the file? It has numbers and names as JSON, large arrays as npy files, and a checksum
+# of each. It keeps no row of a subject. The only exception is imputation by nearest neighbours,
+# which needs the rows.
 
 with zipfile.ZipFile(path) as archive:
     print(archive.namelist())
@@ -41,8 +42,8 @@ with zipfile.ZipFile(path) as archive:
 # %%
 # Elsewhere: load and predict
 # ---------------------------
-# The model knows which columns it wants. ``read_inputs`` takes them from a raw table, and says
-# what is missing. A column of groups may be there; nobody looks at it.
+# The model knows which columns it needs. ``read_inputs`` takes them from a raw table, and says what
+# is missing. The table may have a column of groups; it is ignored.
 
 model = sgbn.load(path)
 wanted = inputs_of(model)

@@ -2,14 +2,14 @@
 From a CSV to a network
 =======================
 
-A table with one row per subject is all that you need. This example writes such a table, reads it,
-learns a network of one group and draws it.
+You only need a table with one row per subject. This example writes such a table, reads it, learns a
+network of one group and draws it.
 """
 
 # %%
 # A table
 # -------
-# We simulate a study and write it as a CSV, as a spreadsheet would. Your own file takes its place.
+# We simulate a study and write it as a CSV file, as a spreadsheet would. Use your own file instead.
 
 import tempfile
 from pathlib import Path
@@ -29,8 +29,8 @@ print(pd.read_csv(folder / "table.csv").iloc[:3, :7].to_string(index=False))
 # %%
 # Read it
 # -------
-# Name the columns that are not regions. The regions are found by their names: the atlas AAL knows
-# them. ``summary`` says what was read; look at it before anything else.
+# Name the columns that are not regions. The regions are found by their names, because the atlas AAL
+# knows them. ``summary`` says what was read. Look at it before anything else.
 
 cohort = sgbn.read_table(folder / "table.csv", group="group", covariates=["age", "sex"])
 print(cohort.summary())
@@ -39,8 +39,8 @@ print(cohort.summary())
 # Learn
 # -----
 # Age and sex move all regions together. Such a common cause would join regions that have nothing
-# to do with each other, so its effect is taken out first. ``group_network`` does so, and fills in
-# missing cells.
+# to do with each other. So ``group_network`` removes its effect first. It also fills in missing
+# cells.
 
 few = sgbn.SGBNEnsemble(n_chains=20, n_pairs=10)  # fewer than by default
 learner = sgbn.group_network(cohort, "control", few)
@@ -49,9 +49,9 @@ print(learner.network_)
 # %%
 # Read the edges
 # --------------
-# ``weight_std`` is the change of the target, in its standard deviations, for one of the source's.
-# ``supported`` says whether half samples agree on the direction; where they do not, source and
-# target are those of one graph among others.
+# ``weight_std`` is the change of the target, in standard deviations of the target, if the source
+# changes by one of its standard deviations. ``supported`` says whether half samples agree on the
+# direction. If they do not, source and target come from one graph among others.
 
 edges = sgbn.edge_table(learner)
 print(edges.head(8).to_string(index=False))
@@ -59,7 +59,7 @@ print(edges.head(8).to_string(index=False))
 # %%
 # Draw
 # ----
-# Arrows are edges whose direction is supported, the others are lines. Red is positive.
+# Edges whose direction is supported are arrows. The others are lines. Red is positive.
 
 fig, ax = plt.subplots(figsize=(7, 7), layout="constrained")
 plot_circle(

@@ -2,15 +2,15 @@
 From FreeSurfer's tables
 ========================
 
-``aparcstats2table`` and ``asegstats2table`` write one table a hemisphere and one of the volumes
+``aparcstats2table`` and ``asegstats2table`` write one table per hemisphere and one of the volumes
 below the cortex. ``read_freesurfer`` joins them by subject, with the table of participants.
 """
 
 # %%
 # The tables
 # ----------
-# We make tables of the shape that FreeSurfer writes: the first column has the subjects, under a
-# title of its own, and totals such as the mean thickness stand at the end.
+# We make tables in FreeSurfer's form. The first column has the subjects, under its own title.
+# Totals such as the mean thickness are at the end.
 
 import tempfile
 from pathlib import Path
@@ -47,8 +47,8 @@ print((folder / "lh.thickness.txt").read_text().splitlines()[0][:90], "...")
 # %%
 # Read them
 # ---------
-# Rows may be in any order. The mean thickness is a total: it is left out, because it holds
-# all regions at once.
+# Rows may be in any order. The mean thickness is a total. It is left out, because it contains all
+# regions at once.
 
 cohort = sgbn.read_freesurfer(
     folder / "lh.thickness.txt",
@@ -61,8 +61,8 @@ print(cohort.summary())
 # %%
 # Each region has its place
 # -------------------------
-# The names were found in the Desikan-Killiany atlas, so that every region has a hemisphere, a lobe
-# and MNI coordinates.
+# The names were found in the Desikan-Killiany atlas. So every region has a hemisphere, a lobe and
+# MNI coordinates.
 
 learner = sgbn.SGBNEnsemble(n_chains=20, n_pairs=10).fit(cohort.of_group("control"))
 places = np.array([[place.x, place.y, place.z] for place in cohort.places])
@@ -79,8 +79,8 @@ plt.show()
 # %%
 # On the cortex
 # -------------
-# The Desikan-Killiany atlas has a surface too: here is how much each region differs in its mean.
-# The lobes that we left out are grey, and regions with q of at most 0.05 would have an outline.
+# The Desikan-Killiany atlas has a surface too. It shows how much each region differs in its mean.
+# The lobes that we left out are grey. Regions with q of at most 0.05 would have an outline.
 
 regional = regional_differences(cohort)
 plot_surface(
@@ -90,6 +90,6 @@ plot_surface(
     "desikan_killiany",
     marked=regional["q"] <= 0.05,
     label="Hedges' g (standard deviations within the groups)",
-    title="Means of regions: patient less control",
+    title="Means of regions: patient minus control",
 )
 plt.show()

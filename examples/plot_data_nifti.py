@@ -2,15 +2,16 @@
 From NIfTI images
 =================
 
-Images in a common space, such as the grey-matter maps of CAT12, SPM or FSL-VBM, become a table of
-regions with a label atlas. sgbn measures them itself; nilearn's maskers give the same means.
+With a label atlas, images in a common space become a table of regions. Such images are the
+grey-matter maps of CAT12, SPM or FSL-VBM. sgbn measures the regions itself. nilearn's maskers give
+the same means.
 """
 
 # %%
 # Images and an atlas
 # -------------------
-# We make small images: 12 blocks of voxels are the regions, and their grey matter follows a known
-# network. Your images and your atlas take their place.
+# We make small images. Twelve blocks of voxels are the regions, and their grey matter follows a
+# known network. Use your own images and atlas instead.
 
 import tempfile
 from pathlib import Path
@@ -53,8 +54,8 @@ plot_roi(
 # %%
 # Measure
 # -------
-# ``measure="volume"`` sums a modulated map, in cubic mm. ``measure="mean"`` is for all else.
-# ``coverage`` says which share of a region has a value in an image: look at the lowest.
+# ``measure="volume"`` sums a modulated map, in cubic mm. ``measure="mean"`` is for all other maps.
+# ``coverage`` is the share of a region that has a value in an image. Look at the lowest.
 
 extracted = sgbn.extract_regions(
     str(folder / "sub-*_gm.nii.gz"),
@@ -67,7 +68,7 @@ print(extracted.table().iloc[:3, :5].to_string())
 print("lowest coverage:", extracted.coverage.min())
 
 # %%
-# nilearn's masker gives the same means, image by image.
+# nilearn's masker gives the same means for each image.
 
 masker = NiftiLabelsMasker(folder / "atlas.nii.gz", standardize=None).fit()
 first = masker.transform(nib.load(folder / "sub-00_gm.nii.gz")).ravel()
@@ -76,8 +77,8 @@ print("largest difference:", np.abs(first - extracted.values[0]).max())
 # %%
 # Learn, and compare with the truth
 # ---------------------------------
-# Here the true network is known. We compare equivalence classes, because directions that are
-# reversible cannot be learned from such data by any method.
+# Here the true network is known. We compare equivalence classes, because no method can learn
+# reversible directions from such data.
 
 learner = sgbn.SGBN().fit(extracted.values)
 against = sgbn.compare_graphs(learner.coef_, network.coef)

@@ -3,7 +3,7 @@ Coming from bnlearn
 ===================
 
 R's bnlearn writes networks as BIF files and as model strings. This example takes both to sgbn and
-back, and says which function does what.
+back, and says which functions correspond.
 
 =================================  =======================================
 bnlearn                            sgbn
@@ -23,7 +23,8 @@ bnlearn                            sgbn
 # %%
 # A BIF file
 # ----------
-# ``read_bif`` reads the graph. Its tables of probabilities are of discrete variables and are left.
+# ``read_bif`` reads the graph. It ignores the tables of probabilities, which are for discrete
+# variables.
 
 import re
 import tempfile
@@ -54,12 +55,12 @@ print(small.names, np.argwhere(small.graph).tolist())
 # %%
 # Model strings
 # -------------
-# ``[a][b][c|a:b]`` names each variable with its parents. A graph here is a matrix: ``A[i, j]`` is
-# set for i -> j, as bnlearn's ``amat`` has it.
+# ``[a][b][c|a:b]`` names each variable with its parents. In sgbn a graph is a matrix: ``A[i, j]``
+# is set for i -> j, as in bnlearn's ``amat``.
 
 
 def from_modelstring(text):
-    """Names and graph of a model string."""
+    """Return the names and the graph of a model string."""
     nodes = [node.partition("|") for node in re.findall(r"\[([^\]]+)\]", text)]
     names = [name for name, _, _ in nodes]
     graph = np.zeros((len(names), len(names)), bool)
@@ -70,7 +71,7 @@ def from_modelstring(text):
 
 
 def to_modelstring(names, graph):
-    """Model string of a graph."""
+    """Return the model string of a graph."""
     parents = [":".join(np.array(names)[column]) for column in np.asarray(graph, bool).T]
     return "".join(
         f"[{name}|{of}]" if of else f"[{name}]" for name, of in zip(names, parents, strict=True)
@@ -83,7 +84,7 @@ print(to_modelstring(names, graph))
 # %%
 # Fit and learn
 # -------------
-# ``bn.fit`` on a given graph is ``fit_weights``: least squares, with the same numbers.
+# ``bn.fit`` on a given graph is ``fit_weights``. It uses least squares, and gives the same numbers.
 
 X, _ = sgbn.simulate_sem(graph, 500, noise="unequal", random_state=1)
 data = pd.DataFrame(X, columns=names)
@@ -91,7 +92,7 @@ fitted = sgbn.fit_weights(data, graph)
 print(sgbn.to_frame(fitted.edges()).round(2).to_string(index=False))
 
 # %%
-# ``hc`` with a blacklist is ``SGBN`` with ``forbidden``. Here nothing leads into age or sex.
+# ``hc`` with a blacklist is ``SGBN`` with ``forbidden``. Here no edge leads into age or sex.
 
 blacklist = [(source, target) for source in names for target in names[:2] if source != target]
 learner = sgbn.SGBN(forbidden=blacklist).fit(data)
@@ -101,8 +102,8 @@ print("SHD to the true graph's class:", sgbn.shd(sgbn.cpdag(learner.coef_), sgbn
 # %%
 # Published networks
 # ------------------
-# The nine graphs of the paper's second experiment are built in. Gaussian data are simulated on
-# one of them. IAMB tests for independence; SGBN searches over orders.
+# The nine graphs of the paper's second experiment are built in. We simulate Gaussian data on one of
+# them. IAMB tests for independence, and SGBN searches over orders.
 
 alarm = sgbn.load_network("alarm")
 X, _ = sgbn.simulate_sem(alarm.graph, 1000, random_state=0)

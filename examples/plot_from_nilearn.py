@@ -2,16 +2,16 @@
 Coming from nilearn's connectivity
 ==================================
 
-nilearn's ``ConnectivityMeasure`` gives correlations and partial correlations: a number for every
-pair, without a direction. This example shows what a network adds, and what it does not.
+nilearn's ``ConnectivityMeasure`` gives correlations and partial correlations. These are one number
+per pair, without a direction. This example shows what a network adds, and what it does not.
 """
 
 # %%
 # Region values
 # -------------
-# The rows are subjects here: one number per region and subject. (nilearn's rows are usually the
-# time points of one subject. Such series are compared in another way, with the subject as the unit:
-# see "Groups of region time series".)
+# The rows are subjects here, with one number per region and subject. (nilearn's rows are usually
+# the time points of one subject. Such series are compared in another way, with the subject as the
+# unit: see "Groups of region time series".)
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -30,7 +30,7 @@ joined = (truth.coef != 0) | (truth.coef != 0).T
 # %%
 # Three views of the same rows
 # ----------------------------
-# A matrix of a network is read by rows: the region of the row leads to that of the column.
+# Read the matrix of a network by rows: the region of the row leads to the region of the column.
 
 measures = {}
 for kind in ("correlation", "partial correlation"):
@@ -51,11 +51,12 @@ for ax, (title, values) in zip(axes.flat, views.items(), strict=True):
 # %%
 # What each says about a pair
 # ---------------------------
-# A correlation is not zero wherever any path joins two regions. A partial correlation is not zero
-# where an edge joins them, and where both lead into a third. A network tells these apart.
+# A correlation is not zero if any path joins two regions. A partial correlation is not zero if an
+# edge joins them, or if both lead into a third region. A network distinguishes these cases.
 #
-# The truth is known here. We take from each view as many pairs as there are true ones, the
-# strongest first, and count those that are truly joined. For the network we take what it joins.
+# The truth is known here. From each matrix of nilearn we take as many pairs as there are true ones,
+# the strongest first, and count the pairs that are truly joined. From the network we take the pairs
+# that it joins.
 
 pairs = np.triu_indices(len(names), 1)
 n_true = int(joined[pairs].sum())
@@ -68,12 +69,13 @@ print(f"network: {(learned & joined)[pairs].sum()} of its {learned[pairs].sum()}
 # %%
 # From a network to a partial correlation
 # ---------------------------------------
-# A network implies a covariance, and so partial correlations: few parameters instead of one for
-# each pair. They lie nearer to the true ones than those of the plain estimate.
+# A network implies a covariance, and therefore partial correlations. It has few parameters instead
+# of one for each pair. Its partial correlations are nearer to the true ones than the plain
+# estimate.
 
 
 def partial(covariance):
-    """Partial correlations of a covariance."""
+    """Return the partial correlations of a covariance."""
     precision = np.linalg.inv(covariance)
     scale = np.sqrt(np.diag(precision))
     return -precision / np.outer(scale, scale)

@@ -2,15 +2,15 @@
 From a DataFrame to a report
 ============================
 
-In a notebook, five lines lead from a DataFrame to a report. Each result shows itself in a few
-lines; nothing has to be converted.
+In a notebook, five lines lead from a DataFrame to a report. Each result displays itself in a few
+lines. Nothing has to be converted.
 """
 
 # %%
 # A table
 # -------
-# One row per subject: what group it is of, its age and sex, and one column per region. Yours comes
-# from ``pd.read_csv``; this one is simulated.
+# The table has one row per subject, with its group, age and sex, and one column per region. Your
+# table comes from ``pd.read_csv``. This one is simulated.
 
 from tempfile import TemporaryDirectory
 
@@ -26,8 +26,8 @@ df.iloc[:3, :5]
 # Compare
 # -------
 # Name the columns that are not regions. ``networks_only`` with permutations learns one network per
-# group and tests their differences; ``Settings.quick()`` does a little of everything, and without
-# settings all is done.
+# group and tests their differences. ``Settings.quick()`` does a little of everything. Without
+# settings, all steps run.
 
 settings = sgbn.Settings.networks_only(n_permutations=199)
 comparison = sgbn.compare(df, settings, group="dx", covariates=["age", "sex"], learner=sgbn.SGBN())
@@ -36,25 +36,27 @@ comparison  # noqa: B018 (a notebook shows it)
 # %%
 # See
 # ---
-# The surest differences. A marker is filled where a pair differs whichever way its arrow is read.
+# The figure shows the surest differences. A marker is filled if the pair differs whichever way its
+# arrow is read.
 
 comparison.plot()
 plt.show()
 
 # %%
-# The same as a table. Every column is described in ``sgbn.comparison.Tables``.
+# This is the same as a table. ``sgbn.comparison.Tables`` describes every column.
 
 comparison.differences[["source", "target", "kind_patient", "difference_std", "q_both"]].head()
 
 # %%
-# What came out, in words.
+# The summary says in words what was found.
 
 print(comparison.summary())
 
 # %%
 # Write
 # -----
-# One HTML file that opens without a network connection, tables and pictures beside it.
+# The report is one HTML file that opens without a network connection. Tables and pictures are
+# beside it.
 
 with TemporaryDirectory() as folder:
     files = sgbn.write_comparison(comparison, folder)

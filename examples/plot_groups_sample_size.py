@@ -2,16 +2,16 @@
 Planning a sample size by simulation
 ====================================
 
-How many subjects per group does a study need to find a change of an edge? There is no formula for a
-network that is learned first. A simulation does what the study will do, many times.
+How many subjects per group does a study need to find a change of an edge? If the network is learned
+first, there is no formula. A simulation does what the study will do, many times.
 """
 
 # %%
 # One size
 # --------
 # ``effect`` is the change of a standardised weight. Two groups are drawn from random networks of
-# six regions; one edge is weaker in the second group. Twenty simulations keep this example short:
-# the interval shows how little they say. Take 200 or more for a real plan.
+# six regions. One edge is weaker in the second group. Twenty simulations keep this example short,
+# and the interval shows how little they say. Take 200 or more for a real plan.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -25,7 +25,7 @@ print(f"40 subjects per group: power {one.power:.2f} ({one.low:.2f} to {one.high
 # %%
 # The size for a power of 0.8
 # ---------------------------
-# ``sample_size`` tries sizes by doubling and bisection. ``low`` and ``high`` are what the
+# ``sample_size`` tries sizes by doubling and bisection. ``low`` and ``high`` are the range that the
 # simulations leave open.
 
 needed = sample_size(0.8, 0.8, **options)
@@ -34,9 +34,9 @@ print(f"{needed.n_per_group} subjects per group ({needed.low} to {needed.high})"
 # %%
 # The curve
 # ---------
-# Every size that was tried is kept. The same simulated subjects serve all sizes, so that they are
-# compared on the same luck. ``power`` counts changed edges that are found; ``overall`` asks whether
-# the global test sees any difference.
+# Every size that was tried is kept. The same simulated subjects are used for all sizes, so that the
+# sizes are compared on the same random draws. ``power`` is the share of changed edges that are
+# found. ``overall`` is the share of simulations in which the global test finds a difference.
 
 sizes = [trial.n_per_group for trial in needed.tried]
 middle = np.array([trial.power for trial in needed.tried])

@@ -2,15 +2,16 @@
 Groups of region time series
 ============================
 
-Resting-state fMRI gives each subject a time series per region. The subject is the unit here:
-volumes of different subjects are never stacked.
+Resting-state fMRI gives each subject a time series per region. The subject is the unit here.
+Volumes of different subjects are never stacked.
 """
 
 # %%
 # Series
 # ------
-# One array (volumes x regions) per subject. Yours come from ``sgbn.read_series``, or from arrays by
-# ``sgbn.SeriesCohort.of``; these are simulated, so that the truth is known.
+# There is one array (volumes x regions) per subject. Your own series come from
+# ``sgbn.read_series``, or from arrays by ``sgbn.SeriesCohort.of``. These are simulated, so that the
+# truth is known.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -23,8 +24,8 @@ print(cohort.summary())
 # %%
 # One network of a group
 # ----------------------
-# The graph minimises the sum of the subjects' scores. Each subject has weights of its own on it,
-# and half samples of the subjects say how sure edges and directions are.
+# The graph minimises the sum of the subjects' scores. Each subject has its own weights on this
+# graph. Half samples of the subjects say how sure edges and directions are.
 
 controls = cohort.subset(cohort.group == "control")
 learner = sgbn.SeriesSGBN(n_pairs=10).fit(controls)
@@ -33,7 +34,8 @@ errors = sgbn.compare_graphs(learner, truth)
 print(f"{errors.n_learned} edges learned, {errors.adjacencies_found} of {errors.n_true} true ones")
 
 # %%
-# A weight of one edge, subject by subject. The line is the mean, which the network shows.
+# The marks are the weights of one edge, one per subject. The line is their mean, which the network
+# shows.
 
 source, target = np.argwhere(learner.coef_)[0]
 weights = learner.subject_weights_[:, source, target]
@@ -46,15 +48,15 @@ plt.show()
 # %%
 # Compare
 # -------
-# The same call as for tables: what it is given decides. Means over volumes carry no information and
-# are not compared; weights of the subjects are, with motion held fixed.
+# The call is the same as for tables: the input decides. Means over volumes carry no information and
+# are not compared. The weights of the subjects are compared, with motion held fixed.
 
 settings = sgbn.Settings.networks_only(n_permutations=199)
 compared = sgbn.compare(cohort, settings)
 print(compared.summary())
 
 # %%
-# The surest differences, and which of them are true.
+# The figure and the table show the surest differences, and which of them are true.
 
 compared.plot()
 plt.show()

@@ -2,14 +2,14 @@
 Three groups
 ============
 
-More than two groups are compared as two are. Every edge is tested for any difference between the
-groups, and so is the whole network.
+More than two groups are compared in the same way as two. Every edge is tested for any difference
+between the groups, and so is the whole network.
 """
 
 # %%
 # Controls and two kinds of patients
 # ----------------------------------
-# The second and the third group differ from the first in edges, each at another lobe.
+# The second and the third group differ from the first in some edges, each in another lobe.
 
 import matplotlib.pyplot as plt
 
@@ -25,31 +25,30 @@ print(cohort.summary())
 # %%
 # Test
 # ----
-# 199 permutations are enough to see how it works; take 999 or more for a paper. Covariates and
-# sites of a cohort would be held fixed by themselves.
+# 199 permutations are enough to see how it works. Take 999 or more for a paper. If the cohort has
+# covariates and sites, they are held fixed automatically.
 
 tests = edge_differences(cohort, reference="control", n_permutations=199)
 print(tests)
 
 # %%
-# The global test asks whether the networks differ at all. The grey histogram is what
-# permutations give where nothing differs.
+# The global test asks whether the networks differ at all. The grey histogram is what permutations
+# give if nothing differs.
 
 fig, ax = plt.subplots(figsize=(7, 3.5), layout="constrained")
 plot_permutations(ax, tests.null["totals"], tests.global_statistic, label="global statistic")
 ax.set_title("Do the three networks differ at all?")
 
 # %%
-# Which edges? ``q`` is the false discovery rate. ``difference`` is that of the last group from the
-# first; the weights of all groups stand beside it.
+# Which edges differ? ``q`` is the false discovery rate. The weights of all groups are beside it.
 
 differing = sgbn.to_frame(tests.significant(0.05))
 weights = [f"weight_{group}" for group in tests.groups]
 print(differing[["source", "target", *weights, "q"]].round(3).to_string(index=False))
 
 # %%
-# Which groups? "These two are equal" is rejected only if "all are equal" is, too: closed tests,
-# which hold the level for all pairs together.
+# Which groups differ? Closed tests reject "these two are equal" only if they also reject "all are
+# equal". So they hold the level for all pairs together.
 
 for (first, second), table in tests.pairwise.items():
     sure = table[table["p_fwer"] <= 0.05]
@@ -57,8 +56,8 @@ for (first, second), table in tests.pairwise.items():
     print(f"{first} and {second}: {', '.join(names) or 'no edge'}")
 
 # %%
-# Here the truth is known: these edges were changed. An arrow may have been learned the other way
-# round: then the change is found at the same pair.
+# Here the truth is known: these edges were changed. If an arrow was learned the other way round,
+# the change is found at the same pair.
 
 for group, edges in cohort.changed.items():
     print(group, ", ".join(f"{source} -> {target}" for source, target in edges[:5]))
@@ -77,7 +76,7 @@ ax.axvline(0, color="0.6", lw=1, ls=":")
 ax.set_yticks(range(len(edges)), edges["source"] + " -> " + edges["target"])
 for label, q in zip(ax.get_yticklabels(), edges["q"], strict=True):
     label.set_fontweight("bold" if q <= 0.05 else "normal")
-ax.set(xlabel="weight (mm$^3$ a mm$^3$)", title="Weights of the edges tested; bold: q up to 0.05")
+ax.set(xlabel="weight (mm$^3$ per mm$^3$)", title="Weights of the edges tested; bold: q up to 0.05")
 ax.grid(axis="y", color="0.9")
 ax.legend()
 plt.show()

@@ -2,15 +2,14 @@
 Reading arrows honestly
 =======================
 
-Many networks fit Gaussian data equally well. They have the same joined pairs, and differ in some
-arrows. This example shows what an arrow rests on, and how often half of the subjects
-give it again.
+Many networks fit Gaussian data equally well. They have the same joined pairs, but differ in some
+arrows. This example shows what decides an arrow, and how often half of the subjects give it again.
 """
 
 # %%
 # A network whose truth is known
 # ------------------------------
-# Twenty-four variables, 120 subjects.
+# The network has twenty-four variables, and there are 120 subjects.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -25,11 +24,11 @@ errors = sgbn.compare_graphs(learner.coef_, graph)
 print(f"{learner.network_}; wrong arrows: {errors.false} learned, {errors.missing} not found")
 
 # %%
-# What a direction rests on in one graph
-# --------------------------------------
-# "compelled": every network that fits exactly as well has this arrow. "reversible": some have it
-# the other way round. Both are properties of this one graph. Nearly every graph that is learned
-# from few subjects has compelled arrows, and the next one has others.
+# What decides a direction in one graph
+# -------------------------------------
+# "compelled" means that every network that fits exactly as well has this arrow. "reversible" means
+# that some of them have it the other way round. Both are properties of this one graph. Nearly every
+# graph that is learned from few subjects has compelled arrows, and the next graph has others.
 
 edges = sgbn.edge_table(learner)
 print(edges["graph_direction"].value_counts().to_string())
@@ -38,15 +37,15 @@ print(edges["graph_direction"].value_counts().to_string())
 # What halves of the subjects support
 # -----------------------------------
 # The ensemble learned from both halves of 20 random splits. ``adjacent`` is the share of their
-# networks that join the two, ``this_way`` the share of these with the direction shown. A direction
-# is supported from nine tenths on.
+# networks that join the pair. ``this_way`` is the share of these networks with the direction shown.
+# A direction is supported if the first is at least 0.8 and the second at least 0.9.
 
 print(edges[["source", "target", "supported", "adjacent", "this_way"]].head(6).round(2).to_string())
 print(f"supported: {edges['supported'].sum()} of {len(edges)} directions")
 
 # %%
-# ``drawn_graph_`` has an arrow where the direction is supported, and a line without a head
-# elsewhere: for a line ``drawn_graph_[i, j]`` and ``drawn_graph_[j, i]`` are both set.
+# ``drawn_graph_`` has an arrow if the direction is supported. Otherwise it has a line without a
+# head: then ``drawn_graph_[i, j]`` and ``drawn_graph_[j, i]`` are both set.
 
 lines = learner.drawn_graph_ & learner.drawn_graph_.T
 arrows = learner.drawn_graph_ & ~lines

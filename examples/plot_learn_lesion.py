@@ -2,9 +2,9 @@
 A lesion in the computer
 ========================
 
-A network says what would follow if a region were fixed from outside: ``do``. That differs from
-what follows if a region is merely *seen* to have some value. Both answers are only as good as the
-arrows: they hold if the learned network is the true one.
+A network says what would follow if a region were fixed from outside: ``do``. That differs from what
+follows if a region is only *seen* to have some value. Both answers are only as good as the
+network: they hold if the learned network is the true one.
 """
 
 # %%
@@ -23,7 +23,7 @@ network = learner.network_
 print(network)
 
 # %%
-# We take the region that moves others most, among those that others lead into: its effects are
+# Among the regions that others lead into, we take the one that moves others most. Its effects are
 # summed per standard deviation.
 
 sd = np.sqrt(np.diag(network.covariance))
@@ -34,15 +34,16 @@ region = network.names[place]
 print(region)
 
 # %%
-# To see and to do
-# ----------------
-# We *see* a region two standard deviations below its mean: all that is joined to it tells
-# something, its causes too. We *set* it to that value: its causes stay what they were.
+# Seeing and setting
+# ------------------
+# First we *see* a region two standard deviations below its mean. Then all regions that are joined
+# to it tell something, its causes too. Second we *set* it to that value. Then its causes stay as
+# they were.
 
 low = network.mean[place] - 2 * sd[place]
 seen = network.conditional({region: low})
 done = network.do({region: low})
-others = [network.names.index(name) for name in seen.names]  # all but the region
+others = [network.names.index(name) for name in seen.names]  # all except the region
 seeing = (seen.mean - network.mean[others]) / sd[others]
 doing = (done.mean - network.mean)[others] / sd[others]
 
@@ -64,7 +65,7 @@ ax.legend()
 # %%
 # A lesion
 # --------
-# ``lesion`` fixes a region at its mean: it no longer varies, and passes nothing on. Which regions
+# ``lesion`` fixes a region at its mean. It no longer varies, and passes nothing on. Which regions
 # lose most of their variance?
 
 after = lesion(network, region)
@@ -73,9 +74,9 @@ for row in ranking[:5]:
     print(f"{row.region:25s} variance {row.variance_change:+.0%}")
 
 # %%
-# What do these arrows rest on? Where an arrow at the lesion is reversible, the opposite lesion
-# would fit the data as well, and a compelled one can change with a few subjects: `SGBNEnsemble`
-# tells which directions half samples support. Say so beside such a figure.
+# What decides these arrows? If an arrow at the lesion is reversible, the opposite lesion would fit
+# the data as well. A compelled arrow can change with a few subjects. ``SGBNEnsemble`` says which
+# directions half samples support. Say so beside such a figure.
 
 edges = sgbn.edge_table(learner)
 at = edges[(edges["source"] == region) | (edges["target"] == region)]

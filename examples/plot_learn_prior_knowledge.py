@@ -2,15 +2,15 @@
 Prior knowledge and tiers
 =========================
 
-What you know before you look at the data can be given to the learner: edges that cannot be, edges
-that must be, and which variables come before which. Knowledge directs what data leave open.
+You can tell the learner what you know before you look at the data: edges that cannot exist, edges
+that must exist, and which variables come before others. Knowledge directs what data leave open.
 """
 
 # %%
 # Age comes first
 # ---------------
-# Age can change a brain region; no brain region changes age. ``tiers`` says so: no edge leads from
-# a later tier into an earlier one.
+# Age can change a brain region, but no brain region changes age. ``tiers`` says so: no edge leads
+# from a later tier into an earlier one.
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -28,8 +28,8 @@ free = sgbn.SGBN().fit(table)
 tiered = sgbn.SGBN(tiers=[["age"], regions]).fit(table)
 
 # %%
-# Without tiers some edges may lead into age. With them none does, and some arrows that were
-# "reversible" now rest on "prior knowledge".
+# Without tiers some edges may lead into age. With tiers none does. Some arrows that were
+# "reversible" are now decided by "prior knowledge".
 
 for name, learner in (("no knowledge", free), ("age first", tiered)):
     edges = sgbn.edge_table(learner)
@@ -41,7 +41,7 @@ for name, learner in (("no knowledge", free), ("age first", tiered)):
 # Single edges
 # ------------
 # ``forbidden`` and ``required`` take pairs (source, target) by name. Here we forbid the strongest
-# edge both ways, and require one from another region.
+# edge both ways, and require an edge from age to another region.
 
 strongest = sgbn.edge_table(tiered).iloc[0]
 pair = (strongest["source"], strongest["target"])
@@ -59,14 +59,14 @@ print(
 )
 
 # %%
-# Knowledge has a price, and the criterion shows it: lower is better. A score that rises much says
-# that the data speak against what you gave.
+# Knowledge has a price, and the criterion shows it. Lower is better. If the score rises much, the
+# data contradict what you gave.
 
 for name, learner in (("no knowledge", free), ("age first", tiered), ("edge forbidden", told)):
     print(f"{name}: {learner.score_:.1f}")
 
 # %%
-# Knowledge that contradicts itself is an error that names the edges.
+# If knowledge contradicts itself, the error names the edges.
 
 try:
     sgbn.SGBN(required=[pair, pair[::-1]]).fit(table)

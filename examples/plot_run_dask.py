@@ -2,14 +2,14 @@
 Running on Dask
 ===============
 
-Permutations, halves and simulations are many small tasks. Within ``on_dask`` they run on the
+Permutations, halves and simulations are many small tasks. Inside ``on_dask`` they run on the
 workers of a Dask cluster, with the same numbers as on one processor.
 """
 
 # %%
 # A cluster
 # ---------
-# Here two workers live inside this process, which needs no network. On a real cluster give the
+# Here two workers run inside this process, which needs no network. On a real cluster give the
 # address of its scheduler, such as ``"tcp://host:8786"``, and change nothing else.
 
 import matplotlib.pyplot as plt
@@ -35,16 +35,16 @@ with on_dask(client):
 print(there)
 
 # %%
-# And here, without it
-# --------------------
-# Results do not depend on where a task ran: each has a seed of its own.
+# The same call, without the cluster
+# ----------------------------------
+# Results do not depend on where a task ran, because each task has its own seed.
 
 here = edge_differences(cohort, n_permutations=199)
 print("equal to the last bit:", np.array_equal(here.null["totals"], there.null["totals"]))
 
 # %%
-# At the command line the same is ``sgbn compare table.csv ... --dask tcp://host:8786``. A run that
-# was stopped goes on where it was: give it a folder.
+# At the command line the same is ``sgbn compare table.csv ... --dask tcp://host:8786``. With a
+# folder, a run that was stopped continues where it was.
 
 client.close()
 cluster.close()
