@@ -64,7 +64,7 @@ def test_a_penalty_that_was_chosen_says_by_what(values):
 
 def test_every_gamma_is_named_once(values):
     fitted = [SGBN(gamma).fit(values) for gamma in (0.5, 1.0, 0.5)]
-    assert "with gamma = 0.5 and 1;" in learned_by(fitted, cite)
+    assert "with gamma = 0.5 and 1." in learned_by(fitted, cite)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ def test_the_methods_of_series_say_what_was_done(compared_series):
     keys = [one.key for one in methods.references]
     assert {"ramsey2010", "smith2011", "freedman1983", "shah2013"} <= {*keys}
     text = methods.text
-    assert "volumes were never pooled over subjects" in text
+    assert "Volumes were never pooled over subjects" in text
     assert "39 permutations of the subjects within sites, with age, mean_fd and sites held" in text
     assert "8 half samples of the subjects" in text
     assert "Means over volumes were not compared" in text
@@ -46,7 +46,7 @@ def test_steps_that_were_not_done_are_not_described(compared_series):
 
 
 def test_those_whom_rules_exclude_are_counted(compared_series):
-    assert "independent ones: none of the subjects." in describe_methods(compared_series).text
+    assert "independent volumes: none of the subjects." in describe_methods(compared_series).text
     findings = [Finding("warning", "", "", ("a", "b")), Finding("warning", "", "", ("c",))]
     fewer = replace(compared_series, review=compared_series.review.with_findings(findings))
     assert "independent ones: 3 of the subjects." in describe_methods(fewer).text
@@ -55,8 +55,8 @@ def test_those_whom_rules_exclude_are_counted(compared_series):
 def test_the_effective_number_is_that_of_bartlett(compared_series):
     methods = describe_methods(compared_series)
     number = [one.key for one in methods.references].index("bartlett1935") + 1
-    assert f"by the formula of Bartlett [{number}], which is known to err" in methods.text
-    assert f"where correlations are not zero [{number + 1}]" in methods.text
+    assert f"by the formula of Bartlett [{number}]. This formula is known to err" in methods.text
+    assert f"if correlations are not zero [{number + 1}]" in methods.text
     assert "afyouni2019" in [one.key for one in methods.references]
 
 

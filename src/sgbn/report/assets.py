@@ -60,7 +60,7 @@ def own_table(name: str) -> dict[str, dict[str, Any]]:
 
 
 def own_templates(*, autoescape: bool) -> Environment:
-    """Return the Jinja environment of our templates; `autoescape` is for those of HTML."""
+    """Return the Jinja environment of our templates; `autoescape` is for HTML templates."""
     return Environment(
         loader=PackageLoader("sgbn.report", TEMPLATES),
         autoescape=autoescape,

@@ -131,7 +131,7 @@ def _with_changes(comparison: Comparison, table: pd.DataFrame) -> tuple[pd.DataF
     if len(comparison.groups) == 2:
         ends = (table[name] for name in ("difference_std", "low", "high"))
         interval = pd.Series(list(zip(*ends, strict=True)), index=table.index)
-        # The tests at level 0.05 go with 95 % intervals.
+        # With tests at level 0.05, the intervals cover 95 %.
         share = f"{100 * (1 - comparison.settings.level):.3g} %"
         return table.assign(change_interval=interval), [
             Field("change_interval", f"change per SD ({share} interval)", "interval"),

@@ -43,8 +43,8 @@ class Plan(NamedTuple):
     Attributes
     ----------
     plot : partial
-        Function that draws, with all arguments but the first: the axes, or the figure if the
-        function is in `ON_FIGURES`.
+        Function that draws, with all arguments except the first. The first argument is the axes, or
+        the figure if the function is in `ON_FIGURES`.
     inches : tuple of float
         Width and height.
     scale : str

@@ -40,15 +40,15 @@ def learned_by(learners: Sequence[LearnedNetwork], cite: Callable[..., str]) -> 
         gamma = GAMMA if first.gamma is None else float(first.gamma)
         return (
             "by SGBNEnsemble, the consensus of networks drawn from posteriors over orders of the "
-            f"regions {cite('friedman2003')} by {first.n_chains} chains, each of all subjects but "
-            "another tenth. A priori the odds of an edge are (m - 1) to the power of "
-            f"-{gamma:.3g}, with m regions; {_idea(cite)}"
+            f"regions {cite('friedman2003')} by {first.n_chains} chains. Each chain leaves out "
+            "another tenth of the subjects. A priori the odds of an edge are (m - 1) to the power "
+            f"of -{gamma:.3g}, with m regions. {_idea(cite)}"
         )
     if isinstance(first, SGBN):
         return (
             f"by SGBN, a search of this program over orders of the regions {cite('friedman2003')} "
             f"that minimises the extended BIC {cite('chen2008')} with gamma = "
-            f"{_values(fitted.gamma_ for fitted in learners)}; {_idea(cite)}"  # type: ignore[attr-defined]
+            f"{_values(fitted.gamma_ for fitted in learners)}. {_idea(cite)}"  # type: ignore[attr-defined]
         )
     source = next((key for kind, key in SOURCES.items() if isinstance(first, kind)), "")
     text = f"by {type(first).__name__}{f' {cite(source)}' if source else ''}"
@@ -63,7 +63,7 @@ def learned_by(learners: Sequence[LearnedNetwork], cite: Callable[..., str]) -> 
 def _idea(cite: Callable[..., str]) -> str:
     """Cite the paper that proposed one network per group, and say that its search is different."""
     return (
-        f"sparse Gaussian Bayesian networks of groups were proposed in {cite('zhou2016')}, which "
+        f"Sparse Gaussian Bayesian networks of groups were proposed in {cite('zhou2016')}, which "
         "learns them in another way"
     )
 

@@ -41,7 +41,7 @@ def brain_mesh() -> dict[str, Surface] | None:
 
 
 def coarsened(vertices: Array, faces: Indices, n_old: int) -> Surface:
-    """Undo one subdivision of a mesh; its first `n_old` vertices are those of the old mesh.
+    """Undo one subdivision of a mesh; its first `n_old` vertices are the vertices of the old mesh.
 
     The subdivision cut each old triangle into four. The inner one of the four joins the middles of
     the three old edges. Two old edges share one end, which is a corner of the old triangle.

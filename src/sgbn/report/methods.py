@@ -68,7 +68,7 @@ class Methods(NamedTuple):
 
     @property
     def bibtex(self) -> str:
-        """All references as BibTeX, also that of this package."""
+        """All references as BibTeX, also the reference to this package."""
         return "\n\n".join(work.bibtex for work in self.references) + "\n"
 
 
@@ -335,7 +335,7 @@ def _exchanged_whole(comparison: Comparison) -> list[str]:
 
 
 def _gamma_of_tests(comparison: Comparison) -> float:
-    """Return the gamma of the common order: that of the networks, or the default for all rows."""
+    """Return the gamma of the common order: the gamma given, or the default for all rows."""
     learner = comparison.searcher
     given = learner.gamma if isinstance(learner, SGBN) else None
     return default_gamma(len(comparison.cohort)) if given is None else float(given)

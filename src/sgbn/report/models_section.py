@@ -29,7 +29,7 @@ def models_table(comparison: Comparison) -> Table:
         *(Field("group", "group"), Field("model", "model")),
         Field("factors", "hidden factors", "count"),
         Field("log_likelihood", "log-likelihood"),
-        Field("difference", "minus that of the network"),
+        Field("difference", "difference from the network"),
         Field("standard_error", "standard error"),
     ]
     caption = "Prediction of unseen subjects, per region"

@@ -25,7 +25,7 @@ TITLES = {
     "totals": "columns left out because they are totals",
     "excluded": "columns left out as asked",
     "other_measures": "columns left out because they have other measures",
-    "confounds": "columns left out because their names are those of confounds",
+    "confounds": "columns left out because they have names of confounds",
     "constant": "columns left out because they are constant in each subject",
     "ignored": "columns left out because they are neither regions nor named by the user",
     "lobes": "lobes that were asked for",

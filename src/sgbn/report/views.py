@@ -52,7 +52,7 @@ def payload(comparison: Comparison) -> dict[str, Any]:
         - networks: one per group, with source, target, kind, weight, adjacent and this_way.
         - differences: source, target, kind, q, q_both and p_fwer of the tested edges; `weights` and
           `adjacent` of each group; `changes` (per standard deviation) and `change` (the kind) of
-          each group but the reference. None if nothing was tested.
+          each group except the reference. None if nothing was tested.
         - mesh: surface of each hemisphere. None without the extra "brain", or if no region has
           coordinates.
     """

@@ -2,16 +2,16 @@
 (() => {
 "use strict";
 
-const NAMED = 12;      // edges: the regions of so many, the surest, are named in the brain
-const SYMBOLS = 40;    // edges: of more than these the symbols would hide the lines
-const HOVERED = 250;   // regions: of no more than these empty cells of the matrix say their names
-const BINS = 3;        // widths of lines: a trace has one width only
+const NAMED = 12;      // edges: the brain names the regions of this many, the surest first
+const SYMBOLS = 40;    // edges: with more, the symbols would hide the lines
+const HOVERED = 250;   // regions: with more, empty cells of the matrix do not show names
+const BINS = 3;        // number of line widths: a trace has only one width
 const WIDTHS = [2, 3.5, 6];
-const HEADS = [3.5, 5];  // mm: head of an arrow of no weight, and more for the largest one
+const HEADS = [3.5, 5];  // mm: length of the head at weight 0, and how much the largest weight adds
 const GAP = 2;         // mm between an arrow's tip and the centre of its region
-const NAME_PX = 11;    // a row of the matrix with fewer pixels has no room for its name
-const NARROW = 420;    // pixels
-const LOBE_PX = 13;
+const NAME_PX = 11;    // pixels: a lower row of the matrix has no room for its name
+const NARROW = 420;    // pixels: below this width the legend has two columns
+const LOBE_PX = 13;    // pixels that the name of a lobe needs along an axis
 const LONGEST = 24;    // characters of a name along an axis
 const FAINT = 0.35;    // share of the full colour that the smallest weight has
 const CAMERAS = {
@@ -37,9 +37,9 @@ function signed(value) {
 }
 const percent = (share) => share === null || share === undefined ? "unknown" : Math.round(100 * share) + " %";
 
-// ---------- what can be chosen, and which edges it has
+// ---------- the networks that a reader can choose, and their edges
 
-// How lines look: by the sign of a weight, or by the kind of a change. Each has its dash and symbol too.
+// The look of a line depends on the sign of a weight, or on the kind of a change. It also has a dash and a symbol.
 const SIGNS = [
   {name: "positive weight", variable: "positive", dash: "solid", symbol: "+"},
   {name: "negative weight", variable: "negative", dash: "solid", symbol: "\u2212"},
@@ -125,8 +125,8 @@ if (data.differences) {
   const which = data.groups.length > 2 ? "any difference: q of all groups" : "q";
   const kinds = [
     ["Differences that hold both ways: ", "both", "No difference holds both ways: there is no edge to show."],
-    ["Differences, all that were tested: ", "all", "No edge was tested."],
-    ["Differences one way only, maybe of variance: ", "one", "No difference holds one way only: there is no edge to show."],
+    ["All tested differences: ", "all", "No edge was tested."],
+    ["Differences one way only, which may be changes of variance: ", "one", "No difference holds one way only: there is no edge to show."],
   ];
   for (const [title, kind, none] of kinds) {
     data.groups.slice(1).forEach((name, k) => choices.push({
@@ -191,7 +191,7 @@ function readState() {
   return state;
 }
 
-// Null for all; the region of that name, else those whose names have the text in them
+// Return null for all regions. Otherwise mark the region of that name, or all regions whose names contain the text.
 function chosenRegions(text) {
   if (!text) return null;
   const exact = nodes.name.indexOf(text), part = text.toLowerCase();
@@ -269,7 +269,8 @@ const hemispheres = (look) => data.mesh.map((half) => ({
   lighting: {ambient: 0.75, diffuse: 0.5, specular: 0.05}, flatshading: false,
 }));
 
-// Points of an edge `at` a distance in mm, the length of its `line`, and the tip and vector of the head of an arrow
+// Return a function `at` from a distance in mm to a point of the edge, the length of its `line`, and the tip and vector
+// of the head of the arrow.
 function arrow(edge, limit) {
   const from = ["x", "y", "z"].map((axis) => nodes[axis][edge.s]);
   const way = ["x", "y", "z"].map((axis, k) => nodes[axis][edge.t] - from[k]);
@@ -279,7 +280,7 @@ function arrow(edge, limit) {
   return {at, line: edge.arrow ? length - GAP - 0.8 * head : length, tip: at(length - GAP), vector: way.map((part) => part * head / length)};
 }
 
-// Points of an edge's line, with a gap after it
+// Return the points of an edge's line, with a gap after it.
 const linePoints = ({at, line}) => [at(0), at(line / 2), at(line), [null, null, null]];
 
 function lines(drawn, looks, limit, look) {
@@ -316,7 +317,7 @@ function heads(drawn, looks, limit, look) {
   });
 }
 
-// The symbol of a change in the middle of its line, for those who cannot tell the colours apart
+// The symbol of a change is in the middle of its line, for readers who cannot tell the colours apart.
 function symbols(drawn, looks, look) {
   if (looks === SIGNS || drawn.length > SYMBOLS) return [];
   const at = (axis) => drawn.map((edge) => (nodes[axis][edge.s] + nodes[axis][edge.t]) / 2);
@@ -362,14 +363,14 @@ const labels = (look) => ({
   modebar: {bgcolor: "rgba(0,0,0,0)", color: look.muted, activecolor: look.ink},
 });
 
-// Two columns on a narrow page, else as many as fit
+// Two columns on a narrow page, otherwise as many as fit
 function legendColumns() {
   return element("network-brain").clientWidth < NARROW ? {entrywidth: 0.5, entrywidthmode: "fraction"} : {};
 }
 
 // ---------- the matrix
 
-// Columns grouped by lobe, lobes in the order of their list
+// Regions are grouped by lobe, with the lobes in the order of their list.
 const order = nodes.name.map((_, k) => k).sort((a, b) => nodes.lobe[a] - nodes.lobe[b] || a - b);
 const rank = new Int32Array(m);
 order.forEach((node, k) => { rank[node] = k; });
@@ -405,7 +406,7 @@ function weightScale(edges, unit, look) {
   };
 }
 
-// One colour for each kind of change, with its symbol where a cell has room for it
+// One colour for each kind of change, with its symbol if a cell has room for it
 function changeScale(looks, symbol, look) {
   const steps = looks.flatMap((one, k) => [[k / looks.length, colourOf(one, look)], [(k + 1) / looks.length, colourOf(one, look)]]);
   return {
@@ -416,7 +417,7 @@ function changeScale(looks, symbol, look) {
   };
 }
 
-// Names of regions where there is room for them, else those of lobes
+// Names of regions if there is room for them, otherwise names of lobes
 function ticks(range, pixels) {
   const low = Math.max(0, Math.ceil(Math.min(...range))), high = Math.min(m - 1, Math.floor(Math.max(...range)));
   const shorter = (node) => nodes.name[node].length > LONGEST
@@ -469,7 +470,7 @@ const WHOLE = {x: [-0.5, m - 0.5], y: [m - 0.5, -0.5]};
 const views = {brain: false, ranges: WHOLE, camera: START};
 
 const config = (filename, format) => ({
-  // Plotly would offer to send the chart to its own server
+  // By default Plotly offers to send the chart to its own server.
   showSendToCloud: false, plotlyServerURL: "",
   responsive: true, displaylogo: false, scrollZoom: false, typesetMath: false, toImageButtonOptions: {filename, format},
   modeBarButtonsToRemove: ["hoverClosest3d", "hoverClosestCartesian", "hoverCompareCartesian", "toggleSpikelines", "tableRotation", "resetCameraLastSave3d"],
@@ -500,13 +501,13 @@ function hasWebGL() {
   }
 }
 
-// Why there is no view in three dimensions; "" if there is one
+// Return why there is no view in three dimensions; "" if there is one.
 function obstacle() {
   if (!nodes.x.some((place) => place !== null)) {
     return "The brain is not shown: no region has coordinates. Name the atlas of the regions to see them there.";
   }
-  if (!data.mesh) return "The brain cannot be turned here: the report was made without nilearn (pip install 'sgbn[brain]'). Pictures stand in for it.";
-  if (!hasWebGL()) return "The brain cannot be turned here: this browser has no WebGL. Pictures stand in for it.";
+  if (!data.mesh) return "The brain cannot be turned here: the report was made without nilearn (pip install 'sgbn[brain]'). Pictures replace it.";
+  if (!hasWebGL()) return "The brain cannot be turned here: this browser has no WebGL. Pictures replace it.";
   return "";
 }
 
@@ -522,7 +523,7 @@ function listen() {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawSoon);
 }
 
-// The camera is kept here: a new drawing would put it back
+// The camera is kept here, because a new drawing would reset it.
 function listenToBrain() {
   const plot = element("network-brain");
   plot.on("plotly_relayout", (change) => { views.camera = change["scene.camera"] || views.camera; });
@@ -561,7 +562,7 @@ function start() {
   fillForm();
   fitControls();
   listen();
-  // A second time: only now it is known how much room the axes leave for names
+  // Draw a second time: only now it is known how much room the axes leave for names.
   draw().then(() => {
     listenToMatrix();
     if (views.brain) listenToBrain();

@@ -17,8 +17,8 @@
   function applyTheme() {
     const dark = isDark();
     root.dataset.theme = dark ? "dark" : "light";
-    root.classList.toggle("dark", dark); // what DataTables looks at
-    toggle.textContent = dark ? "Light colours" : "Dark colours"; // what a click gives
+    root.classList.toggle("dark", dark); // DataTables reads this class
+    toggle.textContent = dark ? "Light colours" : "Dark colours"; // the theme that a click gives
     document.dispatchEvent(new Event("themechange"));
   }
 
@@ -63,7 +63,7 @@
 
   // ---- tables -----------------------------------------------------------------------------
   const SHORT = 40; // characters of a text that stays on one line
-  // What a spreadsheet takes for the start of a formula gets an apostrophe in front.
+  // If a spreadsheet would take a text for a formula, it gets an apostrophe in front.
   const FORMULA = /^[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]/;
 
   function inert(text) {
@@ -96,7 +96,7 @@
     if (cell.textContent.length <= SHORT) { cell.classList.add("short"); }
   }
 
-  // Columns that fold are shown by a button: those that are asked for first fit the page.
+  // A button shows the folded columns, so that the most important columns fit the page.
   function moreButton(table) {
     const count = table.querySelectorAll("thead th.more").length;
     if (!count) { return []; }
@@ -144,7 +144,7 @@
       }
     });
     const wrap = table.closest(".table-wrap");
-    wrap.removeAttribute("tabindex"); // what scrolls is now inside it
+    wrap.removeAttribute("tabindex"); // the part that scrolls is now inside it
     const scrolled = table.closest(".dt-layout-table");
     if (scrolled) {
       scrolled.tabIndex = 0;
@@ -164,8 +164,8 @@
   }
 
   // ---- paper ------------------------------------------------------------------------------
-  const PRINTED = 50; // rows of a table; the files beside the report have all
-  let unprinted = []; // what puts everything back
+  const PRINTED = 50; // rows of a table on paper; the files beside the report have all rows
+  let unprinted = []; // functions that restore the tables after printing
 
   function lengthen(table) {
     const api = new window.DataTable.Api(table), before = api.page.len();
