@@ -49,7 +49,7 @@ def test_those_whom_rules_exclude_are_counted(compared_series):
     assert "independent volumes: none of the subjects." in describe_methods(compared_series).text
     findings = [Finding("warning", "", "", ("a", "b")), Finding("warning", "", "", ("c",))]
     fewer = replace(compared_series, review=compared_series.review.with_findings(findings))
-    assert "independent ones: 3 of the subjects." in describe_methods(fewer).text
+    assert "independent volumes: 3 of the subjects." in describe_methods(fewer).text
 
 
 def test_the_effective_number_is_that_of_bartlett(compared_series):
