@@ -37,7 +37,7 @@ def captions(comparison: Comparison) -> dict[str, Words]:
 
 
 def titles_of_networks(comparison: Comparison) -> dict[str, str]:
-    """Return the titles of the pictures that replace the 3-D view where it cannot be drawn."""
+    """Return the titles of the pictures that replace the 3-D view if it cannot be drawn."""
     safe = file_names(comparison.groups)
     stems = difference_stems(comparison.groups).items()
     titles = {stem: f"Change from {comparison.reference} to {group}" for group, stem in stems}

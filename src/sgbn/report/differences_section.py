@@ -159,7 +159,7 @@ def _kind_fields(comparison: Comparison) -> list[Field]:
 
 
 def _with_symbols(comparison: Comparison, table: pd.DataFrame) -> pd.DataFrame:
-    """Put a symbol before each kind of change, and a dash where no difference was found."""
+    """Put a symbol before each kind of change, and a dash if no difference was found."""
     words = {kind: f"{style.symbol} {kind}" for kind, style in KIND_STYLES.items()}
     names = [f"kind_{group}" for group in comparison.groups[1:]]
     differs = table["found"] != NOT_FOUND

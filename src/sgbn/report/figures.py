@@ -199,7 +199,7 @@ def _matrix_of_changes(changes: Changes, layout: Layout, chosen: list[str] | Non
     if len(kept) > MAX_IN_MATRIX:
         has_change = _ends(changes.sizes != 0) | np.isin(layout.names, chosen)
         kept = np.flatnonzero(has_change)
-        title += f"\n{len(kept)} of {len(has_change)} regions: those of these pairs"
+        title += f"\n{len(kept)} of {len(has_change)} regions: only those of these pairs"
     part = np.ix_(kept, kept)  # the same regions as rows and as columns
     fewer = layout._replace(
         names=tuple(layout.names[k] for k in kept), lobes=tuple(layout.lobes[k] for k in kept)

@@ -39,7 +39,7 @@ PAIRWISE = (
 
 
 def further_tests(comparison: Comparison) -> dict[str, Table | None]:
-    """Return the tables by the names that the page uses; None where nothing was tested."""
+    """Return the tables by the names that the page uses; None if nothing was tested."""
     tables, table_of = comparison.tables, partial(_table_of, comparison)
     pairwise = tables.pairwise
     if len(pairwise):

@@ -137,7 +137,7 @@ def _one_line(text: str) -> str:
 
 @cache
 def _environment() -> Environment:
-    # The text is plain text; the page escapes it where it shows the text.
+    # The text is plain text. The page escapes it when it shows the text.
     environment = own_templates(autoescape=False)
     environment.finalize = _with_kept_spaces
     environment.filters |= {
