@@ -40,8 +40,8 @@ plot_permutations(ax, tests.null["totals"], tests.global_statistic, label="globa
 ax.set_title("Do the three networks differ at all?")
 
 # %%
-# Which edges differ? ``q`` is the false discovery rate. The weights of all groups are beside it. The
-# table also has ``difference``, the weight in the last group minus the weight in the first.
+# Which edges differ? ``q`` is the false discovery rate. The weights of all groups are beside it.
+# The table also has ``difference``, the weight in the last group minus the weight in the first.
 
 differing = sgbn.to_frame(tests.significant(0.05))
 weights = [f"weight_{group}" for group in tests.groups]
