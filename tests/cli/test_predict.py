@@ -60,12 +60,12 @@ def test_it_prints_what_the_model_predicts(predict, table, model):
     code, out, err = predict(table, *SITE)
     assert code == 0
     assert err == FILLED
-    found = pd.read_csv(io.StringIO(out))
+    found = pd.read_csv(io.StringIO(out), dtype=str)  # pandas 2 rounds what it reads as numbers
     assert list(found) == ["id", "predicted", "probability_control", "probability_patient"]
     assert found["id"].tolist() == table["subject_id"].tolist()
     X = table.drop(columns=["subject_id", "group"]).rename(columns={"scanner": "site"})
     assert found["predicted"].tolist() == model.predict(X).tolist()
-    assert np.array_equal(found.iloc[:, 2:].to_numpy(), model.predict_proba(X))
+    assert np.array_equal(found.iloc[:, 2:].astype(float).to_numpy(), model.predict_proba(X))
 
 
 def test_it_writes_a_file_and_explains(predict, table, tmp_path):
