@@ -152,7 +152,7 @@ def test_an_empty_network_is_drawn():
 def test_wrong_input_is_refused():
     with pytest.raises(InputError, match="labels is 'some'"):
         plot_circle(axes(), network(), NAMES, LOBES, labels="some")
-    with pytest.raises(InputError, match="hemispheres holds 2"):
+    with pytest.raises(InputError, match="hemispheres has length 2"):
         plot_circle(axes(), network(), NAMES, LOBES, hemispheres=["L", "R"])
 
 

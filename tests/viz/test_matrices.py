@@ -87,7 +87,7 @@ def test_without_lobes_nothing_is_boxed():
 
 
 def test_a_region_to_highlight_must_be_there():
-    with pytest.raises(InputError, match="'hippocampus', which is not a region"):
+    with pytest.raises(InputError, match="'hippocampus', which is not one of the regions"):
         plot_matrix(Figure().subplots(), np.eye(4), NAMES, LOBES, highlight=["hippocampus"])
 
 

@@ -100,7 +100,7 @@ def test_spreading_nothing_gives_nothing():
 def test_weights_must_be_square_and_fit_the_names():
     with pytest.raises(InputError, match=r"shape \(2, 3\)"):
         check_weights(np.zeros((2, 3)))
-    with pytest.raises(InputError, match="names holds 1, but weights has 2"):
+    with pytest.raises(InputError, match="names has length 1, but weights has 2"):
         check_weights(np.zeros((2, 2)), names=["a"], lobes=None)
 
 

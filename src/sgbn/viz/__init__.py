@@ -1,4 +1,4 @@
-"""Pictures: each function draws on axes and returns them."""
+"""Functions that draw figures. Each draws on given axes or a given figure, and returns the axes."""
 
 from sgbn.viz.accuracy import plot_accuracy, plot_sparsity
 from sgbn.viz.changes import plot_changes

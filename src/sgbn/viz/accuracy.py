@@ -1,4 +1,4 @@
-"""How well groups are told apart: methods side by side, and over the number of edges."""
+"""Figures of how well groups are told apart: by method, and by number of edges."""
 
 from __future__ import annotations
 
@@ -12,40 +12,41 @@ from matplotlib.ticker import NullLocator
 from sgbn.types import Array
 from sgbn.viz.style import FINE, check_axes, columns, literal, note, size_points
 
-OTHER = "0.35"
-OURS = "SGBN"  # part of the names of the methods of this package
-FONT_SIZES = 4.0, 9.0
-LINE_HEIGHT = 1.3  # in font sizes: names closer than that touch
+OTHER = "0.35"  # grey of the methods that are not emphasised
+OURS = "SGBN"  # part of the names of this package's methods
+FONT_SIZES = 4.0, 9.0  # points; smallest and largest font of the names
+LINE_HEIGHT = 1.3  # distance of names in font sizes; closer names touch
 GAMMA_WIDTH = 26.0  # points that a value of gamma needs along the axis
-LOG_AXIS_RATIO = 10.0  # largest over smallest number of edges from which upwards the axis is a log
+LOG_AXIS_RATIO = 10.0  # from this ratio of the largest to the smallest number upwards: a log axis
 CHANCE: dict[str, Any] = {"fontsize": 8, "color": "0.4"}
 
 
 def plot_accuracy(
     ax: Axes, table: Any, *, ours: Collection[str] | None = None, chance: float = 0.5
 ) -> Axes:
-    """Draw the balanced accuracy of each method with its interval, the best one on top.
+    """Draw the balanced accuracy of each method with its interval, the best method on top.
 
     Parameters
     ----------
     ax : Axes
         Axes to draw on.
     table : mapping, structured array or DataFrame
-        Columns method, mean, low and high. Without an interval (NaN) only the mean is drawn; a
-        method without a mean is left out.
+        Columns method, mean, low and high. If the interval is NaN, only the mean is drawn. If the
+        mean is NaN, the method is left out.
     ours : collection of str, optional
-        Methods to be emphasised; by default those with SGBN in their name.
+        Names of the methods to emphasise; by default the methods with SGBN in their name.
     chance : float
-        Accuracy of a guess: one over the number of groups.
+        Accuracy of a guess, which is one over the number of groups.
 
     Returns
     -------
     Axes
+        The axes `ax`.
     """
     check_axes(ax, "plot_accuracy")
     methods, mean, low, high = columns(table, "method", "mean", "low", "high")
     mean, low, high = (np.asarray(column, dtype=float) for column in (mean, low, high))
-    # Stable: methods that are equally good stay in the order of the table. NaN is sorted last.
+    # A stable sort keeps equally good methods in the order of the table. NaN comes last.
     order = np.argsort(-mean, kind="stable")
     order = order[np.isfinite(mean[order])]
     names = [str(methods[k]) for k in order]
@@ -61,7 +62,7 @@ def plot_accuracy(
     for label, emphasised in zip(ax.get_yticklabels(), is_ours, strict=True):
         label.set(fontsize=float(np.clip(font_size, *FONT_SIZES)))
         label.set(weight="bold" if emphasised else "normal", color=FINE if emphasised else "0.1")
-    # From below to above: the first, which is the best, is on top.
+    # The limits are reversed, so that the first method, which is the best, is on top.
     ax.set_ylim(len(order) - 0.4, -0.6)
     note(ax, "chance", (chance, 1.0), (0, 2), ("data", "axes fraction"), ha="center", **CHANCE)
     ax.set_xlabel("balanced accuracy", fontsize=9)
@@ -82,11 +83,12 @@ def plot_sparsity(ax: Axes, table: Any, *, chance: float = 0.5) -> Axes:
         Columns gamma (the sparsity parameter, shown along the upper edge), edges, mean, low and
         high.
     chance : float
-        Accuracy of a guess: one over the number of groups.
+        Accuracy of a guess, which is one over the number of groups.
 
     Returns
     -------
     Axes
+        The axes `ax`.
     """
     check_axes(ax, "plot_sparsity")
     gamma, edges, mean, low, high = (
@@ -108,14 +110,14 @@ def plot_sparsity(ax: Axes, table: Any, *, chance: float = 0.5) -> Axes:
 
 
 def _mark_points(ax: Axes, edges: Array, gamma: Array) -> None:
-    """Write edges below and gamma above the points, as many as fit."""
-    # A log axis has no place for a network without edges.
+    """Write the numbers of edges below the axes and gamma above, as many as fit."""
+    # A log axis cannot show a network without edges.
     if edges.min(initial=np.inf) > 0 and edges.max() >= LOG_AXIS_RATIO * edges.min():
         ax.set_xscale("log")
         ax.xaxis.set_minor_locator(NullLocator())
     pixels = ax.transData.transform([(n_edges, 0.5) for n_edges in edges])[:, 0]
     least = GAMMA_WIDTH * ax.figure.dpi / 72
-    # From left to right, each value that does not touch the last one written.
+    # From left to right, show each value that does not touch the last value shown.
     shown: list[int] = []
     for k in range(len(edges)):
         if not shown or pixels[k] - pixels[shown[-1]] >= least:

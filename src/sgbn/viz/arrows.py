@@ -1,4 +1,4 @@
-"""Edges as arrows and lines: which ones, how wide, in which colour, with which dash."""
+"""Edges as arrows and lines: which edges are drawn, and their width, colour and dash."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from sgbn.types import Array, Mask
 from sgbn.viz.kind_styles import KIND_STYLES
 from sgbn.viz.style import NEGATIVE, POSITIVE
 
-WIDTHS = 0.5, 2.4  # points: of an edge of no weight, and of the strongest one
-HEADS = 4.5, 2.4  # points: size of the head of an arrow of no width, and more for each point of it
+WIDTHS = 0.5, 2.4  # points; width of an edge without weight, and of the strongest edge
+HEADS = 4.5, 2.4  # points; size of the head of an arrow of width 0, and increase per point of width
 HEAD, NO_HEAD = "-|>,head_length=0.5,head_width=0.25", "-"
-OPAQUE, FAINT = 0.85, 0.35
-SYMBOL = 6.0  # points: size of the symbol of a kind of change
+OPAQUE, FAINT = 0.85, 0.35  # opacity of usual edges, and of edges that are not significant
+SYMBOL = 6.0  # points; size of the symbol of a kind of change
 NOT_FOUND, GREY = "not found to differ", "0.5"
 
 
 class Edge(NamedTuple):
-    """An edge to be drawn: an arrow if its direction is supported, else a line.
+    """An edge to draw: an arrow if its direction is supported, else a line.
 
-    With a kind of change its weight is that change.
+    If the edge has a kind of change, `weight` is the change of its weight.
     """
 
     source: int
@@ -47,25 +47,28 @@ def choose_edges(
     kinds: ArrayLike | None = None,
     faint: bool = False,
 ) -> tuple[list[Edge], int]:
-    """Choose the edges to draw, the weakest first so that it lies below; also count all edges.
+    """Return the edges to draw, and the number of all edges.
+
+    The weakest edge comes first, so that stronger edges are drawn over it.
 
     Parameters
     ----------
     weights : ndarray of shape (m, m)
         ``weights[i, j]`` is the edge i -> j; 0 and NaN mean no edge.
     supported : array-like of shape (m, m), optional
-        Edges whose direction is supported; none by default.
+        Marks of the edges whose direction is supported; none by default.
     strongest : int, optional
-        Number of edges to keep; all by default.
+        Number of edges to draw; all by default.
     shown : ndarray of shape (m,), optional
-        Regions that have a place in the figure; an edge needs one at both ends.
+        Marks of the regions that have a place in the figure. An edge is drawn only if both its
+        ends have one.
     kinds : array-like of str, shape (m, m), optional
-        Kind of change of each edge, where `weights` are changes.
+        Kind of change of each edge, if `weights` are changes.
     faint : bool
-        Whether no change was found to differ: then none has a kind of its own.
+        Whether no edge was found to differ. Then all edges have the kind `NOT_FOUND`.
     """
     if strongest is not None and strongest < 1:
-        raise InputError(f"strongest is {strongest}: give a number of edges, 1 or more.")
+        raise InputError(f"strongest is {strongest}. Give a number of edges, at least 1.")
     heads = np.zeros(weights.shape, bool) if supported is None else np.asarray(supported, bool)
     if heads.shape != weights.shape:
         raise InputError(
@@ -77,7 +80,7 @@ def choose_edges(
     if shown is not None:
         sizes = sizes * np.outer(shown, shown)
     sources, targets = np.nonzero(sizes)
-    # The strongest are kept, and reversed: what is drawn last lies on top.
+    # Keep the strongest edges and reverse them, because the last edge is drawn on top.
     order = np.argsort(-sizes[sources, targets], kind="stable")[:strongest][::-1]
     pairs = zip(sources[order].tolist(), targets[order].tolist(), strict=True)
     named = np.full(weights.shape, "") if kinds is None else check_kinds(kinds, weights)
@@ -89,12 +92,12 @@ def choose_edges(
 
 
 def check_kinds(kinds: ArrayLike, changes: Array) -> NDArray[np.str_]:
-    """Kinds as an array; raise InputError unless each change has a known one."""
+    """Return the kinds as an array; raise InputError unless each change has a known kind."""
     named: NDArray[np.str_] = np.asarray(kinds, dtype=str)
     if named.shape != changes.shape:
         raise InputError(
-            f"kinds has shape {named.shape}, but weights {changes.shape}. Give one value per pair "
-            "of regions."
+            f"kinds has shape {named.shape}, but weights has shape {changes.shape}. Give one value "
+            "per pair of regions."
         )
     for kind in np.unique(named[np.nan_to_num(changes) != 0]).tolist():
         if kind not in KIND_STYLES:
@@ -103,25 +106,26 @@ def check_kinds(kinds: ArrayLike, changes: Array) -> NDArray[np.str_]:
 
 
 def left_out(drawn: int, total: int) -> str:
-    """Say which edges are drawn, for a title; "" if all are."""
+    """Return the part of a title that says how many edges are drawn; "" if all are."""
     return "" if drawn == total else f"the strongest {drawn} of {total} edges"
 
 
 def arrow(edge: Edge, limit: float, *, faint: bool = False, **shape: Any) -> FancyArrowPatch:
-    """Arrow or line of an edge: colour by sign, width by size, a head where it is supported.
+    """Return the arrow or line of an edge.
 
-    If the edge is a change, its kind says colour and dash.
+    The colour shows the sign of the weight, and the width shows its size. The edge has a head if
+    its direction is supported. If the edge is a change, its kind gives colour and dash.
 
     Parameters
     ----------
     edge : Edge
-        Edge to be drawn.
+        Edge to draw.
     limit : float
         Weight of the widest arrow.
     faint : bool
-        Whether it is not significant.
+        Whether the edge is not significant. Then it is drawn with less opacity.
     **shape
-        Where it runs: posA, posB and connectionstyle, or path.
+        Arguments of FancyArrowPatch that give its course: posA, posB and connectionstyle, or path.
     """
     share = min(abs(edge.weight) / limit, 1.0)
     width = WIDTHS[0] + (WIDTHS[1] - WIDTHS[0]) * share
@@ -130,7 +134,7 @@ def arrow(edge: Edge, limit: float, *, faint: bool = False, **shape: Any) -> Fan
         arrowstyle=HEAD if edge.supported else NO_HEAD,
         mutation_scale=HEADS[0] + HEADS[1] * width,
         linewidth=width,
-        capstyle="butt",  # round ends would reach into the dots, and fill the gaps of dashes
+        capstyle="butt",  # round ends would cover part of the dots, and fill the gaps of dashes
         joinstyle="miter",
         alpha=FAINT if faint else OPAQUE,
         **look,
@@ -141,7 +145,7 @@ def arrow(edge: Edge, limit: float, *, faint: bool = False, **shape: Any) -> Fan
 def add_arrow(
     ax: Axes, edge: Edge, limit: float, middle: tuple[float, float], **more: Any
 ) -> FancyArrowPatch:
-    """Draw an edge on axes, see `arrow`, with the symbol of its kind of change in the middle."""
+    """Draw an edge on axes with the symbol of its kind of change at `middle`; see `arrow`."""
     patch = arrow(edge, limit, **more)
     ax.add_patch(patch)
     if edge.kind in KIND_STYLES:
@@ -156,16 +160,16 @@ def arrow_entries(
     limit: float | None = None,
     edges: Sequence[Edge] = (),
 ) -> dict[str, Artist]:
-    """Entries of a legend: signs or kinds of change, what a head means, and the widths.
+    """Return the entries of a legend: signs or kinds of change, heads of arrows, and widths.
 
     Parameters
     ----------
     directions : bool
-        Whether heads say anything.
+        Whether the figure shows which directions are supported.
     limit : float, optional
-        Weight of the widest arrow.
+        Weight of the widest arrow. By default the legend has no widths.
     edges : sequence of Edge
-        Those that are drawn. If they are changes, the legend has their kinds.
+        The edges that are drawn. If they are changes, the legend has their kinds.
     """
 
     def line(color: str = "0.3", lw: float = 1.5, **more: Any) -> Line2D:
@@ -189,14 +193,14 @@ def arrow_entries(
 
 
 def kind_entry(kind: str, *, line: bool = True) -> Line2D:
-    """Entry of a legend for a kind of change: its line, if it has one, and its symbol."""
+    """Return the entry of a legend for a kind of change: its symbol and, if `line`, its line."""
     look = _look(kind) | ({} if line else {"linestyle": "none"})
     marker = KIND_STYLES[kind].marker if kind in KIND_STYLES else "none"
     return Line2D([], [], lw=1.5, marker=marker, ms=SYMBOL, mew=0.4, **look)
 
 
 def _look(kind: str) -> dict[str, Any]:
-    """Colour and dash of a kind of change."""
+    """Return the colour and dash of a kind of change, as arguments of matplotlib."""
     if kind == NOT_FOUND:
         return {"color": GREY, "linestyle": "-"}
     style = KIND_STYLES[kind]

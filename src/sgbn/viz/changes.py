@@ -1,4 +1,4 @@
-"""Edge weights that discriminative learning changed, as in the paper's Fig. 5."""
+"""A figure of the edge weights that discriminative learning changed, as the paper's Fig. 5."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from sgbn.viz.style import (
     size_points,
 )
 
-FONT_SIZES = 3.5, 8.0  # points: smaller names cannot be read, larger ones are not needed
-LINE_HEIGHT = 1.25  # in font sizes: names closer than that touch
-SHADE = "0.94"  # behind every second group
+FONT_SIZES = 3.5, 8.0  # points; smaller names cannot be read, and larger names are not needed
+LINE_HEIGHT = 1.25  # distance of names in font sizes; closer names touch
+SHADE = "0.94"  # grey behind every second group
 
 
 class Row(NamedTuple):
-    """An edge of one group, and its change by each method that moved it."""
+    """An edge of one group, and its change by each method that changed it."""
 
     group: str
     source: str
@@ -43,36 +43,37 @@ def plot_changes(
     top: int = 30,
     supported: Collection[tuple[str, str, str]] = (),
 ) -> Axes:
-    """Draw by how much each method changed an edge: one row per edge, one marker per method.
+    """Draw how much each method changed the weights: one row per edge, one marker per method.
 
-    The edges with the largest mean change over the methods are shown, by group and then by size.
-    A line joins the markers of an edge; it is dotted where methods moved the edge in opposite
-    directions.
+    The edges with the largest mean change over the methods are shown, sorted by group and then by
+    size. A line joins the markers of an edge. It is dotted if methods changed the weight in
+    opposite directions.
 
     Parameters
     ----------
     ax : Axes
         Axes to draw on.
     changes : mapping of method to structured array, mapping or DataFrame
-        Result of `edge_changes`: columns class, source, target and difference. An edge that a
-        method does not list was not moved by it.
+        Result of `edge_changes` for each method: columns class, source, target and difference. If a
+        method does not list an edge, it did not change the edge.
     top : int
-        Number of edges that are shown.
+        Number of edges to show.
     supported : collection of (class, source, target)
-        Edges whose direction is supported. They are named "a → b", others "a – b".
+        Edges whose direction is supported. They are named "a → b", and other edges "a – b".
 
     Returns
     -------
     Axes
+        The axes `ax`.
     """
     check_axes(ax, "plot_changes")
     if top < 1:
-        raise InputError(f"top is {top}: give a number of edges, 1 or more.")
+        raise InputError(f"top is {top}. Give a number of edges, at least 1.")
     rows = _rows(changes)
-    # By name, and not by first appearance, which depends on the order of the methods.
-    groups = list(dict.fromkeys(sorted(row.group for row in rows)))
+    # Sorted by name, because the order of first appearance depends on the order of the methods.
+    groups = sorted({row.group for row in rows})
     chosen = sorted(rows, key=lambda row: -_size(row, len(changes)))[:top]
-    chosen.sort(key=lambda row: groups.index(row.group))  # stable: by size within a group
+    chosen.sort(key=lambda row: groups.index(row.group))  # a stable sort, by size within a group
     styles = method_styles(changes)
     _separate_groups(ax, [row.group for row in chosen])
     for place, row in enumerate(chosen):
@@ -94,7 +95,7 @@ def plot_changes(
 
 
 def _rows(changes: Mapping[str, Any]) -> list[Row]:
-    """Every edge that any method moved."""
+    """Return one row for every edge that at least one method changed."""
     rows: dict[tuple[str, str, str], Row] = {}
     for method, table in changes.items():
         fields = columns(table, "class", "source", "target", "difference")
@@ -105,7 +106,7 @@ def _rows(changes: Mapping[str, Any]) -> list[Row]:
 
 
 def _size(row: Row, n_methods: int) -> float:
-    # By all methods: one that did not move the edge counts as 0.
+    # The mean over all methods: a method that did not change the edge counts as 0.
     return sum(map(abs, row.changes.values())) / n_methods
 
 
@@ -123,7 +124,7 @@ def _draw_row(ax: Axes, place: int, row: Row, styles: Mapping[str, dict[str, Any
 
 
 def _separate_groups(ax: Axes, groups: list[str]) -> None:
-    """Shade every second group, and name each at the right."""
+    """Shade every second group, and write the name of each group at the right."""
     for number, group in enumerate(dict.fromkeys(groups)):
         first, size = groups.index(group), groups.count(group)
         if number % 2:

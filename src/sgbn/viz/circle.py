@@ -1,4 +1,4 @@
-"""Circular layout: regions around a circle, grouped by lobe, edges as curved arrows and lines."""
+"""The circular figure of a network: regions on a circle, by lobe, and edges as curves."""
 
 from __future__ import annotations
 
@@ -26,20 +26,21 @@ from sgbn.viz.style import (
     size_points,
 )
 
-GAP = 1.5  # between two lobes, in regions
-FONT_SIZES = 3.5, 6.0  # points: smaller names cannot be read, larger ones are not needed
-LOBE_FONTS = 5.5, 8.0
-MAX_PASSES = 3  # a smaller circle may turn a lobe's name outwards, which makes it smaller again
-LINE_HEIGHT = 1.1  # in font sizes: names closer than that touch
+GAP = 1.5  # space between two lobes, in widths of a region
+FONT_SIZES = 3.5, 6.0  # points; smaller names cannot be read, and larger names are not needed
+LOBE_FONTS = 5.5, 8.0  # points; smallest and largest font of the names of lobes
+# In a smaller circle, the name of a lobe may have to point outwards, and the circle shrinks again.
+MAX_PASSES = 3
+LINE_HEIGHT = 1.1  # distance of names in font sizes; closer names touch
 RING = 0.035  # width of the lobes' arcs, in radii
-OUTSIDE = 1 + 2 * RING  # where names begin, in radii
-PULL = 0.45  # of an arrow towards the centre: 0 is a straight line, 1 goes through it
-SHADES = "0.35", "0.6"  # of neighbouring lobes
-MAX_LETTERS_PER_LINE = 16  # a longer name of a lobe takes two lines where it points outwards
+OUTSIDE = 1 + 2 * RING  # distance from the centre where names begin, in radii
+PULL = 0.45  # bend of an edge towards the centre; 0 is a straight line
+SHADES = "0.35", "0.6"  # greys of neighbouring lobes
+MAX_LETTERS_PER_LINE = 16  # a longer name of a lobe has two lines if it points outwards
 
 
 class Arc(NamedTuple):
-    """A lobe's part of the circle, in degrees clockwise from the top."""
+    """The part of the circle of one lobe, between two angles in degrees clockwise from the top."""
 
     lobe: str
     regions: list[int]
@@ -48,7 +49,10 @@ class Arc(NamedTuple):
 
 
 class Size(NamedTuple):
-    """Radius of the circle and sizes of fonts, in points; no names of regions if theirs is 0."""
+    """The radius of the circle and the sizes of fonts, in points.
+
+    If `font` is 0, the names of regions are not shown.
+    """
 
     radius: float
     font: float
@@ -70,46 +74,50 @@ def plot_circle(
     labels: Literal["auto", "all", "none"] = "auto",
     strongest: int | None = None,
 ) -> Axes:
-    """Draw a network around a circle: regions by lobe, edges as arrows and lines.
+    """Draw a network on a circle: regions grouped by lobe, edges as arrows and lines.
 
-    Red is a positive and blue a negative weight, the width its size. An edge is an arrow where its
-    direction is supported, and a line elsewhere. Changes have the colour, dash and symbol of their
-    kind.
+    A positive weight is red and a negative weight is blue; the width shows its size. An edge is an
+    arrow if its direction is supported, and a line if not. If the weights are changes, an edge has
+    the colour, dash and symbol of its kind of change.
 
     Parameters
     ----------
     ax : Axes
-        About square.
+        Axes to draw on, which should be about square.
     weights : array-like of shape (m, m)
         ``weights[i, j]`` is the edge i -> j; 0 means no edge.
     names, lobes : sequence of str
         Region and lobe of each variable; "" means that it has none.
     supported : array-like of bool, shape (m, m), optional
-        Edges whose direction is supported, such as `supported_` of an `SGBNEnsemble`: they are
-        drawn as arrows. By default none is. ``weights != 0`` draws all of a graph that is known.
+        Marks of the edges whose direction is supported, such as `supported_` of an `SGBNEnsemble`.
+        These edges are drawn as arrows. By default there are none. For a graph that is known,
+        ``weights != 0`` draws all edges as arrows.
     kinds : array-like of str, shape (m, m), optional
-        Where `weights` are changes from one group to another: their kinds, see
+        Kind of change of each edge, if `weights` are changes from one group to another; see
         `sgbn.inference.kinds_of_change`.
     faint : bool
-        Draw changes in grey and without their kinds: none was found to differ.
+        Whether to draw changes in grey and without their kinds, because no edge was found to
+        differ.
     hemispheres : sequence of str, optional
-        "L" goes to the left half of the circle, "R" to the right, all else to its bottom.
+        Hemisphere of each region. "L" is in the left half of the circle, "R" in the right half, and
+        everything else at the bottom.
     limit : float, optional
-        Weight of the widest arrow; by default the largest one.
+        Weight of the widest arrow; by default the largest weight.
     title : str
         Title of the figure.
     labels : {"auto", "all", "none"}
-        Names of regions; "auto" shows them where they can be read.
+        Whether names of regions are shown; "auto" shows them if they are large enough to read.
     strongest : int, optional
-        Number of edges that are drawn, all by default. The title says how many there are.
+        Number of edges to draw; all by default. The title says how many there are in all.
 
     Returns
     -------
     Axes
+        The axes `ax`.
     """
     check_axes(ax, "plot_circle")
     if labels not in ("auto", "all", "none"):
-        raise InputError(f'labels is {labels!r}: give "auto", "all" or "none".')
+        raise InputError(f'labels is {labels!r}. Give "auto", "all" or "none".')
     weights = check_weights(weights, names=names, lobes=lobes, hemispheres=hemispheres)
     edges, n_edges = choose_edges(weights, supported, strongest=strongest, kinds=kinds, faint=faint)
     limit = largest(weights, limit)
@@ -121,7 +129,7 @@ def plot_circle(
     widest = None if kinds is None else limit
     entries = arrow_entries(supported is not None, widest, edges)
     add_legend_below(ax, entries, ncols=2 if kinds is None else 3, fontsize=7)
-    lay_out(ax)  # sizes of names depend on the place that title and legend leave
+    lay_out(ax)  # sizes of names depend on the space that title and legend leave
     size = _fit(ax, names, arcs, labels)
     for edge in edges:
         _draw_edge(ax, edge, angles, limit, faint)
@@ -137,13 +145,14 @@ def plot_circle(
 
 
 def _arcs(lobes: Sequence[str], hemispheres: Sequence[str] | None) -> list[Arc]:
-    """Lobes clockwise from the top: right hemisphere, midline, left hemisphere from below."""
+    """Return the arcs of the lobes, clockwise from the top: right side, midline, left side."""
     if hemispheres is None:
         return _fill(_by_lobe(lobes, range(len(lobes))), 0.0, 360.0)
     sides = {side: [k for k, h in enumerate(hemispheres) if h == side] for side in "RL"}
     middle = [k for k, h in enumerate(hemispheres) if h not in ("L", "R")]
     right, below, left = (_by_lobe(lobes, part) for part in (sides["R"], middle, sides["L"]))
-    # Clockwise the left half runs from below to the top: mirrored, twins lie at the same height.
+    # Clockwise, the left half runs upwards. It is mirrored, so that a region of the left side is
+    # at the same height as the same region of the right side.
     mirrored = [(lobe, regions[::-1]) for lobe, regions in reversed(left)]
     width = 360.0 * _slots(below) / (_slots(right) + _slots(below) + _slots(left))
     first, last = 180 - width / 2, 180 + width / 2
@@ -154,18 +163,18 @@ Groups = list[tuple[str, list[int]]]
 
 
 def _by_lobe(lobes: Sequence[str], part: Sequence[int]) -> Groups:
-    """Regions of each lobe; lobes in the order of their first appearance in the whole brain."""
+    """Return the regions of each lobe; lobes have the order of first appearance in `lobes`."""
     regions = {lobe: [k for k in part if lobes[k] == lobe] for lobe in dict.fromkeys(lobes)}
     return [(lobe, places) for lobe, places in regions.items() if places]
 
 
 def _slots(groups: Groups) -> float:
-    """Length along the circle that groups of regions need, in units of one region."""
+    """Return the length along the circle that groups of regions need, in widths of a region."""
     return sum(len(regions) + GAP for _, regions in groups)
 
 
 def _fill(groups: Groups, start: float, stop: float) -> list[Arc]:
-    """Lay groups side by side between two angles."""
+    """Return the arcs of groups that lie side by side between two angles."""
     step = (stop - start) / max(_slots(groups), 1.0)
     arcs, place = [], start + GAP * step / 2
     for lobe, regions in groups:
@@ -175,7 +184,7 @@ def _fill(groups: Groups, start: float, stop: float) -> list[Arc]:
 
 
 def _angles(arcs: Sequence[Arc], m: int) -> Array:
-    """Angle of each region, in degrees clockwise from the top."""
+    """Return the angle of each region, in degrees clockwise from the top."""
     angles = np.zeros(m)
     for arc in arcs:
         step = (arc.stop - arc.start) / len(arc.regions)
@@ -188,29 +197,30 @@ def _point(angle: float, radius: float = 1.0) -> tuple[float, float]:
 
 
 def _fit(ax: Axes, names: Sequence[str], arcs: Sequence[Arc], labels: str) -> Size:
-    """Sizes with which names and lobes fill the space between the circle and the axes."""
+    """Return the sizes at which the names fill the space between the circle and the axes."""
     side = min(size_points(ax))
     lobe_font = float(np.clip(side / 50, *LOBE_FONTS))
-    outer = side / 2 - 1.6 * lobe_font  # radius inside which regions and their names lie
+    outer = side / 2 - 1.6 * lobe_font  # radius of the circle around all names of regions
     long = CHARACTER * max(map(len, names), default=0)
-    share = 2 * np.pi / (LINE_HEIGHT * (len(names) + GAP * len(arcs)))  # font that fits, in radii
+    # Largest font at which names do not touch, in radii
+    share = 2 * np.pi / (LINE_HEIGHT * (len(names) + GAP * len(arcs)))
     radius = max(outer / (OUTSIDE + share * long), (outer - FONT_SIZES[1] * long) / OUTSIDE)
     font = min(share * radius, FONT_SIZES[1])
     if labels == "none" or (labels == "auto" and font < FONT_SIZES[0]):
         radius, font = outer / OUTSIDE, 0.0
-    # A smaller circle has smaller fonts and shorter arcs, which changes what is needed outside.
+    # A smaller circle has smaller fonts and shorter arcs, which changes the space for the names.
     for _ in range(MAX_PASSES):
         size = Size(radius, min(font, share * radius), lobe_font)
         needed = max((_beyond(arc, names, size) for arc in arcs), default=0.0)
         radius = max(min((side / 2 - needed) / OUTSIDE, radius), side / 6)
     font = min(font, share * radius)
-    if labels == "auto" and 0 < font < FONT_SIZES[0]:  # lobes took the room
+    if labels == "auto" and 0 < font < FONT_SIZES[0]:  # the names of lobes left too little space
         return _fit(ax, names, arcs, "none")
     return Size(radius, font, lobe_font)
 
 
 def _beyond(arc: Arc, names: Sequence[str], size: Size) -> float:
-    """Points that the names of an arc's regions and of its lobe take outside the circle."""
+    """Return the points that the names of a lobe and its regions need outside the circle."""
     regions = CHARACTER * size.font * max(len(names[k]) for k in arc.regions)
     if _fits_along(arc, size, OUTSIDE + regions / size.radius):
         return regions + 1.6 * size.lobe_font
@@ -218,7 +228,7 @@ def _beyond(arc: Arc, names: Sequence[str], size: Size) -> float:
 
 
 def _in_lines(lobe: str) -> list[str]:
-    """Name of a lobe, cut at the space nearest to its middle if it is long."""
+    """Return the lines of a lobe's name; a long name is cut at the space nearest its middle."""
     spaces = [place for place, letter in enumerate(lobe) if letter == " "]
     if len(lobe) <= MAX_LETTERS_PER_LINE or not spaces:
         return [lobe]
@@ -227,7 +237,7 @@ def _in_lines(lobe: str) -> list[str]:
 
 
 def _fits_along(arc: Arc, size: Size, radius: float) -> bool:
-    """Whether the lobe's name fits along the circle of a radius, with the gaps beside its arc."""
+    """Return whether a lobe's name fits along the circle, between the neighbouring lobes."""
     length = np.radians(arc.stop - arc.start) * (1 + GAP / len(arc.regions)) * radius
     return bool(CHARACTER * size.lobe_font * (len(arc.lobe) + 1) / size.radius <= length)
 
@@ -238,12 +248,12 @@ def _draw_edge(ax: Axes, edge: Edge, angles: Array, limit: float, faint: bool) -
     mean = np.mean(ends, axis=0)
     through = (1 - PULL) * mean
     path = Path([ends[0], tuple(through), ends[1]], [Path.MOVETO, Path.CURVE3, Path.CURVE3])
-    middle = tuple((mean + through) / 2)  # of a quadratic curve
+    middle = tuple((mean + through) / 2)  # the middle of a quadratic curve
     add_arrow(ax, edge, limit, middle, faint=faint, path=path, zorder=2)
 
 
 def _write(ax: Axes, lines: Sequence[str], angle: float, radius: float, **style: Any) -> None:
-    """Write a name outwards, never upside down."""
+    """Write a name that points outwards and is not upside down."""
     left = 180 < angle % 360 < 360
     side = "right" if left else "left"
     ax.text(
@@ -266,7 +276,10 @@ def _draw_arcs(ax: Axes, arcs: Sequence[Arc]) -> None:
 
 
 def _name_lobes(ax: Axes, arcs: Sequence[Arc], ends: Array, size: Size) -> None:
-    """Write each lobe beyond its names, which end at these radii: along the circle or outwards."""
+    """Write the name of each lobe outside the names of its regions, which end at `ends`.
+
+    The name is written along the circle if it fits, else it points outwards.
+    """
     style: dict[str, Any] = {"fontsize": size.lobe_font, "weight": "bold", "color": "0.3"}
     for arc in arcs:
         angle = (arc.start + arc.stop) / 2
@@ -275,7 +288,7 @@ def _name_lobes(ax: Axes, arcs: Sequence[Arc], ends: Array, size: Size) -> None:
         if not _fits_along(arc, size, end):
             _write(ax, _in_lines(arc.lobe), angle, radius, **style)
             continue
-        # Names in the lower part are turned round, so that none is upside down.
+        # Names in the lower part are turned, so that they are not upside down.
         below = 100 < angle % 360 < 260
         ax.text(
             *_point(angle, radius),

@@ -1,4 +1,4 @@
-"""Forest plot: the surest differences of edges between two groups, with intervals."""
+"""The forest plot: the most certain differences of edges between two groups, with intervals."""
 
 from __future__ import annotations
 
@@ -18,15 +18,29 @@ from sgbn.viz.arrows import kind_entry
 from sgbn.viz.kind_styles import KIND_STYLES
 from sgbn.viz.style import add_legend_below, check_axes, columns, literal, note
 
-FONT = 8.0
-MARKER = 7.5
+FONT = 8.0  # points
+MARKER = 7.5  # points
 X_LABEL = "change of the weight per standard deviation; {share} interval of each edge alone"
-NOT_SURE = "0.45"  # grey: what was not found to differ has no kind
-LEGEND_BELOW = 34.0  # points: below the numbers and the name of the axis
+NOT_SURE = "0.45"  # grey of the edges that were not found to differ, and so have no kind
+LEGEND_BELOW = 34.0  # points; leaves space for the numbers and the name of the axis
 
 
 class Row(NamedTuple):
-    """A tested edge."""
+    """One row of the plot, which is a tested edge.
+
+    Attributes
+    ----------
+    name : str
+        Source and target of the edge.
+    kind : str
+        Kind of change.
+    change, error : float
+        Change of the weight, and its standard error.
+    weights : str
+        Weights of both groups, as text.
+    sure : bool
+        Whether the pair was found to differ both ways.
+    """
 
     name: str
     kind: str
@@ -47,27 +61,28 @@ def plot_forest(
     level: float = 0.05,
     title: str = "",
 ) -> Axes:
-    """Draw the surest differences: change of each weight with its interval, one row each.
+    """Draw the most certain differences: one row per edge, with the change and its interval.
 
-    Colour and marker are the kind of change, where the pair differs both ways (`q_both`); other
-    pairs are grey, with an empty marker. At the right stand the weights of both groups. Each
-    interval is of one edge by itself: it is not corrected for the choice of the surest edges.
+    Colour and marker show the kind of change if the pair differs both ways (`q_both`). Other pairs
+    are grey, with an empty marker. The weights of both groups are written at the right. Each
+    interval is for one edge by itself: it is not corrected for the choice of the edges.
 
     Parameters
     ----------
     ax : Axes
         Axes to draw on.
     table : mapping, structured array or DataFrame
-        As `Comparison.differences`, the surest first: source, target, difference_std,
-        standard_error, q_both, supported, ``kind_GROUP``, and ``weight_std_GROUP`` of both groups.
-        With more than two groups, `difference_std` and `standard_error` must be those of this
-        pair, as `Comparison.tables.pairwise` has them.
+        A table such as `Comparison.differences`, the most certain difference first. It has the
+        columns source, target, difference_std, standard_error, q_both, supported, ``kind_GROUP``,
+        and ``weight_std_GROUP`` of both groups. With more than two groups, `difference_std` and
+        `standard_error` must be for this pair of groups, as in `Comparison.tables.pairwise`.
     reference, group : str
-        The change is from the first to the second.
+        Names of the two groups. The change is from `reference` to `group`.
     labels : mapping of region to str, optional
-        What regions are called in the figure; by default as in the table.
+        Names of regions in the figure; by default the names in the table.
     top : int
-        Largest number of rows. Pairs that differ both ways come first, then the order of the table.
+        Largest number of rows. Pairs that differ both ways come first, and then the others, each in
+        the order of the table.
     level : float
         Largest `q_both` of a difference; intervals cover ``1 - level``.
     title : str
@@ -76,10 +91,11 @@ def plot_forest(
     Returns
     -------
     Axes
+        The axes `ax`.
     """
     check_axes(ax, "plot_forest")
     if top < 1:
-        raise InputError(f"top is {top}: give a number of edges, 1 or more.")
+        raise InputError(f"top is {top}. Give a number of edges, at least 1.")
     rows = _rows(table, reference, group, labels or {}, level)[:top]
     ax.axvline(0.0, color="0.3", lw=0.8, zorder=1)
     for place, row in enumerate(rows):
@@ -99,8 +115,11 @@ def plot_forest(
 
 
 def surest_first(q_both: NDArray[Any], level: float) -> tuple[NDArray[np.intp], Mask]:
-    """Return the order of the edges, those that differ both ways first, and which these are."""
-    # NaN, a pair that was not tested, compares as False.
+    """Return the order of the edges, and marks of the edges that differ both ways.
+
+    Edges that differ both ways come first.
+    """
+    # A pair that was not tested has NaN, and no comparison with NaN is true.
     sure: Mask = np.asarray(q_both, dtype=float) <= level
     return np.argsort(~sure, kind="stable"), sure
 
@@ -130,12 +149,13 @@ def _rows(
 
 
 def _rounded(weight: Any) -> str:
-    return f"{round(float(weight), 2) + 0.0:.2f}".replace("-", "−")  # + 0.0: no minus zero
+    # Adding 0.0 turns minus zero into zero.
+    return f"{round(float(weight), 2) + 0.0:.2f}".replace("-", "−")
 
 
 def _draw_row(ax: Axes, place: int, row: Row, errors: float) -> None:
-    """Draw an interval of so many standard errors to each side."""
-    colour, marker = (NOT_SURE, "o")
+    """Draw one row; its interval extends `errors` standard errors to each side."""
+    colour, marker = NOT_SURE, "o"
     if row.sure:
         colour, marker = KIND_STYLES[row.kind].colour, KIND_STYLES[row.kind].marker
     ends = row.change - errors * row.error, row.change + errors * row.error
@@ -148,13 +168,13 @@ def _draw_row(ax: Axes, place: int, row: Row, errors: float) -> None:
 def _write(
     ax: Axes, place: tuple[float, float], offset: tuple[float, float], text: str, **more: Any
 ) -> None:
-    """Write at the right of the axes; the height 1.0, of the heading, is their top."""
+    """Write text at the right of the axes: a heading at their top, or text beside a row."""
     up = "axes fraction" if more["va"] == "bottom" else "data"
     note(ax, text, place, offset, ("axes fraction", up), ha="left", fontsize=FONT, **more)
 
 
 def _entries(rows: list[Row]) -> dict[str, Artist]:
-    """Entries of the legend: kinds that are drawn, and what an empty marker says."""
+    """Return the entries of the legend: the kinds that are drawn, and the empty marker."""
     kinds = [kind for kind in KIND_STYLES if any(row.sure and row.kind == kind for row in rows)]
     entries: dict[str, Artist] = {kind: kind_entry(kind, line=False) for kind in kinds}
     if not all(row.sure for row in rows):

@@ -1,4 +1,4 @@
-"""Glass brain: a network's strongest edges as arrows and lines in four views."""
+"""The glass brain: the strongest edges of a network as arrows and lines in four views."""
 
 from __future__ import annotations
 
@@ -31,22 +31,36 @@ from sgbn.viz.style import (
     size_points,
 )
 
-BEND = 0.12  # of an arrow, so that those to and fro lie apart
-MARGIN = 1.3  # sides of the outline, in sides of the box around the points
-NODE = 9.0  # square points: area of a region with edges
-FONT = 6.0  # points: names of regions
-MAX_NAMES = 10  # per view, of the regions with the strongest edges
+BEND = 0.12  # bend of an arrow, so that i -> j and j -> i do not cover each other
+MARGIN = 1.3  # size of the outline, relative to the box around the points
+NODE = 9.0  # square points; area of the dot of a region with edges
+FONT = 6.0  # points; font of the names of regions
+MAX_NAMES = 10  # names per view, of the regions with the strongest edges
 
 
 class View(NamedTuple):
-    """A projection: which coordinates, how nilearn calls it, and its bounds in mm (MNI)."""
+    """A projection of the brain.
+
+    Attributes
+    ----------
+    title : str
+        Title of the view.
+    across, up : int
+        Indices of the coordinates that point right and up.
+    direction : str
+        Name of the view in nilearn.
+    bounds : tuple of float
+        Limits of both axes in mm (MNI): left, right, bottom, top.
+    side : int
+        -1 or 1 to show only edges of the left or right hemisphere; 0 shows all.
+    """
 
     title: str
     across: int
     up: int
     direction: str
     bounds: tuple[float, float, float, float]
-    side: int = 0  # -1 or 1: only edges of this hemisphere
+    side: int = 0
 
 
 VIEWS = (
@@ -73,41 +87,44 @@ def plot_glass_brain(
 ) -> NDArray[np.object_]:
     """Draw edges in the brain, seen from the left, the right, the top and the back.
 
-    Red is a positive and blue a negative weight, the width its size. An edge is an arrow where its
-    direction is supported, and a line elsewhere. The views of a side show only the
-    edges between regions of that side. The brain's outline is nilearn's where that is installed.
-    Changes have the colour, dash and symbol of their kind.
+    A positive weight is red and a negative weight is blue; the width shows its size. An edge is an
+    arrow if its direction is supported, and a line if not. The views from the left and the right
+    show only edges between regions of that side. The outline of the brain comes from nilearn if it
+    is installed. If the weights are changes, an edge has the colour, dash and symbol of its kind of
+    change.
 
     Parameters
     ----------
     figure : Figure or SubFigure
-        About twice as wide as high.
+        Figure to draw on, which should be about twice as wide as high.
     weights : array-like of shape (m, m)
         ``weights[i, j]`` is the edge i -> j; 0 means no edge.
     coordinates : array-like of shape (m, 3)
-        Centre of each region in MNI space, in mm; NaN where it has none: such regions, and their
-        edges, are left out.
+        Centre of each region in MNI space, in mm. A region without coordinates has NaN, and is left
+        out with its edges.
     supported : array-like of bool, shape (m, m), optional
-        Edges whose direction is supported, such as `supported_` of an `SGBNEnsemble`: they are
-        drawn as arrows. By default none is. ``weights != 0`` draws all of a graph that is known.
+        Marks of the edges whose direction is supported, such as `supported_` of an `SGBNEnsemble`.
+        These edges are drawn as arrows. By default there are none. For a graph that is known,
+        ``weights != 0`` draws all edges as arrows.
     kinds : array-like of str, shape (m, m), optional
-        Where `weights` are changes from one group to another: their kinds, see
+        Kind of change of each edge, if `weights` are changes from one group to another; see
         `sgbn.inference.kinds_of_change`.
     faint : bool
-        Draw changes in grey and without their kinds: none was found to differ.
+        Whether to draw changes in grey and without their kinds, because no edge was found to
+        differ.
     names : sequence of str, optional
-        Names of the regions. Those with the strongest edges are written, as far as they fit.
+        Names of the regions. The regions with the strongest edges are named, if there is space.
     title : str
         Title of the figure.
     limit : float, optional
-        Weight of the widest arrow; by default the largest one.
+        Weight of the widest arrow; by default the largest weight.
     strongest : int
-        Number of edges that are drawn. The title says how many there are.
+        Number of edges to draw. The title says how many there are in all.
 
     Returns
     -------
     ndarray of Axes of shape (4,)
-        Left, right, top, back.
+        The views from the left, the right, the top and the back.
     """
     check_figure(figure, "plot_glass_brain")
     weights = check_weights(weights, names=names)
@@ -126,12 +143,13 @@ def plot_glass_brain(
         _draw_view(ax, view, places[shown], places[visible])
         inside = [edge for edge in edges if visible[edge.source] and visible[edge.target]]
         _draw_edges(ax, inside, places[:, [view.across, view.up]], limit, faint)
-        if names is not None and view is not VIEWS[-1]:  # too small, and the top shows the same
+        # The last view is too small for names, and the view from the top has the same regions.
+        if names is not None and view is not VIEWS[-1]:
             _name_regions(ax, inside, places[:, [view.across, view.up]], names)
     panels["legend"].set_axis_off()
     entries = arrow_entries(supported is not None, limit, edges)
-    # It begins where its part of the figure does: centred, it would cover the view from the top in
-    # small figures. What reaches beyond the right edge is kept, as files are cut to what is drawn.
+    # The legend begins at the left of its panel: if centred, it would cover the view from the top
+    # in small figures. It may extend beyond the right edge, because files show all that is drawn.
     add_legend(
         panels["legend"], entries, loc="center left", bbox_to_anchor=(-0.02, 0.5), fontsize=8
     )
@@ -143,14 +161,14 @@ def _places(coordinates: ArrayLike, m: int) -> Array:
     places = np.asarray(coordinates, dtype=float)
     if places.shape != (m, 3):
         raise InputError(
-            f"coordinates has shape {places.shape}: give x, y and z of each of {m} regions, NaN "
-            "where a region has no place."
+            f"coordinates has shape {places.shape}. Give x, y and z of each of {m} regions, or NaN "
+            "if a region has no coordinates."
         )
     return places
 
 
 def _title(title: str, drawn: int, total: int, shown: Mask) -> str:
-    """Title, and below it what is not drawn."""
+    """Return the title, with a second line about edges and regions that are not drawn."""
     missing = int((~shown).sum())
     nowhere = f"{missing} region{'s' * (missing > 1)} without coordinates left out"
     below = [left_out(drawn, total), nowhere if missing else ""]
@@ -159,12 +177,12 @@ def _title(title: str, drawn: int, total: int, shown: Mask) -> str:
 
 
 def _in_view(places: Array, shown: Mask, view: View) -> Mask:
-    """Regions that a view shows: a side's has the midline too."""
+    """Mark the regions that a view shows; the view of a side includes the midline."""
     return shown & (np.nan_to_num(places[:, 0]) * view.side >= 0)
 
 
 def _draw_view(ax: Axes, view: View, everywhere: Array, visible: Array) -> None:
-    """Draw the outline of the brain, and a dot per region."""
+    """Draw the outline of the brain, and one dot per region."""
     axes = [view.across, view.up]
     if not _draw_schematics(ax, view.direction) and len(everywhere):
         _draw_outline(ax, everywhere[:, axes])
@@ -176,20 +194,20 @@ def _draw_view(ax: Axes, view: View, everywhere: Array, visible: Array) -> None:
 
 
 def _draw_schematics(ax: Axes, direction: str) -> bool:
-    """Draw nilearn's brain; False without nilearn, or where its lines cannot be read."""
+    """Draw nilearn's outline of the brain; return False if this is not possible."""
     source = _nilearn_source()
     if source is None:
         return False
     try:
         lines = _schematics(source, direction)
-    except Exception:  # whatever another version of nilearn does, no report fails by it
+    except Exception:  # no report should fail because of another version of nilearn
         return False
     ax.add_patch(PathPatch(lines, facecolor="none", edgecolor="0.75", linewidth=0.9, zorder=0.5))
     return True
 
 
 def _nilearn_source() -> str | None:
-    """Find the file of nilearn that draws the brain; None without nilearn."""
+    """Return the path of nilearn's file that draws the brain; None without nilearn."""
     package = find_spec("nilearn")
     if package is None or package.origin is None:
         return None
@@ -197,24 +215,24 @@ def _nilearn_source() -> str | None:
     return source if os.path.exists(source) else None
 
 
-@cache  # of a view: nilearn reads a file each time
+@cache  # nilearn reads a file each time
 def _schematics(source: str, direction: str) -> Path:
-    """Lines of nilearn's brain in mm, as one path.
+    """Return the lines of nilearn's brain in mm, as one path.
 
-    Nilearn adds hundreds of patches, one for each piece of a line. They look the same, and each of
-    them would cost as much as an arrow. Its file needs matplotlib only, and is loaded by itself:
-    the package around it imports for seconds.
+    Nilearn draws hundreds of patches, one for each piece of a line. They look the same as one path,
+    but each patch takes as long to draw as an arrow.
     """
-    nilearn = run_path(source)  # not imported: its package would be, too
+    # The file needs only matplotlib. An import would also load its package, which takes seconds.
+    nilearn = run_path(source)
     pieces = _Pieces()
     nilearn["plot_brain_schematics"](pieces, direction)
     return Path.make_compound_path(*pieces.paths)
 
 
 class _Pieces:
-    """Takes patches as axes do, and keeps their paths in the units of the data."""
+    """A stand-in for axes that keeps the paths of patches, in the units of the data."""
 
-    transData = IdentityTransform()  # noqa: N815 - as axes call it
+    transData = IdentityTransform()  # noqa: N815 - the name that axes have
 
     def __init__(self) -> None:
         self.paths: list[Path] = []
@@ -237,11 +255,11 @@ def _draw_outline(ax: Axes, points: Array) -> None:
 
 
 def _draw_edges(ax: Axes, edges: Sequence[Edge], points: Array, limit: float, faint: bool) -> None:
-    bend = -BEND if ax.xaxis_inverted() else BEND  # as it is on the page
+    bend = -BEND if ax.xaxis_inverted() else BEND  # arrows bend in the units of the page
     for edge in edges:
         start, stop = points[edge.source], points[edge.target]
         across, up = stop - start
-        # arc3 bends by the control point, which lies twice as far off as the curve's middle.
+        # rad of arc3 places the control point, which is twice as far away as the curve's middle.
         middle = (start + stop) / 2 + bend / 2 * np.array([up, -across])
         add_arrow(
             ax,
@@ -261,14 +279,14 @@ def _draw_edges(ax: Axes, edges: Sequence[Edge], points: Array, limit: float, fa
 
 
 def _name_regions(ax: Axes, edges: Sequence[Edge], points: Array, names: Sequence[str]) -> None:
-    """Name regions beside their dots, those with the strongest edges first, where there is room."""
+    """Write names beside the dots of regions, if there is space; strongest edges come first."""
     (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
     width, height = size_points(ax)
-    mm = max(abs(right - left) / width, (top - bottom) / height)  # of a point
+    mm = max(abs(right - left) / width, (top - bottom) / height)  # mm per point
     outwards = 1.0 if right > left else -1.0
-    # Centre, height and half width of each name that was written: others must not touch them.
+    # Centre, height and half width of each name that was written. Further names must not touch it.
     taken: list[tuple[float, float, float]] = []
-    # Reversed, because the strongest edges come last, to be drawn on top.
+    # Reversed, because the strongest edges come last in `edges`.
     for k in dict.fromkeys(end for edge in reversed(edges) for end in edge[:2]):
         x, y = points[k, 0] * outwards, points[k, 1]
         half = CHARACTER * FONT * mm * len(names[k]) / 2

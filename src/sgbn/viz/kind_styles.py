@@ -1,7 +1,7 @@
-"""How the five kinds of change look: in every figure, in the page, in light and dark.
+"""The style of the five kinds of change, in figures and on the page, in light and dark.
 
-Each differs from the others without its colour too, by its dash and its symbol. Colours have a
-contrast of 4.5 : 1 or more to their ground, and none is the red or blue of signs.
+The kinds differ by dash and symbol as well as by colour. The contrast of each colour to its
+background is at least 4.5 : 1, and none is the red or blue that shows the sign of a weight.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from sgbn.inference import KINDS_OF_CHANGE
 
 
 class KindStyle(NamedTuple):
-    """Look of a kind of change.
+    """The style of a kind of change.
 
     Attributes
     ----------
     colour, dark : str
-        On a white and on a dark ground.
+        Colours on a white and on a dark background.
     dash : tuple of float
         Lengths of dashes and gaps, in widths of the line; empty for a line without gaps.
     symbol : str
-        One letter that stands before its name.
+        One character that is written before the name of the kind.
     marker : str
-        Its marker in Matplotlib.
+        Marker of the kind in Matplotlib.
     """
 
     colour: str
@@ -36,7 +36,7 @@ class KindStyle(NamedTuple):
 KIND_STYLES = dict(
     zip(
         KINDS_OF_CHANGE,
-        # in their order: gained, lost, stronger, weaker, sign changed
+        # In the order of KINDS_OF_CHANGE: gained, lost, stronger, weaker, sign changed
         (
             KindStyle("#1B7837", "#7FCC8F", (10.0, 2.0), "+", "P"),
             KindStyle("#762A83", "#D0A8E0", (1.0, 1.6), "×", "X"),

@@ -1,4 +1,4 @@
-"""Connectivity matrices ordered by lobe."""
+"""Figures of networks as matrices, with regions ordered by lobe."""
 
 from __future__ import annotations
 
@@ -32,14 +32,15 @@ from sgbn.viz.style import (
     spread,
 )
 
-FONT_SIZES = 3.0, 8.0  # points: smaller names cannot be read, larger ones are not needed
-LINE_HEIGHT = 1.05  # in font sizes: names closer than that touch
-BANDS = ACCENTS[:2]  # the others, pale, look like weak weights
-BELOW_CELLS = -1.0  # a band over a cell would change the colour that shows its weight
+FONT_SIZES = 3.0, 8.0  # points; smaller names cannot be read, and larger names are not needed
+LINE_HEIGHT = 1.05  # distance of names in font sizes; closer names touch
+BANDS = ACCENTS[:2]  # the other accents are pale, and would look like weak weights
+BELOW_CELLS = -1.0  # zorder; a band over a cell would change the colour that shows its weight
 FAINT = 0.55  # opacity of symbols of cells that are not marked
-FILLS = 0.15, 0.5  # opacity of the cells of no and of the largest change, below their symbols
-SYMBOL, SYMBOLS = 0.62, (3.0, 9.0)  # of a kind of change: share of the cell, least and most points
-USUAL_SIDE = 300.0  # points: side of a matrix whose title needs no larger font
+FILLS = 0.15, 0.5  # opacity of cells without a change, and with the largest change
+SYMBOL = 0.62  # size of the symbol of a kind of change, as a share of the cell
+SYMBOLS = 3.0, 9.0  # points; smallest and largest size of these symbols
+USUAL_SIDE = 300.0  # points; a larger matrix has a title in a larger font
 
 
 def plot_matrix(
@@ -54,32 +55,36 @@ def plot_matrix(
     marked: ArrayLike | None = None,
     kinds: ArrayLike | None = None,
 ) -> Axes:
-    """Draw weights i -> j (row -> column), regions grouped by lobe, each lobe boxed.
+    """Draw a network as a matrix: row i and column j show the weight i -> j.
+
+    Regions are grouped by lobe, with a box around each lobe.
 
     Parameters
     ----------
     ax : Axes
-        Where there is no room for all names (3 points each), only those of `highlight` are shown.
+        Axes to draw on. If they are too small for all names (3 points each), only the names in
+        `highlight` are shown.
     weights : array-like of shape (m, m)
         ``weights[i, j]`` is the edge i -> j; 0 means no edge.
     names, lobes : sequence of str
         Region and lobe of each variable; "" means that it has none.
     limit : float, optional
-        Weight of the strongest colour; by default the largest one.
+        Weight of the strongest colour; by default the largest weight.
     title : str
         Title of the figure.
     highlight : sequence of str
-        Regions whose rows, columns and names are emphasised.
+        Names of the regions whose rows, columns and names are emphasised.
     marked : array-like of bool, shape (m, m), optional
-        Cells to be outlined, such as differences that are significant.
+        Cells with an outline, such as significant differences.
     kinds : array-like of str, shape (m, m), optional
-        Where `weights` are changes from one group to another: their kinds, see
-        `sgbn.inference.kinds_of_change`. They give the cells their colour and symbol; a larger
-        change has a fuller colour. Symbols of cells that are not `marked` are fainter.
+        Kind of change of each edge, if `weights` are changes from one group to another; see
+        `sgbn.inference.kinds_of_change`. A cell has the colour and symbol of its kind, and a larger
+        change has a stronger colour. Symbols of cells that are not `marked` are paler.
 
     Returns
     -------
     Axes
+        The axes `ax`.
     """
     check_axes(ax, "plot_matrix")
     weights = check_weights(weights, names=names, lobes=lobes)
@@ -87,7 +92,7 @@ def plot_matrix(
     limit = largest(weights, limit)
     ordered = weights[np.ix_(order, order)]
     if kinds is None:
-        cells = np.ma.masked_equal(ordered, 0.0)  # bands are seen through these
+        cells = np.ma.masked_equal(ordered, 0.0)  # masked cells are transparent and show the bands
         ax.imshow(cells, cmap=DIVERGING, vmin=-limit, vmax=limit)
     side = min(size_points(ax))
     cell_size = side / max(len(order), 1)  # points
@@ -135,22 +140,22 @@ def _kind_entries(changes: Array, kinds: NDArray[np.str_]) -> dict[str, Artist]:
 
 
 def _font(cell_size: float) -> float:
-    """Size of the names of regions whose cells are so many points wide."""
+    """Return the font size of names beside cells of `cell_size` points."""
     return float(np.clip(cell_size / LINE_HEIGHT, *FONT_SIZES))
 
 
 def _by_lobe(lobes: Sequence[str]) -> Indices:
-    """Columns grouped by lobe, lobes in order of first appearance."""
+    """Return the order of columns by lobe; lobes have the order of their first appearance."""
     rank = {lobe: k for k, lobe in enumerate(dict.fromkeys(lobes))}
     return np.argsort([rank[lobe] for lobe in lobes], kind="stable").astype(np.intp)
 
 
 def _accents(highlight: Sequence[str], names: Sequence[str]) -> dict[str, str]:
-    """Region -> colour of its row and column."""
+    """Return the colour of the row and column of each region in `highlight`."""
     for region in highlight:
         if region not in names:
             raise InputError(
-                f"highlight names {region!r}, which is not a region here. "
+                f"highlight has {region!r}, which is not one of the regions. "
                 f"{did_you_mean(region, names)}"
             )
     return dict(zip(highlight, cycle(BANDS), strict=False))
@@ -159,7 +164,7 @@ def _accents(highlight: Sequence[str], names: Sequence[str]) -> dict[str, str]:
 def _name_regions(
     ax: Axes, names: Sequence[str], accents: Mapping[str, str], cell_size: float
 ) -> None:
-    """Name rows and columns, only the emphasised ones where there is no room for all."""
+    """Write names beside rows and columns; if there is too little space, only emphasised ones."""
     fits, size = cell_size / LINE_HEIGHT >= FONT_SIZES[0], _font(cell_size)
     places = [k for k, name in enumerate(names) if fits or name in accents]
     shown = [literal(names[k]) for k in places]
@@ -178,7 +183,7 @@ def _name_regions(
 
 
 def _box_lobes(ax: Axes, lobes: Sequence[str], fontsize: float, cell_size: float) -> None:
-    """Box each lobe, and name it beside the matrix; names of small lobes are moved apart."""
+    """Draw a box around each lobe, and write its name beside the matrix."""
     middles = []
     shown = list(dict.fromkeys(filter(None, lobes)))
     for lobe in shown:
@@ -186,7 +191,7 @@ def _box_lobes(ax: Axes, lobes: Sequence[str], fontsize: float, cell_size: float
         box = Rectangle((first - 0.5, first - 0.5), size, size, fill=False, ec="0.25", lw=0.8)
         ax.add_patch(box)
         middles.append(first + size / 2 - 0.5)
-    # Names of lobes of one or two regions would lie on each other.
+    # Names are moved apart, because names of small lobes would overlap.
     apart = spread(middles, [LINE_HEIGHT * fontsize / max(cell_size, 0.1)] * (len(shown) - 1))
     for lobe, place in zip(shown, apart, strict=True):
         style = {"fontsize": fontsize, "va": "center", "color": "0.25"}
@@ -197,7 +202,8 @@ def _cells(marked: ArrayLike, weights: Array) -> Mask:
     cells = np.asarray(marked, dtype=bool)
     if cells.shape != weights.shape:
         raise InputError(
-            f"marked has shape {cells.shape}, but weights {weights.shape}. Give one value per cell."
+            f"marked has shape {cells.shape}, but weights has shape {weights.shape}. Give one "
+            "value per cell."
         )
     return cells
 
@@ -215,12 +221,12 @@ def plot_recovery(
     names: Sequence[str],
     lobes: Sequence[str],
 ) -> NDArray[np.object_]:
-    """Draw true beside learned networks of two groups, and below them their difference.
+    """Draw the true networks of two groups beside the learned ones, with the differences below.
 
     Parameters
     ----------
     figure : Figure
-        Figure to draw on, which is empty.
+        Figure to draw on, which must be empty.
     true, learned : mapping of group to weights
         Standardised weights of the same two groups.
     names, lobes : sequence of str
@@ -229,6 +235,7 @@ def plot_recovery(
     Returns
     -------
     ndarray of Axes of shape (3, 2)
+        One row per group and one for their difference; true networks at the left.
     """
     check_figure(figure, "plot_recovery")
     first, second = true

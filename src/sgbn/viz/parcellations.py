@@ -1,7 +1,7 @@
-"""Which vertex of the cortex belongs to which region: parcellations of fsaverage5.
+"""Parcellations of fsaverage5, which say which vertex of the cortex belongs to which region.
 
-Some come with the package (``surfaces/README.md`` says from where); others are read from the
-user's own copy of FreeSurfer's fsaverage, of which fsaverage5 is the first part.
+Some parcellations come with the package (``surfaces/README.md`` names their sources). Others are
+read from the user's copy of FreeSurfer's fsaverage. Its first vertices are those of fsaverage5.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ ANNOTATIONS = {
     "glasser": ("HCP-MMP1", "HCPMMP1"),
 }
 SUBJECTS = ("fsaverage5", "fsaverage")
-DENSITIES = (VERTICES, 40962, 163842)  # of fsaverage5, fsaverage6 and fsaverage
+DENSITIES = (VERTICES, 40962, 163842)  # vertices of fsaverage5, fsaverage6 and fsaverage
 NO_REGION = ("unknown", "medial_wall", "corpuscallosum", "???", "medialwall")
 
 
 @dataclass(frozen=True)
 class Parcellation:
-    """Region of each vertex of fsaverage5.
+    """The region of each vertex of fsaverage5.
 
     Attributes
     ----------
     left, right : ndarray of int, shape (10242,)
-        Number of the region in `names`; -1 where there is none.
+        Index in `names` of the region of each vertex; -1 if the vertex has no region.
     names : tuple of str
-        Names of the regions, with their side: ``lh_insula``.
+        Names of the regions, with their side, such as ``lh_insula``.
     """
 
     left: Indices
@@ -49,24 +49,25 @@ class Parcellation:
     names: tuple[str, ...]
 
     def numbers(self, atlas: Atlas) -> dict[Region, int]:
-        """Region of an atlas -> its number; regions without a vertex are left out."""
+        """Return the index in `names` of each region of an atlas that has a vertex."""
         used = np.union1d(self.left, self.right)
         places = {k: atlas.find(self.names[k]) for k in used.tolist() if k >= 0}
         return {place: k for k, place in places.items() if place is not None}
 
 
 def find_parcellation(atlas: Atlas) -> Parcellation:
-    """Parcellation of an atlas: that of the package, or the user's own copy.
+    """Return the parcellation of an atlas, from the package or from the user's files.
 
-    Own copies are looked for in ``label`` of fsaverage5 and fsaverage, in the folders that the
-    variables SUBJECTS_DIR and FREESURFER_HOME name, and where nilearn keeps its downloads.
+    Files of the user are searched in the folder ``label`` of fsaverage5 and fsaverage, below the
+    folders that the environment variables SUBJECTS_DIR and FREESURFER_HOME name. The folder of
+    nilearn's downloads is searched as well.
 
     Raises
     ------
     InputError
-        If there is none: with the reason, and what to do.
+        If no parcellation is found. The message says why, and what to do.
     """
-    if atlas.file is not None:  # a table of the user's own may have the name of another atlas
+    if atlas.file is not None:  # a table of the user may have the name of another atlas
         raise _no_surface(atlas)
     stem, _, networks = atlas.name.rpartition("_")  # such as schaefer_100_7
     if atlas.name in PACKAGED:
@@ -81,15 +82,15 @@ def find_parcellation(atlas: Atlas) -> Parcellation:
             return read_parcellation(*pair)
     raise InputError(
         f"the surface of the atlas {atlas.name} does not come with sgbn, and no copy was found. "
-        f"Set SUBJECTS_DIR to a folder with FreeSurfer's fsaverage: label/lh.{wanted[0]}.annot and "
-        f"label/rh.{wanted[0]}.annot in it are read."
+        "Set SUBJECTS_DIR to a folder that has FreeSurfer's fsaverage with label/"
+        f"lh.{wanted[0]}.annot and label/rh.{wanted[0]}.annot."
     )
 
 
 def _no_surface(atlas: Atlas) -> InputError:
     return InputError(
         f"no surface of the atlas {atlas.name} is known. Give sgbn.viz.plot_surface your own files "
-        "of its left and right side (parcellation=)."
+        "for its left and right side (parcellation=)."
     )
 
 
@@ -99,7 +100,7 @@ def read_parcellation(left: str | Path, right: str | Path) -> Parcellation:
     Parameters
     ----------
     left, right : path
-        FreeSurfer's ``.annot``, or GIFTI ``.label.gii``.
+        Files of the left and right side: ``.annot`` of FreeSurfer, or GIFTI ``.label.gii``.
     """
     names: list[str] = []
     sides = []
@@ -123,15 +124,15 @@ def read_parcellation(left: str | Path, right: str | Path) -> Parcellation:
 def _packaged(table: str, names: str) -> Parcellation:
     file = files("sgbn.viz") / "surfaces" / f"{table}.npz"
     with file.open("rb") as stream, np.load(stream, allow_pickle=False) as kept:
-        # Files count regions from 1 and have 0 for none, so that unsigned bytes suffice.
+        # In the files, regions are numbered from 1 and 0 is none, so that they fit unsigned bytes.
         left, right = (kept[side].astype(np.intp) - 1 for side in SIDES)
-        # Bytes, a quarter of numpy's text in size.
+        # Names are stored as bytes, which need a quarter of the space of numpy's text.
         known = tuple(name.decode("ascii") for name in kept[names].tolist())
     return Parcellation(left, right, known)
 
 
 def _places_of(atlas: str, stems: Sequence[str]) -> Iterator[tuple[Path, Path]]:
-    """Give the pairs of files that a user may have, the likeliest first."""
+    """Yield the pairs of files that a user may have, the most likely first."""
     variables = os.environ.get
     folders = [variables("SUBJECTS_DIR"), variables("FREESURFER_HOME")]
     subjects = [Path(folders[0] or ""), Path(folders[1] or "") / "subjects"]
@@ -154,8 +155,8 @@ def _read(path: Path) -> tuple[Indices, dict[int, str]]:
         from nibabel.freesurfer.io import read_annot
     except ImportError:
         raise InputError(
-            f"nibabel reads the parcellation {str(path)!r}, and is not installed. Install it with "
-            'pip install "sgbn[brain]".'
+            f"the parcellation {str(path)!r} cannot be read without nibabel, which is not "
+            'installed. Install it with pip install "sgbn[brain]".'
         ) from None
     try:
         if path.name.endswith(".annot"):
@@ -164,16 +165,16 @@ def _read(path: Path) -> tuple[Indices, dict[int, str]]:
         image = nibabel.GiftiImage.from_filename(path)
         codes, table = image.agg_data(), image.labeltable.get_labels_as_dict()
         return np.asarray(codes, np.intp), {int(k): str(name) for k, name in table.items()}
-    except Exception as error:  # nibabel raises whatever a damaged file makes it stumble on
+    except Exception as error:  # for a damaged file, nibabel may raise any kind of error
         raise InputError(
-            f"the parcellation {str(path)!r} cannot be read ({error}). Give FreeSurfer's .annot or "
-            "a GIFTI .label.gii."
+            f"the parcellation {str(path)!r} cannot be read ({error}). Give a file .annot of "
+            "FreeSurfer or .label.gii of GIFTI."
         ) from error
 
 
 def _with_side(name: str, hemisphere: str) -> str:
-    """Name as tables have it: ``lh_insula``; names that tell their side stay as they are."""
-    plain = name.removesuffix("_ROI")  # of the areas of Glasser
+    """Return a name with its side, such as ``lh_insula``; a name that has a side is kept."""
+    plain = name.removesuffix("_ROI")  # a suffix in the atlas of Glasser
     parts = plain.replace("-", "_").split("_")
     if {"lh", "rh", "LH", "RH", "L", "R"} & {*parts[:2], parts[-1]}:
         return plain

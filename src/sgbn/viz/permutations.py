@@ -1,4 +1,4 @@
-"""Permutation tests: what chance gives, and what was observed."""
+"""A figure of a permutation test: the values by chance, and the observed values."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from sgbn.exceptions import InputError
 from sgbn.types import Array
 from sgbn.viz.style import ACCENTS, LOW, add_legend_below, check_axes, literal
 
-BINS = 12, 40
-COLOURS = (LOW, *ACCENTS)
+BINS = 12, 40  # smallest and largest number of bins
+COLOURS = (LOW, *ACCENTS)  # colours and dashes of the observed values, in turn
 LINES = "-", "-.", (0, (5, 1, 1, 1, 1, 1)), (0, (6, 2))
-ROUND_OFF = 1e-9  # as a float, 0.07 * 100 is a little more than 7
+ROUND_OFF = 1e-9  # tolerance before rounding: as a float, 0.07 * 100 is a little more than 7
 
 
 def plot_permutations(
@@ -34,8 +34,9 @@ def plot_permutations(
 ) -> Axes:
     """Draw the histogram of a permutation null, the observed values and the threshold.
 
-    A large value speaks against the null. The p value of an observed one is the share of all
-    permutations, it among them, that reach it; beyond the threshold p is at most `level`.
+    A large value is evidence against the null. The p-value of an observed value is the share of
+    permutations that reach it; the observed value counts as one of them. Beyond the threshold, p is
+    at most `level`.
 
     Parameters
     ----------
@@ -44,22 +45,23 @@ def plot_permutations(
     null : array-like of shape (n_permutations,)
         Statistic of each permutation.
     observed : float, or mapping of name to float
-        Statistic of the data, or several by name.
+        Statistic of the data, or several statistics by name.
     level : float
-        Largest p that counts as significant.
+        Largest p-value that counts as significant.
     label : str
         Name of the statistic.
 
     Returns
     -------
     Axes
+        The axes `ax`.
     """
     check_axes(ax, "plot_permutations")
     values = _finite(null)
     if not 0 < level < 1:
-        raise InputError(f"level is {level}: give a number between 0 and 1.")
+        raise InputError(f"level is {level}. Give a number between 0 and 1.")
     given = dict(observed) if isinstance(observed, Mapping) else {"observed": float(observed)}
-    # The usual rule of the square root; too many bins would show the noise of the draw.
+    # By the usual square-root rule, within limits: too many bins would mostly show noise.
     bins = int(np.clip(math.sqrt(len(values)), *BINS))
     ax.hist(values, bins=bins, color="0.78", edgecolor="white", lw=0.4)
     entries: dict[str, Artist] = {f"{len(values)} permutations": Patch(color="0.78")}
@@ -70,7 +72,7 @@ def plot_permutations(
     else:
         entries[f"p ≤ {level:g} beyond"] = ax.axvline(limit, color="0.2", lw=1.2, ls="--")
     for k, (name, value) in enumerate(given.items()):
-        # The data are one of the permutations: p is never 0 (Phipson and Smyth 2010).
+        # The data count as one of the permutations, so that p is never 0 (Phipson and Smyth 2010).
         p = (1 + np.count_nonzero(values >= value)) / (1 + len(values))
         look: dict[str, Any] = {"color": COLOURS[k % len(COLOURS)], "ls": LINES[k % len(LINES)]}
         entries[f"{name}: {value:.3g}, p = {p:.2g}"] = ax.axvline(value, lw=2, **look)
@@ -85,8 +87,9 @@ def plot_permutations(
 
 
 def threshold(null: Array, level: float) -> float | None:
-    """Value beyond which p is at most `level`; None if there are too few permutations for it."""
-    allowed = math.floor(level * (len(null) + 1) + ROUND_OFF) - 1  # permutations that reach it
+    """Return the value beyond which p is at most `level`; None with too few permutations."""
+    # The number of permutations that may reach a significant value.
+    allowed = math.floor(level * (len(null) + 1) + ROUND_OFF) - 1
     return float(np.sort(null)[::-1][allowed]) if allowed >= 0 else None
 
 
@@ -95,7 +98,7 @@ def _finite(null: ArrayLike) -> Array:
     if not len(values) or not np.isfinite(values).all():
         bad = int((~np.isfinite(values)).sum())
         raise InputError(
-            f"null holds {len(values)} values, {bad} of them not finite: give one number per "
-            "permutation."
+            f"null holds {len(values)} values, and {bad} of them are not finite. Give one finite "
+            "number per permutation."
         )
     return values

@@ -1,4 +1,4 @@
-"""Overview of the quality of measured regions."""
+"""A figure of the quality of measured regions."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from numpy.typing import ArrayLike, NDArray
 from sgbn.types import Array
 from sgbn.viz.style import DIVERGING, FINE, LOW, check_figure, literal
 
-LIMIT = 6.0  # robust z of the strongest colour: beyond 5 is an outlier
-FONT_SIZES = 5.0, 8.0  # points: smaller names cannot be read, larger ones are not needed
-LINE_HEIGHT = 1.15  # in font sizes: names closer than that touch
-PANEL = 0.72  # share of the figure's width and height that the scores take, about
-MAX_BARS_WITH_GAPS = 60  # gaps between more bars would flicker
+LIMIT = 6.0  # robust z score of the strongest colour; an outlier is beyond 5
+FONT_SIZES = 5.0, 8.0  # points; smaller names cannot be read, and larger names are not needed
+LINE_HEIGHT = 1.15  # distance of names in font sizes; closer names touch
+PANEL = 0.72  # approximate share of the figure's width and height for the scores
+MAX_BARS_WITH_GAPS = 60  # gaps between more bars would disturb the eye
 
 
 def plot_quality(
@@ -30,23 +30,24 @@ def plot_quality(
     *,
     full: float,
 ) -> NDArray[np.object_]:
-    """Draw outliers of subjects and regions, and how much of each was measured.
+    """Draw the z score of each value, and the coverage of each subject and region.
 
     Parameters
     ----------
     figure : Figure
-        Figure to draw on, which is empty.
+        Figure to draw on, which must be empty.
     z, coverage : array-like of shape (n, m)
-        Robust z scores (NaN where not known), and the share of a region's voxels with a value.
+        Robust z score of each value (NaN if it is not known), and the share of the region's voxels
+        that have a value, for n subjects and m regions.
     subjects, regions : sequence of str
         Names of the rows and of the columns of `z`.
     full : float
-        Coverage from this share upwards is fine.
+        Smallest share of coverage that is good.
 
     Returns
     -------
     ndarray of Axes
-        The scores, coverage by subject, coverage by region.
+        The scores, the coverage of subjects, and the coverage of regions.
     """
     check_figure(figure, "plot_quality")
     z, coverage = np.asarray(z, dtype=float), np.asarray(coverage, dtype=float)
@@ -58,10 +59,10 @@ def plot_quality(
     _name(scores, "y", subjects)
     if not np.isfinite(z).any():
         scores.text(
-            0.5, 0.5, "too few subjects to tell outliers", transform=scores.transAxes, ha="center"
+            0.5, 0.5, "too few subjects to find outliers", transform=scores.transAxes, ha="center"
         )
     _bars(by_subject, coverage.mean(axis=1), full, horizontal=True)
-    # An image counts its rows from the top: the bars beside it must, too.
+    # The rows of an image begin at the top, and so must the bars beside it.
     by_subject.set_ylim(scores.get_ylim())
     _bars(by_region, coverage.mean(axis=0), full, horizontal=False)
     by_region.set_xlim(scores.get_xlim())
@@ -73,13 +74,13 @@ def plot_quality(
 
 
 def _panels(figure: Figure) -> tuple[Axes, Axes, Axes]:
-    """Add the scores, to their right the subjects' coverage, below the regions'."""
+    """Return the axes of the scores, of subjects' coverage at the right, and of regions' below."""
     grid = figure.add_gridspec(2, 2, width_ratios=(6, 1), height_ratios=(4, 1))
     return tuple(figure.add_subplot(grid[place]) for place in ((0, 0), (0, 1), (1, 0)))  # type: ignore[return-value]
 
 
 def _bars(ax: Axes, shares: Array, full: float, *, horizontal: bool) -> None:
-    """Bars of coverage, those that are low in another colour, with a line where that begins."""
+    """Draw bars of coverage with a line at `full`; lower bars have another colour."""
     places = np.arange(len(shares))
     colours = np.where(shares < full, LOW, FINE)
     thickness = 0.8 if len(shares) <= MAX_BARS_WITH_GAPS else 1.0
@@ -98,10 +99,10 @@ def _bars(ax: Axes, shares: Array, full: float, *, horizontal: bool) -> None:
 
 
 def _name(ax: Axes, axis: Literal["x", "y"], names: Sequence[str]) -> None:
-    """Name the places along an axis: every second, third, ... if all do not fit."""
+    """Write names along an axis; only every second, third, ... name if not all fit."""
     small, large = FONT_SIZES
-    # Before a layout engine has run, axes do not know their size: the figure does.
-    inches = ax.figure.figure.get_size_inches()["xy".index(axis)]  # also of a part of a figure
+    # Axes have their final size only after the layout engine has run, but the figure has it now.
+    inches = ax.figure.figure.get_size_inches()["xy".index(axis)]  # of the whole figure
     points = PANEL * 72 * inches / LINE_HEIGHT
     step = math.ceil(len(names) * small / points)
     places = range(0, len(names), step)

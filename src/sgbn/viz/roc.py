@@ -1,4 +1,4 @@
-"""Sensitivity over specificity of classifiers."""
+"""The ROC curves of classifiers."""
 
 from __future__ import annotations
 
@@ -15,22 +15,23 @@ DASHES = ("--", ":", "-.")
 
 
 def plot_roc(ax: Axes, curves: Mapping[str, Any]) -> Axes:
-    """Draw the ROC curve of one or more classifiers of two groups, the first emphasised.
+    """Draw the ROC curves of classifiers of two groups; the first curve is emphasised.
 
     Parameters
     ----------
     ax : Axes
         Axes to draw on.
     curves : mapping of name to mapping, structured array or DataFrame
-        Columns sensitivity and specificity, as `Accuracy.roc` gives them. The name is what the
-        legend says; curves differ by dashes, too.
+        Columns sensitivity and specificity of each curve, as `Accuracy.roc` returns them. The name
+        is shown in the legend. Curves differ by dashes as well as by colour.
 
     Returns
     -------
     Axes
+        The axes `ax`.
     """
     check_axes(ax, "plot_roc")
-    # What a guess would give.
+    # The diagonal is the curve of a guess.
     ax.plot((0, 1), (0, 1), color="0.6", lw=0.9, zorder=1)
     for k, (name, table) in enumerate(curves.items()):
         right, specific = (
@@ -40,7 +41,7 @@ def plot_roc(ax: Axes, curves: Mapping[str, Any]) -> Axes:
         style = {"color": FINE, "lw": 2.0} if not k else {"color": OTHERS[(k - 1) % 3], "lw": 1.4}
         dashes = "-" if not k else DASHES[(k - 1) % len(DASHES)]
         ax.plot(1 - specific, right, ls=dashes, label=literal(name), **style)  # type: ignore[arg-type]
-    # Equal scales, so that the curve of a guess is the diagonal of a square.
+    # With equal scales, the curve of a guess is the diagonal of a square.
     ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01), aspect="equal")
     ax.set_xlabel("1 − specificity", fontsize=9)
     ax.set_ylabel("sensitivity", fontsize=9)

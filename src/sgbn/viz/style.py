@@ -1,4 +1,4 @@
-"""What all figures share: colours, methods' markers, names shown as they are, legends, checks."""
+"""Functions and constants that figures share: colours, markers, legends, and checks."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from sklearn.isotonic import isotonic_regression
 from sgbn.exceptions import InputError, did_you_mean
 from sgbn.types import Array
 
-DIVERGING = "RdBu_r"  # can be told apart by colour-blind readers; white is zero
-POSITIVE, NEGATIVE = "#D6604D", "#2166AC"  # of the same map; one is lighter in a grey print too
-FINE, LOW = "#0072B2", "#D55E00"
-ACCENTS = ("#009E73", "#E69F00", "#CC79A7", "#56B4E9")  # neither red nor blue: those are signs
+DIVERGING = "RdBu_r"  # colour-blind readers can tell its colours apart; white is zero
+POSITIVE, NEGATIVE = "#D6604D", "#2166AC"  # of the same map; one is also lighter in a grey print
+FINE, LOW = "#0072B2", "#D55E00"  # colours of good and of low values
+ACCENTS = ("#009E73", "#E69F00", "#CC79A7", "#56B4E9")  # not red or blue, which show signs
 CHARACTER = 0.6  # width of a character, in font sizes; a little above the mean of letters
 
-# The paper's colours, in shades that colour-blind readers can tell apart
+# The colours of the paper, in shades that colour-blind readers can tell apart
 METHODS: dict[str, dict[str, Any]] = {
     "H-SGBN": {"color": "#000000", "marker": "s", "ls": ":"},
     "OR-SGBN": {"color": "#0072B2", "marker": "o", "ls": "--"},
@@ -43,7 +43,7 @@ OTHERS = (
 
 
 def check_axes(ax: object, function: str) -> None:
-    """Raise InputError, with what to pass, unless a function was given axes to draw on."""
+    """Raise InputError, which says what to pass, unless `ax` is matplotlib axes."""
     if isinstance(ax, Axes):
         return
     if isinstance(ax, FigureBase):
@@ -53,30 +53,29 @@ def check_axes(ax: object, function: str) -> None:
     else:
         what = f"{function}(matplotlib.pyplot.gca(), ...)"
     raise InputError(
-        f"{function} draws on matplotlib axes, its first argument, but that is of type "
+        f"{function} draws on matplotlib axes, but its first argument is of type "
         f"{type(ax).__name__}. Pass {what}."
     )
 
 
 def check_figure(figure: object, function: str) -> None:
-    """Raise InputError, with what to pass, unless a function was given a figure to draw on."""
+    """Raise InputError, which says what to pass, unless `figure` is a matplotlib figure."""
     if isinstance(figure, FigureBase):
         return
     axes = "ax.figure" if isinstance(figure, Axes) else "matplotlib.pyplot.figure()"
     raise InputError(
-        f"{function} draws several axes on a whole matplotlib figure, its first argument, but that "
-        f"is of type {type(figure).__name__}. Pass {function}({axes}, ...), of a figure that is "
-        "empty."
+        f"{function} draws several axes on a whole matplotlib figure, but its first argument is of "
+        f"type {type(figure).__name__}. Pass {function}({axes}, ...) with an empty figure."
     )
 
 
 def literal(text: object) -> str:
-    """Text that matplotlib shows as it is: a dollar sign would start a formula."""
+    """Return text that matplotlib shows as it is; a dollar sign would begin a formula."""
     return str(text).replace("$", r"\$")
 
 
 def method_styles(names: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Colour, marker and line of each method: the same one in every figure where it is known."""
+    """Return colour, marker and line of each method; a known method always has the same style."""
     further_styles = cycle(OTHERS)
     return {name: METHODS[name] if name in METHODS else next(further_styles) for name in names}
 
@@ -89,7 +88,7 @@ def note(
     coordinates: str | tuple[str, str] = "data",
     **style: Any,
 ) -> Annotation:
-    """Write a text so many points (`offset`) beside a place of the axes."""
+    """Write a text beside a place of the axes; `offset` is the distance in points."""
     look: dict[str, Any] = {"xycoords": coordinates, "textcoords": "offset points", **style}
     return ax.annotate(literal(text), place, offset, **look)
 
@@ -97,10 +96,10 @@ def note(
 def add_legend(
     owner: Axes | FigureBase, entries: Mapping[str, Artist], **options: Any
 ) -> Legend | None:
-    """Add a legend that shows every name, also one that starts with "_"; none without entries."""
+    """Add a legend that shows every name, even if it begins with "_"; none without entries."""
     if not entries:
         return None
-    # matplotlib leaves out a label that starts with "_": give it numbers, and put names in later.
+    # matplotlib leaves out labels that begin with "_". So labels are numbers until names are set.
     places = [str(k) for k in range(len(entries))]
     legend = owner.legend(list(entries.values()), places, frameon=False, **options)
     for text, name in zip(legend.get_texts(), entries, strict=True):
@@ -111,16 +110,16 @@ def add_legend(
 def add_legend_below(
     ax: Axes, entries: Mapping[str, Artist], points: float = 0.0, **options: Any
 ) -> Legend | None:
-    """Add a legend so many points below the axes, see `add_legend`."""
+    """Add a legend `points` points below the axes; see `add_legend`."""
     down = ScaledTranslation(0.0, -points / 72, ax.figure.dpi_scale_trans)
     place = {"bbox_to_anchor": (0.5, 0.0), "bbox_transform": ax.transAxes + down}
     return add_legend(ax, entries, loc="upper center", **place, **options)
 
 
 def lay_out(ax: Axes) -> None:
-    """Let the figure's layout engine, if it has one, give the axes their place now."""
-    # A layout engine runs when a figure is drawn: until then axes have other sizes than later.
-    figure = ax.figure.figure  # also of a part of a figure
+    """Run the layout engine of the figure now, if it has one."""
+    # A layout engine runs only when a figure is drawn, and then changes the sizes of axes.
+    figure = ax.figure.figure  # the whole figure, also for axes of a SubFigure
     if figure.get_layout_engine() is not None:
         with missing_glyphs_allowed():
             figure.draw_without_rendering()
@@ -135,55 +134,55 @@ def missing_glyphs_allowed() -> Iterator[None]:
 
 
 def size_points(ax: Axes) -> tuple[float, float]:
-    """Width and height of the axes in points; a layout engine may still change them."""
+    """Return width and height of the axes in points; a layout engine may still change them."""
     box = ax.get_window_extent()
     points = 72.0 / ax.figure.dpi
     return box.width * points, box.height * points
 
 
 def spread(places: ArrayLike, gaps: ArrayLike) -> Array:
-    """Move places apart, as little as needed, until neighbours keep their distance.
+    """Return places that are moved apart as little as needed for a least distance.
 
     Parameters
     ----------
     places : array-like of shape (n,)
-        Sorted.
+        Sorted positions.
     gaps : array-like of shape (n - 1,)
-        Least distance of each place to the next one.
+        Least distance from each place to the next.
     """
     wanted = np.asarray(places, dtype=float)
     if len(wanted) < 2:
         return wanted
-    # Without the gaps the task is: the nearest places that do not decrease.
+    # After the gaps are subtracted, the task is to find the nearest places that do not decrease.
     offsets = np.concatenate([[0.0], np.cumsum(np.asarray(gaps, dtype=float))])
     return np.asarray(isotonic_regression(wanted - offsets)) + offsets
 
 
 def check_weights(weights: ArrayLike, **per_region: Sequence[Any] | None) -> Array:
-    """Return the weights as a square array; check that other arguments fit its regions."""
+    """Return the weights as a square array; check that other arguments have as many regions."""
     array = np.asarray(weights, dtype=float)
     if array.ndim != 2 or array.shape[0] != array.shape[1]:
         raise InputError(
-            f"weights has shape {array.shape}: give one row and one column per region."
+            f"weights has shape {array.shape}. Give one row and one column per region."
         )
     for name, given in per_region.items():
         if given is not None and len(given) != len(array):
             raise InputError(
-                f"{name} holds {len(given)}, but weights has {len(array)} regions. "
+                f"{name} has length {len(given)}, but weights has {len(array)} regions. "
                 "Give one entry per region."
             )
     return array
 
 
 def largest(weights: Array, limit: float | None = None) -> float:
-    """Weight of the strongest colour or the widest arrow: the limit, else the largest weight."""
-    # Without any weight the scale is of no matter, but must not be 0.
+    """Return the weight of the strongest colour or widest arrow: `limit`, or the largest weight."""
+    # Without any weight the scale does not matter, but it must not be 0.
     return limit or float(np.nanmax(np.abs(weights), initial=0.0)) or 1.0
 
 
 def columns(table: Any, *names: str) -> list[NDArray[Any]]:
-    """Columns of a table: a mapping of name to values, a structured array or a DataFrame."""
-    # Of a structured array `list` would give the rows, not the names.
+    """Return columns of a table: a mapping of name to values, structured array or DataFrame."""
+    # For a structured array, `list` would give the rows and not the names.
     known = getattr(getattr(table, "dtype", None), "names", None) or list(table)
     for name in names:
         if name not in known:

@@ -1,4 +1,4 @@
-"""Cortical surface: a value of each region as its colour on the inflated cortex, in four views."""
+"""The figure of the cortical surface: one value per region as a colour, in four views."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from sgbn.viz.parcellations import Parcellation, find_parcellation, read_parcell
 from sgbn.viz.style import DIVERGING, check_figure, largest, literal
 from sgbn.viz.surface_mesh import SIDES, VIEWS, Picture, look
 
-PIXELS = 640  # across a view
-SHADOW = 0.3  # of the colour where the cortex is seen edge on
-SULCUS = 0.07  # darker inside sulci, and lighter on gyri
-LEVELS = 32  # of brightness: more cannot be seen, and make files larger
-NO_VALUE = "0.6"
-BORDER, OUTLINE = "0.45", "0.0"  # between regions, and around those that are marked
-OUTLINE_PIXELS = 2  # on either side
+PIXELS = 640  # width of a view
+SHADOW = 0.3  # share of brightness that is lost where the cortex is seen edge on
+SULCUS = 0.07  # share of brightness that is lost inside sulci
+LEVELS = 32  # levels of brightness; more cannot be seen, and make files larger
+NO_VALUE = "0.6"  # grey of regions without a value
+BORDER, OUTLINE = "0.45", "0.0"  # greys between regions, and around marked regions
+OUTLINE_PIXELS = 2  # width of the outline of marked regions
 
 
 def plot_surface(
@@ -43,42 +43,42 @@ def plot_surface(
 ) -> NDArray[np.object_]:
     """Draw one value per region on the inflated cortex of fsaverage5, from both sides.
 
-    Red is positive and blue negative; the colours are symmetric about zero. Regions without a value
-    are grey, and so is the medial wall. Regions that are not part of the cortex cannot be shown;
-    the title says how many there are.
+    Positive values are red and negative values are blue; the scale is symmetric about zero. Regions
+    without a value are grey, and so is the medial wall. Regions that are not part of the cortex
+    cannot be shown; the title says how many there are.
 
     Parameters
     ----------
     figure : Figure or SubFigure
-        A little wider than high, and empty.
+        Figure to draw on. It must be empty, and should be a little wider than high.
     values : array-like of shape (m,)
-        NaN where a region has none.
+        Value of each region; NaN if a region has none.
     names : sequence of str
         Names of the m regions, in any spelling that the atlas knows.
     atlas : Atlas, str or path
-        Atlas that the regions belong to.
+        Atlas of the regions: an Atlas, its name, or a table.
     marked : array-like of bool, shape (m,), optional
-        Regions with a dark outline, such as those that are significant.
+        Marks of the regions with a dark outline, such as significant regions.
     label : str
-        What the colours mean, with the unit.
+        Text beside the colour bar: what the colours mean, with the unit.
     title : str
         Title of the figure.
     limit : float, optional
-        Value of the strongest colour; by default the largest one.
+        Value of the strongest colour; by default the largest value.
     parcellation : Parcellation or pair of paths, optional
-        Region of each vertex, or the files of the left and the right side (FreeSurfer's ``.annot``
-        or GIFTI ``.label.gii`` of fsaverage). By default that of the atlas, see
+        Region of each vertex, or the files of the left and the right side (``.annot`` of FreeSurfer
+        or ``.label.gii`` of GIFTI, on fsaverage). By default the parcellation of the atlas, see
         `find_parcellation`.
 
     Returns
     -------
     ndarray of Axes of shape (4,)
-        Left and right lateral, left and right medial.
+        The views of the left side and the right side, lateral, then medial.
 
     Raises
     ------
     InputError
-        If the surface of the atlas is not known, or without nilearn: it comes with
+        If the surface of the atlas is not known, or if nilearn is not installed. It is installed by
         ``pip install "sgbn[brain]"``.
     """
     check_figure(figure, "plot_surface")
@@ -105,9 +105,23 @@ def draw_surface(
     limit: float | None = None,
     note: str = "",
 ) -> NDArray[np.object_]:
-    """Draw values whose places are known, see `plot_surface` and `parcel_numbers`."""
+    """Draw values at known places of a parcellation; see `plot_surface`.
+
+    Parameters
+    ----------
+    figure, marked, label, title, limit
+        As in `plot_surface`.
+    parcels : Parcellation
+        Region of each vertex.
+    numbers : ndarray of int, shape (m,)
+        Index of each region in `parcels`, from `parcel_numbers`.
+    values : ndarray of shape (m,)
+        Value of each region.
+    note : str
+        Text below the title.
+    """
     pictures = [look(view, PIXELS) for view in VIEWS]
-    # Of those that are shown: a large value of a hidden region would pale all others.
+    # Only of regions that are shown: a large value of a hidden region would make all others pale.
     limit = largest(values[numbers >= 0], limit)
     scale = ScalarMappable(Normalize(-limit, limit), colormaps[DIVERGING])
     palette = _palette(parcels, numbers, values, scale)
@@ -130,12 +144,12 @@ def draw_surface(
 
 
 def parcel_numbers(names: Sequence[str], atlas: Atlas, parcellation: Parcellation) -> Indices:
-    """Find the number of each region in a parcellation; -1 where it is not there.
+    """Return the index of each region in a parcellation; -1 if it is not there.
 
     Raises
     ------
     InputError
-        If two names mean the same region: only one of them could be shown.
+        If two names mean the same region, because only one of them could be shown.
     """
     known = parcellation.numbers(atlas)
     places = [atlas.find(name) for name in names]
@@ -172,7 +186,7 @@ def _check_lengths(names: Sequence[str], **per_region: NDArray[Any]) -> None:
 def _palette(
     parcels: Parcellation, numbers: Indices, values: Array, scale: ScalarMappable
 ) -> Array:
-    """Colour of each region of a parcellation, and last that of vertices without a region."""
+    """Return the colour of each region of a parcellation, and last the colour of no region."""
     palette = np.tile(to_rgb(NO_VALUE), (len(parcels.names) + 1, 1))
     shown = (numbers >= 0) & np.isfinite(values)
     palette[numbers[shown]] = np.asarray(scale.to_rgba(values[shown]))[:, :3]
@@ -182,34 +196,39 @@ def _palette(
 def _painted(
     picture: Picture, regions: Indices, palette: Array, outlined: Mask
 ) -> NDArray[np.uint8]:
-    """Paint a view: red, green, blue and opacity of each pixel, up to 255.
+    """Return red, green, blue and opacity of each pixel of a view, from 0 to 255.
 
     Parameters
     ----------
     picture : Picture
         What each pixel of the view shows.
     regions : ndarray of int
-        Number of the region of each vertex; -1 is none.
+        Index of the region of each vertex; -1 is none.
     palette, outlined : ndarray
-        Colour of each region and whether it has an outline; the last is that of no region.
+        Colour of each region, and whether it has an outline. The last entry is for no region.
     """
     inside = picture.vertex >= 0
-    # -1 takes the last colour of the palette, that of no region.
+    # The index -1 gives the last colour of the palette, which is for no region.
     region = np.where(inside, regions[picture.vertex], -1)
     light = 1 - SHADOW * (1 - picture.light) - SULCUS * (picture.depth > 0)
     rgb = palette[region] * (np.round(light * LEVELS) / LEVELS)[..., None]
-    place = np.where(inside, region, -2)  # not -1: the brain ends at a border
+    place = np.where(inside, region, -2)  # not -1, so that there is a border around the brain
     rgb[_near_other(place, 1) & inside] = to_rgb(BORDER)
     rgb[_near_other(place, OUTLINE_PIXELS) & outlined[region] & inside] = to_rgb(OUTLINE)
     return np.round(255 * np.dstack([rgb, inside])).astype(np.uint8)
 
 
 def _near_other(region: Indices, distance: int) -> Mask:
-    """Mark pixels that have another region below or at their right, or so near on any side."""
+    """Mark the pixels at a border between regions.
+
+    With a distance of 1, these are pixels with another region below or at the right, so that a
+    border is one pixel wide. With a larger distance, these are all pixels with another region
+    within so many pixels in a row or column.
+    """
     near = np.zeros(region.shape, bool)
-    # A border is one pixel wide, drawn on one side of it; an outline lies inside its region.
     shifts = range(distance if distance == 1 else -distance, distance + 1)
     for axis in (0, 1):
         for step in filter(None, shifts):
-            near |= np.roll(region, -step, axis) != region  # margins are beside the brain
+            # `roll` wraps around, which does no harm: the margins are outside the brain.
+            near |= np.roll(region, -step, axis) != region
     return near

@@ -1,7 +1,7 @@
-"""The cortex of fsaverage5 from nilearn, and its view from one side.
+"""The cortex of fsaverage5 from nilearn, and its projection to a picture.
 
-Nilearn's own surface plots import for seconds. The meshes are files of its wheel, which nibabel
-reads; nothing is downloaded. The first 10242 vertices of fsaverage are those of fsaverage5.
+Nilearn's own surface plots take seconds to import. The meshes are files in nilearn's package, which
+nibabel reads; nothing is downloaded. The first 10242 vertices of fsaverage are those of fsaverage5.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import numpy as np
 from sgbn.exceptions import InputError
 from sgbn.types import Array, Indices
 
-VERTICES = 10242  # of a hemisphere of fsaverage5
+VERTICES = 10242  # vertices of a hemisphere of fsaverage5
 SIDES = ("left", "right")
-FACES_AT_ONCE = 512  # bounds the memory of a picture
+FACES_AT_ONCE = 512  # triangles that are drawn at a time, to limit the memory
 NO_MESH = (
     "the surface of the cortex comes with nilearn, which is not installed. Install it with "
     'pip install "sgbn[brain]".'
@@ -26,7 +26,17 @@ NO_MESH = (
 
 
 class Mesh(NamedTuple):
-    """A hemisphere: inflated vertices in mm, triangles, and the depth of sulci at each vertex."""
+    """The mesh of a hemisphere.
+
+    Attributes
+    ----------
+    vertices : ndarray of shape (10242, 3)
+        Coordinates of the inflated cortex, in mm.
+    faces : ndarray of int, shape (n_triangles, 3)
+        Indices of the vertices of each triangle.
+    depth : ndarray of shape (10242,)
+        Depth of the sulcus at each vertex.
+    """
 
     vertices: Array
     faces: Indices
@@ -34,7 +44,17 @@ class Mesh(NamedTuple):
 
 
 class View(NamedTuple):
-    """A side from which a hemisphere is seen: `right` is the direction of y that points right."""
+    """A view of a hemisphere.
+
+    Attributes
+    ----------
+    side : str
+        The hemisphere, "left" or "right".
+    title : str
+        Title of the view.
+    right : int
+        1 if the y axis points to the right in the picture, -1 if it points to the left.
+    """
 
     side: str
     title: str
@@ -55,11 +75,11 @@ class Picture(NamedTuple):
     Attributes
     ----------
     vertex : ndarray of int, shape (rows, columns)
-        The nearest vertex; -1 beside the brain.
+        Index of the nearest vertex; -1 outside the brain.
     light : ndarray of float
         How much the cortex faces the viewer, from 0 (edge on) to 1.
     depth : ndarray of float
-        Depth of sulci: positive inside them.
+        Depth of sulci, which is positive inside them.
     """
 
     vertex: Indices
@@ -74,7 +94,7 @@ def load_mesh(side: str) -> Mesh:
     Raises
     ------
     InputError
-        Without nilearn or nibabel, or if nilearn does not bring the mesh.
+        If nilearn or nibabel is not installed, or if nilearn does not contain the mesh.
     """
     vertices, faces = read_gifti(f"infl_{side}")
     (depth,) = read_gifti(f"sulc_{side}")
@@ -94,39 +114,39 @@ def read_gifti(name: str) -> tuple[Array, ...]:
     path = os.path.join(folder, f"{name}.gii.gz")
     if not os.path.exists(path):
         raise InputError(
-            f"this version of nilearn has no file fsaverage5/{name}.gii.gz. Install another with "
-            'pip install "sgbn[brain]" --upgrade.'
+            f"this version of nilearn has no file fsaverage5/{name}.gii.gz. Install another "
+            'version with pip install "sgbn[brain]" --upgrade.'
         )
     try:
         from nibabel import GiftiImage
 
         arrays = GiftiImage.from_filename(path).agg_data()
-    except Exception as error:  # nibabel raises whatever a damaged file makes it stumble on
+    except Exception as error:  # for a damaged file, nibabel may raise any kind of error
         raise InputError(
             f"nilearn's file fsaverage5/{name}.gii.gz cannot be read ({error}). Install nilearn "
-            'and nibabel anew with pip install "sgbn[brain]" --force-reinstall.'
+            'and nibabel again with pip install "sgbn[brain]" --force-reinstall.'
         ) from error
     return arrays if isinstance(arrays, tuple) else (arrays,)
 
 
-@cache  # the same for all maps
+@cache  # the picture is the same for all values
 def look(view: View, width: int) -> Picture:
-    """Project a hemisphere to a picture of so many pixels across.
+    """Return the projection of a hemisphere to a picture of `width` pixels.
 
     Raises
     ------
     InputError
-        As `load_mesh`.
+        As in `load_mesh`.
     """
     mesh = load_mesh(view.side)
     points = np.column_stack([view.right * mesh.vertices[:, 1], mesh.vertices[:, 2]])
     low, high = points.min(axis=0), points.max(axis=0)
-    # A free pixel on each side: `_near_other` of `surface` takes what is beyond from the other.
+    # One free pixel on each side, because `_near_other` in `surface` wraps around the edges.
     scale = (width - 2) / (high - low)[0]
     height = int(np.ceil((high - low)[1] * scale)) + 2
     places = (points - low) * scale + 1
-    places[:, 1] = height - places[:, 1]  # rows count downwards
-    # who sees y grow to the right looks from the right, where x is large
+    places[:, 1] = height - places[:, 1]  # rows are numbered downwards
+    # If y points to the right, the viewer is at the right of the brain, where x is large.
     nearness, facing = view.right * mesh.vertices[:, 0], view.right * vertex_normals(mesh)[:, 0]
     face, shares = _nearest(places, nearness, mesh.faces, (height, width))
     inside = face >= 0
@@ -141,8 +161,8 @@ def look(view: View, width: int) -> Picture:
 
 
 def vertex_normals(mesh: Mesh) -> Array:
-    """Directions that point out of the cortex at each vertex, of length 1."""
-    # A cross product is as long as twice the triangle's area, so that large triangles count more.
+    """Return the directions of length 1 that point out of the cortex at each vertex."""
+    # The length of a cross product is twice the triangle's area: large triangles count more.
     a, b, c = (mesh.vertices[mesh.faces[:, k]] for k in range(3))
     across = np.cross(b - a, c - a)
     total = np.zeros_like(mesh.vertices)
@@ -157,34 +177,36 @@ def vertex_normals(mesh: Mesh) -> Array:
 def _nearest(
     places: Array, nearness: Array, faces: Indices, shape: tuple[int, int]
 ) -> tuple[Indices, Array]:
-    """Find the triangle that each pixel shows (-1 is none), and the shares of its corners.
+    """Return the triangle that each pixel shows (-1 is none), and the shares of its corners.
 
-    Triangles that face the viewer are filled, the farthest first, so that nearer ones cover them.
+    Triangles that face the viewer are drawn, the farthest first, so that nearer triangles cover
+    them.
     """
     corners = places[faces]
     turn = _cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    # Painter's algorithm: triangles of a cortex do not cut each other.
-    front = np.flatnonzero(turn < 0)  # rows count downwards: those that face us turn clockwise
+    # This painter's algorithm is exact only because triangles of a cortex do not cross each other.
+    # Rows are numbered downwards, so that triangles that face the viewer have a negative turn.
+    front = np.flatnonzero(turn < 0)
     front = front[np.argsort(nearness[faces[front]].mean(axis=1), kind="stable")]
     face = np.full(shape, -1, dtype=np.intp)
     shares = np.zeros((*shape, 3))
     for start in range(0, len(front), FACES_AT_ONCE):
         which = front[start : start + FACES_AT_ONCE]
         k, rows, columns, weights = _pixels_of(corners[which], turn[which])
-        face[rows, columns] = which[k]  # the last of several stays
+        face[rows, columns] = which[k]  # the last triangle of a pixel stays
         shares[rows, columns] = weights
     return face, shares
 
 
 def _pixels_of(corners: Array, turn: Array) -> tuple[Indices, Indices, Indices, Array]:
-    """Find the pixels inside each triangle, in the order of triangles, with shares of corners."""
+    """Return the pixels inside each triangle, in the order of triangles, and corner shares."""
     low = np.floor(corners.min(axis=1)).astype(np.intp)
     across, down = (np.ceil(corners.max(axis=1)).astype(np.intp) - low).max(axis=0) + 1
     columns = low[:, 0, None] + np.arange(across)
     rows = low[:, 1, None] + np.arange(down)
-    # The box of the largest triangle is laid on each: one array operation in place of a loop.
+    # All triangles get a box of the size of the largest, so that one array holds all pixels.
     weights = []
-    for k in range(3):  # share of a corner: 0 along the opposite side, 1 at the corner
+    for k in range(3):  # the share of a corner is 1 at the corner and 0 along the opposite side
         start, stop = corners[:, (k + 1) % 3], corners[:, (k + 2) % 3]
         step = (stop - start) / turn[:, None]
         of_row = step[:, :1] * (rows + 0.5 - start[:, 1:])
