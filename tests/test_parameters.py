@@ -125,7 +125,7 @@ def test_a_value_that_is_refused_is_named_with_what_is_allowed(value):
         (Number(above=0, most=1), "a number above 0 up to 1"),
         (Number(least=0, below=1), "a number from 0 to below 1"),
         (OneOf("a", "b", "c"), "'a', 'b' or 'c'"),
-        (ListOf(Number(above=0)), "a list of which each is a number above 0"),
+        (ListOf(Number(above=0)), "a list in which each value is a number above 0"),
         (TRUTH, "True or False"),
     ],
 )

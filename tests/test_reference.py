@@ -42,7 +42,7 @@ def test_zero_is_the_norm_among_numbers_only():
 
 def test_without_a_name_of_controls_it_is_the_first_by_name():
     assert usual_reference(("young", "mid", "old")) == "mid"
-    assert "the first by name: no group" in why_reference(("young", "mid", "old"))
+    assert "the first by name: no name" in why_reference(("young", "mid", "old"))
 
 
 def test_several_that_look_like_controls_are_named():
@@ -56,6 +56,6 @@ def test_a_named_reference_goes_before_and_must_be_there():
     assert choose_reference(("AD", "HC"), "AD") == "AD"
     assert choose_reference(("AD", "HC")) == "HC"
     assert why_reference(("AD", "HC"), "AD") == "as you named it"
-    assert why_reference(("AD", "HC")) == "its name says that it is the norm"
+    assert why_reference(("AD", "HC")) == "its name looks like controls"
     with pytest.raises(InputError, match=r"no group is called 'hc'.*Did you mean 'HC'"):
         choose_reference(("AD", "HC"), "hc")

@@ -75,8 +75,8 @@ def test_series_cannot_be_changed_and_the_callers_stay_writable():
     ("change", "message"),
     [
         (lambda s: [s[0], s[1][:, :2]], r"'s1' has shape \(20, 2\), but there are 3 regions"),
-        (lambda s: [s[0], s[1][:1]], "the series of subject 's1' has 1 volume, and 10 or more"),
-        (lambda s: [s[0], s[1][:0]], "the series of subject 's1' has 0 volumes, and 10 or more"),
+        (lambda s: [s[0], s[1][:1]], "the series of subject 's1' has 1 volume, but at least 10"),
+        (lambda s: [s[0], s[1][:0]], "the series of subject 's1' has 0 volumes, but at least 10"),
         (lambda s: [s[0], np.full((9, 3), "x")], "'s1' holds .* not a number"),
         (lambda s: [], "there is no series"),
     ],
@@ -110,14 +110,14 @@ def test_runs_have_whole_numbers_of_volumes(cohort, lengths):
 
 
 def test_runs_of_fewer_than_ten_volumes_are_refused(cohort):
-    with pytest.raises(InputError, match=r"run 2 of subject 's0' has 9 volumes, and 10 or more"):
+    with pytest.raises(InputError, match=r"run 2 of subject 's0' has 9 volumes, but at least 10"):
         SeriesCohort.of([cohort.series[0]], run_lengths=[(21, 9)])
     assert SeriesCohort.of([cohort.series[0]], run_lengths=[(20, 10)]).run_lengths == ((20, 10),)
 
 
 def test_one_table_is_no_list_of_series():
     rows = np.random.default_rng(5).standard_normal((30, 3))
-    with pytest.raises(InputError, match="one table is given where a list of series"):
+    with pytest.raises(InputError, match="one table, but a list of series"):
         SeriesCohort.of(rows)
 
 

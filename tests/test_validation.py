@@ -94,7 +94,7 @@ def test_a_duplicated_column_warns_and_names_both(learner):
     message = fit_and_catch(learner, X)
     assert "'copy'" in message
     assert "'hippocampus'" in message
-    assert "drop one" in message
+    assert "Drop one" in message
 
 
 @pytest.mark.parametrize("learner", [ORSGBN(0.01), ORSGBN(0.01, refit=True), HSGBN(0.01)])
@@ -166,7 +166,7 @@ def test_a_correlated_pair_without_a_direction_is_named(simulate):
     message = fit_and_catch(ORSGBN(0.2), X)
     assert "'lh_hip'" in message
     assert "'rh_hip'" in message
-    assert "both directions fit equally well" in message
+    assert "Both directions fit equally well" in message
 
 
 def test_rows_and_classes_of_a_classifier():
@@ -178,7 +178,7 @@ def test_rows_and_classes_of_a_classifier():
     assert estimator.n_features_in_ == 4
     with pytest.raises(InputError, match="requires y to be passed"):
         check_classification(estimator, table(), None)
-    with pytest.raises(InputError, match="y has one class, 'a': a classifier needs two"):
+    with pytest.raises(InputError, match="y has one class, 'a'"):
         check_classification(estimator, table(), ["a"] * 40)
 
 
@@ -219,5 +219,5 @@ def test_regions_alone_are_taken():
 
 def test_a_path_is_refused_with_what_reads_it():
     for path in ("table.csv", Path("table.csv")):
-        with pytest.raises(InputError, match=r"X is 'table.csv', a text.*sgbn.read_table"):
+        with pytest.raises(InputError, match=r"X is the text 'table.csv'.*sgbn.read_table"):
             SGBN().fit(path)

@@ -121,7 +121,7 @@ class ListOf(Constraint):
             members = list(value)
             return bool(members) and all(map(each.allows, members))
 
-        super().__init__([f"a list of which each is {' or '.join(each.words)}"], allows)
+        super().__init__([f"a list in which each value is {' or '.join(each.words)}"], allows)
 
 
 def _can_split(value: Any) -> bool:

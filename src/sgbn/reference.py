@@ -72,7 +72,7 @@ def usual_reference(groups: Sequence[str]) -> str:
 
 
 def choose_reference(groups: Sequence[str], reference: str | None = None) -> str:
-    """Return `reference`, which must be one of the groups. If it is None, return the usual one."""
+    """Return `reference`, which must be a group. If it is None, return the usual reference."""
     if reference is None:
         return usual_reference(groups)
     if str(reference) not in map(str, groups):
@@ -89,7 +89,7 @@ def why_reference(groups: Sequence[str], reference: str | None = None) -> str:
         return "as you named it"
     alike = control_groups(groups)
     if not alike:
-        return "the first by name: no group is called like controls"
+        return "the first by name: no name looks like controls"
     if len(alike) > 1:
         return f"the first by name of {' and '.join(map(shown, alike))}, which look like controls"
-    return "its name says that it is the norm"
+    return "its name looks like controls"

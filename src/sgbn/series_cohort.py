@@ -1,4 +1,4 @@
-"""SeriesCohort: one region time series per subject, with all that is known about the subjects."""
+"""The class SeriesCohort: region time series of subjects, with their groups and covariates."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from sgbn.parameters import NONE, POSITIVE, is_whole
 from sgbn.types import Array, Indices
 from sgbn.validation import LARGEST
 
-FEWEST_VOLUMES = 10  # of a run: fewer tell neither a spread nor an autocorrelation
-FLAT = 1e-9  # standard deviation, over the largest value, below which a region is empty
+FEWEST_VOLUMES = 10  # per run; fewer are not enough for a spread or an autocorrelation
+FLAT = 1e-9  # a region is empty if its standard deviation over its largest value is at most this
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -30,16 +30,16 @@ class SeriesCohort(Cohort):
     Attributes
     ----------
     values : ndarray of shape (n, m)
-        Standard deviation over the volumes of each region of each subject; NaN where the region is
-        empty, which means that its series is constant. It only describes the series: means and
-        scales of volumes carry no information about networks.
+        Standard deviation over the volumes, for each of n subjects and m regions. It is NaN if the
+        region is empty, which means that its series is constant. It only describes the series:
+        means and scales of volumes carry no information about networks.
     series : tuple of ndarray of shape (volumes, m)
-        One array per subject, its runs one after the other.
+        One array per subject, with its runs one after the other.
     run_lengths : tuple of tuple of int
-        Volumes of each run of each subject, or of each piece of a run between censored volumes.
-        Each has 10 or more. Volumes of different runs are never taken for neighbours in time.
+        Number of volumes in each run of each subject, or in each piece of a run between censored
+        volumes. Each has at least 10. Volumes of different runs never count as neighbours in time.
     tr : float or None
-        Seconds from volume to volume.
+        Seconds from one volume to the next.
     regions, ids, group, covariates, smooth, site, pair, person, block, atlas, provenance
         As in `Cohort`.
     """
@@ -69,27 +69,27 @@ class SeriesCohort(Cohort):
         tr: float | None = None,
         **about: Any,
     ) -> Self:
-        """Return a cohort made of arrays.
+        """Return a cohort made from arrays.
 
         Parameters
         ----------
         series : sequence of array-like of shape (volumes, m)
-            One array per subject. Numbers of volumes may differ, regions may not.
+            One array per subject. All have the same m regions, but volumes may differ in number.
         regions : sequence of str, optional
             Names of the regions; by default x0, x1, ...
         ids : sequence of str, optional
             Names of the subjects; by default s0, s1, ...
         run_lengths : sequence of sequence of int, optional
-            Volumes of each run of each subject; by default one run each.
+            Number of volumes in each run of each subject; by default each subject has one run.
         tr : float, optional
-            Seconds from volume to volume.
+            Seconds from one volume to the next.
         **about
             group, covariates, site, pair, person, block, atlas, provenance: as in `Cohort`.
         """
-        # Its rows would be taken for subjects. A stack of equally long series has three axes.
+        # The rows of one table would be read as subjects. An array of all series has three axes.
         if getattr(series, "ndim", 3) == 2:
             raise InputError(
-                "one table is given where a list of series is needed. Give one array (volumes x "
+                "this is one table, but a list of series is needed. Give one array (volumes x "
                 "regions) per subject: [first, second, ...]."
             )
         series = list(series)
@@ -121,26 +121,26 @@ class SeriesCohort(Cohort):
         }
 
     def __array__(self, *_: Any, **__: Any) -> NDArray[Any]:
-        # Every estimator calls this, ours and others.
+        # Every estimator calls this method to read its data, also estimators of scikit-learn.
         raise InputError(
-            "a SeriesCohort is given where a table of numbers is needed. For the network of its "
-            "subjects call sgbn.SeriesSGBN().fit(cohort), for that of one group "
-            "sgbn.group_network(cohort, group); for the series as they are take cohort.series."
+            "a SeriesCohort is not a table of numbers. For the network of all its subjects, call "
+            "sgbn.SeriesSGBN().fit(cohort). For the network of one group, call "
+            "sgbn.group_network(cohort, group). For the series as they are, use cohort.series."
         )
 
     @property
     def content(self) -> bytes:
-        """Everything that results depend on; the TR only names frequencies."""
+        """Return all that results depend on, as bytes. The TR is left out: it changes no result."""
         digests = b"".join(sha256(table.tobytes()).digest() for table in self.series)
         return super().content + digests + repr(self.run_lengths).encode()
 
     @property
     def n_volumes(self) -> tuple[int, ...]:
-        """Volumes of each subject."""
+        """Return the number of volumes of each subject."""
         return tuple(len(table) for table in self.series)
 
     def summary(self) -> str:
-        """Say what the cohort holds, in a few lines."""
+        """Return a few lines that say what the cohort holds."""
         first, *rest = super().summary().split("\n")
         fewest, most = min(self.n_volumes), max(self.n_volumes)
         volumes = f"{fewest}" if fewest == most else f"{fewest} to {most}"
@@ -149,7 +149,7 @@ class SeriesCohort(Cohort):
             line += f" in up to {max(map(len, self.run_lengths))} runs"
         if self.tr is not None:
             line += f", one every {self.tr:g} s"
-        # Missing values are empty regions here, which have a line of their own.
+        # Missing values are empty regions here, and these have their own line.
         rest = [text for text in rest if not text.startswith("missing cells")]
         empty = np.isnan(self.values)
         if empty.any():
@@ -159,7 +159,7 @@ class SeriesCohort(Cohort):
 
 
 def spread_of(series: Array) -> Array:
-    """Return the standard deviation of each region; NaN where its series is constant."""
+    """Return the standard deviation of each region; NaN if its series is constant."""
     spread: Array = series.std(axis=0)
     flat = spread <= FLAT * np.maximum(np.abs(series).max(axis=0), np.finfo(float).tiny)
     return np.where(flat, np.nan, spread)
@@ -181,10 +181,10 @@ def _checked_series(series: ArrayLike, subject: str, regions: tuple[str, ...]) -
         )
     if len(array) < FEWEST_VOLUMES:
         raise InputError(
-            f"{who} has {counted(len(array), 'volume')}, and {FEWEST_VOLUMES} or more are needed. "
+            f"{who} has {counted(len(array), 'volume')}, but at least {FEWEST_VOLUMES} are needed. "
             "Leave this subject out."
         )
-    # Written so that NaN is bad, too.
+    # This form of the comparison also finds NaN.
     bad = ~(np.abs(array) <= LARGEST)
     if bad.any():
         volume, column = np.argwhere(bad)[0]
@@ -212,12 +212,12 @@ def _checked_runs(
         if sum(run) != len(table) or min(run, default=0) < 0:
             raise InputError(
                 f"the runs of {who} have {list(run)} volumes, but the series has {len(table)}. "
-                "Give lengths that add up."
+                f"Give lengths that add up to {len(table)}."
             )
         short = next((k for k, length in enumerate(run) if length < FEWEST_VOLUMES), None)
         if short is not None:
             raise InputError(
-                f"run {short + 1} of {who} has {counted(run[short], 'volume')}, and "
-                f"{FEWEST_VOLUMES} or more are needed. Leave this run out."
+                f"run {short + 1} of {who} has {counted(run[short], 'volume')}, but at least "
+                f"{FEWEST_VOLUMES} are needed. Leave this run out."
             )
     return tuple(tuple(int(length) for length in run) for run in runs)

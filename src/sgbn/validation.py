@@ -1,4 +1,4 @@
-"""Checks of what users pass to estimators: errors and warnings name the column and the remedy."""
+"""Checks of the data that users pass. Errors and warnings name the column and the remedy."""
 
 from __future__ import annotations
 
@@ -18,20 +18,29 @@ from sgbn.exceptions import InputError, listed, shown, warn
 from sgbn.moments import Moments
 from sgbn.types import Array
 
-Label = str | float | np.generic  # of a class or group
+Label = str | float | np.generic  # label of a class or group
 
-COLLINEAR_EPS = 1e-10  # share of a column's variance that the others leave: less is round-off
-MAX_SCALE_RATIO = 1e6  # of standard deviations: more looks like a mix-up of units
+# Share of a column's variance that the other columns do not explain; less is round-off.
+COLLINEAR_EPS = 1e-10
+MAX_SCALE_RATIO = 1e6  # ratio of two standard deviations; a larger one suggests mixed-up units
 FEW_SAMPLES = 10  # a regression on fewer samples says little
-MANY_PER_SAMPLE = 3  # columns per sample: with more, the strongest correlations are chance
-LARGEST = 1e100  # absolute value of a cell: sums of squares stay finite
+MANY_PER_SAMPLE = 3  # columns per sample; with more, the strongest correlations are chance
+LARGEST = 1e100  # largest absolute value of a cell, so that sums of squares stay finite
 NO_REGIONS = "sgbn_no_regions"  # key of `DataFrame.attrs`: columns that are covariates or the site
 
 
 def check_data(estimator: BaseEstimator, X: Any, reset: bool = True) -> Array:
     """Return the rows as a C-ordered, writable array of finite floats.
 
-    It sets `n_features_in_` and `feature_names_in_` when `reset`, else it checks against them.
+    Parameters
+    ----------
+    estimator : BaseEstimator
+        The estimator that is given the rows.
+    X : array-like or DataFrame of shape (n, m)
+        Table with one row per sample and one column per variable.
+    reset : bool
+        True sets `n_features_in_` and `feature_names_in_` of the estimator. False checks that X
+        agrees with them.
     """
     _check_table(X)
     try:
@@ -43,12 +52,12 @@ def check_data(estimator: BaseEstimator, X: Any, reset: bool = True) -> Array:
             order="C",
             force_writeable=True,
             ensure_all_finite=False,  # checked below, with the name of the column
-            # A variance needs two rows, a prediction only one.
+            # A variance needs two rows; a prediction needs only one.
             ensure_min_samples=2 if reset else 1,
             ensure_min_features=2 if reset else 1,
         )
     except ValueError as error:
-        # Words of numpy. Other errors keep scikit-learn's words, which its own checks look for.
+        # numpy writes these words. Other errors pass, because scikit-learn's checks read them.
         if "could not convert string" in str(error):
             raise InputError(_first_text(np.asarray(X, dtype=object))) from error
         raise
@@ -57,7 +66,7 @@ def check_data(estimator: BaseEstimator, X: Any, reset: bool = True) -> Array:
 
 
 def check_values(X: Any) -> tuple[Array, list[str]]:
-    """Return rows as finite floats, and column names, for functions that are not estimators."""
+    """Return rows as finite floats and the column names, for functions without an estimator."""
     _check_table(X)
     names = table_names(X) if hasattr(X, "columns") else None
     try:
@@ -66,7 +75,7 @@ def check_values(X: Any) -> tuple[Array, list[str]]:
         raise InputError(_first_text(np.asarray(X, dtype=object))) from error
     if values.ndim != 2 or min(values.shape) < 2:
         raise InputError(
-            f"X has shape {values.shape}: give a table of two or more rows and columns."
+            f"X has shape {values.shape}. Give a table with at least two rows and two columns."
         )
     names = names or [f"x{k}" for k in range(values.shape[1])]
     _check_finite(values, names)
@@ -74,7 +83,7 @@ def check_values(X: Any) -> tuple[Array, list[str]]:
 
 
 def column_names(estimator: Any, X: Any = None) -> list[str]:
-    """Return the names of the columns: those of the table X, of any type, else x0, x1, ..."""
+    """Return the column names of the table X, or of the estimator's data, or x0, x1, ..."""
     if hasattr(X, "columns"):
         return table_names(X)
     if hasattr(estimator, "feature_names_in_"):
@@ -88,10 +97,10 @@ def table_names(X: Any) -> list[str]:
 
 
 def _check_table(X: Any) -> None:
-    """Raise InputError, with the name of the column, for a table that is not all numbers."""
+    """Raise InputError if a column of a table is not numeric; the error names the column."""
     if isinstance(X, str | PathLike):
         raise InputError(
-            f"X is {str(X)!r}, a text: give a table of numbers, one row per subject. "
+            f"X is the text {str(X)!r}. Give a table of numbers, one row per subject. "
             "sgbn.read_table reads a file; sgbn.compare reads a file and compares its groups."
         )
     if not (hasattr(X, "columns") and hasattr(X, "dtypes")):
@@ -106,21 +115,21 @@ def _check_table(X: Any) -> None:
     text = [n for n, dtype in zip(names, X.dtypes, strict=True) if not _is_numeric(dtype)]
     if text:
         raise InputError(
-            f"not numeric: column {listed(text)}. Drop it, or convert it to numbers (a group or "
-            "site column is not a region)."
+            f"not numeric: column {listed(text)}. Drop it, or convert it to numbers (a column of "
+            "groups or sites is not a region)."
         )
 
 
 def _check_only_regions(X: Any, names: list[Any]) -> None:
-    """Raise InputError for a table of a cohort that still has its covariates or site."""
+    """Raise InputError if the table of a cohort still has columns of covariates or the site."""
     marked = getattr(X, "attrs", {}).get(NO_REGIONS, ())
     wrong = [name for name in names if name in marked]
     if wrong:
         raise InputError(
             f"X has covariates or the site of a cohort among its columns: {listed(wrong)}. They "
             "would become regions of the network. For the network of one group without their "
-            "effects call sgbn.group_network(cohort, group); to tell groups apart fit "
-            "sgbn.make_analysis(cohort, classifier=...); for the regions as they are take "
+            "effects, call sgbn.group_network(cohort, group). To tell groups apart, fit "
+            "sgbn.make_analysis(cohort, classifier=...). For the regions as they are, use "
             "X[list(cohort.regions)]."
         )
 
@@ -138,7 +147,8 @@ def _first_text(cells: NDArray[np.object_]) -> str:
 
 
 def _is_numeric(dtype: Any) -> bool:
-    return getattr(dtype, "kind", "f") in "fiub"  # other tables' types are left to conversion
+    # Types without a kind, such as those of polars, are checked later by the conversion.
+    return getattr(dtype, "kind", "f") in "fiub"
 
 
 def _check_finite(X: Array, names: Sequence[str]) -> None:
@@ -156,45 +166,46 @@ def _check_finite(X: Array, names: Sequence[str]) -> None:
 
 
 def warn_about_moments(moments: Moments, names: Sequence[str]) -> None:
-    """Warn of few samples, duplicated or collinear columns, and scales far apart."""
+    """Warn of few samples, of duplicated or collinear columns, and of very different scales."""
     warn_few_samples(moments.n, moments.m)
     small, large = int(np.argmin(moments.sd)), int(np.argmax(moments.sd))
     if moments.sd[large] > MAX_SCALE_RATIO * moments.sd[small]:
         warn(
             f"the standard deviation of {names[large]!r} is "
-            f"{moments.sd[large] / moments.sd[small]:.1e} times that of {names[small]!r}. Check "
-            "their units; weights are comparable per standard deviation (coef_std_) only."
+            f"{moments.sd[large] / moments.sd[small]:.1e} times the standard deviation of "
+            f"{names[small]!r}. Check their units. Only standardised weights (coef_std_) can be "
+            "compared."
         )
     warn_collinear(moments, names)
 
 
 def warn_few_samples(n: int, m: int, where: str = "") -> None:
-    """Warn of too few samples for a network of m columns; `where` opens the message."""
+    """Warn if n samples are too few for a network of m columns; `where` begins the message."""
     needed = max(FEW_SAMPLES, int(np.ceil(m / MANY_PER_SAMPLE)))
     if n < needed:
         warn(
-            f"{where}only {n} samples of {m} columns: a network learned from fewer than {needed} "
-            "is hardly more than noise. Take fewer columns."
+            f"{where}only {n} samples of {m} columns. A network learned from fewer than {needed} "
+            "samples is hardly more than noise. Use fewer columns."
         )
 
 
 def copied_columns(moments: Moments) -> list[tuple[int, int]]:
     """Return the pairs of the user's columns that are the same up to shift and scale."""
     R = moments.correlation
-    # the upper triangle: each pair once
+    # The upper triangle has each pair once.
     twins = np.argwhere(np.triu(np.abs(R) > 1.0 - COLLINEAR_EPS, 1))
     return [(int(moments.columns[i]), int(moments.columns[j])) for i, j in twins]
 
 
 def combined_columns(moments: Moments) -> list[int]:
-    """Return the user's columns that are linear combinations of those that are not returned.
+    """Return the user's columns that are linear combinations of the columns not returned.
 
-    None are returned where there are too few samples to tell: every column is one then.
+    With too few samples, every column is such a combination. Then the list is empty.
     """
     if moments.n <= moments.m + 1:
         return []
     R = moments.correlation
-    # With pivots: columns that depend on the others come last, and are told by the rank.
+    # Pivoting puts columns that depend on the others last, after the first `rank` columns.
     (pivoted_cholesky,) = get_lapack_funcs(("pstrf",), (R,))
     _, pivots, rank, _ = pivoted_cholesky(R, tol=COLLINEAR_EPS)
     # LAPACK counts from 1.
@@ -208,10 +219,10 @@ def warn_collinear(moments: Moments, names: Sequence[str]) -> None:
         first, second = (names[k] for k in twins[0])
         warn(
             f"columns {first!r} and {second!r} are copies of each other ({len(twins)} such "
-            "pairs). Their edges cannot be told apart: drop one."
+            "pairs). Their edges cannot be told apart. Drop one of them."
         )
         return
-    # Only without copies: each copy is a linear combination too, and would be named twice.
+    # Only without copies, because a copy is also a linear combination and would be named twice.
     extra = sorted(names[k] for k in combined_columns(moments))
     if extra:
         warn(
@@ -221,16 +232,17 @@ def warn_collinear(moments: Moments, names: Sequence[str]) -> None:
 
 
 def warn_about_ties(moments: Moments, B: Array, root_price: Array, names: Sequence[str]) -> None:
-    """Warn of variables without any edge, although their correlation is worth the price of one.
+    """Warn of pairs of variables without any edge whose correlation exceeds the price of an edge.
 
     Such a pair fits equally well in both directions, and an order cannot decide between them.
 
     Parameters
     ----------
     moments : Moments
-        Moments that were learned from.
+        Moments of the data that the network was learned from.
     B : ndarray of shape (m, p)
-        Learned weights, one row per child, in canonical order.
+        Learned weights, one row per child, in canonical order. The first m of the p columns belong
+        to the variables.
     root_price : ndarray of shape (m,)
         The price of the edge i - j is ``root_price[i] * root_price[j]``.
     names : sequence of str
@@ -246,28 +258,31 @@ def warn_about_ties(moments: Moments, B: Array, root_price: Array, names: Sequen
         pairs = [f"{named[i]!r} - {named[j]!r} ({R[i, j]:+.2f})" for i, j in tied[:3]]
         more = f" and {len(tied) - 3} more" if len(tied) > 3 else ""
         warn(
-            f"correlated pairs left unjoined: {', '.join(pairs)}{more}. They are joined to "
-            "nothing else, so that both directions fit equally well and no order decides between "
-            "them. Read each as a pair without a direction."
+            f"correlated pairs without an edge: {', '.join(pairs)}{more}. They have no other edges "
+            "either. Both directions fit equally well, and no order decides between them. Read "
+            "each as a pair without a direction."
         )
 
 
 def check_classification(
     estimator: BaseEstimator, X: Any, y: Any
 ) -> tuple[Array, NDArray[Any], NDArray[Any]]:
-    """Return the rows as `check_data` does, the class of each, and the sorted classes."""
+    """Return the rows as `check_data` does, the class of each row, and the sorted classes."""
     if y is None:
         raise InputError("requires y to be passed, but the target y is None.")
     values = check_data(estimator, X)
     labels = read_labels(y, len(values))
     classes = np.unique(labels)
     if len(classes) < 2:
-        raise InputError(f"y has one class, {shown(classes[0])}: a classifier needs two or more.")
+        raise InputError(
+            f"y has one class, {shown(classes[0])}. A classifier needs at least two: add rows of "
+            "another class."
+        )
     return values, labels, classes
 
 
 def read_labels(y: Any, n: int) -> NDArray[Any]:
-    """Return the class of each of n rows; raise InputError if a label is missing or no class."""
+    """Return the class of each of n rows; raise an error if a label is missing or not a class."""
     labels = column_or_1d(y, warn=True)
     check_consistent_length(labels, np.empty(n))
     missing = [row for row, label in enumerate(labels) if label is None or label != label]  # NaN

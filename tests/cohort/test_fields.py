@@ -21,7 +21,10 @@ def test_what_is_missing_in_a_covariate_is_nan_or_empty(make):
         ({"group": ["CTR"]}, "group has shape"),
         ({"group": ["CTR", "", "SCZ", "CTR"]}, "subject 'b' has no group"),
         ({"covariates": {"age": [1, 2]}}, "covariate 'age' has shape"),
-        ({"covariates": {"something": [1, 2, 3, 4]}}, "'something' is a covariate and a region"),
+        (
+            {"covariates": {"something": [1, 2, 3, 4]}},
+            "'something' is the name of a covariate and",
+        ),
         ({"group": ["CTR", None, "SCZ", "CTR"]}, "subject 'b' has no group"),
         ({"site": ["X", "X", np.nan, "Y"]}, "subject 'c' has no site"),
         ({"pair": ["p", "p", "q"]}, "pair has shape .3,., but there are 4 subjects"),
@@ -33,7 +36,10 @@ def test_what_is_missing_in_a_covariate_is_nan_or_empty(make):
             {"person": ["p", "q", "q", "p"], "block": ["f", "f", "g", "f"]},
             "'q' has rows in the blocks 'f', 'g' .1 person.*same block",
         ),
-        ({"covariates": {"age": [1, 2, np.inf, 4]}}, "covariate 'age' is infinite"),
+        (
+            {"covariates": {"age": [1, 2, np.inf, 4]}},
+            "covariate 'age' has a value that is inf",
+        ),
         ({"values": [["a", "b", "c"]] * 4}, "values is not a table of numbers"),
         (
             {"values": np.full((4, 3), np.inf)},

@@ -31,16 +31,16 @@ def test_a_region_among_the_covariates_is_pointed_out(make, only):
     values = np.random.default_rng(1).normal(size=N)
     finding = only(make(covariates={"lh_precuneus": values}))
     assert finding.level == "warning"
-    assert "'lh_precuneus' is a region by its name" in finding.what
+    assert "'lh_precuneus' has the name of a region" in finding.what
 
 
 def test_constant_and_missing_covariates_are_said(make, only):
     finding = only(make(covariates={"scanner": ["A"] * N}))
-    assert "'scanner' never varies" in finding.what
+    assert "'scanner' is the same in all subjects" in finding.what
     age = np.random.default_rng(0).normal(40, 5, N)
     age[7] = np.nan
     finding = only(make(covariates={"age": age}))
-    assert "missing in 1 of 60 subjects, first 'sub-07'" in finding.what
+    assert "missing in 1 of 60 subjects, such as 'sub-07'" in finding.what
 
 
 def test_a_covariate_that_a_whole_group_lacks_stops(make, only):
@@ -49,7 +49,7 @@ def test_a_covariate_that_a_whole_group_lacks_stops(make, only):
         column = np.where(make().group == "CTR", empty, score)
         finding = only(make(covariates={"updrs": column}))
         assert finding.level == "stop"
-        assert "'updrs' is missing in all subjects of a group, first 'sub-00'" in finding.what
+        assert "'updrs' is missing in all subjects of a group, such as 'sub-00'" in finding.what
     assert only(make(covariates={"iq": np.full(N, np.nan)})).level == "stop"
 
 
@@ -92,7 +92,7 @@ def test_sites_that_were_not_named_are_asked_about(make, found, told, level):
 def test_sites_that_hold_one_group_or_one_subject_are_said(make, found, only):
     group = make().group
     assert only(make(site=np.where(group == "CTR", "A", "B"))).level == "stop"
-    assert "all subjects are of the site A" in only(make(site=["A"] * N)).what
+    assert "all subjects are from the site A" in only(make(site=["A"] * N)).what
     site = np.where(np.arange(N) < 40, "A", np.where(group == "CTR", "B", "A"))
     pure, unequal = found(make(site=site))
     assert "1 site has subjects of one group only: 'B'" in pure

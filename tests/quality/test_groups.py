@@ -15,7 +15,7 @@ def test_groups_must_be_two_or_more_of_two_or_more(make, only):
     alone = only(make(group=["AD"] + ["CTR", "SCZ"] * 29 + ["CTR"]))
     assert (alone.level, "'AD' has one subject (sub-00)" in alone.what) == ("stop", True)
     few = only(make(group=["AD"] * 10 + ["CTR"] * 50))
-    assert (few.level, "'AD' has 10 subjects only" in few.what) == ("warning", True)
+    assert (few.level, "'AD' has only 10 subjects" in few.what) == ("warning", True)
 
 
 def test_many_small_groups_are_dates_or_ages_and_stop(make, only):
@@ -54,10 +54,9 @@ def many_regions(cohort):
 def test_more_regions_than_half_the_smallest_group_are_said():
     (finding,) = many_regions(wide(12, 22).subset(range(1, 44)))  # 21 of AD
     assert finding.level == "warning"
-    assert "12 regions are more than half of the 21 subjects of the smallest group, 'AD'" in str(
-        finding
-    )
-    assert "Take 10 or fewer" in finding.action
+    assert finding.what.startswith("12 regions are more than half the number of subjects")
+    assert finding.what.endswith("smallest group, 'AD', which has 21")
+    assert "at most 10 regions" in finding.action
     assert many_regions(wide(11, 22)) == []
     assert many_regions(wide(5, 9)), "also where the group is small by itself"
     assert "makes up for so few" in many_regions(wide(5, 3))[0].action

@@ -86,7 +86,7 @@ def test_points_in_time_are_found(memory):
     for t in range(1, 400):
         values[t] = memory * values[t - 1] + np.sqrt(1 - memory**2) * values[t]
     (what,) = stops(cohort_of(values, [str(k) for k in range(400)]))
-    assert "each row resembles the next one" in what
+    assert "each row resembles the next row" in what
 
 
 def test_rows_sorted_by_site_are_no_points_in_time():
@@ -105,7 +105,7 @@ def test_who_says_that_rows_are_subjects_is_warned_and_goes_on():
     assert len(overruled.require()) == 60
     (finding,) = [one for one in overruled.findings if "30 persons" in one.what]
     assert finding.level == "warning"
-    assert "You said that each row is another subject" in finding.action
+    assert "You said that each row is a different subject" in finding.action
 
 
 def test_rows_far_out_make_no_copies_of_the_others():

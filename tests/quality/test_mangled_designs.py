@@ -130,9 +130,9 @@ MANGLED = {
     ),
     "sessions one after the other": (
         lambda: cohort_of(*visits(), [f"P{k:03}" for k in range(80)]),
-        "each row resembles the next one",
+        "each row resembles the next row",
     ),
-    "few sessions one after the other": (few_persons, "each row resembles the next one"),
+    "few sessions one after the other": (few_persons, "each row resembles the next row"),
     "few sessions, shuffled": (
         lambda: shuffled(few_persons(), ids=[f"N{k}" for k in range(48)]),
         "resemble one other row far more",
@@ -146,12 +146,12 @@ MANGLED = {
         lambda: shuffled(copied(1e-4), ids=[f"N{k}" for k in range(80)]),
         "30 pairs of rows are copies.*N",
     ),
-    "time series": (series, "each row resembles the next one"),
+    "time series": (series, "each row resembles the next row"),
     "time series of little memory": (
         lambda: series(memory=0.3),
-        "each row resembles the next one",
+        "each row resembles the next row",
     ),
-    "time series with levels": (lambda: series(own=2.0), "each row resembles the next one"),
+    "time series with levels": (lambda: series(own=2.0), "each row resembles the next row"),
     "time series, shuffled within subjects": (
         lambda: shuffled_within(series()),
         "consecutive numbers, such as sub-00_0000 and sub-00_0001",
@@ -314,7 +314,7 @@ def test_copies_within_a_person_are_a_warning_and_between_persons_a_stop():
     found = review(cohort_of(cohort.values, group, cohort.ids, person=who))
     (stop,) = found.stops
     assert stop.what.startswith("20 pairs of rows are copies")
-    (said,) = [one for one in found.findings if "of one person or family" in one.what]
+    (said,) = [one for one in found.findings if "within one person or family" in one.what]
     assert said.level == "warning"
     assert said.what.startswith("10 pairs of rows are copies")
 

@@ -52,4 +52,4 @@ def test_names_that_say_nothing_count_by_their_scale():
     regions = ("lh_insula", "rh_insula", "Left-Lateral-Ventricle", "Left-Hippocampus")
     assert not list(check_measures(cohort_of(regions)))
     (finding,) = check_measures(cohort_of(regions, scales=[1, 1, 2000, 2000]))
-    assert "a measure that is not said (2: " in finding.what
+    assert "an unknown measure (2: " in finding.what

@@ -44,7 +44,7 @@ def test_a_covariate_of_motion_is_enough():
 
 def test_motion_that_is_not_known_of_all_says_of_how_many():
     (finding,) = check_motion(cohort(0.5, missing=3))
-    assert "B 0.2; not known of 3 subjects" in finding.what
+    assert "B 0.2; not known for 3 subjects" in finding.what
 
 
 def test_motion_that_was_taken_without_being_named_is_said():

@@ -78,7 +78,9 @@ def test_who_is_left_out_takes_the_partner_along(make):
     assert {"sub-02", "sub-03"} == {f"sub-{k:02}" for k in range(60)} - {*reviewed.cohort.ids}
     assert reviewed.cohort.complete.all()
     texts = [str(finding) for finding in reviewed.findings]
-    assert any("1 person is not there once in each group: 'p01'" in text for text in texts)
+    assert any(
+        "1 person does not have exactly one row in each group: 'p01'" in text for text in texts
+    )
 
 
 def test_more_findings_come_in_their_place(make):

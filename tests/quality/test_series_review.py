@@ -38,14 +38,14 @@ def test_series_without_any_oddity_have_a_note_about_the_atlas_alone():
     cohort = plain()
     reviewed = review(cohort)
     (note,) = reviewed.findings
-    assert str(note) == "note: no atlas knows the regions. Pictures come without lobes."
+    assert str(note) == "note: no atlas has these regions. Pictures do not show lobes."
     assert reviewed.cohort is cohort
 
 
 def test_a_region_that_is_empty_in_many_subjects_is_left_out():
     reviewed = review(emptied(plain(), [(0, 3), (1, 3), (2, 3)]))
     assert "'x3'" in reviewed.findings[0].what
-    assert "1 region is empty in more than 5% of the subjects, up to 3 of 40" in str(
+    assert "1 region is empty in more than 5% of the subjects (in at most 3 of 40)" in str(
         reviewed.findings[0]
     )
     assert len(reviewed.cohort) == 40
@@ -74,7 +74,7 @@ def test_subjects_with_few_volumes_are_left_out_by_name():
     about = {"group": cohort.group, "covariates": cohort.covariates, "tr": 2.0}
     reviewed = review(SeriesCohort.of(series, cohort.regions, cohort.ids, **about))
     assert reviewed.findings[0].left_out == ("s0",)
-    assert "worth fewer than 20 independent ones: 's0'" in reviewed.findings[0].what
+    assert "worth fewer than 20 independent volumes: 's0'" in reviewed.findings[0].what
     assert len(reviewed.cohort) == 39
 
 
@@ -103,8 +103,8 @@ def test_filters_are_a_warning_that_says_what_they_mean(change, said):
     assert said in warning
     if "low-pass" in said or "band-pass" in said:
         assert "faster than about 0.1" in warning
-        assert "200 of them are worth about" in warning
-        assert "that number is what counts" in warning
+        assert "200 volumes are worth about" in warning
+        assert "this number is what counts" in warning
 
 
 def test_some_filtered_subjects_are_pointed_out():
@@ -157,15 +157,15 @@ def test_sessions_of_unknown_persons_stop():
 
 def test_small_groups_and_covariates_are_spoken_of_as_in_tables():
     small = "".join(found(made(n=12)))
-    assert "the group 'A' has 6 subjects only. Only large differences can be found" in small
+    assert "the group 'A' has only 6 subjects. Only large differences can be found" in small
     assert "no group column" in "".join(found(made(group=None)))
     told = made(covariates={"mean_fd": np.arange(40) % 2 + 0.1})
     assert "is the group under another name" in "".join(found(told))
-    assert "more than half of the" not in "".join(found(made(n=12, regions=30)))
+    assert "more than half the number" not in "".join(found(made(n=12, regions=30)))
 
 
 def test_nobody_left_is_said_and_no_crash():
     short = cohort_of(n=4, volumes=12)
-    assert "of the table 0 subjects" in "".join(found(short))
+    assert "only 0 subjects" in "".join(found(short))
     constant = SeriesCohort.of([np.ones((30, 3))] * 2, group=["A", "B"])
-    assert "of the table 0 subjects" in "".join(found(constant))
+    assert "only 0 subjects" in "".join(found(constant))

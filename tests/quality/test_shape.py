@@ -34,7 +34,7 @@ def test_subjects_far_from_their_group_are_named_with_what_is_done(outliers, act
     values[[3, 150]] += 12 * np.resize([1, -1], 10)
     found = review_prepared(cohort_of(values, GROUP), outliers)
     assert [one.level for one in found] == ["warning", "warning"]
-    assert "1 of 100 subjects of the group 'CTR' lies far from the others" in found[0].what
+    assert "1 of 100 subjects of the group 'CTR' is far from the others" in found[0].what
     assert found[0].what.endswith(": 'sub-003'")
     assert found[1].what.endswith(": 'sub-150'")
     assert all(one.action.startswith(action) for one in found)
@@ -44,7 +44,7 @@ def test_many_far_subjects_are_another_group():
     values = related(100)
     values[:22] += 40 * np.resize([1, -1], 10)
     (found,) = review_prepared(cohort_of(values))
-    assert "22 of 100 subjects lie far" in found.what
+    assert "22 of 100 subjects are far" in found.what
     assert "outliers, and are kept" in found.action
 
 

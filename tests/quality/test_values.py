@@ -55,15 +55,15 @@ def test_outlying_cells_and_subjects_are_said_and_kept(make):
 
     reviewed = review(make(change))
     texts = [str(finding) for finding in reviewed.findings]
-    assert "2 cells lie more than 6" in texts[0]
-    assert texts[0].endswith("Look at each; the farthest is of subject 'sub-08'.")
+    assert "2 cells are more than 6" in texts[0]
+    assert texts[0].endswith("The farthest belongs to subject 'sub-08'.")
     assert not any(said in texts[0] for said in ("25", "-20", "rh_cuneus", "lh_lingual"))
     assert "1 subject is outlying in more than 10% of the regions: 'sub-08'" in texts[1]
     assert len(reviewed.cohort) == N
 
 
 def test_regions_that_the_atlas_does_not_know_are_listed(make, only):
-    assert "no atlas knows the regions" in only(make(atlas=None)).what
+    assert "no atlas has these regions" in only(make(atlas=None)).what
     finding = only(make(atlas=load_atlas("destrieux")))
     assert "5 regions are not in the atlas" in finding.what
 
@@ -76,7 +76,7 @@ def test_regions_without_coordinates_are_listed(make, only):
         for one in load_atlas("desikan_killiany").regions
     ]
     finding = only(make(atlas=Atlas("own", "mine", tuple(regions))))
-    assert finding.what == f"the atlas mine has no coordinates of 2 regions: {first!r}, {second!r}"
+    assert finding.what == f"the atlas mine has no coordinates for 2 regions: {first!r}, {second!r}"
 
 
 def test_robust_z_is_that_of_normal_draws_and_ignores_outliers():

@@ -1,4 +1,4 @@
-"""Cohort: subjects x regions with everything that an analysis needs to know about them."""
+"""The class Cohort: a table of subjects and regions, with groups, covariates, sites and more."""
 
 from sgbn.cohort.cohort import Cohort, check_cohort
 from sgbn.cohort.fields import BLOCK, ID, LABELS, PAIR, PERSON, SITE, read_only

@@ -1,4 +1,4 @@
-"""The class Cohort."""
+"""The class Cohort: a table of subjects and regions, with all that is known about the subjects."""
 
 from __future__ import annotations
 
@@ -32,37 +32,38 @@ from sgbn.html_repr import html_repr
 from sgbn.types import Array, Indices, Labels, Mask
 
 
-# eq=False: a generated == would compare arrays, which have no single truth value.
+# eq=False, because a generated == would compare arrays, which have no single truth value.
 @dataclass(frozen=True, eq=False)
 class Cohort:
-    """Subjects x regions, with groups, covariates, sites, pairs and persons. It cannot be changed.
+    """A table of subjects and regions, with groups, covariates, sites, pairs and persons.
 
     It is made by `read_table`, `read_freesurfer`, `read_subjects` or `simulate_cohort`, or from
-    arrays.
+    arrays. It cannot be changed.
 
     Attributes
     ----------
     values : ndarray of shape (n, m)
-        One row per subject, one column per region; NaN where a cell is missing.
+        One row per subject and one column per region; a missing cell is NaN.
     regions, ids : tuple of str
-        Names of the columns and of the rows; each is used only once.
+        Names of the columns and of the rows; each name is used only once.
     group, site : ndarray of str, or None
-        Group and site of each subject; no cell is missing where they are given.
+        Group and site of each subject. If they are given, no cell may be missing.
     pair : ndarray of str, or None
-        Person behind each row, where rows are visits and a person has one in every group.
+        Person of each row, if rows are visits and each person has one visit in every group.
     person : ndarray of str, or None
-        Person behind each row, where several rows of a person are in one group.
+        Person of each row, if a person has several rows in one group.
     block : ndarray of str, or None
-        Family of each row, or another label of rows that are not independent. A block may span
-        groups.
+        Family of each row, or another label that rows share if they are not independent. Rows of
+        one block may be in different groups.
     covariates : mapping of name to array
-        Numbers (NaN where missing) or text ("" where missing), one value per subject.
+        One value per subject: numbers (a missing one is NaN) or text (a missing one is "").
     atlas : Atlas or None
-        Where the regions lie.
+        The atlas that has the places of the regions.
     provenance : mapping
-        Where the data come from, and what was left out on the way.
+        Where the data come from, and what was left out when they were read.
     smooth : tuple of str
-        Covariates of numbers whose effects are curves; those of others are linear.
+        Names of the numeric covariates whose effects are curves; the effects of the other
+        covariates are linear.
     """
 
     values: Array
@@ -92,7 +93,7 @@ class Cohort:
             "smooth": checked_smooth(self.smooth, covariates),
             "provenance": MappingProxyType(dict(self.provenance)),
         }
-        # Read-only copies: a fingerprint is computed once, and must stay true.
+        # Read-only copies, because the fingerprint is computed only once and must stay true.
         for name, value in frozen.items():
             object.__setattr__(self, name, value)  # the only way to set a field of a frozen class
         self._check_persons()
@@ -104,14 +105,14 @@ class Cohort:
         remedy = "Give all rows of a person the same block, or correct the columns"
         check_persons(self.persons, self.block, "blocks", remedy)
         remedy = (
-            "Visits of a person in several groups need pair= (--pair) in place of "
-            "person= (--subject), or correct the columns"
+            "If these are visits of a person in several groups, give pair= (--pair) in place of "
+            "person= (--subject). Otherwise correct the columns"
         )
         # Paired visits are in several groups by design.
         check_persons(self.persons, self.group if self.pair is None else None, "groups", remedy)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Pickling forgets that an array is read-only, and cannot take a mapping proxy at all.
+        # Pickle does not keep arrays read-only, and cannot store a mapping proxy.
         state = {f.name: getattr(self, f.name) for f in fields(self)}
         state |= {name: dict(state[name]) for name in ("covariates", "provenance")}
         return _rebuild, (type(self), state)
@@ -120,12 +121,12 @@ class Cohort:
         return len(self.ids)
 
     def __array__(self, *_: Any, **__: Any) -> NDArray[Any]:
-        # Every estimator calls this, ours and others: without it, numpy would try the fields.
+        # Every estimator calls this method to read its data, also estimators of scikit-learn.
         raise InputError(
-            "a Cohort is given where a table of numbers is needed. For the network of one group "
-            "call sgbn.group_network(cohort, group); for a classifier of groups fit "
+            "a Cohort is not a table of numbers. For the network of one group, call "
+            "sgbn.group_network(cohort, group). For a classifier of groups, fit "
             "sgbn.make_analysis(cohort, classifier=...) to sgbn.cohort_table(cohort) and "
-            "cohort.group; for the regions as they are take cohort.values."
+            "cohort.group. For the regions as they are, use cohort.values."
         )
 
     def __repr__(self) -> str:
@@ -140,43 +141,46 @@ class Cohort:
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """Names of the groups, sorted."""
+        """Return the names of the groups, sorted."""
         return tuple(self.sizes)
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Group -> number of subjects."""
+        """Return the number of subjects (rows) of each group, by group."""
         return {} if self.group is None else label_counts(self.group)
 
     @property
     def unit_counts(self) -> dict[str, int]:
-        """Group -> number of `units`: persons or families where there are any, else subjects."""
+        """Return the number of `units` of each group: persons or families if given, else rows."""
         return self._distinct_per_group(self.units)
 
     @property
     def places(self) -> tuple[Region | None, ...]:
-        """Region of the atlas for each region of the data; None if it is unknown there."""
+        """Return the atlas region of each region of the data; None if the atlas lacks it."""
         if self.atlas is None:
             return (None,) * len(self.regions)
         return tuple(self.atlas.find(region) for region in self.regions)
 
     @property
     def labels(self) -> dict[str, str]:
-        """Region -> its readable name, for figures and pages; files keep those of the data."""
+        """Return a readable name of each region, for figures and pages.
+
+        Files keep the names of the data.
+        """
         return dict(zip(self.regions, region_labels(self.regions, self.atlas), strict=True))
 
     @property
     def lobes(self) -> tuple[str, ...]:
-        """Lobe of each region."""
+        """Return the lobe of each region."""
         return tuple(UNKNOWN_LOBE if place is None else place.lobe for place in self.places)
 
     @property
     def subjects(self) -> dict[str, int]:
-        """Number of subjects in each group; a person with several rows counts once."""
+        """Return the number of persons in each group; a person with several rows counts once."""
         return self._distinct_per_group(self.persons)
 
     def _distinct_per_group(self, labels: Labels | None) -> dict[str, int]:
-        """Return how many labels each group has; without labels, how many rows."""
+        """Return the number of different labels in each group; without labels, of rows."""
         if labels is None or self.group is None:
             return self.sizes
         # A person or family with rows in several groups counts in each of them.
@@ -184,37 +188,41 @@ class Cohort:
 
     @property
     def persons(self) -> Labels | None:
-        """Person of each row: `person`, else `pair`; None if every row is a different person."""
+        """Return the person of each row, from `person` or `pair`; None if both are None."""
         return self.pair if self.person is None else self.person
 
     @property
     def units(self) -> Labels | None:
-        """Label of each row; rows with one label must stay in the same half or fold.
+        """Return a label for each row; rows with the same label stay in the same half or fold.
 
-        Rows have the same label if they share a block, a person or a pair. None if no rows do.
+        Rows have the same label if they share a block, a person or a pair. The result is None if
+        the cohort has none of these.
         """
         given = [labels for labels in (self.block, self.person, self.pair) if labels is not None]
-        # One after another: a family may join persons, and a person rows, that nothing else joins.
+        # Merged one after another, because each kind of label may join rows that the others do not.
         return reduce(merged_labels, given) if given else None
 
     @property
     def complete(self) -> Mask:
-        """Whether each row is of a person who is there once in every group; all without pairs."""
+        """Return for each row whether its person has exactly one row in every group.
+
+        Without pairs, all rows are complete.
+        """
         if self.pair is None or self.group is None:
             return np.full(len(self), True)
         persons, person = np.unique(self.pair, return_inverse=True)
         groups, member = np.unique(self.group, return_inverse=True)
         visits = np.zeros((len(persons), len(groups)), dtype=np.intp)
-        # Not `visits[person, member] += 1`, which counts places that occur twice only once.
+        # `visits[person, member] += 1` would count repeated entries only once.
         np.add.at(visits, (person, member), 1)
         return np.asarray((visits == 1).all(axis=1)[person])
 
     @property
     def content(self) -> bytes:
-        """Everything that results depend on."""
+        """Return all that results depend on, as bytes."""
         columns = [("group", self.group), ("site", self.site), *self.covariates.items()]
         labels = {"pair": self.pair, "person": self.person, "block": self.block}
-        # Fields that came later are left out where they are empty: old fingerprints stay valid.
+        # Newer fields are left out if they are empty, so that old fingerprints stay valid.
         columns += [(name, column) for name, column in labels.items() if column is not None]
         beside = [(name, None if column is None else column.tolist()) for name, column in columns]
         beside += [("smooth", list(self.smooth))] if self.smooth else []
@@ -222,8 +230,8 @@ class Cohort:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Short name of the content, to tell two tables apart."""
-        # 64 bits: two tables share them by chance only among billions.
+        """Return a short hash of the content, which tells two tables apart."""
+        # With 64 bits, equal hashes by chance are expected only among billions of tables.
         return sha256(self.content).hexdigest()[:16]
 
     def of_group(self, group: str) -> Array:
@@ -238,23 +246,24 @@ class Cohort:
         regions: Iterable[str] | None = None,
         lobes: Iterable[str] | None = None,
     ) -> Self:
-        """Return part of the cohort: some rows, of some groups, with some regions of some lobes.
+        """Return a part of the cohort: the chosen rows, groups, regions and lobes.
 
         Parameters
         ----------
         rows : array-like of bool, of int, or of subject ids, optional
             Rows to keep; by default all.
         groups, regions : iterable of str, optional
-            Groups and regions to keep; by default all. Regions come in the order given.
+            Names of the groups and regions to keep; by default all. The regions have the order in
+            which they are given.
         lobes : iterable of str, optional
-            Lobes to keep, as in `lobes` of the cohort. Regions stay in their order.
+            Names of the lobes to keep, as in `lobes` of the cohort. The order of the regions does
+            not change.
         """
         chosen = self._rows(rows)
         if groups is not None:
             in_groups = self._in_groups(groups)
-            # Indices, not marks, so that rows stay in the order that was asked for.
+            # Indices, not marks, so that rows keep the order that the caller gave.
             chosen = chosen[in_groups[chosen]]
-        # A list, not marks: regions come in the order that was asked for.
         columns = list(range(len(self.regions))) if regions is None else self._columns(regions)
         if lobes is not None:
             in_lobes = self._in_lobes(lobes)
@@ -276,7 +285,7 @@ class Cohort:
         }
 
     def summary(self) -> str:
-        """Say what the cohort holds, in a few lines."""
+        """Return a few lines that say what the cohort holds."""
         return summary_text(self)
 
     def _rows(self, rows: ArrayLike | None) -> Indices:
@@ -284,9 +293,9 @@ class Cohort:
         if rows is None:
             return everyone
         chosen = np.asarray(rows)
-        # numpy makes an array of floats of an empty list, which is allowed and selects nobody.
+        # An empty list, which becomes an array of floats, is allowed and selects no row.
         if chosen.ndim != 1 or (chosen.size and chosen.dtype.kind not in "biuUO"):
-            raise InputError("give rows as a list of marks (True, False), row numbers or ids.")
+            raise InputError("give rows as a list of True and False, of row numbers, or of ids.")
         if chosen.dtype.kind in "UO":
             place = {name: row for row, name in enumerate(self.ids)}
             unknown = [str(name) for name in chosen if str(name) not in place]
@@ -323,26 +332,32 @@ class Cohort:
     def _in_lobes(self, lobes: Iterable[str]) -> Mask:
         if self.atlas is None:
             raise InputError(
-                "the cohort has no atlas, so that no lobe is known. Name the atlas when you read "
-                "it (atlas=, --atlas), or choose regions by their names (regions=, --regions)."
+                "the cohort has no atlas, so that lobes are not known. Name the atlas when you "
+                "read the data (atlas=, --atlas), or choose regions by their names (regions=, "
+                "--regions)."
             )
         wanted = _as_list(lobes)
         counts = label_counts(np.array(self.lobes, dtype=str))
         unknown = [name for name in wanted if name not in counts]
         if unknown:
             raise InputError(
-                f"no region is of a lobe called {unknown[0]!r}. The lobes and their numbers of "
+                f"no region is in a lobe called {unknown[0]!r}. The lobes and their numbers of "
                 f"regions are {counts_text(counts)}."
             )
         return np.isin(self.lobes, wanted)
 
     def _in_groups(self, groups: Iterable[str]) -> Mask:
         if self.group is None:
-            raise InputError("the cohort has no groups. Name the group column when you read it.")
+            raise InputError(
+                "the cohort has no groups. Name the column of the groups when you read the data "
+                "(group=, --group)."
+            )
         wanted = _as_list(groups)
         unknown = [name for name in wanted if name not in self.sizes]
         if unknown:
-            raise InputError(f"no group is called {unknown[0]!r}: there are {list(self.groups)}.")
+            raise InputError(
+                f"no group is called {unknown[0]!r}. The groups are {list(self.groups)}."
+            )
         return np.isin(self.group, wanted)
 
 
@@ -352,14 +367,14 @@ def check_cohort(value: object) -> None:
         raise InputError(
             f"a Cohort is needed, not a {type(value).__name__}. Read a table with sgbn.read_table, "
             "time series with sgbn.read_series, or make a cohort from arrays with "
-            "sgbn.SeriesCohort.of. If this is a review, give review.require()."
+            "sgbn.SeriesCohort.of. If this is the result of sgbn.review, give review.require()."
         )
 
 
 def _as_list(names: Iterable[str]) -> list[str]:
-    return [names] if isinstance(names, str) else list(names)  # a name alone is not letters
+    return [names] if isinstance(names, str) else list(names)  # list("abc") would be letters
 
 
 def _rebuild(kind: type[Cohort], state: dict[str, Any]) -> Cohort:
-    # By the constructor, which checks the fields and makes them read-only again.
+    # The constructor checks the fields and makes them read-only again.
     return kind(**state)

@@ -1,4 +1,4 @@
-"""The fields of a cohort: checked, as read-only arrays, with errors that name the subject."""
+"""Functions that check the fields of a cohort. Errors name the subject."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sgbn.parameters import is_number
 from sgbn.types import Array, Labels
 from sgbn.validation import LARGEST
 
-# What a table of a cohort calls these columns
+# Names of these columns in the table of a cohort
 ID, SITE, PAIR = "subject_id", "site", "pair"
 PERSON, BLOCK = "person", "block"
 LABELS = ("group", "site", "pair", "person", "block")  # fields that hold one label per row
@@ -27,21 +27,21 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def label_counts(labels: NDArray[Any]) -> dict[Any, int]:
-    """Return how many rows each label has, by label."""
+    """Return the number of rows with each label, by label."""
     names, counts = np.unique(labels, return_counts=True)
     return dict(zip(names.tolist(), counts.tolist(), strict=True))
 
 
 def checked_names(names: Sequence[str], what: str) -> tuple[str, ...]:
-    """Return the names of the rows or columns as text; each may be used only once."""
-    # Spreadsheets often have numbers for names.
+    """Return the names of rows or columns as text; raise InputError if one is used twice."""
+    # Names in spreadsheets are often numbers.
     texts = tuple(str(name) for name in names)
     counts = label_counts(np.array(texts, dtype=str))
     twice = [name for name, count in counts.items() if count > 1]
     if twice:
         raise InputError(
-            f"the {what} name {twice[0]!r} is used {counts[twice[0]]} times. Each needs a name of "
-            "its own."
+            f"the {what} name {twice[0]!r} is used {counts[twice[0]]} times. Give each {what} its "
+            "own name."
         )
     return texts
 
@@ -49,7 +49,7 @@ def checked_names(names: Sequence[str], what: str) -> tuple[str, ...]:
 def checked_values(values: ArrayLike, regions: tuple[str, ...], ids: tuple[str, ...]) -> Array:
     """Return the table of numbers; NaN is allowed, infinity is not."""
     try:
-        # np.array copies: the caller's own table stays writable, and cannot change this one.
+        # A copy, so that the caller's table stays writable and cannot change this one.
         table = np.array(values, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
         raise InputError(f"values is not a table of numbers ({error}). Give numbers.") from error
@@ -58,7 +58,7 @@ def checked_values(values: ArrayLike, regions: tuple[str, ...], ids: tuple[str, 
             f"values has shape {table.shape}, but there are {len(ids)} subjects and "
             f"{len(regions)} regions. Give one row per subject and one column per region."
         )
-    # No comparison with NaN is true, so that missing cells pass, and infinite ones do not.
+    # No comparison with NaN is true: missing cells pass, and infinite cells do not.
     huge = np.abs(table) > LARGEST
     if huge.any():
         row, column = np.argwhere(huge)[0]
@@ -70,17 +70,20 @@ def checked_values(values: ArrayLike, regions: tuple[str, ...], ids: tuple[str, 
 
 
 def checked_labels(labels: ArrayLike | None, what: str, ids: tuple[str, ...]) -> Labels | None:
-    """Return one label per subject as text; none may be missing."""
+    """Return one label per subject as text; raise InputError if one is missing."""
     if labels is None:
         return None
     array = _as_text(labels)
     if array.shape != (len(ids),):
         raise InputError(
-            f"{what} has shape {array.shape}, but there are {len(ids)} subjects. Give one each."
+            f"{what} has shape {array.shape}, but there are {len(ids)} subjects. Give one label "
+            "per subject."
         )
     if (array == "").any():
         subject = ids[int(np.flatnonzero(array == "")[0])]
-        raise InputError(f"subject {subject!r} has no {what}. Give it one, or leave it out.")
+        raise InputError(
+            f"subject {subject!r} has no {what}. Give it a {what}, or leave the subject out."
+        )
     return read_only(array)
 
 
@@ -91,23 +94,28 @@ def checked_covariates(
     checked = {str(name): _covariate(name, column, n) for name, column in covariates.items()}
     both = sorted(set(checked) & set(regions))
     if both:
-        raise InputError(f"{both[0]!r} is a covariate and a region. Rename or drop one.")
+        raise InputError(
+            f"{both[0]!r} is the name of a covariate and of a region. Rename or drop one of them."
+        )
     return checked
 
 
 def _covariate(name: str, column: ArrayLike, n: int) -> NDArray[Any]:
     array = _cells(column)
-    # A list of numbers in which None or NaN marks what is missing.
+    # This is a list of numbers in which None or NaN means a missing value.
     if array.dtype.kind == "O" and all(_is_missing(c) or is_number(c) for c in array.ravel()):
         array = np.array([np.nan if _is_missing(c) else c for c in array.ravel()], np.float64)
     is_numeric = array.dtype.kind in "biuf"
     array = np.array(array, dtype=np.float64) if is_numeric else _as_text(array)
     if array.shape != (n,):
-        raise InputError(f"covariate {name!r} has shape {array.shape}: {n} subjects need {n}.")
+        raise InputError(
+            f"covariate {name!r} has shape {array.shape}, but there are {n} subjects. Give one "
+            "value per subject."
+        )
     if is_numeric and (np.abs(array) > LARGEST).any():
         raise InputError(
-            f"covariate {name!r} is infinite somewhere, or too large to compute with. Correct it, "
-            "or make it NaN."
+            f"covariate {name!r} has a value that is infinite or too large to compute with. "
+            "Correct it, or replace it by NaN."
         )
     return read_only(array)
 
@@ -119,15 +127,15 @@ def checked_smooth(names: Iterable[str], covariates: Mapping[str, NDArray[Any]])
         if name not in covariates:
             known = listed([*covariates]) if covariates else "none"
             raise InputError(
-                f"{name!r} is named as smooth and is not a covariate (there are {known}). Name it "
-                "as a covariate too (covariates=, --covariates)."
+                f"{name!r} is named as smooth, but is not a covariate (the covariates: {known}). "
+                "Name it as a covariate too (covariates=, --covariates)."
             )
         if covariates[name].dtype.kind != "f":
             raise InputError(
-                f"the smooth covariate {name!r} holds labels: a curve needs numbers. Take it out "
-                "of smooth (--smooth)."
+                f"the smooth covariate {name!r} holds labels, but a curve needs numbers. Remove it "
+                "from smooth= (--smooth)."
             )
-    return tuple(dict.fromkeys(smooth))  # a name given twice is one curve
+    return tuple(dict.fromkeys(smooth))  # a name that is given twice is one curve
 
 
 def check_persons(persons: Labels, labels: Labels | None, what: str, remedy: str) -> None:
@@ -135,30 +143,33 @@ def check_persons(persons: Labels, labels: Labels | None, what: str, remedy: str
     if labels is None:
         return
     _, first, person = np.unique(persons, return_index=True, return_inverse=True)
-    # Each row beside the first row of its person.
-    astray = np.unique(persons[labels != labels[first][person]])
-    if len(astray):
-        labels_of_first = np.unique(labels[persons == astray[0]]).tolist()
+    # Compare the label of each row with the label of the first row of its person.
+    mixed = np.unique(persons[labels != labels[first][person]])
+    if len(mixed):
+        labels_of_first = np.unique(labels[persons == mixed[0]]).tolist()
         raise InputError(
-            f"the person {str(astray[0])!r} has rows in the {what} {listed(labels_of_first)} "
-            f"({counted(len(astray), 'person is', 'persons are')} in several). {remedy}."
+            f"the person {str(mixed[0])!r} has rows in the {what} {listed(labels_of_first)} "
+            f"({counted(len(mixed), 'person is', 'persons are')} in several {what}). {remedy}."
         )
 
 
 def merged_labels(first: Labels, second: Labels) -> Labels:
-    """Return labels that join all rows which either of two labels joins."""
+    """Return one label per row, the same for rows that share a label of either kind.
+
+    Rows that are linked only through other rows have the same label, too.
+    """
     names, by_first = np.unique(first, return_inverse=True)
-    # The nodes of a graph are the labels of both kinds; each row links its two labels.
+    # The nodes of a graph are the labels of both kinds, and each row joins its two labels.
     by_second = len(names) + np.unique(second, return_inverse=True)[1]
     n_nodes = int(by_second.max(initial=0)) + 1
     parts = joined_parts(by_first, by_second, n_nodes)[by_first]
     _, rows, part = np.unique(parts, return_index=True, return_inverse=True)
-    # A part is called as its first row is, so that messages show a label that the user knows.
+    # A part has the label of its first row, so that messages show a label that the user knows.
     return read_only(first[rows][part])
 
 
 def _as_text(labels: ArrayLike) -> Labels:
-    """Return labels as text, "" where one is missing."""
+    """Return labels as text; a missing label is ""."""
     array = _cells(labels)
     # Only objects and floats can hold None or NaN.
     if array.dtype.kind in "Of":
@@ -169,7 +180,7 @@ def _as_text(labels: ArrayLike) -> Labels:
 
 def _cells(column: ArrayLike) -> NDArray[Any]:
     """Return the cells as they are."""
-    # As objects: numpy would make the text "nan" of a NaN among text.
+    # As objects, because numpy would turn a NaN among text into the text "nan".
     return np.asarray(column, dtype=None if hasattr(column, "dtype") else object)
 
 

@@ -1,4 +1,4 @@
-"""What a cohort holds, in a few lines of text."""
+"""The summary of a cohort: a few lines of text about what it holds."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from sgbn.types import Labels, Mask
 if TYPE_CHECKING:
     from sgbn.cohort.cohort import Cohort
 
-MAX_LISTED_LEVELS = 24  # of a column: more are counted
+MAX_LISTED_LEVELS = 24  # labels of a column that are listed; further labels are only counted
 
 
 def size_text(cohort: Cohort) -> str:
-    """Return how many subjects there are, or rows of how many persons."""
-    # Of `pair` the summary has a line of its own.
+    """Return the number of subjects or, with several rows per person, of rows and persons."""
+    # `pair` is not counted here, because it has its own line in the summary.
     if cohort.person is None:
         return counted(len(cohort), "subject")
     n_persons = len(np.unique(cohort.person))
@@ -41,9 +41,9 @@ def summary_text(cohort: Cohort) -> str:
         lines.append(f"pairs: {_pairs_text(cohort, cohort.pair)}")
     if cohort.block is not None:
         sizes = label_counts(cohort.block)
-        # default=0: a cohort may have no rows.
+        # default=0, because a cohort may have no rows.
         most = counted(max(sizes.values(), default=0), "row")
-        lines.append(f"blocks: {len(sizes)}, the largest of {most}")
+        lines.append(f"blocks: {len(sizes)}, the largest with {most}")
     for name, column in cohort.covariates.items():
         curve = " (a curve)" if name in cohort.smooth else ""
         lines.append(f"covariate {name}{curve}: {_column_text(cohort, column)}")
@@ -58,7 +58,7 @@ def summary_text(cohort: Cohort) -> str:
 
 
 def counts_text(counts: Mapping[str, int]) -> str:
-    """Return names with their counts: the first of them, and how many more."""
+    """Return the first names with their counts, and how many more names there are."""
     texts = [f"{name} {count}" for name, count in counts.items()]
     n_more = len(texts) - MAX_LISTED_LEVELS
     more = f" and {n_more} more" if n_more > 0 else ""
@@ -70,13 +70,16 @@ def _column_text(cohort: Cohort, column: NDArray[Any]) -> str:
     parts = {"": np.full(len(cohort), True)}
     if cohort.group is not None:
         parts = {f"{name} ": cohort.group == name for name in cohort.groups}
-    # Decided for the column, not for each group: else one would show a mean and another counts.
+    # Decided for the whole column, so that all groups show means, or all show counts.
     few = len(np.unique(column[~_missing(column)])) <= 2  # such as a sex of 0 and 1
     return "; ".join(name + _values_text(column[rows], few) for name, rows in parts.items())
 
 
 def _values_text(column: NDArray[Any], few: bool) -> str:
-    """Return mean (sd) of numbers, counts of labels or of few numbers, and how many are missing."""
+    """Return the mean (sd) of numbers, or the counts of labels, and how many are missing.
+
+    If `few`, the numbers are counted like labels.
+    """
     numeric, missing = column.dtype.kind == "f", _missing(column)
     present = column[~missing]
     if not present.size:
@@ -96,12 +99,12 @@ def _missing(column: NDArray[Any]) -> Mask:
 
 
 def _pairs_text(cohort: Cohort, pair: Labels) -> str:
-    """Return how many persons there are, and how many of them are not once in each group."""
+    """Return the number of persons, and of persons without exactly one row in each group."""
     text = counted(len(np.unique(pair)), "person")
-    # With one group there is nobody to be paired with.
+    # With one group there are no pairs.
     if len(cohort.groups) < 2:
         return text
     incomplete = len(np.unique(pair[~cohort.complete]))
     if incomplete:
-        return f"{text}, {incomplete} of them not once in each group"
+        return f"{text}, {incomplete} of them without exactly one row in each group"
     return f"{text}, each in {'both' if len(cohort.groups) == 2 else 'all'} groups"

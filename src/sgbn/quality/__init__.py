@@ -1,4 +1,4 @@
-"""Review of a cohort: what is odd about it, and what is done about it."""
+"""The review of a cohort: what may be wrong with it, and what is done about it."""
 
 from sgbn.quality.findings import Finding
 from sgbn.quality.reviews import Review, review

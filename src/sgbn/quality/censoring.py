@@ -8,11 +8,11 @@ from sgbn.exceptions import counted
 from sgbn.quality.findings import Finding
 from sgbn.series_cohort import FEWEST_VOLUMES, SeriesCohort
 
-CENSORED = "censored"  # fact of the provenance: volumes that were left out
+CENSORED = "censored"  # key of the provenance: how many volumes were left out
 
 
 def check_censored(cohort: SeriesCohort) -> Iterator[Finding]:
-    """Whether volumes were censored, and what was left out with them."""
+    """Report how many volumes were censored, and how many more were left out with them."""
     censored = cohort.provenance.get(CENSORED)
     if not censored:
         return
@@ -28,6 +28,7 @@ def check_censored(cohort: SeriesCohort) -> Iterator[Finding]:
     yield Finding(
         "note",
         what,
-        "Runs are cut there, since volumes before and after are not neighbours in time. Check that "
-        "all groups keep about the same number of volumes: sgbn.quality.series_quality counts them",
+        "Runs are cut there, because the volumes before and after are not neighbours in time. "
+        "Check that all groups keep about the same number of volumes: sgbn.quality.series_quality "
+        "counts them",
     )

@@ -1,4 +1,4 @@
-"""What a review of a cohort says, and what its checks share."""
+"""The findings of a review, and functions that its checks share."""
 
 from __future__ import annotations
 
@@ -12,20 +12,24 @@ from sgbn.exceptions import counted, listed
 from sgbn.types import Array, Mask
 
 Level = Literal["stop", "warning", "note"]
-AnyCohort = TypeVar("AnyCohort", bound=Cohort)  # of tables or of time series
-Verbs = tuple[str, str]  # in the singular and in the plural
+AnyCohort = TypeVar("AnyCohort", bound=Cohort)  # a cohort of tables or of time series
+Verbs = tuple[str, str]  # a verb in the singular and in the plural
 
 
 class Finding(NamedTuple):
-    """One thing to know about a cohort.
+    """One fact that a user should know about a cohort.
 
     Attributes
     ----------
     level : {"stop", "warning", "note"}
-    what, action : str
-        What was found, and what is or can be done about it.
+        "stop" if the groups cannot be compared, "warning" if the user should check something, and
+        "note" if nothing need be done.
+    what : str
+        What was found.
+    action : str
+        What is done about it, or what the user can do.
     left_out : tuple of str
-        Subjects or persons whom the reviewed cohort does without because of it.
+        Subjects or persons who are left out of the reviewed cohort because of it.
     """
 
     level: Level
@@ -38,14 +42,14 @@ class Finding(NamedTuple):
 
 
 def parts(cohort: Cohort) -> list[Mask]:
-    """Rows of each group, or all without groups; none that are empty."""
+    """Return the rows of each group. Without groups, all rows are one part; no part is empty."""
     if cohort.group is None:
         return [np.full(len(cohort), True)] if len(cohort) else []
     return [np.asarray(cohort.group == name) for name in cohort.groups]
 
 
 def filled(values: Array) -> Array:
-    """Values with the median of its region in each missing cell."""
+    """Return the values with each missing cell replaced by the median of its region."""
     missing = np.isnan(values)
     if not missing.any():
         return values
@@ -53,29 +57,30 @@ def filled(values: Array) -> Array:
 
 
 def first_true(marked: Any) -> int:
-    """Place of the first mark."""
+    """Return the position of the first mark."""
     return int(np.flatnonzero(marked)[0])
 
 
 def marked(names: Iterable[str], marks: Mask) -> list[str]:
-    """Names that are marked, in their order."""
+    """Return the names that are marked, in their order."""
     return [name for name, mark in zip(names, marks, strict=True) if mark]
 
 
 def leave_out_subjects(
     cohort: AnyCohort, out: Mask, verbs: Verbs, what: str, why: str = ""
 ) -> tuple[AnyCohort, list[Finding]]:
-    """Return the cohort without the subjects that are marked, and what is said about them.
+    """Return the cohort without the marked subjects, and a finding about them.
 
     Parameters
     ----------
     cohort : Cohort
+        The cohort under review.
     out : ndarray of bool of shape (n,)
-        Subjects to leave out.
+        Marks of the subjects to leave out.
     verbs, what : tuple of str, str
-        What they are or have, such as ("lacks", "lack") and "most regions".
+        Words that say why, such as ("lacks", "lack") and "most regions".
     why : str
-        What follows in the action.
+        Text to add to the action of the finding.
     """
     if not out.any():
         return cohort, []
@@ -88,7 +93,7 @@ def leave_out_subjects(
 def leave_out_regions(
     cohort: AnyCohort, out: Mask, verbs: Verbs, what: str
 ) -> tuple[AnyCohort, list[Finding]]:
-    """Return the cohort without the regions that are marked; see `leave_out_subjects`."""
+    """Return the cohort without the marked regions; see `leave_out_subjects`."""
     if not out.any():
         return cohort, []
     finding = _left_out("region", marked(cohort.regions, out), verbs, what)

@@ -1,4 +1,4 @@
-"""Tests whether groups differ in a covariate or in their sites."""
+"""Tests of whether groups differ in a covariate or in their sites."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from scipy import stats
 from sgbn.cohort import Cohort
 from sgbn.types import Array, Labels, Mask
 
-FEWEST_EXPECTED = 5  # subjects of a cell, below which the chi-square distribution is too rough
-RANDOM_TABLES = 9999
-FEW_VALUES = 2  # a column of numbers with no more is one of labels, such as a sex of 0 and 1
+FEWEST_EXPECTED = 5  # expected subjects in a cell; below, the chi-square distribution is too rough
+RANDOM_TABLES = 9999  # number of random tables for a p-value
+FEW_VALUES = 2  # a column with at most so many numbers holds labels, such as a sex of 0 and 1
 
 
 class GroupTest(NamedTuple):
-    """Name and p of a test; p is NaN if there is nothing to test."""
+    """The name and p-value of a test; p is NaN if there is nothing to test."""
 
     name: str
     p: float
@@ -27,7 +27,17 @@ NOT_TESTED = GroupTest("", np.nan)
 
 
 class Crosstab(NamedTuple):
-    """Subjects of each level in each group."""
+    """The number of subjects with each level in each group.
+
+    Attributes
+    ----------
+    levels : list of str
+        Names of the levels, one per row of `counts`.
+    groups : ndarray of str
+        Names of the groups, one per column of `counts`.
+    counts : ndarray of shape (n_levels, n_groups)
+        Numbers of subjects.
+    """
 
     levels: list[str]
     groups: Labels
@@ -35,20 +45,20 @@ class Crosstab(NamedTuple):
 
     @property
     def test(self) -> GroupTest:
-        """Test whether the shares of the levels differ between groups (chi-square, or exact)."""
+        """Return a test of whether the shares of the levels differ between groups."""
         counts = self.counts[self.counts.any(axis=1)]
         if min(counts.shape) < 2:
             return NOT_TESTED
         if stats.contingency.expected_freq(counts).min() >= FEWEST_EXPECTED:
             result = stats.chi2_contingency(counts, correction=False)  # type: ignore[attr-defined]
             return GroupTest("chi-square", float(result.pvalue))
-        # A table of two by two has one free cell, so that all tables can be listed.
+        # A table of two by two has one free cell, so that all possible tables can be listed.
         if counts.shape == (2, 2):
             return GroupTest("Fisher's exact", float(stats.fisher_exact(counts).pvalue))
         return GroupTest("chi-square, random tables", _by_random_tables(counts))
 
     def largest(self) -> str:
-        """Shares of the level in which the groups differ most."""
+        """Return, as text, the share of each group in the level in which groups differ most."""
         shares = self.counts / self.counts.sum(axis=0)
         level = int(np.argmax(np.ptp(shares, axis=1)))
         return ", ".join(
@@ -58,7 +68,7 @@ class Crosstab(NamedTuple):
 
 
 def crosstab(column: NDArray[Any], group: Labels) -> Crosstab:
-    """Count the subjects of each level in each group; nothing may be missing."""
+    """Count the subjects of each level in each group; no cell may be missing."""
     (levels, groups), counts = stats.contingency.crosstab(column, group)
     names = [
         value if isinstance(value, str) else f"with {level_text(value)}"
@@ -68,12 +78,12 @@ def crosstab(column: NDArray[Any], group: Labels) -> Crosstab:
 
 
 def level_text(level: str | float) -> str:
-    """Name of a level: 1 and not 1.0, where levels are numbers."""
+    """Return the name of a level; the number 1.0 becomes "1"."""
     return level if isinstance(level, str) else f"{level:g}"
 
 
 def is_counted(column: NDArray[Any]) -> bool:
-    """Whether the levels of a covariate are counted: it has labels, or few different numbers."""
+    """Return whether the levels of a covariate are counted: labels, or few different numbers."""
     return column.dtype.kind != "f" or len(np.unique(column[~np.isnan(column)])) <= FEW_VALUES
 
 
@@ -83,24 +93,24 @@ def known_cells(column: NDArray[Any]) -> Mask:
 
 
 def first_rows(cohort: Cohort) -> Cohort:
-    """Keep one row per person: further sessions say nothing new about the covariates."""
+    """Return one row per person, because further sessions say nothing new about covariates."""
     if cohort.person is None:
         return cohort
     return cohort.subset(np.sort(np.unique(cohort.person, return_index=True)[1]))
 
 
 def covariate_test(cohort: Cohort, column: NDArray[Any]) -> GroupTest:
-    """Whether the groups differ in a covariate or in their sites.
+    """Test whether the groups differ in a covariate or in their sites.
 
-    Paired visits are compared by a paired t, and only of two groups and of numbers. Families
-    (blocks) are not tested: their members are not independent.
+    Paired visits are compared by a paired t test, but only numbers and only in two groups. Families
+    (blocks) are not tested, because their members are not independent.
 
     Parameters
     ----------
     cohort : Cohort
-        With one row per person and group, see `first_rows`.
+        A cohort with one row per person and group, see `first_rows`.
     column : ndarray
-        One cell per row of the cohort.
+        The covariate or the sites, one cell per row of the cohort.
     """
     if cohort.block is not None:
         return NOT_TESTED
@@ -113,7 +123,7 @@ def covariate_test(cohort: Cohort, column: NDArray[Any]) -> GroupTest:
 
 
 def _paired_test(cohort: Cohort, column: Array) -> GroupTest:
-    """Test whether a number differs between two visits, in persons who have both values."""
+    """Test whether numbers differ between two visits, in persons who have both values."""
     if len(cohort.groups) > 2:
         return NOT_TESTED
     member, pair = np.asarray(cohort.group), np.asarray(cohort.pair)
@@ -121,7 +131,7 @@ def _paired_test(cohort: Cohort, column: Array) -> GroupTest:
     for group in cohort.groups:
         rows = np.flatnonzero(member == group)
         visits.append(dict(zip(pair[rows].tolist(), column[rows].tolist(), strict=True)))
-    # Some persons lack one visit until the review leaves them out.
+    # Some persons may lack one visit: the review leaves them out only later.
     both = [person for person in visits[0] if person in visits[1]]
     first, second = (np.array([visit[person] for person in both]) for visit in visits)
     known = np.isfinite(first) & np.isfinite(second)
@@ -131,7 +141,7 @@ def _paired_test(cohort: Cohort, column: Array) -> GroupTest:
 
 
 def means_test(parts: list[Array]) -> GroupTest:
-    """Whether the means of two groups (Welch) or more (one-way analysis of variance) differ."""
+    """Test whether means differ: by Welch's t for two groups, by one-way ANOVA for more."""
     if min(map(len, parts)) < 2 or not any(np.ptp(part) for part in parts):
         return NOT_TESTED
     if len(parts) == 2:
@@ -140,12 +150,12 @@ def means_test(parts: list[Array]) -> GroupTest:
 
 
 def _by_random_tables(counts: Array) -> float:
-    """Return the p of chi-square among random tables with the same sums, by a fixed seed."""
+    """Return the p-value of chi-square among random tables with the same row and column sums."""
     expected = stats.contingency.expected_freq(counts)
     rows, columns = (counts.sum(axis=axis).astype(int) for axis in (1, 0))
-    # A fixed seed: the same table has the same p in each report.
+    # The seed is fixed, so that the same table has the same p-value in each report.
     tables = stats.random_table(rows, columns, seed=0).rvs(RANDOM_TABLES)
     observed, random = (np.square(table - expected) / expected for table in (counts, tables))
-    # The observed table is one of those that reach it; ties by round-off count.
+    # The observed table counts as one of the tables that reach it, and so do ties up to round-off.
     reached = np.count_nonzero(random.sum(axis=(1, 2)) >= observed.sum() * (1 - 1e-12))
     return (1 + reached) / (1 + RANDOM_TABLES)

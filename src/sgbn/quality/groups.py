@@ -1,4 +1,4 @@
-"""Review of the groups: their sizes, their pairs, and how many regions they bear."""
+"""Review of the groups: their sizes, their pairs, and whether they have too many regions."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from sgbn.exceptions import counted, listed
 from sgbn.quality.findings import Finding, first_true
 from sgbn.reference import control_groups, usual_reference, why_reference
 
-FEW_SUBJECTS = 20  # a network of a smaller group is hardly more than noise
-MAX_SMALL_GROUPS = 5  # more small ones are not groups, but dates, ages or scores
-MIN_MEDIAN_SIZE = 10  # subjects of a group: the least that tests of differences take
-MIN_PAIRS = 2  # with one, no group varies
-REGIONS_PER_SUBJECT = 0.5  # of the smallest group: a rule of thumb
-MIN_REGIONS = 2  # of a network
+FEW_SUBJECTS = 20  # the network of a smaller group is hardly more than noise
+MAX_SMALL_GROUPS = 5  # more small groups are probably dates, ages or scores
+MIN_MEDIAN_SIZE = 10  # subjects per group, the fewest that tests of differences accept
+MIN_PAIRS = 2  # with one pair, no group varies
+REGIONS_PER_SUBJECT = 0.5  # regions per subject of the smallest group, a rule of thumb
+MIN_REGIONS = 2  # regions of the smallest network
 
 
 def leave_out_incomplete_pairs(cohort: Cohort) -> tuple[Cohort, list[Finding]]:
@@ -28,13 +28,14 @@ def leave_out_incomplete_pairs(cohort: Cohort) -> tuple[Cohort, list[Finding]]:
     complete = cohort.complete
     persons = np.unique(cohort.pair[~complete]).tolist()
     n_pairs = len(np.unique(cohort.pair[complete]))
-    lone = counted(len(persons), "person is", "persons are")
-    what = f"{lone} not there once in each group: {listed(persons)}"
+    persons_do = counted(len(persons), "person does", "persons do")
+    what = f"{persons_do} not have exactly one row in each group: {listed(persons)}"
     if n_pairs < MIN_PAIRS:
         left = f"{n_pairs or 'no'} complete {'pair is' if n_pairs == 1 else 'pairs are'} left"
         action = (
-            "Name the column that is the same in all rows of a person (pair=, --pair). Where all "
-            "rows of a person are in one group, name it by --subject (subject=) instead"
+            "Name the column that is the same in all rows of a person (pair=, --pair). If all rows "
+            "of a person are in one group, name this column as the subject instead (subject=, "
+            "--subject)"
         )
         return cohort, [Finding("stop", f"{what}; {left}", action)]
     action = f"Their rows ({(~complete).sum()}) are left out: {n_pairs} persons remain"
@@ -42,7 +43,7 @@ def leave_out_incomplete_pairs(cohort: Cohort) -> tuple[Cohort, list[Finding]]:
 
 
 def check_groups(cohort: Cohort) -> Iterator[Finding]:
-    """Whether there are groups, each of enough subjects for so many regions."""
+    """Check that there are groups, and that each has enough subjects for the regions."""
     findings = [*check_sizes(cohort, FEW_SUBJECTS, "Its network is hardly more than noise")]
     yield from findings
     if not any(finding.level == "stop" for finding in findings):
@@ -50,20 +51,30 @@ def check_groups(cohort: Cohort) -> Iterator[Finding]:
 
 
 def check_sizes(cohort: Cohort, few: int, action: str) -> Iterator[Finding]:
-    """Check that there are groups, each of at least `few` subjects; `action` says what follows."""
+    """Check that there are groups, and that each has at least `few` subjects.
+
+    Parameters
+    ----------
+    cohort : Cohort
+        The cohort under review.
+    few : int
+        A group with fewer subjects is a warning.
+    action : str
+        What this warning says about the consequences.
+    """
     sizes = cohort.sizes
     if len(sizes) < 2:
         what = f"only the group {cohort.groups[0]!r}" if sizes else "no group column"
-        remedy = "Name a column with two or more groups (--group, group=)"
+        remedy = "Name a column with two or more groups (group=, --group)"
         yield Finding("stop", f"there is {what}", remedy)
         return
-    # The median: a few large groups among many small ones are still not groups.
+    # By the median, because many small groups are suspicious even beside a few large ones.
     if len(sizes) > MAX_SMALL_GROUPS and np.median([*sizes.values()]) < MIN_MEDIAN_SIZE:
         yield Finding(
             "stop",
             f"there are {len(sizes)} groups, and half of them have fewer than {MIN_MEDIAN_SIZE} "
             f"subjects: {listed(cohort.groups)}",
-            "Dates, ages and scores cannot be groups: name the right column (--group, group=), or "
+            "Dates, ages and scores cannot be groups. Name the right column (group=, --group), or "
             "form a few groups from this one",
         )
         return
@@ -73,33 +84,36 @@ def check_sizes(cohort: Cohort, few: int, action: str) -> Iterator[Finding]:
                 "stop",
                 f"the group {name!r} has one subject "
                 f"({cohort.ids[first_true(cohort.group == name)]})",
-                "Leave it out by naming the groups to compare (--groups, groups=), or correct its "
+                "Leave it out by naming the groups to compare (groups=, --groups), or correct its "
                 "label",
             )
         elif size < few:
             yield Finding(
-                "warning", f"the group {name!r} has {counted(size, 'subject')} only", action
+                "warning", f"the group {name!r} has only {counted(size, 'subject')}", action
             )
 
 
 def check_reference(cohort: Cohort, reference: str | None = None) -> list[Finding]:
-    """Whether it is clear which group is the reference, where none was named."""
+    """Note which group is the reference, if none was named and the choice is not obvious."""
     if reference is not None or len(control_groups(cohort.groups)) == 1:
         return []
     return [
         Finding(
             "note",
             f"{usual_reference(cohort.groups)!r} is the reference, {why_reference(cohort.groups)}",
-            "Signs of differences and deviations of subjects depend on it: name another if it is "
-            "not your norm (Settings(reference=), --reference)",
+            "Signs of differences and deviations of subjects depend on it. Name another group if "
+            "this is not your reference (Settings(reference=), --reference)",
         )
     ]
 
 
 def _many_regions(cohort: Cohort) -> Iterator[Finding]:
-    """Whether there are more regions than half the subjects of a group, and how to take fewer."""
+    """Check whether the regions are more than half the subjects of the smallest group.
+
+    The finding says how to take fewer.
+    """
     name, size = min(cohort.sizes.items(), key=lambda item: item[1])
-    # The smallest group decides what all networks can bear.
+    # All groups have the same regions, so that the smallest group sets the limit.
     most = int(REGIONS_PER_SUBJECT * size)
     if len(cohort.regions) <= REGIONS_PER_SUBJECT * size:
         return
@@ -108,13 +122,16 @@ def _many_regions(cohort: Cohort) -> Iterator[Finding]:
         lobes = _lobes(cohort, most)
         by_lobe = f"lobes (subset(lobes=[...]), --lobes: {lobes}), or by " if lobes else ""
         by_name = "a list or a pattern of names (regions=, --regions)"
-        action = f"Take {most} or fewer, if the question allows, by {by_lobe}{by_name}"
-    what = f"{len(cohort.regions)} regions are more than half of the {size} subjects of the"
-    yield Finding("warning", f"{what} smallest group, {name!r}", action)
+        action = f"If your question allows it, choose at most {most} regions by {by_lobe}{by_name}"
+    what = (
+        f"{len(cohort.regions)} regions are more than half the number of subjects in the smallest "
+        f"group, {name!r}, which has {size}"
+    )
+    yield Finding("warning", what, action)
 
 
 def _lobes(cohort: Cohort, most: int) -> str:
-    """Lobes with their numbers of regions, the largest first; "" if none is small enough."""
+    """Return the lobes and their numbers of regions, largest first; "" if none is small enough."""
     counts = Counter(lobe for lobe in cohort.lobes if lobe != UNKNOWN_LOBE)
     if len(counts) < 2 or not any(MIN_REGIONS <= size <= most for size in counts.values()):
         return ""

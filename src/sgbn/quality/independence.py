@@ -1,8 +1,9 @@
-"""Review of the rows: whether each of them is another subject.
+"""Review of the rows: whether each row is a different subject.
 
-Sessions of a person, copies of rows and time points look like subjects, and every test that counts
-them as such finds differences that are none. Rows of persons that are known (`Cohort.person`,
-`Cohort.pair`) or of families (`Cohort.block`) may be alike; between them the same is looked for.
+Sessions of a person, copies of rows and points in time may look like subjects. A test that counts
+them as subjects finds differences that do not exist. Rows of the same known person
+(`Cohort.person`, `Cohort.pair`) or family (`Cohort.block`) may be similar. Rows of different
+persons or families may not.
 """
 
 from __future__ import annotations
@@ -35,42 +36,43 @@ from sgbn.quality.row_names import (
 )
 from sgbn.types import Indices
 
-MOST_SESSIONS = 10  # of a person: a counter that goes on may be a number of subjects
-MIN_LIKENESS = 0.3  # correlation by which rows of one stem must be more alike than others
-MIN_STANDARD_ERRORS = 4  # standard errors by which it must be beyond chance
-NEAR_COPY = 0.05  # standard deviations by which two rows may differ in any region
-EXACT_COPY = 1e-6  # the same, where independent rows may come that near by chance
-MIN_REGIONS = 5  # two rows of fewer regions are alike by chance
-ROWS_APART = 10  # rows so far apart are no longer alike in time; those of a site still are
-MAX_DISTANCE_RATIO = 0.75  # of the next row to one so far apart; 1 if rows are independent
-DISTANCE_QUANTILE = 0.25  # that is compared: few rows stand where a site or a person ends
+MOST_SESSIONS = 10  # sessions of a person; a longer counter may be a number of subjects
+MIN_LIKENESS = 0.3  # how much more rows of one stem must correlate than other rows
+MIN_STANDARD_ERRORS = 4  # standard errors by which such a difference must exceed chance
+NEAR_COPY = 0.05  # largest difference of two near copies in any region, in standard deviations
+EXACT_COPY = 1e-6  # the same for exact copies, used if independent rows may be near copies
+MIN_REGIONS = 5  # two rows of fewer regions may be similar by chance
+ROWS_APART = 10  # rows so far apart are no longer similar in time, but still within a site
+MAX_DISTANCE_RATIO = 0.75  # distance to the next row over distance to a row far apart; 1 by chance
+DISTANCE_QUANTILE = 0.25  # quantile of the distances, because sites and persons end at some rows
 MIN_ROWS = 24  # for neighbours and lookalikes; no random 30 rows of ABIDE, COBRE or IXI stop
-MIN_GAP = 0.1  # gap, beyond that of independent rows; at most 0.003 in ABIDE, COBRE and IXI
-MIN_SHARE_OF_ROWS = 0.1  # of the rows that must have such a gap; 0.01 have one by chance
-MAX_ROWS_ASKED = 1000  # rows whose likes are looked for
-MAX_ROWS = 10_000  # more than most studies have subjects: a warning
+MIN_GAP = 0.1  # gap beyond the gap of independent rows; at most 0.003 in ABIDE, COBRE and IXI
+MIN_SHARE_OF_ROWS = 0.1  # share of rows that must have such a gap; 0.01 have one by chance
+MAX_ROWS_ASKED = 1000  # number of rows for which the most similar row is searched
+MAX_ROWS = 10_000  # more rows than most studies have subjects are a warning
 REMEDY = (
-    "If a person has several rows, name the column that says who it is: --subject COLUMN "
-    "(subject=) where they are in one group, --pair COLUMN (pair=) where each person is there once "
-    "in every group; --block COLUMN (block=) for families. Or give one row per subject (the mean "
-    "of its rows, or one of them). If each row is another subject, say so: --rows-are-subjects, "
+    "If a person has several rows, name the column that identifies the person: --subject COLUMN "
+    "(subject=) if these rows are in one group, --pair COLUMN (pair=) if each person has one row "
+    "in every group, --block COLUMN (block=) for families. Or give one row per subject: the mean "
+    "of its rows, or one of them. If each row is a different subject, give --rows-are-subjects, "
     "Settings(rows_are_subjects=True)"
 )
 VOLUMES = (
-    "If rows are volumes of time series, do not give them as subjects: give a folder with one file "
-    "per subject, or add the columns 'subject' (whose volume the row is) and 'volume' (its "
-    f"number): then the rows are read as series. {REMEDY}"
+    "If rows are volumes of time series, do not give them as subjects. Give a folder with one file "
+    "per subject. Or add the columns 'subject' (the subject of the volume) and 'volume' (its "
+    f"number), so that the rows are read as series. {REMEDY}"
 )
-OVERRULED = "You said that each row is another subject: nothing is done about it"
+OVERRULED = "You said that each row is a different subject, so that nothing is done about it"
 
 
 def check_independence(cohort: Cohort, *, overruled: bool = False) -> Iterator[Finding]:
-    """Whether rows are sessions of a person, copies, or points in time.
+    """Check whether rows are sessions of a person, copies, or points in time.
 
-    Who says that they are subjects all the same (`overruled`) is warned, and not stopped.
+    If the user said that all rows are subjects (`overruled`), findings are warnings and not stops.
     """
     copies = [*_near_copies(cohort)]
-    checks = CHECKS if copies else (*CHECKS, _lookalikes, unnamed_persons)  # copies look alike
+    # Copies are lookalikes too, and would be reported twice.
+    checks = CHECKS if copies else (*CHECKS, _lookalikes, unnamed_persons)
     findings = copies + next(filter(None, ([*check(cohort)] for check in checks)), [])
     hint = _hint(cohort)
     for finding in findings:
@@ -82,12 +84,12 @@ def check_independence(cohort: Cohort, *, overruled: bool = False) -> Iterator[F
         yield Finding(
             "warning",
             f"there are {len(cohort)} rows, more than most studies have subjects",
-            "Check that the rows are subjects, and not points in time or places",
+            "Check that the rows are subjects, and not points in time or space",
         )
 
 
 def _hint(cohort: Cohort) -> str:
-    """Say which option fits, where a column of the table may say who is behind the rows."""
+    """Return the option to give, if a column of the table may identify the persons."""
     repeated = cohort.provenance.get("repeated", {})
     columns = {**repeated.get("persons", {}), **repeated.get("nested", {})}
     options = [f"{option} {column}" for column, option in columns.items()]
@@ -95,20 +97,21 @@ def _hint(cohort: Cohort) -> str:
 
 
 def unnamed_persons(cohort: Cohort) -> Iterator[Finding]:
-    """Find columns without a role that may hold persons, because their labels repeat."""
+    """Report columns without a role that may name persons, because their labels repeat."""
     repeated = cohort.provenance.get("repeated", {})
     for column in repeated.get("persons", ()):
         yield Finding(
             "stop",
-            f"the column {column!r} has fewer labels than there are rows: several rows seem to be "
-            "of one person or family",
+            f"the column {column!r} has fewer labels than there are rows: several rows seem to "
+            "belong to one person or family",
             REMEDY,
         )
     for column, option in repeated.get("nested", {}).items():
         yield Finding(
             "warning",
-            f"the column {column!r} has fewer labels than there are rows, and each is in one group",
-            f"If it says who is behind the rows, say {option} {column}",
+            f"the column {column!r} has fewer labels than there are rows, and each label is in one "
+            "group",
+            f"If this column identifies persons, give {option} {column}",
         )
 
 
@@ -116,28 +119,29 @@ def _volumes_of_persons(cohort: Cohort) -> Iterator[Finding]:
     """Check whether persons have so many rows that these must be volumes, not sessions."""
     if cohort.persons is None:
         return
-    # The median: one person with many sessions is not a time series.
+    # By the median, because one person with many sessions does not make a time series.
     middle = float(np.median(np.unique(cohort.persons, return_counts=True)[1]))
     if middle > MOST_SESSIONS:
         yield Finding(
             "stop",
-            f"a person has {middle:g} rows (median), too many to be sessions: they seem to be "
-            "volumes of time series",
+            f"a person has {middle:g} rows (median), which are too many to be sessions. They seem "
+            "to be volumes of time series",
             VOLUMES,
         )
 
 
 def _units(cohort: Cohort) -> Indices:
-    """Person or family of each row: itself, where nothing is known."""
+    """Return a number for the person or family of each row; by default all rows differ."""
     if cohort.units is None:
         return np.arange(len(cohort))
     return np.unique(cohort.units, return_inverse=True)[1].astype(np.intp)
 
 
 def find_sessions(cohort: Cohort) -> Iterator[Finding]:
-    """Names that say session, or counters of rows that are alike.
+    """Report rows whose names mean sessions, or whose names have counters and which are similar.
 
-    A person has few sessions. Stems of more rows may be sites or batches: they must be alike.
+    A stem is a name without the words or numbers of a session. A person has few sessions. A stem
+    with more rows may be a site or a batch, and is reported only if its rows are similar.
     """
     long = long_stems(cohort.ids)
     for stems, surely in (
@@ -162,12 +166,12 @@ def find_sessions(cohort: Cohort) -> Iterator[Finding]:
 
 
 def _short(stems: Stems) -> Stems:
-    """Return the stems, but none if one of them has too many rows to be sessions of a person."""
+    """Return the stems, or none of them if one has too many rows to be sessions of a person."""
     return stems if max(map(len, stems.values()), default=0) <= MOST_SESSIONS else {}
 
 
 def _of_several(cohort: Cohort, stems: Stems) -> Stems:
-    """Keep the stems that are neither a known person or family nor a whole site."""
+    """Return the stems that are neither a known person or family nor a whole site."""
     unit, site = _units(cohort), cohort.site
     kept = {stem: rows for stem, rows in stems.items() if len(np.unique(unit[rows])) > 1}
     if site is None:
@@ -183,15 +187,15 @@ def _of_several(cohort: Cohort, stems: Stems) -> Stems:
 
 
 def _are_alike(cohort: Cohort, shared: Stems) -> bool:
-    """Whether rows of one stem are much more alike than rows of others."""
+    """Return whether rows of one stem are much more similar than rows of different stems."""
     if len(cohort.regions) < MIN_REGIONS:
-        return True  # too few regions to tell: the names alone speak
+        return True  # the regions are too few for a comparison, so that only the names count
     Z = profiles(cohort)
     within = np.concatenate(
         [(Z[rows] @ Z[rows].T)[np.triu_indices(len(rows), 1)] for rows in shared.values()]
     )
-    # Neighbours in a random order are pairs of unrelated rows; a fixed seed, so that a review says
-    # the same twice.
+    # Neighbours in a random order are pairs of unrelated rows. The seed is fixed, so that a second
+    # review gives the same result.
     apart = np.random.default_rng(0).permutation(len(Z))
     between = np.einsum("ij,ij->i", Z[apart], Z[np.roll(apart, 1)])
     reach = max(MIN_LIKENESS, MIN_STANDARD_ERRORS * between.std() / np.sqrt(len(within)))
@@ -199,27 +203,27 @@ def _are_alike(cohort: Cohort, shared: Stems) -> bool:
 
 
 def _near_copies(cohort: Cohort) -> Iterator[Finding]:
-    """Rows that are copies of others, but for rounding; within a person they are a warning."""
+    """Report rows that are copies of others up to rounding; within a person it is a warning."""
     if len(cohort.regions) < MIN_REGIONS:
         return
     values, unit = in_robust_sd(filled(cohort.values)), _units(cohort)
     near = near_pairs(values, NEAR_COPY)
-    # With few regions or strong correlations independent rows come near by chance: then only exact
-    # copies count.
+    # With few regions or strong correlations, independent rows may be near copies by chance. Then
+    # only exact copies count.
     if len(near) and len(near_pairs(surrogate(drawn_in(values)), NEAR_COPY)):
         near = near_pairs(values, EXACT_COPY)
     within = unit[near[:, 0]] == unit[near[:, 1]]
     if not within.all():
         what, rows = copies_in_words(cohort, near[~within])
-        yield Finding("stop", what, f"Leave all but one of each out. {REMEDY}. {rows}")
+        yield Finding("stop", what, f"Keep only one of each. {REMEDY}. {rows}")
     if within.any():
         what, rows = copies_in_words(cohort, near[within])
-        action = f"See whether a row was entered twice, and leave one out. {rows}"
-        yield Finding("warning", f"{what}; the copies are of one person or family each", action)
+        action = f"Check whether a row was entered twice. If so, leave one of them out. {rows}"
+        yield Finding("warning", f"{what}, each within one person or family", action)
 
 
 def copies_in_words(cohort: Cohort, pairs: Indices, things: str = "rows") -> tuple[str, str]:
-    """How many copies there are, with an example, and all of them: they may fill a screen."""
+    """Return two texts: the number of copies with an example, and a list of all copies."""
     groups = _linked(pairs, len(cohort))
     named = [" and ".join(cohort.ids[k] for k in rows) for rows in groups]
     kind = "pair" if max(map(len, groups)) == 2 else "group"
@@ -238,12 +242,12 @@ def _linked(pairs: Indices, n: int) -> list[list[int]]:
 
 
 def _neighbours(cohort: Cohort) -> Iterator[Finding]:
-    """Rows that resemble the next one, as sessions and points in time do."""
+    """Report rows that resemble the next row, as sessions and points in time do."""
     resemblance = _resemblance(cohort, [np.arange(len(cohort))])
     if resemblance:
         yield Finding(
             "stop",
-            f"each row resembles the next one ({resemblance}), as sessions or points in time of "
+            f"each row resembles the next row ({resemblance}), as sessions or points in time of "
             "one person do",
             VOLUMES,
         )
@@ -264,10 +268,10 @@ def _numbered(cohort: Cohort) -> Iterator[Finding]:
 
 
 def _resemblance(cohort: Cohort, series: Sequence[Indices]) -> str:
-    """Say how much rows resemble the next row; "" if they resemble farther rows as much.
+    """Return how much rows resemble the next row; "" if they resemble farther rows as much.
 
-    Rows of a site resemble all rows of the site alike. Rows of one person, or close in time,
-    resemble the next row more.
+    A row of a site resembles all rows of the site equally. A row of one person, or a point in time,
+    resembles the next row more than farther rows.
     """
     if len(cohort.regions) < MIN_REGIONS or not series:
         return ""
@@ -291,22 +295,24 @@ def _resemblance(cohort: Cohort, series: Sequence[Indices]) -> str:
         or distances[0] > MAX_DISTANCE_RATIO * distances[1]
     ):
         return ""
-    return f"mean correlation {near.mean():.2f}; {far.mean():.2f} with the {ROWS_APART}th after it"
+    after = f"with the {ROWS_APART}th row after it"
+    return f"mean correlation {near.mean():.2f}; {far.mean():.2f} {after}"
 
 
 def _lookalikes(cohort: Cohort) -> Iterator[Finding]:
     """Check whether many rows have one other row that resembles them far more than the rest.
 
     Names and order of the rows do not matter. Rows of a site resemble many others, but rows of a
-    person only each other. So what counts is the gap between the most similar row and the eleventh,
-    compared with the gap of independent Gaussian rows with the same covariance.
+    person resemble only each other. So this check measures the gap between the correlation with the
+    most similar row and with the eleventh. It compares this gap with the gap of independent
+    Gaussian rows that have the same covariance.
     """
     if len(cohort) < MIN_ROWS or len(cohort.regions) < MIN_REGIONS:
         return
     unit = _units(cohort)
     asked = np.random.default_rng(0).permutation(len(cohort))[:MAX_ROWS_ASKED]
     gaps, likest = gaps_to_likest(profiles(cohort), unit, asked, MOST_SESSIONS)
-    # The gap depends on the numbers of rows and regions: surrogates have the same.
+    # The gap depends on the numbers of rows and regions, which are the same in the surrogates.
     by_chance, _ = gaps_to_likest(
         unit_rows(surrogate(centred_rows(cohort))), unit, asked, MOST_SESSIONS
     )
@@ -328,4 +334,4 @@ CHECKS = (
     find_sessions,
     _neighbours,
     _numbered,
-)  # the first that finds something speaks
+)  # only the first check that finds something is reported

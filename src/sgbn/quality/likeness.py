@@ -1,4 +1,4 @@
-"""How like each other rows are: copies, profiles, and what independent rows would show."""
+"""Measures of how similar rows are, for the data and for independent rows."""
 
 from __future__ import annotations
 
@@ -9,35 +9,47 @@ from sgbn.cohort import Cohort
 from sgbn.quality.findings import filled, parts
 from sgbn.types import Array, Indices
 
-SEARCHED_REGIONS = 8  # of the tree that finds near rows: trees of more are slow
-MAX_QUARTILE_RANGES = 3.0  # beyond a quartile; cells further out are drawn in
+SEARCHED_REGIONS = 8  # regions in the tree that finds near rows; a tree of more regions is slow
+MAX_QUARTILE_RANGES = 3.0  # interquartile ranges beyond a quartile at which cells are clipped
 QUARTILE_RANGE = 1.349  # standard deviations between the quartiles of a Gaussian
-ROWS_PER_BLOCK = 100  # that are compared with all rows at a time: they bound the memory
+ROWS_PER_BLOCK = 100  # rows that are compared with all rows at a time, to limit the memory
 
 
 def near_pairs(values: Array, tolerance: float) -> Indices:
     """Return pairs of rows that differ by at most `tolerance` in every region."""
-    # Rows that agree in all regions agree in these.
+    # Rows that are near in all regions are near in these, so that the tree misses no pair.
     few = np.linspace(0, values.shape[1] - 1, min(values.shape[1], SEARCHED_REGIONS)).astype(int)
     pairs = KDTree(values[:, few]).query_pairs(tolerance, p=np.inf, output_type="ndarray")
     first, second = pairs.T
     near = np.ones(len(pairs), bool)
-    for column in values.T:  # one at a time: there may be very many pairs
+    for column in values.T:  # one column at a time, because there may be very many pairs
         near &= np.abs(column[first] - column[second]) <= tolerance
     close: Indices = pairs[near]
     return close
 
 
 def gaps_to_likest(Z: Array, unit: Indices, asked: Indices, n_likest: int) -> tuple[Array, Indices]:
-    """Return the gap of each row that is asked, and the most similar row of another unit.
+    """Return, for some rows, the gap in similarity and the most similar row of another unit.
 
-    The gap is the correlation with the most similar row less that with the one after `n_likest`.
+    The gap is the correlation with the most similar row, minus the correlation with the row at
+    place `n_likest + 1` in the order of similarity.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (n, m)
+        Profiles of the rows, each of length one.
+    unit : ndarray of int of shape (n,)
+        Person or family of each row.
+    asked : ndarray of int
+        Indices of the rows to compare with all others.
+    n_likest : int
+        How many of the most similar rows the gap spans.
     """
     gaps, likest = np.empty(len(asked)), np.empty(len(asked), np.intp)
     for first in range(0, len(asked), ROWS_PER_BLOCK):
         part = slice(first, first + ROWS_PER_BLOCK)
         R = Z[asked[part]] @ Z.T
-        # Rows of the same person may be alike, and so is each row with itself.
+        # Excludes the row itself, and rows of the same person, which may be similar.
         R[unit[asked[part]][:, None] == unit] = -1.0
         likest[part] = R.argmax(axis=1)
         top = np.partition(R, -n_likest - 1, axis=1)[:, -n_likest - 1 :]
@@ -46,9 +58,9 @@ def gaps_to_likest(Z: Array, unit: Indices, asked: Indices, n_likest: int) -> tu
 
 
 def surrogate(values: Array) -> Array:
-    """Draw as many independent Gaussian rows with the same covariance."""
+    """Return as many independent Gaussian rows with the same covariance as `values`."""
     centred = values - values.mean(axis=0)
-    # Square root of the covariance, without forming it.
+    # The singular values and axes give a square root of the covariance.
     _, sizes, axes = np.linalg.svd(centred, full_matrices=False)
     drawn = np.random.default_rng(0).standard_normal((len(values), len(sizes)))
     rows: Array = drawn @ (sizes[:, None] * axes) / np.sqrt(len(values))
@@ -62,25 +74,28 @@ def _in_sd(values: Array) -> Array:
 
 
 def in_robust_sd(values: Array) -> Array:
-    """Values per standard deviation, by the quartiles: a few rows far out do not inflate it."""
+    """Return the values in robust standard deviations, which are estimated from the quartiles.
+
+    A few outlying rows do not change the quartiles much.
+    """
     low, high = np.quantile(values, [0.25, 0.75], axis=0)
     spread = (high - low) / QUARTILE_RANGE
     return np.where(spread > 0, values / np.where(spread > 0, spread, 1.0), _in_sd(values))
 
 
 def drawn_in(values: Array) -> Array:
-    """Clip cells that lie too many quartile ranges beyond the quartiles of their column."""
+    """Clip cells that are too many interquartile ranges beyond the quartiles of their column."""
     low, high = np.quantile(values, [0.25, 0.75], axis=0)
     reach = MAX_QUARTILE_RANGES * (high - low)
-    # More than half of the cells are equal: quartiles say nothing, and nothing is drawn in.
+    # A range of 0 means that at least half of the cells are equal. Then nothing is clipped.
     reach[reach == 0] = np.inf
     return np.clip(values, low - reach, high + reach)
 
 
 def centred_rows(cohort: Cohort) -> Array:
-    """Rows less the means of their group and of their site, in standard deviations.
+    """Return the rows minus the means of their group and site, in standard deviations.
 
-    Cells far out are drawn in: a few of them would make up most of the covariance.
+    Outlying cells are clipped, because a few of them would dominate the covariance.
     """
     values = filled(cohort.values).copy()
     sites = [] if cohort.site is None else [cohort.site == name for name in np.unique(cohort.site)]
@@ -90,12 +105,12 @@ def centred_rows(cohort: Cohort) -> Array:
 
 
 def profiles(cohort: Cohort) -> Array:
-    """Rows less the means of their group, then less their own mean, scaled to length one."""
+    """Return the profile of each row: `centred_rows`, minus the row's mean, with length one."""
     return unit_rows(centred_rows(cohort))
 
 
 def unit_rows(values: Array) -> Array:
-    """Return rows less their own mean, scaled to length one."""
+    """Return the rows minus their own mean, scaled to length one."""
     values = values - values.mean(axis=1, keepdims=True)
     lengths = np.linalg.norm(values, axis=1, keepdims=True)
     unit: Array = values / np.where(lengths > 0, lengths, 1.0)

@@ -1,4 +1,4 @@
-"""Review of what the regions measure: thickness and volumes in one network mean little."""
+"""Review of what the regions measure: thickness and volume should not be in one network."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from sgbn.cohort import Cohort
 from sgbn.exceptions import listed
 from sgbn.quality.findings import Finding
 
-OTHER_SCALE = 30.0  # ratio of typical sizes beyond which names that say nothing are another measure
+OTHER_SCALE = 30.0  # ratio of typical sizes; above, unnamed measures count as another measure
 
 
 def check_measures(cohort: Cohort) -> Iterator[Finding]:
-    """Whether one network would mix measures, such as thickness and volume."""
+    """Check whether one network would mix measures, such as thickness and volume."""
     by_measure = regions_by_measure(cohort)
     if len(by_measure) < 2:
         return
     most = max(by_measure, key=lambda name: len(by_measure[name]))
     measures = [
-        f"{name.replace('_', ' ') or 'a measure that is not said'} ({_counted(regions)})"
+        f"{name.replace('_', ' ') or 'an unknown measure'} ({_counted(regions)})"
         for name, regions in by_measure.items()
     ]
     remedy = f"--measure {most}, or --exclude the others" if most else "--exclude the others"
@@ -40,31 +40,32 @@ def check_measures(cohort: Cohort) -> Iterator[Finding]:
 
 
 def regions_by_measure(cohort: Cohort) -> dict[str, list[str]]:
-    """Regions of each measure, by what their names say; "" where they say nothing.
+    """Return the regions of each measure; the names of the regions say what they measure.
 
-    Regions whose names say nothing are listed only where their sizes are far from the others'.
+    Regions without a measure in their name have the key "". They are returned only if their sizes
+    differ much from the other regions.
     """
     measure_of = {name: _named_measure(name) for name in cohort.regions}
-    if cohort.atlas is not None:  # it knows that aseg structures are volumes
+    if cohort.atlas is not None:  # an atlas may say more, such as that aseg structures are volumes
         matched = match_columns(cohort.regions, cohort.atlas).columns
         measure_of |= {match.column: match.measure for match in matched}
     regions: dict[str, list[str]] = defaultdict(list)
     for name, measure in measure_of.items():
         regions[measure].append(name)
-    # Names without a measure are usual: only another scale makes them one.
+    # Many names have no measure. Only another scale suggests that they have another measure.
     if "" in regions and len(regions) > 1 and not _other_scale(cohort, regions[""]):
         del regions[""]
     return dict(sorted(regions.items(), key=lambda item: -len(item[1])))
 
 
 def _named_measure(name: str) -> str:
-    """Measure that words at either end of a name say; "" if none."""
+    """Return the measure that the words at either end of a name mean; "" if none."""
     return next((measure for _, measure in reversed(readings(name)) if measure), "")
 
 
 def _other_scale(cohort: Cohort, unsaid: list[str]) -> bool:
-    """Whether regions of an unknown measure are far larger or smaller than the others."""
-    # Thickness is about 2.5 mm, volumes are thousands of cubic millimetres.
+    """Return whether regions of an unknown measure are much larger or smaller than the others."""
+    # Thickness is about 2.5 mm, and volumes are thousands of cubic millimetres.
     sizes = np.nanmedian(np.abs(cohort.values), axis=0)
     unknown = np.isin(cohort.regions, unsaid)
     first, second = np.median(sizes[unknown]), np.median(sizes[~unknown])

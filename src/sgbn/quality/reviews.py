@@ -1,4 +1,4 @@
-"""Review of a cohort: what is odd about it, and what is done about it."""
+"""The review of a cohort: what may be wrong with it, and what is done about it."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ from sgbn.quality.series_review import (
 from sgbn.quality.values import check_atlas, check_copies, check_missing, check_outliers
 from sgbn.series_cohort import SeriesCohort
 
-SUBJECT_MISSING = 0.5  # share of missing regions above which a subject is left out
-REGION_MISSING = 0.2  # share of missing subjects above which a region is left out
+SUBJECT_MISSING = 0.5  # a subject that lacks a larger share of the regions is left out
+REGION_MISSING = 0.2  # a region that a larger share of the subjects lacks is left out
 Step = Callable[[Any], tuple[Any, list[Finding]]]
 Check = Callable[..., Iterable[Finding]]
-GRAVITY = ("stop", "warning", "note")
+GRAVITY = ("stop", "warning", "note")  # levels of findings, the most serious first
 CHECKS = (
     *(check_groups, check_sites, check_covariates, check_missing),
     *(check_copies, check_outliers, check_atlas, check_measures),
@@ -50,14 +50,14 @@ CHECKS = (
 
 @dataclass(frozen=True)
 class Review:
-    """What was found in a cohort, and what is left of it.
+    """The findings about a cohort, and the part of the cohort that can be used.
 
     Attributes
     ----------
     findings : tuple of Finding
-        The gravest first.
+        The findings, the most serious first.
     cohort : Cohort
-        Without the subjects and regions that cannot be used.
+        The cohort without the subjects and regions that cannot be used.
     """
 
     findings: tuple[Finding, ...]
@@ -65,43 +65,49 @@ class Review:
 
     @property
     def stops(self) -> tuple[Finding, ...]:
-        """Findings with which groups cannot be compared."""
+        """Return the findings that make a comparison of the groups impossible."""
         return tuple(finding for finding in self.findings if finding.level == "stop")
 
     def with_findings(self, more: Iterable[Finding]) -> Review:
-        """Add findings, each in its place."""
+        """Return the review with more findings, sorted by level."""
         findings = sorted((*self.findings, *more), key=lambda one: GRAVITY.index(one.level))
         return replace(self, findings=tuple(findings))
 
     def require(self) -> Cohort:
-        """Return the usable cohort, or raise an error that lists what stands in the way."""
+        """Return the usable cohort, or raise InputError with all findings of the level "stop"."""
         if self.stops:
             raise InputError("\n".join(f"{f.what}. {f.action}." for f in self.stops))
         return self.cohort
 
 
 def review(cohort: Cohort, *, rows_are_subjects: bool = False) -> Review:
-    """Look for what can go wrong when the groups of a cohort are compared.
+    """Look for problems in a cohort whose groups are to be compared.
 
-    Subjects without most of their regions, persons of a paired cohort who are not there once in
-    every group, regions without many of their subjects and regions that never vary in a group are
-    left out; everything else is only reported. Of time series, regions that are empty in more than
-    5 % of the subjects are left out, then subjects with an empty region, and those whose volumes
-    are worth too few.
+    The review leaves out subjects who lack most regions, and persons of a paired cohort without
+    exactly one row in every group. It leaves out regions that many subjects of a group lack, and
+    regions that are the same in all subjects of a group. In time series, it leaves out regions that
+    are empty in more than 5 % of the subjects, then subjects with an empty region, then subjects
+    whose volumes are worth too few independent volumes. All other problems are only reported.
 
     Parameters
     ----------
     cohort : Cohort
+        The cohort, as it was read.
     rows_are_subjects : bool
-        Whether rows that look like sessions of a person, copies or points in time are subjects all
-        the same. Otherwise they stop a comparison.
+        Whether all rows are different subjects, even if they look like sessions of a person, copies
+        or points in time. If False, such rows make a comparison impossible.
+
+    Returns
+    -------
+    Review
+        The findings, and the cohort without the subjects and regions that were left out.
     """
     check_cohort(cohort)
     findings: list[Finding] = []
     is_series = isinstance(cohort, SeriesCohort)
     steps: Iterable[Step] = SERIES_STEPS if is_series else STEPS
     checks: Iterable[Check] = SERIES_CHECKS if is_series else CHECKS
-    # Each step sees what the one before has left.
+    # Each step gets the cohort that the step before it returned.
     for step in steps:
         cohort, more = step(cohort)
         findings += more
@@ -109,9 +115,9 @@ def review(cohort: Cohort, *, rows_are_subjects: bool = False) -> Review:
         findings.append(
             Finding(
                 "stop",
-                f"of the table {counted(len(cohort), 'subject')} and "
+                f"only {counted(len(cohort), 'subject')} and "
                 f"{counted(len(cohort.regions), 'region')} are left",
-                "Two or more of each are needed: see what was left out, and correct the table",
+                "At least two of each are needed. See what was left out, and correct the table",
             )
         )
     else:
@@ -133,7 +139,7 @@ def _leave_out_empty_subjects(cohort: AnyCohort) -> tuple[AnyCohort, list[Findin
 
 def _leave_out_empty_regions(cohort: Cohort) -> tuple[Cohort, list[Finding]]:
     missing = np.isnan(cohort.values)
-    # in any group: a region that one group lacks cannot be compared
+    # In any group, because a region that one group lacks cannot be compared.
     empty = np.any([missing[rows].mean(axis=0) > REGION_MISSING for rows in parts(cohort)], axis=0)
     what = f"more than {REGION_MISSING:.0%} of the cells of a group"
     return leave_out_regions(cohort, empty, ("lacks", "lack"), what)
@@ -143,13 +149,13 @@ def _leave_out_constant_regions(cohort: Cohort) -> tuple[Cohort, list[Finding]]:
     values = filled(cohort.values)
     constant = np.full(len(cohort.regions), False)
     for rows in parts(cohort):
-        if rows.sum() > 1:  # a group of one is reported as such
+        if rows.sum() > 1:  # `check_groups` reports a group of one subject
             constant |= constant_columns(values[rows])
     what = "the same value in all subjects of a group"
     return leave_out_regions(cohort, constant, ("has", "have"), what)
 
 
-# Subjects first: one who is left out takes the partner along, and the regions' shares change.
+# Subjects come first: leaving one out may break a pair, and changes the shares of the regions.
 STEPS = (
     _leave_out_empty_subjects,
     leave_out_incomplete_pairs,

@@ -1,8 +1,9 @@
-"""Quality of region time series: one row per subject.
+"""The quality of region time series, with one row per subject.
 
-The spectrum shows what was filtered. A low-pass filter leaves hardly anything above its border, a
-high-pass filter hardly anything below. Frequencies are in Hz where the TR is known. Otherwise they
-are taken as if a volume came every 2 s, so that they are shares of the highest frequency.
+The spectrum shows whether series were filtered. A low-pass filter leaves hardly any power above its
+border frequency, and a high-pass filter leaves hardly any below. Frequencies are in Hz if the TR
+(the time from one volume to the next) is known. Otherwise a TR of 2 s is assumed, and frequencies
+are shares of the highest frequency.
 """
 
 from __future__ import annotations
@@ -20,18 +21,20 @@ from sgbn.series_cohort import SeriesCohort
 from sgbn.structure.series.subject_moments import effective_volumes, scaled_runs, whiten
 from sgbn.types import Array, Mask
 
-USUAL_TR = 2.0  # seconds, where none is known
-SLOW, FAST = 0.01, 0.1  # Hz: borders of the usual band-pass filter
-DRIFT = 0.006  # Hz: below the border of any high-pass filter in use (1 / 128 s and more)
-FIRST_SURE = 2  # cycles per run: what a quadratic trend takes out is slower
-MIN_SHARE_OF_LONGEST_RUN = 0.5  # of the longest run: shorter pieces blur the spectrum
-BESIDE = 0.015, 0.05  # Hz: what no filter of resting-state series takes out
-HIGH_PASS = 0.1  # density of drifts over that beside them; unfiltered ABIDE: 0.12 to 1.3
-SOFT_HIGH_PASS = 0.25  # the same, as a median over many subjects: of a Butterworth filter 0.16
+USUAL_TR = 2.0  # seconds; assumed if the TR is not known
+SLOW, FAST = 0.01, 0.1  # Hz; borders of the usual band-pass filter
+DRIFT = 0.006  # Hz; below the border of any high-pass filter in use (1 / 128 s and more)
+FIRST_SURE = 2  # cycles per run; removing a quadratic trend changes only slower frequencies
+MIN_SHARE_OF_LONGEST_RUN = 0.5  # length over the longest run; shorter pieces blur the spectrum
+BESIDE = 0.015, 0.05  # Hz; a band that no filter of resting-state series removes
+# A high-pass filter is seen if the density of drifts over the density in BESIDE is below this.
+HIGH_PASS = 0.1  # in unfiltered ABIDE the ratio is 0.12 to 1.3
+SOFT_HIGH_PASS = 0.25  # for the median over many subjects; with a Butterworth filter it is 0.16
 MIN_SUBJECTS_FOR_MEDIAN = 10  # with fewer, each subject is judged alone
-LOW_PASS = 0.01  # density above a border over that below; unfiltered ABIDE 0.18, AR(1) of 0.9 0.04
-BORDERS = np.arange(0.15, 0.75, 0.02)  # of a low-pass filter, over the highest frequency
-BELOW, ABOVE = (0.5, 0.9), 1.2  # parts of the spectrum beside a border, over that border
+# A low-pass filter is seen if the density above a border over the density below is smaller.
+LOW_PASS = 0.01  # the ratio is 0.18 in unfiltered ABIDE, and 0.04 in an AR(1) process of 0.9
+BORDERS = np.arange(0.15, 0.75, 0.02)  # borders of low-pass filters, over the highest frequency
+BELOW, ABOVE = (0.5, 0.9), 1.2  # compared parts of the spectrum, as multiples of a border
 FIELDS = [
     *(("volumes", np.intp), ("runs", np.intp), ("empty_regions", np.intp)),
     *(("autocorrelation", np.float64), ("effective_volumes", np.float64)),
@@ -41,22 +44,24 @@ FIELDS = [
 
 
 def series_quality(cohort: SeriesCohort) -> NDArray[Any]:
-    """Describe the series of each subject.
+    """Return measures of the quality of each subject's series.
 
     Parameters
     ----------
     cohort : SeriesCohort
+        The subjects with their series.
 
     Returns
     -------
     ndarray of records
-        One per subject: ``subject_id``, ``volumes``, ``runs``, ``empty_regions``,
+        One record per subject: ``subject_id``, ``volumes``, ``runs``, ``empty_regions``,
         ``autocorrelation`` (from one volume to the next, mean over the regions),
         ``effective_volumes`` (how many independent volumes the series are worth to a network),
-        ``slow_power`` and ``fast_power`` (shares of the variance below 0.01 Hz and above 0.1 Hz; of
-        4 % and above 40 % of the highest frequency where the TR is not known),
-        ``high_pass_filter`` and ``low_pass_filter`` (whether one is seen), and ``mean_fd`` (mean
-        framewise displacement, NaN where it is not a covariate). NaN where all regions are empty.
+        ``slow_power`` and ``fast_power`` (shares of the variance below 0.01 Hz and above 0.1 Hz; if
+        the TR is not known, below 4 % and above 40 % of the highest frequency),
+        ``high_pass_filter`` and ``low_pass_filter`` (whether such a filter is seen), and
+        ``mean_fd`` (mean framewise displacement; NaN if it is not a covariate). Measures of the
+        series are NaN if all regions are empty.
     """
     table = np.zeros(len(cohort), [("subject_id", f"U{max(map(len, cohort.ids))}"), *FIELDS])
     empty = np.isnan(cohort.values)
@@ -77,10 +82,10 @@ def series_quality(cohort: SeriesCohort) -> NDArray[Any]:
 
 
 def effective_numbers(cohort: SeriesCohort) -> Array:
-    """Return how many volumes each subject's series are worth, as a network counts them.
+    """Return how many independent volumes the series of each subject are worth to a network.
 
-    The same as `n` of `sgbn.structure.series.subject_moments`, which refuses subjects with an empty
-    region or too few volumes; here regions that are not empty are counted.
+    The number is the `n` of `sgbn.structure.series.subject_moments`. That function raises an error
+    for subjects with an empty region or too few volumes. Here empty regions are ignored.
     """
     with one_blas_thread():
         return np.array([_effective(_runs(cohort, row)) for row in range(len(cohort))])
@@ -106,18 +111,18 @@ def _effective(runs: Sequence[Array]) -> float:
 
 
 class Spectrum(NamedTuple):
-    """What the spectrum of a subject shows, a mean over regions and runs.
+    """Measures of the spectrum of a subject, as means over regions and runs.
 
     Attributes
     ----------
     slow, fast : float
         Shares of the variance below 0.01 Hz and above 0.1 Hz.
     drifts : float
-        Density of slow drifts over that of the band beside them; NaN where runs are too short.
+        Density of slow drifts over the density in the band `BESIDE`; NaN if runs are too short.
     edge : float
-        Density above a border over that below it, at the border where this is least.
+        Density above a border over the density below it, at the border where the ratio is least.
     border : float
-        Lowest border above which hardly anything is left, in Hz; NaN without one.
+        Lowest border with hardly any power above it, in Hz; NaN if there is none.
     """
 
     slow: float
@@ -128,7 +133,7 @@ class Spectrum(NamedTuple):
 
 
 def spectra_of(cohort: SeriesCohort) -> list[Spectrum]:
-    """Return what the spectrum of each subject shows."""
+    """Return the measures of the spectrum of each subject."""
     with one_blas_thread():
         return [_spectrum(cohort, row) for row in range(len(cohort))]
 
@@ -143,22 +148,22 @@ def _spectrum(cohort: SeriesCohort, row: int) -> Spectrum:
     weights = [len(run) for run in runs]
     parts = np.array([_spectrum_of_run(run, tr) for run in runs])
     slow, fast, drifts, *edges = np.average(parts, axis=0, weights=weights)
-    # The lowest border is the filter's: above it nothing is left at the higher ones either.
+    # The lowest border belongs to the filter, because hardly any power is left above the others.
     seen = np.array(edges) < LOW_PASS
     border = float(ABOVE * BORDERS[seen][0] / (2 * tr)) if seen.any() else np.nan
     return Spectrum(slow, fast, drifts, float(np.nanmin(edges)), border)
 
 
 def _spectrum_of_run(run: Array, tr: float) -> list[float]:
-    """Shares of slow and fast changes, drifts, and the density at each border."""
-    # A trend would put power into all low frequencies.
+    """Return the shares of slow and fast changes, the drifts, and the ratio at each border."""
+    # A trend would add power to all low frequencies.
     run = detrend(run, axis=0)
     hertz, by_region = periodogram(run, 1 / tr, axis=0, detrend=False)
     power = by_region.mean(axis=1)
     slow, fast = (power[part].sum() / power.sum() for part in (hertz < SLOW, hertz > FAST))
     sure = np.arange(len(hertz)) >= FIRST_SURE
     drifts = _ratio(power, sure & (hertz <= DRIFT), _between(hertz, *BESIDE))
-    # what a Hann window lets through from other frequencies is far below what a filter leaves
+    # A Hann window leaks far less power from other frequencies than a filter leaves.
     power = periodogram(run, 1 / tr, "hann", axis=0, detrend=False)[1].mean(axis=1)
     edges = [
         _ratio(power, hertz >= ABOVE * border, _between(hertz, low * border, high * border))
@@ -173,16 +178,16 @@ def _between(hertz: Array, low: float, high: float) -> Mask:
 
 
 def _ratio(power: Array, part: Mask, other: Mask) -> float:
-    """Mean density of one part of the spectrum over that of another; NaN where one is empty."""
+    """Return the mean density of one part of the spectrum over another; NaN if one is empty."""
     if not part.any() or not power[other].any():
         return np.nan
     return float(power[part].mean() / power[other].mean())
 
 
 def filters_seen(spectra: Sequence[Spectrum]) -> tuple[Mask, Mask]:
-    """Mark the subjects in whom a high-pass filter and a low-pass filter are seen.
+    """Mark the subjects with a high-pass filter, and the subjects with a low-pass filter.
 
-    A soft high-pass filter shows only in the median of many subjects.
+    A soft high-pass filter can be seen only in the median of many subjects.
     """
     drifts = np.array([spectrum.drifts for spectrum in spectra])
     edges = np.array([spectrum.edge for spectrum in spectra])

@@ -22,17 +22,17 @@ from sgbn.series_cohort import SeriesCohort
 from sgbn.structure.series.subject_moments import MIN_EFFECTIVE_VOLUMES
 from sgbn.types import Array, Mask
 
-REGION_EMPTY = 0.05  # share of the subjects above which an empty region is left out
-FILTERED = 0.5  # share of low-pass filtered subjects who need a high-pass filter for "band-pass"
-CHANCE_SHARE = 0.05  # of the subjects in whom a filter is seen, or not seen, by chance
-COMPARED = 256  # cells of two series that are compared, to find copies
-COPY = 0.01  # standard deviations by which each of them may differ
-FEW_ACTION = "Only large differences can be found with so few"
+REGION_EMPTY = 0.05  # a region that is empty in a larger share of the subjects is left out
+FILTERED = 0.5  # share of low-pass filtered subjects with a high-pass filter to say "band-pass"
+CHANCE_SHARE = 0.05  # share of subjects in whom a filter is seen, or not seen, by chance
+COMPARED = 256  # number of cells of two series that are compared, to find copies
+COPY = 0.01  # largest difference of these cells in copies, in standard deviations
+FEW_ACTION = "Only large differences can be found with so few subjects"
 REMEDY = (
-    "If a person has several series, name the column that says who it is: --subject COLUMN "
-    "(subject=) where they are in one group, --pair COLUMN (pair=) where each person is there once "
-    "in every group. Or keep one series per subject. If each is another subject, say so: "
-    "--rows-are-subjects, Settings(rows_are_subjects=True)"
+    "If a person has several series, name the column that identifies the person: --subject COLUMN "
+    "(subject=) if these series are in one group, --pair COLUMN (pair=) if each person has one "
+    "series in every group. Or keep one series per subject. If each series is of a different "
+    "subject, give --rows-are-subjects, Settings(rows_are_subjects=True)"
 )
 
 
@@ -40,8 +40,8 @@ def leave_out_empty_regions(cohort: SeriesCohort) -> tuple[SeriesCohort, list[Fi
     """Leave out regions that are empty in many subjects."""
     n_empty = np.isnan(cohort.values).sum(axis=0)
     what = (
-        f"empty in more than {REGION_EMPTY:.0%} of the subjects, up to {n_empty.max(initial=0)} of "
-        f"{len(cohort)}"
+        f"empty in more than {REGION_EMPTY:.0%} of the subjects (in at most "
+        f"{n_empty.max(initial=0)} of {len(cohort)})"
     )
     return leave_out_regions(cohort, n_empty > REGION_EMPTY * len(cohort), ("is", "are"), what)
 
@@ -60,21 +60,21 @@ def leave_out_short_series(cohort: SeriesCohort) -> tuple[SeriesCohort, list[Fin
         cohort,
         effective_numbers(cohort) < MIN_EFFECTIVE_VOLUMES,
         ("has", "have"),
-        f"volumes that are worth fewer than {MIN_EFFECTIVE_VOLUMES} independent ones",
-        ". Series that are short, or band-pass filtered, or stay alike for long are usual causes",
+        f"series that are worth fewer than {MIN_EFFECTIVE_VOLUMES} independent volumes",
+        ". Usual causes are short series, a band-pass filter, and values that change slowly",
     )
 
 
 def check_series_sizes(cohort: Cohort) -> Iterator[Finding]:
-    """Whether there are groups, each of enough subjects."""
+    """Check that there are groups, and that each has enough subjects."""
     yield from check_sizes(cohort, FEW_SUBJECTS, FEW_ACTION)
 
 
 def check_filters(cohort: SeriesCohort) -> Iterator[Finding]:
-    """Whether series were filtered, and what that means."""
+    """Check whether series were filtered, and say what follows."""
     spectra = spectra_of(cohort)
     high, low = filters_seen(spectra)
-    # A low-pass filter is graver, and a band-pass filter is named with it.
+    # A low-pass filter is more serious. Its finding also reports a band-pass filter.
     if low.mean() > CHANCE_SHARE:
         border = np.median(
             [spectrum.border for spectrum, seen in zip(spectra, low, strict=True) if seen]
@@ -86,14 +86,14 @@ def check_filters(cohort: SeriesCohort) -> Iterator[Finding]:
             "warning",
             f"a high-pass filter is seen in {_share(high)}: changes slower than about "
             f"{_frequency(SLOW, cohort.tr)} are missing",
-            "It takes out drifts, as it should, and part of the signal. Do not filter again"
-            + _mixed(high),
+            "The filter removes drifts, as it should, but also part of the signal. Do not filter "
+            "the series again" + _mixed(high),
         )
     if cohort.tr is None:
         yield Finding(
             "note",
-            "the time from volume to volume (TR) is not known",
-            "It is used only to name the frequencies of filters: --tr SECONDS (tr=) gives it",
+            "the time from one volume to the next (TR) is not known",
+            "It is used only to name the frequencies of filters. Give it with --tr SECONDS (tr=)",
         )
 
 
@@ -105,9 +105,9 @@ def _low_pass(cohort: SeriesCohort, low: Mask, high: Mask, border: float) -> Ite
         "warning",
         f"a {kind} filter is seen in {_share(low)}: changes faster than about "
         f"{_frequency(border, cohort.tr)} are missing",
-        f"Volumes that follow each other repeat each other then: {volumes} of them are worth about "
-        f"{worth:.0f} independent ones, and that number is what counts. Series without a low-pass "
-        f"filter tell more{_mixed(low)}",
+        f"With such a filter, consecutive volumes repeat each other: {volumes} volumes are worth "
+        f"about {worth:.0f} independent volumes, and this number is what counts. Series without a "
+        f"low-pass filter contain more information{_mixed(low)}",
     )
 
 
@@ -124,7 +124,8 @@ def _filtered_groups(cohort: SeriesCohort, seen: Mask) -> Iterator[Finding]:
         yield Finding(
             "stop",
             f"the groups were filtered differently: a filter is seen in {counts}",
-            "Process all subjects alike: any difference between groups may come from the filter",
+            "Process all subjects in the same way, because any difference between the groups may "
+            "come from the filter",
         )
 
 
@@ -135,7 +136,10 @@ def _share(seen: Mask) -> str:
 def _mixed(seen: Mask) -> str:
     if seen.mean() >= 1 - CHANCE_SHARE:
         return ""
-    return ". Not all subjects seem to be filtered: process all alike, or groups may differ by it"
+    return (
+        ". Not all subjects seem to be filtered. Process all subjects in the same way, because "
+        "otherwise the groups may differ by the filter"
+    )
 
 
 def _frequency(hertz: float, tr: float | None) -> str:
@@ -147,9 +151,10 @@ def _frequency(hertz: float, tr: float | None) -> str:
 def check_series_independence(
     cohort: SeriesCohort, *, overruled: bool = False
 ) -> Iterator[Finding]:
-    """Whether series are copies of each other, or sessions of a person.
+    """Check whether series are copies of each other, or sessions of a person.
 
-    Who says that they are subjects all the same (`overruled`) is warned, and not stopped.
+    If the user said that all series are subjects (`overruled`), findings are warnings and not
+    stops.
     """
     copies = [*copied_series(cohort)]
     for finding in copies or [*find_sessions(cohort)] or [*unnamed_persons(cohort)]:
@@ -160,7 +165,7 @@ def check_series_independence(
 
 
 def copied_series(cohort: SeriesCohort) -> Iterator[Finding]:
-    """Series of two subjects that are the same, but for rounding, level and scale."""
+    """Report series of different subjects that are the same up to rounding, level and scale."""
     lengths = np.array(cohort.n_volumes)
     pairs = []
     for length in np.unique(lengths):
@@ -170,15 +175,15 @@ def copied_series(cohort: SeriesCohort) -> Iterator[Finding]:
         pairs.append(rows[near_pairs(cells, COPY)])
     near = np.concatenate(pairs)
     if len(near):
-        what, rows_said = copies_in_words(cohort, near, "series")
-        action = "Leave all but one of each out: the same file was copied or named twice"
-        yield Finding("stop", what, f"{action}. {rows_said}")
+        what, all_copies = copies_in_words(cohort, near, "series")
+        action = "Keep only one of each: the same file was copied or named twice"
+        yield Finding("stop", what, f"{action}. {all_copies}")
 
 
 def _some_cells(cohort: SeriesCohort, row: int) -> Array:
-    """Cells of a series spread over volumes and regions, in standard deviations of their region."""
+    """Return some cells of a series, in standard deviations of their region."""
     series = cohort.series[row]
-    # Some hundred cells are enough to tell two series apart.
+    # A few hundred cells, spread over volumes and regions, are enough to tell two series apart.
     places = np.linspace(0, series.size - 1, min(COMPARED, series.size)).astype(np.intp)
     volumes, columns = np.unravel_index(places, series.shape)
     centred = series[volumes, columns] - series.mean(axis=0)[columns]

@@ -1,4 +1,4 @@
-"""Review of prepared regions: subjects that lie far out, and dependences that ranks show better."""
+"""Review of prepared regions: outlying subjects, and dependences that ranks show better."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ KEPT = (
     "give outliers='trim' (--outliers trim)"
 )
 ACTIONS = {"trim": TRIMMED, "tests": TESTED, "keep": KEPT}
-KEPT_AS_GROUP = "These are too many to be outliers, and are kept: compare them as a group"
+KEPT_AS_GROUP = "These are too many to be outliers, and are kept. Compare them as their own group"
 HELPFUL = (
     "Learn the graphs from normal scores (transform='normal-scores', --transform normal-scores)"
 )
@@ -38,26 +38,27 @@ HARMFUL = "Learn the graphs from the values as they are (transform='none', --tra
 def review_prepared(
     cohort: Cohort, outliers: str = "trim", transform: str = "none"
 ) -> list[Finding]:
-    """Check the shape of prepared regions: nothing is missing, covariates are regressed out.
+    """Look for outlying subjects in prepared regions, and check whether ranks would help.
 
     Effects of covariates and sites are removed from each group once more, as in `SGBNEnsemble`, so
-    that the same subjects are found to be outliers.
+    that the same subjects are outliers here and there.
 
     Parameters
     ----------
     cohort : Cohort
-        The result of `prepare`. Each group is checked by itself.
+        The result of `prepare`: no cell is missing, and covariates are regressed out. Each group is
+        checked by itself.
     outliers : {"trim", "tests", "keep"}
-        What the analysis does with outlying subjects, which the finding reports: leave them out of
-        networks and tests of differences, leave them out of these tests only, or keep them.
+        What the analysis does with outlying subjects: it leaves them out of networks and tests of
+        differences, or only out of these tests, or it keeps them. The finding reports this.
     transform : {"none", "normal-scores"}
-        What graphs are learned from.
+        Whether the analysis learns graphs from the values or from their normal scores.
     """
     far_out, scores = [], []
     for group in cohort.groups or (None,):
         values = _learned_from(cohort, group)
         far = far_rows(values)
-        # Outliers alone would make ranks look better.
+        # Without outliers, because they alone would make ranks look better.
         gain = score_gain(values[~far])
         of_group = "" if group is None else f" of the group {group!r}"
         if far.any():
@@ -75,7 +76,7 @@ def _learned_from(cohort: Cohort, group: str | None) -> Array:
     if group is None:
         return cohort.values
     with warnings.catch_warnings(), one_blas_thread():
-        warnings.simplefilter("ignore", DataWarning)  # the networks say it
+        warnings.simplefilter("ignore", DataWarning)  # the same warnings come with the networks
         sample = group_sample(cohort, group)
         return without_nuisance(sample.values, sample.nuisance)[0]
 
@@ -83,9 +84,8 @@ def _learned_from(cohort: Cohort, group: str | None) -> Array:
 def _far_out(ids: list[str], n: int, of_group: str, outliers: str) -> Finding:
     return Finding(
         "warning",
-        f"{len(ids)} of {n} subjects{of_group} {'lies' if len(ids) == 1 else 'lie'} far from the "
-        f"others, more than {OUTLIER_SD:g} "
-        f"robust standard deviations: {listed(ids)}",
+        f"{len(ids)} of {n} subjects{of_group} {'is' if len(ids) == 1 else 'are'} far from the "
+        f"others, by more than {OUTLIER_SD:g} robust standard deviations: {listed(ids)}",
         KEPT_AS_GROUP if len(ids) > MAX_SHARE_FAR * n else ACTIONS[outliers],
     )
 

@@ -1,4 +1,4 @@
-"""Review of the cells: missing, copied and outlying ones, and regions without a place."""
+"""Review of the cells: missing, copied and outlying values, and regions without a place."""
 
 from __future__ import annotations
 
@@ -14,32 +14,34 @@ from sgbn.quality.findings import Finding, filled, first_true, marked, parts
 from sgbn.types import Array
 from sgbn.validation import combined_columns
 
-OUTLYING = 6.0  # robust standard deviations from the median: 1 normal cell in 500 million
-OUTLYING_SHARE = 0.1  # of a subject's regions: more look like a failed scan
-COPY = 1e-8  # 1 - |correlation| in a group, below which one region is a copy of another
-PART_OF_A_SUM = 1e-4  # weight per standard deviation in a sum: less is round-off
-FEWEST_FOR_SPREAD = 10  # subjects: the spread of fewer says nothing about outliers
-TO_SD = 1.4826, 1.2533  # median and mean absolute deviation to standard deviation, if normal
+# Robust standard deviations from the median; 1 in 500 million normal cells is farther away.
+OUTLYING = 6.0
+OUTLYING_SHARE = 0.1  # share of a subject's regions; more outlying regions suggest a failed scan
+COPY = 1e-8  # 1 - |correlation| in a group; below, one region is a copy of another
+PART_OF_A_SUM = 1e-4  # weight of a part of a sum, per standard deviation; less is round-off
+FEWEST_FOR_SPREAD = 10  # subjects; the spread of fewer says nothing about outliers
+# Factors that turn a median and a mean absolute deviation into a standard deviation, if normal
+TO_SD = 1.4826, 1.2533
 
 
 def check_missing(cohort: Cohort) -> Iterator[Finding]:
-    """How many cells are missing."""
+    """Report how many cells are missing."""
     missing = np.isnan(cohort.values)
     if missing.any():
         yield Finding(
             "note",
             f"{counted(missing.sum(), 'cell')} ({missing.mean():.1%}) of "
             f"{counted(missing.any(axis=1).sum(), 'subject')} "
-            f"{'is' if missing.sum() == 1 else 'are'} missing, first "
+            f"{'is' if missing.sum() == 1 else 'are'} missing, such as in the region "
             f"{cohort.regions[first_true(missing.any(axis=0))]!r}",
             "Such cells are imputed by the median of their region at their site",
         )
 
 
 def check_copies(cohort: Cohort) -> Iterator[Finding]:
-    """Whether regions are copies or sums of others, within the groups."""
+    """Check whether regions are copies or sums of others, within the groups."""
     values = filled(cohort.values)
-    # Within groups: a difference of means hides a copy.
+    # Within groups, because a difference between the means of groups would hide a copy.
     groups = [rows for rows in parts(cohort) if rows.sum() >= FEWEST_FOR_SPREAD]
     pairs = sorted({pair for rows in groups for pair in _copies(values[rows])})
     if pairs:
@@ -50,7 +52,7 @@ def check_copies(cohort: Cohort) -> Iterator[Finding]:
             f"regions are copies of each other: {'; '.join(names[:LISTED])}{more}",
             "Exclude one of each pair (--exclude): weights cannot be estimated with both",
         )
-        return  # a copy is a combination too
+        return  # a copy is also a linear combination, and would be reported twice
     centred = np.empty_like(values)
     for rows in parts(cohort):
         centred[rows] = values[rows] - values[rows].mean(axis=0)
@@ -65,12 +67,12 @@ def check_copies(cohort: Cohort) -> Iterator[Finding]:
         yield Finding(
             "warning",
             "; ".join(what) + more,
-            "Exclude one of them (--exclude), such as a total: their edges mean little",
+            "Exclude one of them (--exclude), such as a total, because their edges mean little",
         )
 
 
 def _copies(values: Array) -> list[tuple[int, int]]:
-    """Pairs of columns that are the same up to shift and scale, round-off aside."""
+    """Return the pairs of columns that are the same up to shift, scale and round-off."""
     centred = values - values.mean(axis=0)
     sizes = np.linalg.norm(centred, axis=0)
     unit = centred / np.where(sizes > 0, sizes, 1.0)
@@ -79,10 +81,10 @@ def _copies(values: Array) -> list[tuple[int, int]]:
 
 
 def _combined_of(centred: Array, column: int, combined: list[int]) -> list[int]:
-    """Return the columns that a column combines linearly; other combinations are left out."""
+    """Return the columns whose linear combination is `column`, without those in `combined`."""
     free = np.setdiff1d(np.arange(centred.shape[1]), combined)
     scale = centred.std(axis=0)
-    # In standard deviations, so that one limit tells weights from round-off.
+    # In standard deviations, so that one limit separates weights from round-off.
     weights, *_ = np.linalg.lstsq(
         centred[:, free] / scale[free], centred[:, column] / scale[column]
     )
@@ -91,10 +93,11 @@ def _combined_of(centred: Array, column: int, combined: list[int]) -> list[int]:
 
 
 def robust_z(values: ArrayLike) -> Array:
-    """Distance of each row from the column's median, in robust standard deviations.
+    """Return the distance of each cell from its column's median, in robust standard deviations.
 
-    The median absolute deviation, or the mean one where more than half of a column are equal.
-    NaN where a cell is NaN, and everywhere with fewer than ten rows.
+    The standard deviation is estimated from the median absolute deviation. If this is 0, because
+    more than half of the column is equal, it is estimated from the mean absolute deviation. A cell
+    that is NaN stays NaN. A column with fewer than ten known cells is all NaN.
     """
     values = np.asarray(values, dtype=np.float64)
     z = np.full(values.shape, np.nan)
@@ -104,7 +107,7 @@ def robust_z(values: ArrayLike) -> Array:
             continue
         from_centre = column[known] - np.median(column[known])
         sizes = np.abs(from_centre)
-        # The median deviation is 0 where more than half of the cells are equal, as in counts of
+        # The median deviation is 0 if more than half of the cells are equal, as in counts of
         # lesions.
         scale = TO_SD[0] * np.median(sizes) or TO_SD[1] * sizes.mean() or 1.0
         z[known, k] = from_centre / scale
@@ -112,18 +115,19 @@ def robust_z(values: ArrayLike) -> Array:
 
 
 def check_outliers(cohort: Cohort) -> Iterator[Finding]:
-    """Which cells and subjects lie far from all others."""
+    """Report cells and subjects that are far from all others."""
     z = np.nan_to_num(np.abs(robust_z(cohort.values)))
     outlying = z > OUTLYING
     if not outlying.any():
         return
     farthest = cohort.ids[int(z.max(axis=1).argmax())]
-    yield Finding(  # region and value would be those of one subject, in reports that name none
+    # Without region and value, because they would identify a subject in a report without names.
+    yield Finding(
         "warning",
-        f"{counted(outlying.sum(), 'cell lies', 'cells lie')} more than {OUTLYING:g} robust "
+        f"{counted(outlying.sum(), 'cell is', 'cells are')} more than {OUTLYING:g} robust "
         f"standard deviations from the median of {'its' if outlying.sum() == 1 else 'their'} "
         "region",
-        f"Look at each; the farthest is of subject {farthest!r}",
+        f"Look at each of them. The farthest belongs to subject {farthest!r}",
     )
     odd = outlying.mean(axis=1) > OUTLYING_SHARE
     if odd.any():
@@ -138,9 +142,9 @@ def check_outliers(cohort: Cohort) -> Iterator[Finding]:
 
 
 def check_atlas(cohort: Cohort) -> Iterator[Finding]:
-    """Which regions have no place in an atlas."""
+    """Report regions that have no place in the atlas."""
     if cohort.atlas is None:
-        yield Finding("note", "no atlas knows the regions", "Pictures come without lobes")
+        yield Finding("note", "no atlas has these regions", "Pictures do not show lobes")
         return
     places = dict(zip(cohort.regions, cohort.places, strict=True))
     unknown = [name for name, place in places.items() if place is None]
@@ -149,13 +153,13 @@ def check_atlas(cohort: Cohort) -> Iterator[Finding]:
             "note",
             f"{counted(len(unknown), 'region is', 'regions are')} not in the atlas "
             f"{cohort.atlas.title}: {listed(unknown)}",
-            "Such regions are used, but have no lobe and no place",
+            "Such regions are used, but have no lobe and no coordinates",
         )
     nowhere = [name for name, place in places.items() if place and np.isnan(place.x)]
     if nowhere:
         yield Finding(
             "note",
-            f"the atlas {cohort.atlas.title} has no coordinates of "
+            f"the atlas {cohort.atlas.title} has no coordinates for "
             f"{counted(len(nowhere), 'region')}: {listed(nowhere)}",
             "Such regions are not drawn in a brain",
         )
