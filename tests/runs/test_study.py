@@ -137,7 +137,7 @@ def test_results_of_which_nobody_knows_the_settings_are_refused(tmp_path):
     Study(tmp_path).run(task, TASKS, {"alpha": 0.1})
     description = tmp_path / "study.json"
     description.rename(tmp_path / "elsewhere")
-    with pytest.raises(StudyError, match=r"study\.json is gone.* Put it back .* start anew"):
+    with pytest.raises(StudyError, match=r"study\.json is gone.* Put it back .* new run"):
         Study(tmp_path).run(task, TASKS, {"alpha": 0.2})
     assert not description.exists()
     (tmp_path / "elsewhere").rename(description)

@@ -93,7 +93,7 @@ class Atlas:
 
     @cached_property
     def _by_name(self) -> dict[str, Region]:
-        """Regions by their exact name."""
+        """Return the regions by their exact name."""
         # Exact names are needed because some differ only in a sign, such as T1+ and T1-.
         count = Counter(region.name for region in self.regions)
         # A name that both hemispheres share is left out, because it does not tell the side.
@@ -101,7 +101,7 @@ class Atlas:
 
     @cached_property
     def _by_key(self) -> dict[str, Region]:
-        """Regions by key (see `sgbn.atlases.names.key`)."""
+        """Return the regions by key (see `sgbn.atlases.names.key`)."""
         # The right side of | wins: a name in the atlas counts before an alias of another region.
         return _unambiguous(self.regions, other_keys) | _unambiguous(self.regions, own_keys)
 

@@ -65,7 +65,7 @@ _SCHAEFER_NAME = re.compile(
     r"schaefer(2018)?(desc)?(?P<size>[1-4]00)(parcels?|parcellation|regions|rois)?x?"
     r"(?P<networks>7|17)?(networks?|nets?|n)?(order)?"
 )
-# Networks in the names of Schaefer's parcels. Without them, eight tables need not be loaded.
+# Networks in the names of Schaefer's parcels. If no column has one, eight tables are not loaded.
 _OF_SCHAEFER = re.compile("vis|sommot|attn|limbic|cont|default|temppar", re.IGNORECASE)
 
 

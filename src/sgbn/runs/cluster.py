@@ -7,7 +7,7 @@ of a lost worker run again on another worker. The scheduler holds the shared dat
 arguments of a few batches per worker. A worker holds the shared data once, and two batches.
 
 When a worker dies, Dask suspects all tasks that it had. A task that was suspected too often is
-tried once more, alone. Only if the worker dies again, the task is named in an error.
+tried once more, alone. If the worker dies again, an error names the task.
 
 joblib's Dask backend is not used: it waits for ever for a task that kills its worker each time
 (joblib 1.6; a test shows it).

@@ -22,7 +22,7 @@ NEXT_KEY = re.compile(r",(?=\s*\w+\s*=)")  # other commas belong to a value: ext
 
 @dataclass(frozen=True)
 class SlurmOptions:
-    """Options of the jobs that run the workers.
+    """The options of the jobs that run the workers.
 
     For a text option, "" means the default of the site: of its jobqueue.yaml, and then of SLURM.
 
@@ -90,7 +90,7 @@ class SlurmOptions:
 
     @property
     def job_memory(self) -> str:
-        """Memory of one job, with its unit."""
+        """Return the memory of one job, with its unit."""
         return self.memory or f"{4 * self.processes}GB"
 
 

@@ -15,7 +15,7 @@ from sgbn.runs.study import STUDY, TASKS, read_study
 
 @dataclass(frozen=True)
 class StudyStatus:
-    """State of one study.
+    """The state of one study.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class StudyStatus:
 
     @property
     def left(self) -> int | None:
-        """Number of tasks without a result, or None if `planned` is None."""
+        """Return the number of tasks without a result, or None if `planned` is None."""
         return None if self.planned is None else max(0, self.planned - self.done)
 
 

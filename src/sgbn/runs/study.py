@@ -249,13 +249,13 @@ def _check_settings(folder: Path, settings: Mapping[str, Any], paths: Mapping[st
         raise StudyError(
             f"{folder} was begun with other settings:\n"
             + "\n".join(lines)
-            + "\nGive the same settings to continue, or another folder to start anew."
+            + "\nGive the same settings to continue, or another folder for a new run."
         )
     if study["versions"] != versions():
         lines = differences(study["versions"], versions())
         warn(
             f"{folder} was begun with other versions of Python or of libraries, and continues with "
-            "the present versions. Each result stores the versions that made it. To start anew, "
+            "the present versions. Each result stores the versions that made it. For a new run, "
             "give another folder. What differs:\n" + "\n".join(lines)
         )
     # `require` has no tasks and must not change their number. A finished study is not written.
@@ -270,7 +270,7 @@ def _refuse_another_release(folder: Path, begun_with: Mapping[str, Any]) -> None
     if theirs.split(".")[:2] != ours.split(".")[:2]:
         raise StudyError(
             f"{folder} was begun by sgbn {theirs}, and this is sgbn {ours}. Results of two "
-            "releases are never mixed. Give another folder to start anew, or install sgbn "
+            "releases are never mixed. Give another folder for a new run, or install sgbn "
             f"{theirs} to continue."
         )
 
@@ -279,7 +279,7 @@ def _refuse_results_of_unknown_settings(folder: Path) -> None:
     if any((folder / TASKS).glob("*.npz")):
         raise StudyError(
             f"{folder / TASKS} has results, but their settings are unknown because "
-            f"{folder / STUDY} is gone. Put it back to continue. To start anew, delete "
+            f"{folder / STUDY} is gone. Put it back to continue. For a new run, delete "
             f"{folder / TASKS}, or give another folder."
         )
 
@@ -295,6 +295,6 @@ def read_study(path: Path) -> dict[str, Any]:
     if not isinstance(study, dict) or not all(isinstance(study.get(part), dict) for part in parts):
         raise StudyError(
             f"{path} cannot be read as the description of a study ({reason}). Give another folder, "
-            "or delete this one to start anew."
+            "or delete this one for a new run."
         )
     return study

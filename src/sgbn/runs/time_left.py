@@ -14,7 +14,7 @@ from statistics import fmean, median_low
 
 
 class TimeLeft:
-    """Estimate of the seconds that tasks will still take.
+    """An estimate of the seconds that tasks will still take.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class TimeLeft:
 
     @property
     def n_left(self) -> int:
-        """Number of tasks that have not ended."""
+        """Return the number of tasks that have not ended."""
         return len(self._left)
 
     def seconds(self) -> float | None:
