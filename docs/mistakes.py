@@ -136,16 +136,16 @@ MISTAKES = {
         lambda _: GOOD.assign(dx=1 + IS_AD),
         (*DX, *AGE),
         0,
-        ("reference: 1 (the first by name: no group is called like controls", "--reference"),
+        ("reference: 1 (the first by name: no name looks like controls", "--reference"),
     ),
     "groups are 0 and 1": Mistake(
         lambda _: GOOD.assign(dx=IS_AD.astype(int)),
         (*DX, *AGE),
         0,
-        ("reference: 0 (its name says that it is the norm", "--reference"),
+        ("reference: 0 (its name looks like controls", "--reference"),
     ),
     "a group has 4 subjects": Mistake(
-        lambda _: GOOD[36:], (*DX, *AGE), 0, ("'CTR' has 4 subjects only", "warnings above")
+        lambda _: GOOD[36:], (*DX, *AGE), 0, ("'CTR' has only 4 subjects", "warnings above")
     ),
     "a group has one subject": Mistake(
         lambda _: with_cell("dx", "MCI"), (*DX, *AGE), 1, ("'MCI' has one subject", "--groups")
@@ -166,13 +166,13 @@ MISTAKES = {
         lambda _: GOOD.assign(scanner=np.where(IS_AD, "Siemens", "GE")),
         (*DX, *AGE, "--site", "scanner"),
         1,
-        ("every site has subjects of one group only", "cannot be told apart"),
+        ("every site has subjects of one group only", "cannot be separated"),
     ),
     "a column of sites is not named": Mistake(
         lambda _: GOOD.assign(site=SITE), (*DX, *AGE), 0, ("'site' looks like sites", "--site site")
     ),
     "rows are entered twice": Mistake(
-        lambda _: copied(), (*DX, *AGE), 1, ("20 pairs of rows are copies", "Leave all but one")
+        lambda _: copied(), (*DX, *AGE), 1, ("20 pairs of rows are copies", "Keep only one")
     ),
     "rows are sessions of persons": Mistake(
         lambda _: GOOD.assign(
@@ -184,7 +184,7 @@ MISTAKES = {
         ("80 rows seem to be sessions of 40 persons", "--subject"),
     ),
     "rows are points in time of two persons": Mistake(
-        lambda _: stacked(), DX, 1, ("each row resembles the next one", "rows are read as series")
+        lambda _: stacked(), DX, 1, ("each row resembles the next row", "rows are read as series")
     ),
     "an id appears twice": Mistake(
         lambda _: with_cell("subject_id", "sub-000"),
@@ -208,7 +208,7 @@ MISTAKES = {
         lambda _: wide(),
         (*DX, "--regions", "all"),
         0,
-        ("400 regions are more than half of the 30 subjects", "Take 15 or fewer"),
+        ("400 regions are more than half the number of subjects", "at most 15 regions"),
     ),
     "numbers have decimal commas in a file with commas": Mistake(
         lambda _: GOOD.assign(**{REGION: GOOD[REGION].map(lambda x: f"{x:.2f}".replace(".", ","))}),
@@ -226,13 +226,13 @@ MISTAKES = {
         lambda folder: GOOD.to_csv(folder / "table.csv", sep=";", decimal=",", index=False),
         (*DX, *AGE),
         0,
-        ("80 subjects, 8 regions", "Nothing stands in the way"),
+        ("80 subjects, 8 regions", "No problem was found"),
     ),
     "the file has tabs": Mistake(
         lambda folder: GOOD.to_csv(folder / "table.csv", sep="\t", index=False),
         (*DX, *AGE),
         0,
-        ("80 subjects, 8 regions", "Nothing stands in the way"),
+        ("80 subjects, 8 regions", "No problem was found"),
     ),
     "the header is missing": Mistake(
         lambda folder: GOOD.to_csv(folder / "table.csv", header=False, index=False),
@@ -283,7 +283,10 @@ MISTAKES = {
         ("'age', 'months' determine each other", "1 warning above"),
     ),
     "a region is named as a covariate": Mistake(
-        lambda _: GOOD, (*DX, *AGE, REGION), 0, (f"the covariate '{REGION}' is a region",)
+        lambda _: GOOD,
+        (*DX, *AGE, REGION),
+        0,
+        (f"the covariate '{REGION}' has the name",),
     ),
     "a region is a copy of another region": Mistake(
         lambda _: GOOD.assign(**{OTHER: 2 * GOOD[REGION]}),

@@ -92,7 +92,7 @@ def test_subjects_far_out_and_curved_relations_are_said(check):
     frame[list(cohort.regions)] = cohort.values
     frame.loc[7, list(cohort.regions)] += 15 * spread * np.resize([1, -1], 10)
     _, out, _ = check(frame, "--group", "group")
-    assert "warning: 1 of 100 subjects of the group 'control' lies far from the others" in out
+    assert "warning: 1 of 100 subjects of the group 'control' is far from the others" in out
     assert "--outliers keep" in out
     assert "--transform" not in out
 
@@ -171,7 +171,7 @@ def test_persons_and_families_are_said(check, table):
     code, out, _ = check(table, *OPTIONS, "--subject", "who", "--block", "family")
     assert code == 0
     assert "60 rows of 30 persons" in out
-    assert "blocks: 15, the largest of 4 rows" in out
+    assert "blocks: 15, the largest with 4 rows" in out
     table["who"] = [f"p{k % 30:02}" for k in range(60)]
     code, _, err = check(table, *OPTIONS, "--subject", "who", "--exclude", "family")
     assert code == 1
@@ -184,7 +184,7 @@ def test_pairs_and_lobes_are_said(check, table):
     table.loc[0, "person"] = "alone"
     code, out, _ = check(table, *OPTIONS, "--pair", "person", "--lobes", "frontal")
     assert code == 0
-    assert "pairs: 31 persons, 2 of them not once in each group" in out
+    assert "pairs: 31 persons, 2 of them without exactly one row" in out
     assert "'alone', 'p00'. Their rows (2) are left out: 29 persons remain." in out
     assert "60 subjects, 8 regions" in out
     assert re.search(r"columns left out, other lobes: ('[^']+', ){3}'[^']+'\n", out)
@@ -192,23 +192,23 @@ def test_pairs_and_lobes_are_said(check, table):
 
 def test_the_reference_is_said_and_can_be_named(check, table):
     _, out, _ = check(table, *OPTIONS)
-    assert "reference: control (its name says that it is the norm; --reference GROUP takes" in out
+    assert "reference: control (its name looks like controls; --reference GROUP names" in out
     _, out, _ = check(table, *OPTIONS, "--reference", "patient")
     assert "reference: patient (as you named it)" in out
     code, _, err = check(table, *OPTIONS, "--reference", "patients")
     assert (code, "Did you mean 'patient'?" in err) == (1, True)
     table["group"] = table["group"].map({"control": "old", "patient": "young"})
     _, out, _ = check(table, *OPTIONS)
-    assert "reference: old (the first by name: no group is called like controls" in out
+    assert "reference: old (the first by name: no name looks like controls" in out
 
 
 def test_the_last_line_agrees_with_the_findings(check, table):
     table["age"] = np.resize([30.5, 41.0, 52.5, 63.0, 38.0], 60)
     _, out, _ = check(table, *OPTIONS)
     assert "warning" not in out
-    assert "Nothing stands in the way" in out.splitlines()[-1]
+    assert "No problem was found" in out.splitlines()[-1]
     _, out, _ = check(table.iloc[26:], *OPTIONS)  # four controls
-    assert "the group 'control' has 4 subjects only" in out
+    assert "the group 'control' has only 4 subjects" in out
     last = out.splitlines()[-1]
     assert last.startswith(f"{out.count('warning: ')} warnings above: read them first")
     assert "would not test which edges differ" in last
@@ -253,7 +253,7 @@ def test_time_series_have_a_sheet(series, tmp_path, capsys):
     assert "44 subjects, 4 regions" in printed.out
     assert "time series of 60 volumes, one every 2 s" in printed.out
     assert "volumes: 60 (60 to 60)" in printed.out
-    assert "participants.tsv (found; --participants takes another)" in printed.out
+    assert "participants.tsv, found (--participants names another)" in printed.out
     assert "variance above 0.1 Hz: 6" in printed.out
     assert "the groups differ in motion ('mean_fd'" in printed.out
     assert "--covariates mean_fd" in printed.out

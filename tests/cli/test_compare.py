@@ -156,9 +156,9 @@ def test_other_errors_of_a_study_are_said_as_they_are(tmp_path):
     [
         (
             0.1,
-            "warning: the column 'scanner' looks like sites or scanners (2 labels), and was not "
-            "named: its effects are not taken out. Name it: --site scanner. Or say that it plays "
-            "no part: --exclude scanner.\n\n",
+            "warning: the column 'scanner' looks like sites or scanners (2 labels), but was not "
+            "named: its effects are not removed. Name it: --site scanner. Or leave it out: "
+            "--exclude scanner.\n\n",
         ),
         (1.0, ""),  # it nearly determines the groups, which is an error in a moment
     ],
@@ -194,7 +194,7 @@ def test_several_rows_of_persons_and_families(table, tmp_path, capsys):
     assert main(["compare", str(table), *options, "--out", str(out)]) == 0
     printed = capsys.readouterr().out
     assert f"80 rows of {frame['who'].nunique()} persons" in printed
-    assert "blocks: 20, the largest of 4 rows" in printed
+    assert "blocks: 20, the largest with 4 rows" in printed
     assert "20 families" in (out / "summary.txt").read_text()
     config = (out / "config.toml").read_text()
     assert 'subject = "who"' in config
@@ -249,7 +249,7 @@ def test_a_list_that_took_the_table_is_named(command, capsys):
         ("--alpha 0 --learner ORSGBN", "--alpha: 0 is not a number above 0"),
         ("--alpha 0.1", "--alpha is for ORSGBN and HSGBN, not for ensemble"),
         ("--learner GS --gamma 1", "--gamma is for the ensemble and SGBN, not for GS"),
-        ("--edges a b", "--edges 'a' has no colon: give SOURCE:TARGET"),
+        ("--edges a b", "--edges 'a' has no colon. Give two regions as SOURCE:TARGET"),
         ("--edges a:b --permutations 0", "--edges are tested by permutations"),
         ("--among a --permutations 0", "--permutations is 0"),
         ("--replicate site", "--replicate is 'site': give 'half', or COLUMN=VALUE"),

@@ -75,4 +75,4 @@ def test_a_folder_and_a_missing_file_are_said(tmp_path, capsys):
     assert main(["convert", str(tmp_path), "--to", "dot"]) == 1
     assert "is a folder. Give a file, such as networks/GROUP.json" in capsys.readouterr().err
     assert main(["convert", str(tmp_path / "none.json"), "--to", "dot"]) == 1
-    assert "is not there" in capsys.readouterr().err
+    assert "does not exist" in capsys.readouterr().err

@@ -21,7 +21,7 @@ def test_the_demo_compares_with_the_truth(tmp_path, capsys, as_quick_as_possible
     assert "How much of the truth was found" in printed
     assert "recall" in printed
     for how in ("both ways", "as the arrow is written"):
-        assert re.search(rf"Of \d+ edges found to differ {how} \d+ do in truth", printed)
+        assert re.search(rf"found to differ {how}: \d+\. Of these, \d+ truly differ", printed)
     assert (out / "report.html").stat().st_size > 5_000_000
     differences = pd.read_csv(out / "tables" / "differences.csv")
     assert {"true_control", "true_patient", "true_change"} <= set(differences)
@@ -65,7 +65,7 @@ def test_the_truth_of_series_is_told_without_likelihoods(small):
     row = re.search(r"control +(\d+) +(\d+) +([\d.]+)", printed)
     assert int(row[1]) == np.count_nonzero(small.networks["control"].coef)
     assert int(row[2]) == np.count_nonzero(comparison.learners["control"].coef_)
-    n_true = int(re.search(r"(\d+) of \d+ tested edges do", printed)[1])
+    n_true = int(re.search(r"(\d+) of \d+ tested edges truly differ", printed)[1])
     changed = {frozenset(edge) for edge in small.changed["patient"]}
     ends = zip(comparison.differences["source"], comparison.differences["target"], strict=True)
     assert n_true == sum(frozenset(pair) in changed for pair in ends) > 0

@@ -125,7 +125,7 @@ def test_the_command_that_is_printed_reads_what_was_extracted(study, capsys, kin
     main(asked)
     said = capsys.readouterr().out
     assert "12 subjects, 3 regions (atlas.nii.gz)" in said
-    assert f"atlas: {study / 'my out' / 'atlas.csv'}, as sgbn extract wrote it (found;" in said
+    assert f"atlas: {study / 'my out' / 'atlas.csv'}, written by sgbn extract" in said
 
 
 def test_a_named_atlas_is_not_downloaded_unasked(study):

@@ -88,7 +88,7 @@ def test_what_is_deleted_or_changed_is_written_again_from_finished_work(kept, ca
             patched.setattr(place, name, fail)
         assert main(words) == 0
     printed = capsys.readouterr().out
-    assert "7 of 7 steps were finished before; they are only read." in printed
+    assert "7 of 7 steps were finished before" in printed
     assert "[1/7] One network per group (finished before)" in printed
     assert files_of(folder / "results") == before
     assert main(words) == 0
@@ -252,5 +252,5 @@ def test_without_coordinates_there_are_lobes_and_no_brain(run_with_own_atlas, tm
         "AABB"
     )
     page = (tmp_path / "out" / "report.html").read_text()
-    assert "has no coordinates of 4 regions" in page
+    assert "has no coordinates for 4 regions" in page
     assert "NaN" not in page.split("<main")[-1].split("<script")[0]

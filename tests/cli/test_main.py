@@ -39,10 +39,10 @@ def failing(error):
         (InputError("no such column"), 1, "sgbn check: no such column\n"),
         (StudyError("other settings"), 1, "sgbn check: other settings\n"),
         (FileNotFoundError(2, "No such file", "x.csv"), 1, "No such file: 'x.csv'\n"),
-        (MemoryError(), 1, "too little memory. Take fewer processes"),
-        (ValueError("zero-dimensional arrays"), 3, "an error of sgbn, not of your data: Value"),
-        (RuntimeError("dictionary changed"), 3, "an error of sgbn, not of your data: Runtime"),
-        (TypeError("unhashable"), 3, "an error of sgbn, not of your data: Type"),
+        (MemoryError(), 1, "too little memory. Use fewer processes"),
+        (ValueError("zero-dimensional arrays"), 3, "an error in sgbn, not in your data: Value"),
+        (RuntimeError("dictionary changed"), 3, "an error in sgbn, not in your data: Runtime"),
+        (TypeError("unhashable"), 3, "an error in sgbn, not in your data: Type"),
     ],
 )
 def test_only_errors_that_say_what_to_do_are_the_users(monkeypatch, capsys, error, code, said):

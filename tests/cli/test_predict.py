@@ -53,7 +53,7 @@ def predict(tmp_path, capsys, model):
 
 
 SITE = ("--site", "scanner")
-FILLED = "warning: 1 missing cell of 1 subject: filled in as in training.\n"
+FILLED = "warning: filled in 1 missing cell of 1 subject, as in training.\n"
 
 
 def test_it_prints_what_the_model_predicts(predict, table, model):
@@ -98,7 +98,7 @@ def test_other_columns_and_their_order_play_no_part(predict, table):
 def test_what_a_table_does_not_say_or_cannot_mean_is_said(predict, table, tmp_path):
     region = [name for name in table if name not in ("id", "subject_id", "age", "scanner")][-1]
     _, _, err = predict(table.assign(**{region: np.nan}), *SITE)
-    assert f"all are of {region!r}, about which the table says nothing" in err
+    assert f"The table has no value at all in {region!r}" in err
     _, _, err = predict(table.assign(**{region: 1000.0 * table[region]}), *SITE)
     assert f"{region!r} of subject" in err
     assert "Check the units" in err
@@ -154,7 +154,7 @@ def test_a_classifier_without_probabilities_predicts(predict, table):
 def test_what_predicts_nothing_is_said(predict, table):
     code, _, err = predict(table, saved=sgbn.GaussianNetwork([[0.0]]))
     assert code == 1
-    assert "holds a GaussianNetwork, which predicts no group" in err
+    assert "holds a GaussianNetwork, which cannot predict groups" in err
 
 
 def test_a_damaged_model_is_an_error_not_a_traceback(tmp_path, capsys, model, table):

@@ -41,7 +41,7 @@ def test_tables_are_written_and_the_next_command_runs(study, capsys):
     assert "Read 79 regions of 11 subjects: thickness of aparc; volumes of aseg.stats." in printed
     assert "Software: FreeSurfer 7.4.1 (11)." in printed
     assert "Skipped templates: 'fsaverage'." in printed
-    assert "2 subjects are not in the table (failed.csv):" in printed
+    assert "2 subjects are not in the table (see failed.csv):" in printed
     table = pd.read_csv(out / "regions.csv")
     assert len(table) == 11
     assert {"lh_bankssts_thickness", "Left-Thalamus", "eTIV"} < set(table)

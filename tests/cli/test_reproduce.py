@@ -14,7 +14,7 @@ def test_exp1_runs_prints_and_resumes(tmp_path, capsys, monkeypatch):
     assert main(command) == 0
     first = capsys.readouterr().out
     assert "paper's distance" in first
-    assert "No COBRE table: set SGBN_DATA" in first
+    assert "The COBRE table was not found. Set SGBN_DATA" in first
     assert (tmp_path / "exp1" / "exp1.png").exists()
     assert main(command) == 0
     assert capsys.readouterr().out == first
@@ -58,7 +58,7 @@ def test_exp3_shuffles_runs_and_prints_both(tmp_path, capsys, monkeypatch, guess
     assert "2 shuffles are too few for verdicts" in shuffled
     assert main(command) == 0
     first = capsys.readouterr().out
-    assert "No real tables: set SGBN_DATA" in first
+    assert "No real tables were found. Set SGBN_DATA" in first
     assert "The control, which chooses its regions by all rows" in first
     assert "| mixed | simulated groups that differ in both; 40 regions | 80 | 400 | 2 |" in first
     for name in ("exp3_free.png", "exp3_penalised.png"):
@@ -110,7 +110,7 @@ def test_options_of_a_table_need_one(tmp_path, capsys, monkeypatch, given):
 def test_a_table_needs_its_groups_before_it_is_read(tmp_path, capsys, experiment):
     absent = str(tmp_path / "absent.csv")
     assert main(["reproduce", experiment, "--table", absent]) == 1
-    assert "--table needs --group: say which column" in capsys.readouterr().err
+    assert "--table needs --group. Name the column" in capsys.readouterr().err
 
 
 def test_a_wrong_number_is_answered_in_one_line(capsys):

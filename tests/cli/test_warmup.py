@@ -49,7 +49,7 @@ def test_both_searches_and_every_step_are_used(monkeypatch, capsys):
 def test_where_nothing_can_be_kept_it_says_what_to_do(one_kernel, monkeypatch, capsys):
     monkeypatch.setattr(jit, "cache_use", lambda: jit.CacheUse(3, 0, None))
     assert main(["warmup"]) == 1
-    assert "sgbn warmup: no folder is writable" in capsys.readouterr().err
+    assert "sgbn warmup: no folder for the machine code is writable" in capsys.readouterr().err
 
 
 def test_it_takes_no_arguments(capsys):

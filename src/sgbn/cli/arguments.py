@@ -1,4 +1,4 @@
-"""Types of command-line arguments, the folder that a command writes to, and who does the work."""
+"""Types of command-line arguments, the folder that a command writes to, and its workers."""
 
 from __future__ import annotations
 
@@ -16,23 +16,24 @@ from sgbn.exceptions import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
-SLURM_LOGS = "slurm-logs"  # folder of --out
+SLURM_LOGS = "slurm-logs"  # name of a folder in --out
 SLURM_HELP = (
-    "run the tasks in jobs of SLURM, which are submitted, replaced when they end early, and "
-    "cancelled; the results are the same. Keys, with commas between: jobs (4), partition, account, "
-    "qos, constraint, walltime (of a job, HH:MM:SS), memory (of a job, 4GB for each process), "
-    "processes (of a job, 1), interface (network, such as ib0), scratch (folder of a node), extra "
-    "(an option of sbatch), setup (a line of shell before the workers start), retries (3). Or "
-    "runner, under srun: the first process runs the command, the others are its workers"
+    "run the tasks in SLURM jobs. sgbn submits the jobs, replaces jobs that end early, and cancels "
+    "the jobs at the end; the results are the same. Separate the keys by commas: jobs (default: "
+    "4), partition, account, qos, constraint, walltime (of a job, HH:MM:SS), memory (of a job; "
+    "default: 4GB per process), processes (per job; default: 1), interface (of the network, such "
+    "as ib0), scratch (a folder on the node), extra (an option of sbatch), setup (a shell line to "
+    "run before the workers start), retries (default: 3). Or give the single word runner inside "
+    "srun: the first process then runs the command, and the others are its workers"
 )
 
 
 class OptionError(InputError):
-    """An option has a wrong value, or cannot be combined with another: exit code 2."""
+    """An option has a wrong value, or cannot be combined with another. The exit code is 2."""
 
 
 def at_least(smallest: int) -> Callable[[str], int]:
-    """Type of an argument that is a whole number, at least `smallest`."""
+    """Return the type of an argument that is a whole number, at least `smallest`."""
 
     def whole_number(text: str) -> int:
         try:
@@ -47,18 +48,18 @@ def at_least(smallest: int) -> Callable[[str], int]:
 
 
 def all_or_number(text: str) -> int | None:
-    """Type of an argument that is a whole number from 2 upwards, or "all", which becomes None."""
+    """Read an argument that is a whole number from 2 upwards, or "all", which becomes None."""
     return None if text == "all" else at_least(2)(text)
 
 
 def number_from(smallest: float, largest: float = math.inf) -> Callable[[str], float]:
-    """Type of an argument that is a finite number from `smallest` to `largest`."""
-    end = " on" if largest == math.inf else f" to {largest:g}"
+    """Return the type of an argument that is a finite number from `smallest` to `largest`."""
+    end = " upwards" if largest == math.inf else f" to {largest:g}"
     return _number(lambda value: smallest <= value <= largest, f"from {smallest:g}{end}")
 
 
 def number_above(smallest: float, below: float = math.inf) -> Callable[[str], float]:
-    """Type of an argument that is a finite number above `smallest` and below `below`."""
+    """Return the type of an argument that is a finite number above `smallest` and below `below`."""
     end = "" if below == math.inf else f" and below {below:g}"
     return _number(lambda value: smallest < value < below, f"above {smallest:g}{end}")
 
@@ -81,12 +82,12 @@ def make_folder(path: Path) -> Path:
     """Make the folder of ``--out``, and check before any work that it is writable."""
     try:
         path.mkdir(parents=True, exist_ok=True)
-        # Rights can be read, but only a file shows a full disk or one that is read-only.
+        # Only writing a file shows that the disk is full or read-only; access rights do not.
         with tempfile.TemporaryFile(dir=path):
             pass
     except OSError as error:
-        # os.path.isfile, unlike Path.is_file, is False where a folder may not be entered.
-        # The system says "not a directory" without saying which part of the path is not one.
+        # os.path.isfile, unlike Path.is_file, returns False if a folder may not be entered.
+        # The system's error "not a directory" does not name the part of the path that is a file.
         file = next((above for above in (path, *path.parents) if os.path.isfile(above)), None)
         reason = (error.strerror or str(error)).lower()
         if file is not None:
@@ -98,7 +99,7 @@ def make_folder(path: Path) -> Path:
 
 
 def write_whole(table: pd.DataFrame, path: Path) -> None:
-    """Write a table as a CSV file that is whole or absent."""
+    """Write a table as a CSV file; if writing fails, no incomplete file is left."""
     from sgbn.runs import write_atomically
 
     write_atomically(path, lambda stream: table.to_csv(stream, index=False))
@@ -106,13 +107,13 @@ def write_whole(table: pd.DataFrame, path: Path) -> None:
 
 @contextmanager
 def folder_of_results(path: Path) -> Iterator[Path]:
-    """Context with the folder of ``--out``; after an error, new empty folders are removed."""
+    """Make the folder of ``--out`` for a context; after an error, remove new empty folders."""
     folders = (path, *path.parents)  # the deepest first
-    # os.path, not Path: it answers False for names that the system refuses, as `make_folder` says.
+    # os.path.exists, unlike Path.exists, returns False for names that the system refuses.
     made = [folder for folder in folders if not os.path.exists(folder)]
     try:
         yield make_folder(path)
-    # Ctrl-C, too, leaves no empty folders.
+    # BaseException: after Ctrl-C no empty folders are left either.
     except BaseException:
         for folder in made:
             with suppress(OSError):  # it holds something, or was never made
@@ -125,14 +126,19 @@ def add_worker_options(parser: Any, default: int | None = None) -> None:
 
     Parameters
     ----------
-    parser : ArgumentParser or group of one
+    parser : ArgumentParser or argument group
+        The parser of the command, or a group of its options.
     default : int, optional
-        Processes; all processors if None.
+        Number of processes without ``--workers``; None means one per processor.
     """
     ways = parser.add_mutually_exclusive_group()
     usual = "all processors" if default is None else default
     ways.add_argument(
-        "--workers", type=at_least(1), default=default, metavar="N", help=f"processes ({usual})"
+        "--workers",
+        type=at_least(1),
+        default=default,
+        metavar="N",
+        help=f"number of processes on this machine (default: {usual})",
     )
     ways.add_argument(
         "--dask",
@@ -144,15 +150,15 @@ def add_worker_options(parser: Any, default: int | None = None) -> None:
 
 
 def slurm_text(text: str) -> str:
-    """Type of ``--slurm``: the text itself, if it can be used."""
+    """Check the value of ``--slurm``, and return it as it is."""
     from sgbn.runs.slurm_options import SlurmOptions
 
     if not text.strip():
         raise argparse.ArgumentTypeError(
-            "it is empty. Give key=value, with commas between, such as partition=main,jobs=4"
+            "it is empty. Give key=value pairs separated by commas, such as partition=main,jobs=4"
         )
     try:
-        # Read here, and again where it is used: a wrong key is named before anything else happens.
+        # `workers` reads it again. Here a wrong key is reported before anything else happens.
         SlurmOptions.of(text)
     except InputError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
@@ -160,7 +166,7 @@ def slurm_text(text: str) -> str:
 
 
 def local_workers(arguments: argparse.Namespace) -> int:
-    """Count the processes of this machine that a command may use."""
+    """Return the number of processes that a command may use on this machine."""
     from sgbn.runs import n_processors
 
     return int(arguments.workers or n_processors())
@@ -168,11 +174,11 @@ def local_workers(arguments: argparse.Namespace) -> int:
 
 @contextmanager
 def workers(arguments: argparse.Namespace) -> Iterator[int]:
-    """Context in which tasks run where ``--workers``, ``--dask`` or ``--slurm`` say; `n_jobs`."""
+    """Run tasks where ``--workers``, ``--dask`` or ``--slurm`` say, and yield `n_jobs`."""
     from sgbn.runs import on_dask, on_slurm
 
     if arguments.dask is not None:
-        # On a cluster `n_jobs` says nothing: its workers do the tasks.
+        # On a cluster `n_jobs` has no effect: the workers of the cluster do the tasks.
         with on_dask(arguments.dask):
             yield 1
     elif arguments.slurm is not None:
@@ -183,16 +189,17 @@ def workers(arguments: argparse.Namespace) -> Iterator[int]:
 
 
 def step_of_srun(arguments: argparse.Namespace) -> AbstractContextManager[object]:
-    """Context of the whole command: with ``--slurm runner``, one process of srun alone enters it.
+    """Return the context of the whole command, which ``--slurm runner`` needs.
 
-    The others become its workers, before they read, print or write anything.
+    With ``--slurm runner``, srun starts several processes. Only the first one enters the context.
+    The others become its workers before they read, print or write anything.
     """
-    text = getattr(arguments, "slurm", None)  # not every command has workers
+    text = getattr(arguments, "slurm", None)  # some commands have no option --slurm
     if text is None:
         return nullcontext()
     from sgbn.runs.slurm_options import SlurmOptions
     from sgbn.runs.slurm_step import slurm_step
 
-    # Without `runner` this process submits the jobs: see `workers`.
+    # Without `runner`, this process submits the jobs in `workers`.
     options = SlurmOptions.of(text)
     return slurm_step(options) if options.runner else nullcontext()

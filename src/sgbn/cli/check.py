@@ -1,4 +1,4 @@
-"""`sgbn check`: what a table holds, and what a comparison would do about it."""
+"""`sgbn check` prints what a table holds, and what a comparison would do about it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Read, review, print."""
+    """Read and review the tables, and print the findings."""
     from sgbn.quality import review
     from sgbn.series_cohort import SeriesCohort
 
@@ -40,33 +40,42 @@ def run(arguments: argparse.Namespace) -> None:
     cohort = show_cohort(arguments)
     if isinstance(cohort, SeriesCohort):
         show_sheet(cohort, arguments.out)
-    # Said, not ignored: the user expects a file.
+    # An error, because the user expects a file.
     elif arguments.out is not None:
-        raise OptionError(f"--out writes {SHEET}, which only time series have. Leave it out.")
+        raise OptionError(
+            f"--out is the folder of {SHEET}, which is written only for time series. Leave it out."
+        )
     reviewed = review(cohort, rows_are_subjects=arguments.rows_are_subjects)
     for finding in reviewed.findings:
         print(in_options(str(finding)))
     if reviewed.stops:
         stops = counted(len(reviewed.stops), "finding that begins", "findings that begin")
-        # Raised only after all findings were printed: they can be mended in one go.
+        # Raised only after all findings were printed, so that the user can correct all at once.
         raise InputError(f"the groups cannot be compared: see the {stops} with 'stop' above.")
-    # Notes do not count: they ask for nothing.
+    # Notes are not counted, because the user need not do anything about them.
     n_warnings = sum(finding.level == "warning" for finding in reviewed.findings)
     more, tested = show_prepared(reviewed)
     print(verdict(n_warnings + more, tested=tested))
 
 
 def show_prepared(reviewed: Review) -> tuple[int, bool]:
-    """Print what is odd about prepared regions: how many warnings, and whether tests would run.
+    """Print the warnings about the prepared regions, and say whether tests would run.
 
     Time series are not prepared.
+
+    Returns
+    -------
+    n_warnings : int
+        Number of warnings that were printed.
+    tested : bool
+        Whether `sgbn compare` would test which edges differ.
     """
     from sgbn.preprocessing import prepare
     from sgbn.quality import Finding, review_prepared
     from sgbn.series_cohort import SeriesCohort
 
     prepared, later = reviewed.cohort, list[Finding]()
-    # Recorded, because the last line counts them; a warning that repeats itself counts once.
+    # Recorded, because the last line counts them. A warning that is raised twice counts once.
     with warnings.catch_warnings(record=True) as raised:
         warnings.simplefilter("always")
         if not isinstance(prepared, SeriesCohort):
@@ -83,7 +92,7 @@ def show_prepared(reviewed: Review) -> tuple[int, bool]:
 
 
 def show_sheet(cohort: SeriesCohort, out: Path | None) -> None:
-    """Print the quality of the series over all subjects, and write that of each."""
+    """Print the quality of the series over all subjects, and write one row per subject."""
     import pandas as pd
 
     from sgbn.io import write_csv
@@ -100,16 +109,17 @@ def show_sheet(cohort: SeriesCohort, out: Path | None) -> None:
 
 
 def sheet_lines(sheet: NDArray[Any], known_tr: bool) -> list[str]:
-    """Lines of numbers for a screen; frequencies are in Hz where the TR is known."""
+    """Return lines with numbers for the screen; frequencies are in Hz if the TR is known."""
     import numpy as np
 
     slow, fast = "0.01 Hz", "0.1 Hz"
     if not known_tr:
-        # 0.01 and 0.1 Hz of 0.25 Hz, the highest frequency of a TR of two seconds.
+        # Shares of the highest frequency. With a TR of 2 s it is 0.25 Hz, and these are 0.01 and
+        # 0.1 Hz.
         slow, fast = (f"{share} of the highest frequency" for share in ("4 %", "40 %"))
     rows = {
         "volumes": ("volumes", "{:.0f}"),
-        "what they are worth in independent volumes": ("effective_volumes", "{:.0f}"),
+        "number of independent volumes that they are worth": ("effective_volumes", "{:.0f}"),
         "autocorrelation from volume to volume": ("autocorrelation", "{:.2f}"),
         f"variance below {slow}": ("slow_power", "{:.0%}"),
         f"variance above {fast}": ("fast_power", "{:.0%}"),
@@ -117,7 +127,7 @@ def sheet_lines(sheet: NDArray[Any], known_tr: bool) -> list[str]:
     }
     lines = []
     for title, (name, shape) in rows.items():
-        # A column of which nothing is known, such as motion, has no line.
+        # A column without any known value has no line, for example motion.
         known = sheet[name][~np.isnan(sheet[name].astype(float))]
         if len(known):
             low, middle, high = map(shape.format, np.quantile(known, [0, 0.5, 1]))
@@ -126,13 +136,14 @@ def sheet_lines(sheet: NDArray[Any], known_tr: bool) -> list[str]:
 
 
 def verdict(n_warnings: int, tested: bool) -> str:
-    """Sum up what was found, in one line that agrees with it."""
+    """Return the last line: whether `sgbn compare` would run, and the number of warnings."""
     command = "`sgbn compare` with the same options and --out FOLDER"
     if not n_warnings:
-        return f"Nothing stands in the way of {command}."
-    seen = counted(n_warnings, "warning")
+        return f"No problem was found. Next: {command}."
+    n_above = counted(n_warnings, "warning")
+    it = "it" if n_warnings == 1 else "them"
     but = "" if tested else ", but would not test which edges differ"
-    return f"{seen} above: read {'it' if n_warnings == 1 else 'them'} first. {command} runs{but}."
+    return f"{n_above} above: read {it} first. {command} would run{but}."
 
 
 def untestable(cohort: Cohort) -> str:
@@ -141,9 +152,9 @@ def untestable(cohort: Cohort) -> str:
     from sgbn.inference.difference_request import FEWEST_PERMUTATIONS, check_request
 
     try:
-        # By the checks of the test itself, so that both say the same.
+        # These are the checks of the test itself, so that both commands say the same.
         data = read_group_data(cohort)
-        # With the fewest permutations that are allowed: only the design can stand in the way.
+        # With the fewest permutations that are allowed, only the design can be at fault.
         check_request(FEWEST_PERMUTATIONS, "two-sided", 0, data)
     except InputError as error:
         return str(error)

@@ -1,4 +1,4 @@
-"""Words and options of each command, said once: in ``commands.toml``."""
+"""The help texts and options of each command, which are read from ``commands.toml``."""
 
 from __future__ import annotations
 
@@ -22,10 +22,12 @@ def add_command(
     Parameters
     ----------
     commands : subparsers
+        The subcommands of the parser above.
     name : str
-        Of the command and of its table in the file.
+        Name of the command, and of its table in the file.
     run : callable, optional
-        Called with the arguments; None for a command that only has others below it.
+        The function that runs the command; it is called with the arguments. None for a command
+        that only has subcommands.
     """
     words: dict[str, Any] = _WORDS[name]
     parser = commands.add_parser(
@@ -40,5 +42,5 @@ def add_command(
 
 
 def options_of(command: str, section: str = "options") -> list[Option]:
-    """Options of one command, in the order of its help."""
+    """Return the options of one command, in the order of its help."""
     return [read_option(**entry) for entry in _WORDS[command][section]]

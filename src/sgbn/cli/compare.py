@@ -1,4 +1,4 @@
-"""`sgbn compare`: from a table, or from time series, to a report."""
+"""`sgbn compare` compares groups, from a table or from time series, and writes a report."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CONFIG = "config.toml"
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `compare` to the subcommands."""
     parser = add_command(commands, "compare", run)
-    parser.set_defaults(parser=parser)  # a --config is read as words of this parser
+    parser.set_defaults(parser=parser)  # this parser also reads the file of --config
     add_table_options(parser)
     add_options(parser, options_of("compare"))
     add_options(parser.add_argument_group("what is done"), (*WHAT, SUBJECTS_IN_REPORT))
@@ -44,28 +44,29 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Read, compare, write, print."""
+    """Read the tables, compare the groups, and write and print the results."""
     check_tables(arguments)
     check_learner(arguments)
     if arguments.figures:
         check_finished(arguments.out)
-    # Before the libraries are imported: a finished comparison is told in a moment.
+    # Checked before the slow imports, so that a finished comparison is reported at once.
     key = finished_key(arguments)
-    # With --figures all is finished as well, and there is something to do.
+    # With --figures the comparison is finished too, but its figures are still to be drawn.
     if not arguments.figures and tell_finished(arguments.out, key):
         return
     settings = read_settings(arguments)
     cohort = show_cohort(arguments)
-    # Only now: what can be asked for depends on whether these are time series.
+    # Only now, because the allowed settings depend on whether these are time series.
     settings = settings_for(cohort, settings, arguments)
     ask_about_sites(cohort)
     if arguments.edges or settings.among:
         settings = with_names(settings, arguments.edges, cohort)
-    # After all checks of names, so that a mistake leaves no folder; before the long work.
+    # After all checks of names, so that a mistake leaves no folder, but before the long work.
     make_folder(arguments.out)
     learner = read_learner(arguments, settings, cohort)
-    chosen = vars(arguments) | vars(settings)  # with all defaults, which may change later
-    # As typed: a config is read as words of a command line, SOURCE:TARGET.
+    # The config has all defaults, because a later version may have others.
+    chosen = vars(arguments) | vars(settings)
+    # Edges as the user typed them: a config is read like a command line, with SOURCE:TARGET.
     chosen |= {"edges": arguments.edges, "among": settings.among or None}
     config = config_text(arguments.out / CONFIG, chosen)
     if arguments.figures:
@@ -75,29 +76,29 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def check_finished(out: Path) -> None:
-    """Raise InputError unless a whole comparison lies in a folder."""
+    """Raise InputError unless the folder holds a complete comparison."""
     lacks = lacking(out)
     if lacks:
         raise InputError(
-            f"--figures draws what a finished comparison found, but in {out} {lacks}. Run the same "
-            "command without --figures first."
+            f"--figures needs a finished comparison, but in {out} {lacks}. Run the same command "
+            "without --figures first."
         )
 
 
 def ask_about_sites(cohort: Cohort) -> None:
-    """Print the columns that look like sites and were not named, before the long computation."""
+    """Warn of columns that look like sites and were not named, before the long computation."""
     from sgbn.quality.balance import unnamed_sites
 
     for finding in unnamed_sites(cohort):
-        if finding.level == "warning":  # what stops a comparison is an error in a moment
+        if finding.level == "warning":  # a finding that stops the comparison is raised later
             print(f"{in_options(str(finding))}\n")
 
 
 def read_settings(arguments: argparse.Namespace) -> Settings:
-    """Read settings from the options; the others have their default, or that of --quick."""
+    """Read the settings from the options; the others have the default of Settings or --quick."""
     from sgbn.comparison import Settings
 
-    # Edges are read later: how SOURCE:TARGET is split depends on the names of the regions.
+    # Edges are read later, because a SOURCE:TARGET is split by the names of the regions.
     names = [option.dest for option in SETTINGS if option.name != "edges"]
     asked = {name: getattr(arguments, name) for name in names}
     given = {name: value for name, value in asked.items() if value is not None}
@@ -105,19 +106,19 @@ def read_settings(arguments: argparse.Namespace) -> Settings:
         settings = Settings.quick(**given) if arguments.quick else Settings(**given)
     except InputError as error:
         raise OptionError(with_options(str(error))) from error
-    # Asked here, before the data are read: `Settings` does not know of the edges yet.
+    # Checked here, before the data are read, because `Settings` does not have the edges yet.
     if arguments.edges and not settings.n_permutations:
         raise OptionError(
-            "--edges are tested by permutations, but there are none: give --permutations 999."
+            "--edges are tested by permutations, but --permutations is 0. Give --permutations 999."
         )
     for text in arguments.edges or ():
         if ":" not in text:
-            raise OptionError(f"--edges {text!r} has no colon: give SOURCE:TARGET, two regions.")
+            raise OptionError(f"--edges {text!r} has no colon. Give two regions as SOURCE:TARGET.")
     return settings
 
 
 def settings_for(cohort: Cohort, settings: Settings, arguments: argparse.Namespace) -> Settings:
-    """Return the settings as this cohort can have them; raise OptionError if it cannot."""
+    """Return the settings for this cohort; raise OptionError if one is not for such data."""
     from sgbn.comparison.flows import flow_of
     from sgbn.comparison.series_steps import NOT_FOR_SERIES
     from sgbn.series_cohort import SeriesCohort
@@ -126,10 +127,11 @@ def settings_for(cohort: Cohort, settings: Settings, arguments: argparse.Namespa
         for name in [option.dest for option in LEARNER] + list(NOT_FOR_SERIES):
             given = getattr(arguments, name, None)
             if given is not None and given is not False and given != []:
-                # The other names are those of options of a learner.
+                # Names that are not in NOT_FOR_SERIES are options of a learner.
                 why = NOT_FOR_SERIES.get(name, "SeriesSGBN learns the networks")
                 raise OptionError(f"--{name} is not for time series: {why}. Leave it out.")
-    elif (arguments.learner or "SGBN") == "SGBN":  # for config.toml: defaults may change
+    elif (arguments.learner or "SGBN") == "SGBN":
+        # Written out for config.toml, because a later version may have other defaults.
         outliers, transform = settings.outliers or "trim", settings.transform or "none"
         settings = replace(settings, outliers=outliers, transform=transform)
     try:
@@ -139,21 +141,21 @@ def settings_for(cohort: Cohort, settings: Settings, arguments: argparse.Namespa
 
 
 def check_learner(arguments: argparse.Namespace) -> None:
-    """Raise OptionError unless ``--gamma`` and ``--alpha`` go with the learner."""
+    """Raise OptionError if the learner does not have ``--gamma`` or ``--alpha``."""
     name = arguments.learner or ENSEMBLE
     if arguments.gamma is not None and name not in (ENSEMBLE, "SGBN"):
         raise OptionError(f"--gamma is for the ensemble and SGBN, not for {name}. Leave it out.")
     if arguments.alpha is not None and name not in PENALISED:
         learners = " and ".join(PENALISED)
         raise OptionError(
-            f"--alpha is for {learners}, not for {name}. Leave it out, or say --learner ORSGBN."
+            f"--alpha is for {learners}, not for {name}. Leave it out, or give --learner ORSGBN."
         )
 
 
 def read_learner(
     arguments: argparse.Namespace, settings: Settings, cohort: Cohort
 ) -> LearnedNetwork | None:
-    """Learner by its name; None for the default."""
+    """Return the learner that ``--learner`` names; None for the default."""
     import sgbn
     from sgbn.io.models.registry import class_named
 
@@ -167,13 +169,13 @@ def read_learner(
 
         if arguments.gamma is not None:
             return sgbn.SGBN(arguments.gamma)
-        return default_learner(np.asarray(cohort.group))  # one gamma for all groups
-    learner = class_named(name)  # by the table of model files, which has all learners
+        return default_learner(np.asarray(cohort.group))  # the same gamma in all groups
+    learner = class_named(name)  # the registry of model files has all learners
     return learner() if arguments.alpha is None else learner(alpha=arguments.alpha)
 
 
 def ensemble_of(settings: Settings, gamma: float | None) -> LearnedNetwork | None:
-    """Make the default learner with this sparsity; None if the sparsity is the default too."""
+    """Return the default learner with this sparsity; None if the sparsity is the default too."""
     from sgbn.comparison.networks import default_ensemble
 
     return None if gamma is None else default_ensemble(settings, gamma)
@@ -188,9 +190,24 @@ def compare_and_write(
     config: str = "",
     more: Callable[[Comparison], str] = lambda _: "",
 ) -> None:
-    """Compare with progress, write everything, and say in plain words what came out.
+    """Compare with progress, write all files, and print a summary.
 
-    `more` says more about it; `key` is that of `finished_key`.
+    Parameters
+    ----------
+    cohort : Cohort
+        The subjects, before preparation.
+    settings : Settings
+        What is compared, and how thoroughly.
+    learner : estimator, optional
+        The learner of the networks, not yet fitted; None for the default.
+    arguments : Namespace
+        The options of the command.
+    key : str
+        The result of `finished_key`, which is kept with the finished files.
+    config : str
+        The text of config.toml; "" writes none.
+    more : callable
+        Returns text to print after the summary of a comparison.
     """
     from sgbn.comparison.pending_words import pending_words
 
@@ -198,8 +215,8 @@ def compare_and_write(
 
     def write_first(so_far: Comparison) -> None:
         if (arguments.out / ABOUT).exists():
-            return  # of the same run: it is not replaced by less before the complete one is there
-        # An empty context: figures are drawn on this machine, also where tasks run on a cluster.
+            return  # the same run wrote this report before: a first report could have less
+        # In an empty context the figures are drawn on this machine, even if tasks run on a cluster.
         written = Context().run(write, so_far)
         print(f"Wrote {written[0]}. {pending_words(so_far)}", flush=True)
 
@@ -221,11 +238,11 @@ def draw_again(
     learner: LearnedNetwork | None,
     arguments: argparse.Namespace,
 ) -> None:
-    """Draw the figures of finished work, and write nothing else."""
+    """Draw the figures of a finished comparison, and write nothing else."""
     from sgbn.report import write_figures
 
     comparison = _compared(cohort, settings, learner, arguments)
-    # On this machine, also where the tasks ran on a cluster.
+    # On this machine, even if the tasks ran on a cluster.
     files = write_figures(comparison, arguments.out, n_jobs=local_workers(arguments))
     print(f"Wrote {len(files)} files to {files[0].parent}, and nothing else.")
 
@@ -237,7 +254,7 @@ def _compared(
     arguments: argparse.Namespace,
     on_found: Callable[[Comparison], None] | None = None,
 ) -> Comparison:
-    """Compare, with a line for each step."""
+    """Compare the groups, and print one line for each step."""
     from sgbn.comparison import compare
     from sgbn.comparison.finished_steps import finished_steps
     from sgbn.comparison.flows import flow_of
@@ -245,14 +262,14 @@ def _compared(
     from sgbn.comparison.steps import STEPS
 
     steps = steps_of(flow_of(cohort).settings(settings), learner)
-    # By title, which is all that `on_step` is given.
+    # The keys are titles, because `on_step` gets only the title of a step.
     numbers = {STEPS[name]: number for number, name in enumerate(steps, start=1)}
     before = {STEPS[name] for name in finished_steps(arguments.out / WORK) if name in steps}
 
     def say_step(text: str) -> None:
         if before and numbers[text] == 1:
             count = f"{len(before)} of {counted(len(numbers), 'step was', 'steps were')}"
-            print(f"{count} finished before; they are only read.")
+            print(f"{count} finished before, and only their results are read.")
         finished = " (finished before)" if text in before else ""
         print(f"[{numbers[text]}/{len(numbers)}] {text}{finished}", flush=True)
 
@@ -276,22 +293,22 @@ def _other_run(message: str, arguments: argparse.Namespace) -> str:
     """Say which options of an earlier run in the same folder were different, and what to do."""
     if "was begun with other settings" not in message:
         return message
-    # `sgbn demo` comes here, too, and has no --quick.
+    # `sgbn demo` calls this too, and has no --quick.
     out, quick = arguments.out, getattr(arguments, "quick", False)
     names = {option.dest: f"--{option.name}" for option in (*SETTINGS, *LEARNER)}
-    # Between the first line and the advice, `Study` has one line per setting.
+    # Between its first line and its advice, the message of `Study` has one line per setting.
     lines = [line.strip().partition(":") for line in message.splitlines()[1:-1]]
     differ = "\n".join(f"  {names.get(name, name)}{colon}{rest}" for name, colon, rest in lines)
     try:
         command = json.loads((out / WORK / "study.json").read_text(encoding="utf-8"))["command"]
-    except (OSError, ValueError, KeyError):  # of an earlier version
+    except (OSError, ValueError, KeyError):  # an earlier version wrote the folder
         command = []
     was_quick = "--quick" in command
     which = "another run"
     if was_quick != quick:
         which = "a first look (--quick)" if was_quick else "a full run (without --quick)"
     again = "give its options."
-    # A demo has none, nor has a run that was stopped before its first report.
+    # A demo has no config, and neither has a run that was stopped before its first report.
     if (out / CONFIG).exists():
         again = f"sgbn compare --config {out / CONFIG} --out {out}"
     return (
@@ -312,6 +329,6 @@ def _writer(arguments: argparse.Namespace, config: str) -> Callable[[Comparison]
         config=config,
         subjects_in_report=arguments.subjects_in_report,
         n_jobs=local_workers(arguments),
-        # Kept, so that the complete report need not draw again what the first one had.
+        # Kept, so that the complete report does not draw the figures of the first report again.
         drawn=arguments.out / WORK / "figures",
     )

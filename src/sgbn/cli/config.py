@@ -1,4 +1,4 @@
-"""Settings of a run as a TOML file: every run writes one, and ``--config`` repeats it.
+"""The settings of a run as a TOML file. Every run writes one, and ``--config`` repeats the run.
 
 Paths in the file are relative to its folder, so that a folder with data and results can be moved.
 """
@@ -16,25 +16,27 @@ from sgbn.atlases.sources import names_table
 from sgbn.cli.options import LEARNER, QUICK, SERIES, SETTINGS, TABLE
 from sgbn.exceptions import InputError, did_you_mean
 
-TABLES = "tables"  # the one argument without dashes that a config has
+TABLES = "tables"  # the only argument without dashes in a config
 OPTIONS = {one.name: one.dest for one in (*TABLE, *SERIES, *LEARNER, *SETTINGS)} | {TABLES: TABLES}
 ATLAS = "atlas"
 PATHS = {TABLES, *(one.name for one in TABLE if one.kind.get("type") is Path)}
 
 
 def config_text(path: Path, chosen: Mapping[str, Any]) -> str:
-    """Text of a config that is to lie at `path`.
+    """Return the text of a config file.
 
     Parameters
     ----------
     path : path
+        Where the file will be written: paths in it are relative to this folder.
     chosen : dict
-        By the name in Python; what is None, and what is not an option, is left out.
+        Name of each argument in Python -> its value. Values that are None, and names that are not
+        options, are left out.
     """
     import tomli_w
 
     # Sorted, so that the same run writes the same file.
-    # TOML has no null: what is None is left out, and read as not given.
+    # TOML has no null: an option that is None is left out, and is read as not given.
     given = {name: chosen.get(dest) for name, dest in sorted(OPTIONS.items())}
     written = {
         name: _relative(value, path.parent) if _is_path(name, value) else _plain(value)
@@ -46,20 +48,20 @@ def config_text(path: Path, chosen: Mapping[str, Any]) -> str:
 
 
 def with_config(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[str]:
-    """Add the words of the ``--config`` file to a command line, whose own words take precedence.
+    """Add the options of the ``--config`` file to a command line, whose options take precedence.
 
     Parameters
     ----------
     parser : ArgumentParser
-        Of the one command, with an option ``--config``.
+        The parser of the command, which has an option ``--config``.
     words : sequence of str
-        Without the name of the command.
+        The words of the command line after the name of the command.
     """
     given = _given(parser, words)
     path = given.pop("config", None)
     if path is None:
         return list(words)
-    # --quick on the command line decides anew what the file says about the options of --quick.
+    # With --quick on the command line, the file's values for the options of --quick do not count.
     replaced = {*given, *(option.dest for option in QUICK if "quick" in given)}
     tables: list[str] = []
     options: list[str] = []
@@ -76,19 +78,20 @@ def with_config(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[s
             tables = [str(table) for table in (value if isinstance(value, list) else [value])]
         else:
             options += _as_words(parser, name, value)
-    return [*tables, *options, *words]  # an option of many values would take tables after it
+    # Tables come first: an option of several values would take a table that follows it.
+    return [*tables, *options, *words]
 
 
 def _is_path(name: str, value: Any, folder: str | Path = ".") -> bool:
-    """Whether the value of an option is a path; an atlas may be a table, or a name."""
+    """Return whether the value of an option is a path; an atlas may be a table or a name."""
     if name == ATLAS and isinstance(value, str):
         return names_table(value, folder)
     return name in PATHS
 
 
 def _given(parser: argparse.ArgumentParser, words: Sequence[str]) -> dict[str, Any]:
-    """Options that are on the command line, without their defaults."""
-    # argparse does not tell what was typed from a default: what equals its default was not typed.
+    """Return the options that were typed on the command line."""
+    # argparse does not say what was typed: an option that equals its default counts as not typed.
     parsed, _ = parser.parse_known_args(list(words))
     named = {action.dest: getattr(parsed, action.dest, None) for action in parser._actions}
     return {
@@ -114,13 +117,13 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _as_words(parser: argparse.ArgumentParser, name: str, value: Any) -> list[str]:
     if isinstance(value, bool):
-        # A switch has no --no-form: off is what it is anyway.
+        # A switch has no --no- form, and needs none: it is off by default.
         word = f"--{name}" if value else f"--no-{name}"
         return [word] if word in parser._option_string_actions else []
-    # Not the same as absent: it asks for none, where the default is some.
+    # An empty list asks for none, although the default may be some.
     if value == []:
         return [f"--{name}"]
-    # One word each: a value that begins with a dash would be taken for an option.
+    # Name and value in one word, because a value may begin with a dash and look like an option.
     return [f"--{name}={part}" for part in (value if isinstance(value, list) else [value])]
 
 
@@ -131,7 +134,7 @@ def _plain(value: Any) -> Any:
 def _relative(value: Any, folder: Path) -> Any:
     if isinstance(value, list):
         return [_relative(part, folder) for part in value]
-    # With slashes, so that a config of Windows can be read elsewhere.
+    # With slashes, so that a config from Windows can be read on other systems.
     return Path(os.path.relpath(value, folder)).as_posix()
 
 
@@ -142,5 +145,5 @@ def _absolute(value: Any, path: Path) -> Any:
         raise InputError(
             f"{path} (--config): {value!r:.60} is not a path. Write the path in quotes."
         )
-    # A path that is absolute stays so: `/` drops what stands before it.
+    # An absolute path stays as it is: the operator `/` drops the folder before it.
     return os.path.normpath(path.parent / value)

@@ -1,4 +1,4 @@
-"""`sgbn convert`: a network as a file of another tool."""
+"""`sgbn convert` writes a network as a file for another tool."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Read, write, say where."""
+    """Read a network, and write it in another format."""
     from sgbn.io.exports.files import write_text
     from sgbn.io.networks.formats import network_text
 
@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> None:
         weights=arguments.weights,
     )
     if arguments.out is None:
-        print(text, end="")  # redirected, it is the file of --out
+        print(text, end="")  # a user may redirect it to a file
     else:
         print(f"Wrote {write_text(arguments.out, text)}.")
 
@@ -42,11 +42,11 @@ def run(arguments: argparse.Namespace) -> None:
 def _network(path: Path, source: str | None) -> NamedGraph | NetworkLike:
     """Read the network of a file, which may be a saved model."""
     if not path.is_file():
-        what = "is a folder" if path.is_dir() else "is not there"
+        what = "is a folder" if path.is_dir() else "does not exist"
         raise InputError(
             f"{str(path)!r} {what}. Give a file, such as networks/GROUP.json of a results folder."
         )
-    # --from goes before the ending of the file.
+    # --from takes precedence over the ending of the file.
     if source is None and path.suffix == MODEL:
         from sgbn.io.exports.network_tables import network_of
         from sgbn.io.models import load

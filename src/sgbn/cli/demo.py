@@ -1,4 +1,4 @@
-"""`sgbn demo`: compare the groups of a simulated cohort, and set the results beside the truth."""
+"""`sgbn demo` compares the groups of a simulated cohort, and shows the truth beside the results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sgbn.comparison import Comparison
     from sgbn.datasets import SimulatedCohort, SimulatedSeries
 
-OF_TABLES, OF_SERIES = 200, 40  # subjects per group, as the help says
+OF_TABLES, OF_SERIES = 200, 40  # subjects per group by default, which the help also names
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -28,10 +28,13 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Simulate, compare, print."""
+    """Simulate a cohort, compare its groups, and print the results."""
     if arguments.series and arguments.gamma is not None:
-        raise OptionError("--gamma is not for time series: SeriesSGBN has a penalty. Leave it out.")
-    # Before the work: a folder that cannot be written to is said at once.
+        raise OptionError(
+            "--gamma is not for time series: SeriesSGBN learns the networks, and has no gamma. "
+            "Leave it out."
+        )
+    # Before the work, so that a folder that is not writable is reported at once.
     make_folder(arguments.out)
     key = finished_key(arguments)
     if tell_finished(arguments.out, key):
@@ -68,15 +71,16 @@ def _simulated(arguments: argparse.Namespace) -> SimulatedCohort | SimulatedSeri
 
 
 def _networks(cohort: SimulatedCohort | SimulatedSeries, comparison: Comparison) -> Iterator[str]:
-    """Say how much of each network was found, as lines of a table."""
+    """Yield the lines of a table that says how much of each network was found."""
     from sgbn.graph import compare_graphs
 
     yield "How much of the truth was found"
     heads = ("", "true", "learned", "joined pairs", "arrows", "held-out log-lik.")
     units = ("group", "edges", "edges", "prec.  recall", "prec.  recall", "learned    truth")
-    n_columns = 5 if comparison.of_series else 6  # a likelihood of series is not that of rows
+    # The last column is the likelihood of rows, which time series do not have.
+    n_columns = 5 if comparison.of_series else 6
     for words in (heads, units):
-        # Empty words fill the columns that are left out; format ignores those that are too many.
+        # Empty words fill the columns that are left out; `format` ignores additional words.
         row = "  {:10}{:>8}{:>9}{:>16}{:>16}{:>20}".format(*words[:n_columns], *[""] * 6)
         yield row.rstrip()
     for group, network in cohort.networks.items():
@@ -88,7 +92,7 @@ def _networks(cohort: SimulatedCohort | SimulatedSeries, comparison: Comparison)
             f"{scores.precision:9.2f}{scores.recall:7.2f}"
         )
         if not comparison.of_series:
-            fresh = network.sample(1000, 1)  # rows that no learner saw; the seed is fixed
+            fresh = network.sample(1000, 1)  # new rows, with a fixed seed
             row += (
                 f"{learner.network_.log_likelihood(fresh).mean():11.1f}"
                 f"{network.log_likelihood(fresh).mean():9.1f}"
@@ -99,18 +103,18 @@ def _networks(cohort: SimulatedCohort | SimulatedSeries, comparison: Comparison)
 def _differences(
     cohort: SimulatedCohort | SimulatedSeries, comparison: Comparison
 ) -> Iterator[str]:
-    """Say how many of the differences that were found are true."""
+    """Yield lines that say how many of the differences that were found are true."""
     table = comparison.tables.differences
     if "differences" in comparison.skipped:
         yield f"  The differences were not tested: {comparison.skipped['differences']}"
         return
-    # whichever way an edge points: the data leave the direction of many open
+    # The direction is ignored, because the data do not determine the direction of many edges.
     changed = {frozenset(edge) for edges in cohort.changed.values() for edge in edges}
     ends = zip(table["source"], table["target"], strict=True)
-    # A change can be found only where an edge was tested.
+    # Only changes of edges that were tested can be found.
     true = table.index[[frozenset(pair) in changed for pair in ends]]
     for by, how in (("q_both", "both ways"), ("q", "as the arrow is written")):
         significant = table.index[table[by] <= comparison.settings.level]
         hits = len(significant.intersection(true))
-        yield f"  Of {len(significant)} edges found to differ {how} {hits} do in truth."
-    yield f"  {len(true)} of {len(table)} tested edges do."
+        yield f"  Edges found to differ {how}: {len(significant)}. Of these, {hits} truly differ."
+    yield f"  {len(true)} of {len(table)} tested edges truly differ."

@@ -1,4 +1,4 @@
-"""`sgbn extract`: a table of regions from images."""
+"""`sgbn extract` measures the regions of an atlas in images, and writes a table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from sgbn.io.images.extraction import Extraction
 
-MAX_LISTED = 10  # failures or subjects that are printed; the files have all
+MAX_LISTED = 10  # number of failures or subjects that are printed; the files have all
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -28,14 +28,14 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Find the images, measure them, write and sum up."""
+    """Find the images, measure them, write the tables and print a summary."""
     from sgbn.io.images.files import find_images
 
-    # An atlas may lie among the images, and is not one of them.
+    # The atlas may be in the folder of the images, but is not one of them.
     exclude = [path for path in (arguments.atlas, arguments.labels) if path]
     images = find_images(arguments.images, exclude)
-    make_folder(arguments.out)  # before hours of work
-    if arguments.dask or arguments.slurm:  # workers start from folders of their own
+    make_folder(arguments.out)  # before hours of work, because it may not be writable
+    if arguments.dask or arguments.slurm:  # workers start in another folder
         images = [path.absolute() for path in images]
         arguments.out = arguments.out.absolute()
     common: dict[str, Any] = {
@@ -62,7 +62,7 @@ def _run_regions(images: list[Path], arguments: argparse.Namespace, common: dict
     write_whole(extraction.table(), out / "regions.csv")
     write_whole(subjects, out / "quality_subjects.csv")
     write_whole(extraction.quality.regions, out / "quality_regions.csv")
-    # Beside the table, where readers look for it.
+    # Beside the table, where `sgbn compare` looks for it.
     write_places(extraction.atlas, out / EXTRACTED)
     _draw(extraction, out / "quality.png")
     unit = "volumes in mm^3" if extraction.measure == "volume" else "means"
@@ -79,7 +79,8 @@ def _run_regions(images: list[Path], arguments: argparse.Namespace, common: dict
     _report_failures(extraction.failures, out)
     print(f"Wrote {out / 'regions.csv'}, and beside it quality_subjects.csv, quality_regions.csv")
     print(
-        f"and quality.png: look at them before you go on. {EXTRACTED} says where the regions lie."
+        f"and quality.png: look at them before you go on. {EXTRACTED} has the places of the "
+        "regions."
     )
     _print_next(out / "regions.csv")
 
@@ -104,8 +105,8 @@ def _run_series(images: list[Path], arguments: argparse.Namespace, common: dict[
 
 
 def _print_next(source: Path) -> None:
-    """Print how to compare what was extracted, as the last line."""
-    print("Next, with a table of the subjects that has a column of their groups:")
+    """Print the command that compares what was extracted, as the last line."""
+    print("Next, with a table of the subjects that has a column with their groups:")
     print(
         f"  sgbn compare {shlex.quote(str(source))} --participants participants.tsv --group GROUP "
         "--out results"
@@ -119,10 +120,10 @@ def _draw(extraction: Extraction, path: Path) -> None:
     from sgbn.quality import robust_z
     from sgbn.viz.quality import plot_quality
 
-    # In inches: room for a label of each subject and region, up to a size that can be opened.
+    # In inches: large enough for a label of each subject and region, but not too large to open.
     n, m = extraction.values.shape
     width, height = min(4 + 0.1 * m, 24), min(3.5 + 0.1 * n, 20)
-    # Not by pyplot, which keeps figures open and may ask for a display.
+    # Without pyplot, which keeps figures open and may need a display.
     figure = Figure(figsize=(max(width, 7), max(height, 5)), layout="constrained")
     z = robust_z(extraction.values)
     plot_quality(
@@ -143,18 +144,21 @@ def _print_flagged(subjects: pd.DataFrame) -> None:
 
 
 def _report_failures(failures: dict[str, str], out: Path) -> None:
-    """Print the images that were left out, and list all in a table, which is absent if none."""
+    """Print the first images that were left out, and write failures.csv with all of them.
+
+    If no image was left out, the file is removed.
+    """
     import pandas as pd
 
-    # The list of an earlier start would name images that have been measured since.
+    # The file of an earlier run may name images that have been measured since then.
     path = out / "failures.csv"
     if not failures:
         path.unlink(missing_ok=True)
         return
     write_whole(pd.DataFrame(failures.items(), columns=["subject_id", "reason"]), path)
     print(
-        f"{counted(len(failures), 'image was', 'images were')} left out ({path}); the next start "
-        "tries them again:"
+        f"{counted(len(failures), 'image was', 'images were')} left out (see {path}). If you "
+        "run the command again, it tries them again:"
     )
     for subject, message in list(failures.items())[:MAX_LISTED]:
         print(f"  {subject}: {message}")

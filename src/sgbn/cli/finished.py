@@ -1,8 +1,9 @@
-"""What a finished comparison was made of: the same command, given again, only looks at it.
+"""A note about a finished comparison, so that the same command need not compute it again.
 
 ``work/finished.json`` has a hash of all that the files depend on (command, options, data, program
-and libraries), a hash of each file, and what was said. Where both are still true there is nothing
-to do. This module imports no numerical library, so that looking takes a moment.
+and libraries), a hash of each written file, and the printed summary. If all hashes are still the
+same, the command prints the summary again and does nothing else. This module imports no numerical
+library, so that this check is fast.
 """
 
 from __future__ import annotations
@@ -26,17 +27,17 @@ if TYPE_CHECKING:
     from sgbn.comparison import Comparison
 
 FINISHED = "finished.json"
-REPORT = "report.html"  # as `sgbn.report` calls it, which would import for seconds
-ATLAS = "atlas.csv"  # of `sgbn extract`; readers look for it beside a table
-PARTICIPANTS = ("participants.tsv", "participants.csv")  # readers look for them in folders above
+REPORT = "report.html"  # not taken from `sgbn.report`, whose import takes seconds
+ATLAS = "atlas.csv"  # written by `sgbn extract`; `sgbn compare` looks for it beside a table
+PARTICIPANTS = ("participants.tsv", "participants.csv")  # looked for in the folders above
 # Another version of these may change numbers, tables, figures or the page.
 LIBRARIES = (
     *("numpy", "scipy", "scikit-learn", "numba", "pandas"),
     *("matplotlib", "nilearn", "nibabel", "plotly", "itables", "jinja2"),
 )
-# Where copies of surfaces are looked for, see `sgbn.viz.parcellations`.
+# Environment variables of folders with copies of surfaces, see `sgbn.viz.parcellations`.
 VARIABLES = ("SUBJECTS_DIR", "FREESURFER_HOME", "NILEARN_SHARED_DATA", "NILEARN_DATA")
-# Arguments that change no file by themselves. The report shows the command line, which counts.
+# Arguments that change no file by themselves. The report shows the command line, which is hashed.
 UNUSED = ("run", "parser", "after_interrupt", "config", "debug", "figures", "out")
 
 
@@ -46,15 +47,15 @@ def command_words() -> str:
 
 
 def finished_key(arguments: argparse.Namespace) -> str:
-    """Hash of all that the files of a comparison depend on."""
+    """Return the hash of all that the files of a comparison depend on."""
     given = sorted(vars(arguments).items())
     options = {name: value for name, value in given if name not in UNUSED}
     out = arguments.out.absolute()
     inputs = [path.absolute() for value in options.values() for path in _paths(value)]
-    # `importlib.metadata.version` would raise for those that are optional and not installed.
+    # `importlib.metadata.version` would raise for optional libraries that are not installed.
     libraries = [library for name in LIBRARIES for library in distributions(name=name)]
     depends = {
-        # The report shows it: the same options, typed in another order, make another file.
+        # The report shows the command: the same options in another order make another file.
         "command": command_words(),
         "out": str(out),
         "options": {name: str(value) for name, value in options.items()},
@@ -68,7 +69,10 @@ def finished_key(arguments: argparse.Namespace) -> str:
 
 
 def tell_finished(out: Path, key: str) -> bool:
-    """Say what a finished comparison found, if its files are all there and as they were written."""
+    """Print the summary of a finished comparison, and return whether it is finished.
+
+    It is finished if `key` is the same, and if all its files still are as they were written.
+    """
     note = _read_note(out)
     if note is None or note["key"] != key or not _as_written(out, note["files"]):
         return False
@@ -77,7 +81,7 @@ def tell_finished(out: Path, key: str) -> bool:
         f"{counted(len(note['files']), 'file is', 'files are')} as that run wrote them: nothing is "
         "computed or drawn again."
     )
-    # A second look must not seem cleaner than the run itself.
+    # Repeated, because the user must not believe that the run had no warnings.
     for message in note["warnings"]:
         warn(message)
     print(f"\n{note['said']}\n\nOpen {out / REPORT} in a browser.")
@@ -87,7 +91,7 @@ def tell_finished(out: Path, key: str) -> bool:
 def note_finished(
     out: Path, key: str, comparison: Comparison, files: Sequence[Path], summary: str
 ) -> None:
-    """Keep what `tell_finished` needs."""
+    """Write the note that `tell_finished` reads."""
     from sgbn.runs import write_json
 
     note = {
@@ -106,7 +110,7 @@ def _read_note(out: Path) -> dict[str, Any] | None:
         note = json.loads((out / WORK / FINISHED).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    # The file may be of another version, or cut: what is not whole is as good as absent.
+    # An incomplete file, or a file of another version, counts as absent.
     kinds = {"key": str, "files": dict, "said": str, "warnings": list, "steps": int}
     if not isinstance(note, dict):
         return None
@@ -123,44 +127,44 @@ def _as_written(out: Path, files: Mapping[str, str]) -> bool:
 
 
 def _paths(value: Any) -> Iterator[Path]:
-    """Files and folders that an option names."""
+    """Yield the files and folders that an option names."""
     if isinstance(value, list):
         for part in value:
             yield from _paths(part)
-    # An atlas may be a name or a table, and only a table can change.
+    # The atlas may be a name or a table, and only a table is a file.
     elif isinstance(value, Path) or (isinstance(value, str) and os.path.isfile(value)):
         yield Path(value)
 
 
 def _state(path: Path, out: Path) -> list[Any]:
-    """Collect what can be seen of an input, of an atlas beside it, and of participants above it.
+    """Return the state of an input, of the atlas beside it, and of participants above it.
 
-    Of a folder, which may be large, these are name, size and time of each file, without those of
-    `out` if that is a folder within.
+    The state of a folder, which may be large, is the name, size and time of each file in it. Files
+    in `out` do not count.
     """
     people = [above / name for above in path.resolve().parents for name in PARTICIPANTS]
     is_within = out != path and out.is_relative_to(path)
     # What the command writes into its own input folder does not change the input.
     below = [file for file in _files_below(path) if not (is_within and file.is_relative_to(out))]
     beside = (path, path.parent / ATLAS)
-    # By content: a table that was copied or touched is still the same.
+    # By content, so that a table that was copied or saved again unchanged is still the same.
     contents = [_digest(file.read_bytes()) if file.is_file() else "" for file in beside]
     return [contents, _looks(below), _looks(file for file in people if file.is_file())]
 
 
 def _looks(paths: Iterable[Path]) -> list[tuple[str, int, int]]:
-    return [(str(path), (of := path.stat()).st_size, of.st_mtime_ns) for path in paths]
+    return [(str(path), (stat := path.stat()).st_size, stat.st_mtime_ns) for path in paths]
 
 
 def _files_below(folder: Path) -> list[Path]:
     paths = (Path(place, name) for place, _, files in os.walk(folder) for name in files)
-    return sorted(path for path in paths if path.is_file())  # no dangling links
+    return sorted(path for path in paths if path.is_file())  # without dangling links
 
 
 def _program() -> str:
-    """Hash of the source of this package: a change of it may change any file."""
+    """Return the hash of the source of this package, because a change may change any file."""
     package = Path(sgbn.__file__).parent
-    # Python and numba write there whenever sgbn runs.
+    # Python and numba write to __pycache__ whenever sgbn runs.
     sources = [path for path in _files_below(package) if "__pycache__" not in path.parts]
     return _digest(b"".join(_digest(path.read_bytes()).encode() for path in sources))
 

@@ -1,4 +1,4 @@
-"""How the help of a command looks: text in paragraphs, examples in lines that can be copied."""
+"""The layout of help pages: text in paragraphs, and examples in lines that can be copied."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ INDENT = "  "
 
 
 def examples(commands: dict[str, str], then: str = "") -> str:
-    """Epilog of a help page.
+    """Return the text at the end of a help page.
 
     Parameters
     ----------
     commands : dict
         Command -> what it does, in a few words.
     then : str
-        What to say after the examples.
+        Text after the examples; "" for none.
     """
     lines = [f"{INDENT}{command}\n{INDENT * 3}{what}" for command, what in commands.items()]
     return "\n".join(["examples:", *lines, *(["", then] if then else [])])
@@ -37,21 +37,22 @@ class Formatter(argparse.HelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """Parser of a command and, as argparse arranges it, of its subcommands."""
+    """Parser of a command. argparse uses the same class for its subcommands."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(formatter_class=Formatter, **options)
         self.add_argument(
             "--debug",
             action="store_true",
-            default=argparse.SUPPRESS,  # given before the command, it holds after it too
+            # Without a default, the parser of a subcommand does not reset an earlier --debug.
+            default=argparse.SUPPRESS,
             help="show the traceback of an error",
         )
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
-        """Parse; report an unknown option here, where similar options are known."""
+        """Parse the words, and report an unknown option with options of similar names."""
         parsed, rest = super().parse_known_args(args, namespace)
-        # argparse leaves them to the parser above, which does not know the options of a subcommand.
+        # argparse would report them in the parser above, which does not have these options.
         unknown = [word.split("=")[0] for word in rest if word.startswith("--")]
         if unknown:
             known = [name for name in self._option_string_actions if name.startswith("--")]
@@ -59,7 +60,7 @@ class Parser(argparse.ArgumentParser):
         return parsed, rest
 
     def error(self, message: str) -> NoReturn:
-        """End with one line: the usage of a command fills a screen."""
-        # Messages of argparse have no full stop, those of sgbn have one.
+        """Print a message of one line and exit; the usage of a command would fill a screen."""
+        # Messages of sgbn end with a full stop, and messages of argparse do not.
         end = "" if message.endswith(("?", ".")) else "."
         self.exit(2, f"{self.prog}: {message}{end} All options: {self.prog} --help\n")

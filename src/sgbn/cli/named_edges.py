@@ -1,4 +1,4 @@
-"""Edges and regions that were named beforehand: ``--edges SOURCE:TARGET`` and ``--among``."""
+"""Edges and regions that the user chose in advance: ``--edges`` and ``--among``."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 def with_names(settings: Settings, edges: Sequence[str] | None, cohort: Cohort) -> Settings:
-    """Read the edges of ``--edges``, and check all names before a folder is made."""
+    """Return the settings with the edges of ``--edges``, after a check of all names."""
     check_lobes([*(edges or ()), *settings.among], cohort)
-    # An edge that is given twice is one hypothesis.
+    # An edge that is given twice is one hypothesis, and is tested once.
     named = tuple(split_edge(text, cohort.regions) for text in dict.fromkeys(edges or ()))
     settings = replace(settings, edges=named)
     settings.check_names(cohort)
@@ -26,7 +26,7 @@ def with_names(settings: Settings, edges: Sequence[str] | None, cohort: Cohort) 
 
 
 def check_lobes(names: Sequence[str], cohort: Cohort) -> None:
-    """Raise OptionError if ``--edges`` or ``--among`` name what ``--lobes`` left out."""
+    """Raise OptionError if ``--edges`` or ``--among`` name a region that ``--lobes`` left out."""
     left_out = set(cohort.provenance.get("other_lobes", ()))
     if not left_out:
         return
@@ -42,13 +42,13 @@ def check_lobes(names: Sequence[str], cohort: Cohort) -> None:
 
 
 def _cuts(text: str) -> list[tuple[str, str]]:
-    """List all ways to cut a text at one of its colons."""
+    """Return all ways to cut a text into two at one of its colons."""
     words = text.split(":")
     return [(":".join(words[:k]), ":".join(words[k:])) for k in range(1, len(words))]
 
 
 def split_edge(text: str, regions: Sequence[str]) -> tuple[str, str]:
-    """Source and target of SOURCE:TARGET; names of regions may have colons themselves."""
+    """Return source and target of SOURCE:TARGET; a name of a region may contain colons."""
     pairs = _cuts(text)
     known = [pair for pair in pairs if set(pair) <= set(regions)]
     if len(known) == 1:
@@ -56,7 +56,7 @@ def split_edge(text: str, regions: Sequence[str]) -> tuple[str, str]:
     if known:
         ways = " or ".join(f"{source!r} to {target!r}" for source, target in known)
         raise InputError(f"--edges {text!r} can be read as {ways}. Rename one of these regions.")
-    # Where one side is a region, the other is the one that was misspelt.
+    # If one side is a region, the other side is misspelt.
     half_known = [pair for pair in pairs if set(pair) & set(regions)]
     unknown = next(name for name in (half_known or pairs)[0] if name not in regions)
     raise InputError(

@@ -1,8 +1,8 @@
-"""Options that several commands share, each said once: in ``options.toml``.
+"""The options that several commands share, which are read from ``options.toml``.
 
 The parser, its help, config.toml and the calls of the readers and of `Settings` are made from these
-lists. They stand here and not in the library, whose import takes seconds, so that ``--help`` is
-quick; tests/cli/test_options.py compares them with the signatures and defaults of the library.
+lists. The lists are not made from the library, because its import takes seconds and ``--help`` must
+be fast. tests/cli/test_options.py compares them with the signatures and defaults of the library.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from sgbn.structure import baselines
 
 ENSEMBLE = "ensemble"
 LEARNERS = (ENSEMBLE, "SGBN", "ORSGBN", "HSGBN", *baselines.__all__)
-# What argparse is told about the values of each kind
+# Kind of an option -> keywords of argparse's `add_argument`
 KINDS: dict[str, Mapping[str, Any]] = {
     "switch": {"action": "store_true"},
-    # None says that neither was typed: the library's default holds, or that of --quick.
+    # None means that neither was typed: the default is the library's, or with --quick its own.
     "yes or no": {"action": argparse.BooleanOptionalAction, "default": None},
     "number": {"type": number_from(0)},
     "positive": {"type": number_above(0)},
@@ -36,10 +36,10 @@ KINDS: dict[str, Mapping[str, Any]] = {
     "all or number": {"type": all_or_number},
     "lower case": {"type": str.lower},
     "path": {"type": Path},
-    # "extend": a list may be given in parts, --covariates age --covariates sex
+    # "extend" allows a list in parts: --covariates age --covariates sex
     "list": {"nargs": "+", "action": "extend"},
     "list or none": {"nargs": "*", "action": "extend"},
-    # Not typed it is (), and typed without a name [].
+    # The value is () if the option was not typed, and [] if it was typed without a name.
     "some or all": {"nargs": "*", "default": ()},
     "learner": {"choices": LEARNERS},
 }
@@ -47,18 +47,18 @@ KINDS: dict[str, Mapping[str, Any]] = {
 
 @dataclass(frozen=True)
 class Option:
-    """One option.
+    """One option of a command.
 
     Attributes
     ----------
     name : str
         Name of the option after the dashes, and of its key in a config.
     help : str
-        What the help says about it.
+        Text of the option in the help.
     kind : mapping
-        What argparse is told about its values.
+        Keywords of argparse's `add_argument` that describe its values.
     keyword : str
-        What the library calls it; by default the name.
+        Name of the argument in the library; "" if it is `name` with underscores.
     positional : bool
         Whether it is an argument without dashes.
     """
@@ -71,12 +71,12 @@ class Option:
 
     @property
     def dest(self) -> str:
-        """Name of its value, in arguments and in Python."""
+        """Return the name of its value in the arguments and in the library."""
         return self.keyword or self.name.replace("-", "_")
 
 
 def add_options(parser: argparse._ActionsContainer, options: Iterable[Option]) -> None:
-    """Add options to a parser, or to a group of one."""
+    """Add options to a parser, or to a group of its options."""
     for option in options:
         if option.positional:
             parser.add_argument(option.name, help=option.help, **option.kind)
@@ -93,7 +93,17 @@ def read_option(
     positional: bool = False,
     **of_argparse: Any,
 ) -> Option:
-    """Make the option that an entry of a file describes."""
+    """Return the option that an entry of a TOML file describes.
+
+    Parameters
+    ----------
+    name, help, keyword, positional
+        As in `Option`.
+    kind : str
+        A key of `KINDS`, or "".
+    **of_argparse
+        Further keywords of argparse's `add_argument`, such as ``choices``.
+    """
     text = help.replace("{atlas_names}", ATLAS_NAMES)
     if "choices" in of_argparse:
         of_argparse["choices"] = tuple(of_argparse["choices"])
@@ -111,8 +121,8 @@ _SECTIONS = {
     for name, entries in read_words("options.toml").items()
 }
 COLUMNS, FILES, SERIES = (_SECTIONS[name] for name in ("columns", "files", "series"))
-LEARNER, QUICK = _SECTIONS["learner"], _SECTIONS["quick"]  # QUICK is what --quick decides
-# Sections of one option each: several commands add it by itself.
+LEARNER, QUICK = _SECTIONS["learner"], _SECTIONS["quick"]  # --quick sets the options in QUICK
+# Sections of one option each, which some commands add by itself.
 (ROWS,), (SUBJECTS_IN_REPORT,) = _SECTIONS["rows"], _SECTIONS["subjects_in_report"]
 (REFERENCE,), (TABLES,) = _SECTIONS["reference"], _SECTIONS["tables"]
 TABLE = (*COLUMNS, *FILES)

@@ -1,4 +1,4 @@
-"""`sgbn read-subjects`: a table of regions from the folders of FreeSurfer, FastSurfer or CAT12."""
+"""`sgbn read-subjects` makes a table of regions from FreeSurfer, FastSurfer or CAT12 folders."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from sgbn.io.subjects import SubjectsTable
 
 REGIONS, QUALITY, FAILED = "regions.csv", "quality.csv", "failed.csv"
-VISITS = "participants_visits.csv"  # one row per visit, where the user's has one per person
-MAX_LISTED = 10  # failed subjects that are printed; the file has all
+VISITS = "participants_visits.csv"  # one row per visit, if the user's table has one per person
+MAX_LISTED = 10  # number of failed subjects that are printed; the file has all
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -30,9 +30,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Read the folder, write the tables, sum up."""
+    """Read the folder, write the tables and print a summary."""
     with folder_of_results(arguments.out) as out, warnings.catch_warnings():
-        # The warning that names who failed would say it twice: `_what_was_not` lists them.
+        # Hidden, because `_what_was_not` lists the failed subjects as well.
         warnings.filterwarnings("ignore", r".*: \d+ subjects? left out of \d+", DataWarning)
         _refuse_to_replace(arguments.participants, out)
         collected = _collect(arguments)
@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> None:
             failed = joined.failed
         write_whole(collected.table, out / REGIONS)
         write_whole(collected.quality, out / QUALITY)
-        # Also without rows: the list of an earlier run must not stay.
+        # Written even without rows, because the file of an earlier run must not stay.
         write_whole(failed, out / FAILED)
     _sum_up(collected, failed, joined, arguments)
 
@@ -55,7 +55,7 @@ def _collect(arguments: argparse.Namespace) -> SubjectsTable:
         parcellation=arguments.parcellation,
         measure=arguments.measure,
         aseg=arguments.aseg,
-        # A list may be given in parts, and a name twice.
+        # The user may give a name twice.
         segmentations=list(dict.fromkeys(arguments.segmentations or ())),
         stream=arguments.stream,
         on_error=arguments.on_error,
@@ -68,7 +68,7 @@ def _sum_up(
     joined: _Joined | None,
     arguments: argparse.Namespace,
 ) -> None:
-    """Print what was read, what was not, and what comes next."""
+    """Print what was read, what was left out, and the next command."""
     out = arguments.out
     for line in (*_what_was_read(collected), *_what_was_not(collected, failed)):
         print(line)
@@ -83,11 +83,11 @@ def _sum_up(
 
 
 def _refuse_to_replace(participants: Path | None, out: Path) -> None:
-    """Raise InputError if the participants are a file that is about to be written."""
+    """Raise InputError if the command would overwrite the table of participants."""
     if participants is None or not participants.exists():
         return
     for path in (out / name for name in (REGIONS, QUALITY, FAILED, VISITS)):
-        # samefile: the same file may be named by another path, or by a link.
+        # Not compared by path, because another path or a link may name the same file.
         if path.exists() and path.samefile(participants):
             raise InputError(
                 f"{str(participants)!r} (--participants) would be replaced by the {path.name} that "
@@ -97,7 +97,17 @@ def _refuse_to_replace(participants: Path | None, out: Path) -> None:
 
 @dataclass(frozen=True)
 class _Joined:
-    """Participants for the next command, subjects that failed, and subjects that are not listed."""
+    """What the table of participants adds to the subjects that were read.
+
+    Attributes
+    ----------
+    path : Path
+        The table of participants for the next command.
+    failed : DataFrame
+        Subjects who failed, with the participants who have no folder.
+    unlisted : list of str
+        Subjects whom the table of participants does not list.
+    """
 
     path: Path
     failed: pd.DataFrame
@@ -105,7 +115,7 @@ class _Joined:
 
 
 def _joined(collected: SubjectsTable, path: Path, out: Path) -> _Joined:
-    """Compare with the participants; where they are persons, write a table of their visits."""
+    """Compare with the participants; if they are listed by person, write a table of visits."""
     import pandas as pd
 
     from sgbn.io.subjects.reader import PARTICIPANT, participants_by_visit
@@ -114,7 +124,7 @@ def _joined(collected: SubjectsTable, path: Path, out: Path) -> _Joined:
     people, visits = participants_by_visit(collected, path)
     table, failed = collected.table, collected.failed
     ids, persons = list(table["subject_id"]), list(table.get("person", ()))
-    # Participants may be listed by visit or by person; who failed has a folder, and a reason.
+    # Participants may be listed by visit or by person. Subjects who failed do have a folder.
     absent = absent_ids(people.ids, [*ids, *persons, *failed["subject_id"]])
     reason = f"listed in {path.name}, but without a folder"
     rows = pd.DataFrame({"subject_id": absent, "source": "", "reason": reason}).astype(object)
@@ -135,21 +145,21 @@ def _what_was_read(collected: SubjectsTable) -> list[str]:
     ]
     if facts.get("other_parcellations"):
         lines.append(
-            f"There are also {listed(facts['other_parcellations'])} (--parcellation takes one)."
+            f"There are also {listed(facts['other_parcellations'])} (choose with --parcellation)."
         )
-    # One line for each combination of what is missing, not for each subject.
+    # One line for each combination of missing files, not for each subject.
     for missing, count in quality["missing"][quality["missing"] != ""].value_counts().items():
         lines.append(f"{counted(count, 'subject has', 'subjects have')} no {missing}.")
     if facts.get("stream") == "longitudinal":
-        lines.append("These are the runs of the longitudinal stream (--stream cross: the others).")
+        lines.append("These are longitudinal runs (--stream cross reads the cross-sectional runs).")
     if "person" in collected.table:
-        lines.append("Somebody has several visits: the column person says who.")
+        lines.append("Some persons have several visits: the column person names the person.")
     return lines
 
 
 def _what(facts: dict[str, Any]) -> str:
-    """Which measure of which parcellation, and which further files."""
-    # The files of the parcellation itself are said by its name.
+    """Return which measure of which parcellation was read, and which further files."""
+    # The name of the parcellation already stands for its own files.
     further = [name for name in facts.get("files", ()) if str(facts["parcellation"]) not in name]
     cortex = f"{facts['measure']} of {facts['parcellation']}" if facts["parcellation"] else ""
     return "; volumes of ".join(part for part in (cortex, ", ".join(further)) if part)
@@ -168,7 +178,7 @@ def _what_was_not(collected: SubjectsTable, failed: pd.DataFrame) -> list[str]:
             lines.append(f"{words}: {listed(facts[key])}.")
     if len(failed):
         who = counted(len(failed), "subject is", "subjects are")
-        lines.append(f"{who} not in the table ({FAILED}):")
+        lines.append(f"{who} not in the table (see {FAILED}):")
         shown = failed.head(MAX_LISTED).itertuples(index=False)
         lines += [f"  {subject.subject_id}: {subject.reason}" for subject in shown]
     if len(failed) > MAX_LISTED:
@@ -177,30 +187,30 @@ def _what_was_not(collected: SubjectsTable, failed: pd.DataFrame) -> list[str]:
 
 
 def next_command(collected: SubjectsTable, out: Path, joined: _Joined | None) -> str:
-    """Return the next command, with words in capitals that the user must replace."""
+    """Return the next command; the user must replace its words in capitals."""
     from sgbn.atlases import match_columns
     from sgbn.io.subjects.layouts import parcellation_atlas
 
     columns = list(collected.table.columns)
-    by_names = match_columns(columns)  # what `sgbn check` would find by itself
+    by_names = match_columns(columns)  # what `sgbn check` would find without --atlas
     atlas = parcellation_atlas(collected.facts["parcellation"]) or by_names.atlas
     words = ["sgbn", "check", str(out / REGIONS)]
     words += ["--participants", str(joined.path) if joined else "participants.tsv"]
-    # If nobody is listed, the names of both tables do not fit: dropping all would hide that.
+    # If no subject is listed, the names differ between the tables: dropping all would hide that.
     if joined and 0 < len(joined.unlisted) < len(collected.table):
         words += ["--participants-missing", "drop"]
     words += ["--group", "COLUMN"]
-    # FreeSurfer has the first, CAT12 the second.
+    # FreeSurfer calls it eTIV, and CAT12 calls it TIV.
     etiv = [name for name in ("eTIV", "TIV") if name in collected.table]
     if etiv:
         words += ["--covariates", *etiv]
     if "person" in collected.table:
         # Visits of one person are not independent.
         words += ["--subject", "person"]
-    # Where the names fit one atlas only, and the right one, the reader finds it by itself.
+    # If the names fit only the right atlas, `sgbn check` finds it without --atlas.
     if atlas is not None and (atlas != by_names.atlas or by_names.others):
         words += ["--atlas", atlas.name]
-    # By default a reader takes the regions that the atlas knows, and would lose these.
+    # By default only the regions of the atlas are read, and the others would be lost.
     if set(match_columns(columns, atlas).unmatched).intersection(collected.regions):
         words += ["--regions", "all"]
     return shlex.join(words)

@@ -1,4 +1,4 @@
-"""`sgbn reproduce`: the paper's experiments."""
+"""`sgbn reproduce` runs the paper's experiments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sgbn.cli.tables import add_column_options, read_cohort
 if TYPE_CHECKING:
     from sgbn.experiments.experiment import Experiment
 
-OF_TABLES = ("exp3", "exp4")  # they take a table of the user's, too
+OF_TABLES = ("exp3", "exp4")  # experiments that can also run on the user's own table
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -30,9 +30,11 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         if name in OF_TABLES:
             add_column_options(experiment)
         out = Path(f"sgbn-{name}")
-        experiment.add_argument("--out", type=Path, default=out, help=f"folder to write to ({out})")
         experiment.add_argument(
-            "--seed", type=at_least(0), default=0, help="seed of what is random (0)"
+            "--out", type=Path, default=out, help=f"folder to write to (default: {out})"
+        )
+        experiment.add_argument(
+            "--seed", type=at_least(0), default=0, help="seed of the random numbers (default: 0)"
         )
         add_worker_options(experiment, 1)
 
@@ -43,9 +45,11 @@ def run_exp1(arguments: argparse.Namespace) -> None:
 
     settings = exp1.Settings(arguments.permutations, arguments.alpha, arguments.seed)
     data = exp1.samples()
-    # Not an error: the simulated cohort is run in any case.
+    # Not an error, because the experiment runs on the simulated cohort in any case.
     if not any(name.startswith("cobre") for name in data):
-        print("No COBRE table: set SGBN_DATA to a folder that holds neuro/cobre_scz.csv.\n")
+        print(
+            "The COBRE table was not found. Set SGBN_DATA to a folder with neuro/cobre_scz.csv.\n"
+        )
     _run(arguments, exp1.EXPERIMENT, settings, data)
 
 
@@ -55,9 +59,9 @@ def run_exp2(arguments: argparse.Namespace) -> None:
 
     names = ("simulations", "alpha", "alpha_raw", "networks", "seed")
     options = {name: getattr(arguments, name) for name in names}
-    # Settings have the defaults, which None must not replace.
+    # None would replace the defaults of Settings.
     given = {name: value for name, value in options.items() if value is not None}
-    settings = exp2_methods.Settings(**given)  # refuses an unknown network before any work
+    settings = exp2_methods.Settings(**given)  # raises for an unknown network before any work
     _run(arguments, exp2.EXPERIMENT, settings)
 
 
@@ -66,7 +70,7 @@ def run_exp3(arguments: argparse.Namespace) -> None:
     from sgbn.experiments import canary, data, exp3, exp3_methods
 
     _check_columns(arguments)
-    # The default depends on --canary, so that argparse cannot hold it.
+    # argparse cannot have this default, because it depends on --canary.
     usual = canary.SHUFFLES if arguments.canary else exp3_methods.Settings.splits
     sizes = (arguments.train, arguments.test)
     n_splits = arguments.splits or usual
@@ -78,7 +82,7 @@ def run_exp3(arguments: argparse.Namespace) -> None:
         _note_no_tables(len(samples) == len(exp3_methods.SIMULATED))
     if arguments.canary:
         shuffled = {canary.SHUFFLED: canary.choose_sample(settings, samples)}
-        # A folder within that of the experiment, whose report shows it.
+        # In a folder inside the folder of the experiment, so that its report shows the canary.
         _run(arguments, canary.CANARY, settings, shuffled, folder=canary.CANARY.name)
     else:
         _run(arguments, exp3.EXPERIMENT, settings, samples)
@@ -102,7 +106,7 @@ def run_exp4(arguments: argparse.Namespace) -> None:
 
 def _note_no_tables(none_found: bool) -> None:
     if none_found:
-        print("No real tables: set SGBN_DATA to a folder that holds neuro/*.csv.\n")
+        print("No real tables were found. Set SGBN_DATA to a folder with neuro/*.csv.\n")
 
 
 def _run(
@@ -112,9 +116,20 @@ def _run(
     data: Any = None,
     folder: str = "",
 ) -> None:
-    """Run an experiment where the options say, print its report, and name what else is written.
+    """Run an experiment, print its report, and name the files that it wrote.
 
-    It is written to `--out`, or to the folder of this name inside it.
+    Parameters
+    ----------
+    arguments : Namespace
+        The options of the command.
+    experiment : Experiment
+        The experiment to run.
+    settings : object
+        The settings of this experiment.
+    data : dict, optional
+        Name of each data set -> the data.
+    folder : str
+        Name of a folder inside ``--out`` to write to; "" for ``--out`` itself.
     """
     from sgbn.runs import Study
 
@@ -128,15 +143,15 @@ def _run(
 
 
 def _check_columns(arguments: argparse.Namespace) -> None:
-    """Raise InputError for options of a table without a table, or a table without groups."""
+    """Raise InputError for options of a table without a table, and for a table without groups."""
     from sgbn.exceptions import InputError
 
-    # Without a table these would be ignored, and the user's table be thought of as used.
+    # Ignored options would make the user believe that the experiment used the own table.
     known = {option.dest: option.name for option in TABLE} | {"reference": "reference"}
     given = [
         f"--{name}"
         for dest, name in known.items()
-        # A switch that was not typed is False; only exp4 has --reference.
+        # A switch that was not typed is False. Only exp4 has --reference.
         if getattr(arguments, dest, None) not in (None, False)
     ]
     if given and not arguments.tables:
@@ -145,9 +160,9 @@ def _check_columns(arguments: argparse.Namespace) -> None:
             "--table, or leave these options out."
         )
     if arguments.tables and arguments.group is None:
-        raise InputError("--table needs --group: say which column has the two groups.")
+        raise InputError("--table needs --group. Name the column with the two groups.")
     for name in ("pair", "subject", "block"):
         if getattr(arguments, name) is not None:
             raise InputError(
-                f"--{name}: the experiments treat each row as another person. Leave it out."
+                f"--{name}: the experiments treat each row as a different person. Leave it out."
             )

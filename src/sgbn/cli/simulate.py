@@ -1,4 +1,4 @@
-"""`sgbn simulate`: a cohort with known truth, as files."""
+"""`sgbn simulate` writes a simulated cohort and its known truth as files."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Simulate, write, say what comes next."""
+    """Simulate a cohort, write its files, and print the next commands."""
     from sgbn.datasets import simulate_cohort
     from sgbn.io.tables.cohorts import write_table
     from sgbn.runs import versions, write_json
 
     settings = _settings(arguments)
     cohort = simulate_cohort(**settings)
-    # After the simulation, which checks the options: a mistake leaves no folder.
+    # After the simulation, which checks the options, so that a mistake leaves no folder.
     make_folder(arguments.out)
     table = arguments.out / "cohort.csv"
     write_table(cohort, table)
     written = [table, *_write_truth(cohort, arguments.out)]
     about = arguments.out / "about.json"
-    # Without the folder of the program, which is of no use elsewhere.
+    # Without the folder of the program, which differs on other machines.
     command = [Path(sys.argv[0]).name, *sys.argv[1:]]
     write_json(about, {"settings": settings, "versions": versions(), "command": command})
     print(cohort.summary())
@@ -53,14 +53,14 @@ def run(arguments: argparse.Namespace) -> None:
     options = _reading_options(cohort, arguments.atlas)
     print("\nNext:")
     print(f"  sgbn check {shlex.quote(str(table))} {options}")
-    # Quoted, so that the line can be copied also where a path has blanks.
+    # Quoted, so that the line can be copied even if a path has blanks.
     results = shlex.quote(str(arguments.out / "results"))
     print(f"  sgbn compare {shlex.quote(str(table))} {options} --out {results}")
 
 
 def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Arguments of `simulate_cohort`, as JSON can write them."""
-    # The default is a tuple, so that an empty list can only have been typed.
+    """Return the arguments of `simulate_cohort`, in types that JSON has."""
+    # The default is a tuple: a list is empty only if the user typed no name.
     all_three = arguments.covariates == []  # --covariates without a name
     return {
         "n_per_group": arguments.sizes or arguments.subjects,
@@ -77,22 +77,22 @@ def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _reading_options(cohort: SimulatedCohort, atlas: str) -> str:
-    """Options that name the table's columns, and the atlas where the columns do not tell it."""
+    """Return the options that name the columns, and the atlas if the columns do not show it."""
     from sgbn.atlases import match_columns
 
     words = ["--group", "group", "--id", "subject_id"]
     words += ["--covariates", *cohort.covariates] if cohort.covariates else []
-    # Without it the sites would not be harmonised.
+    # Without --site the sites would not be harmonised.
     words += ["--site", "site"] if cohort.site is not None else []
-    told = match_columns(cohort.regions)  # several atlases may have all of these names
-    # --atlas is needed only where the names fit no atlas, another one, or several.
-    if told.atlas != cohort.atlas or told.others:
+    by_names = match_columns(cohort.regions)  # several atlases may have all of these names
+    # --atlas is needed only if the names fit no atlas, another atlas, or several.
+    if by_names.atlas != cohort.atlas or by_names.others:
         words += ["--atlas", atlas]
     return shlex.join(words)
 
 
 def _write_truth(cohort: SimulatedCohort, folder: Path) -> list[Path]:
-    """Tables of the truth; those of an earlier cohort in the same folder are taken away."""
+    """Write the tables of the truth, and remove tables of an earlier cohort from the folder."""
     tables = {
         "truth_edges.csv": _edges(cohort),
         "truth_sites.csv": _sites(cohort),
@@ -103,14 +103,14 @@ def _write_truth(cohort: SimulatedCohort, folder: Path) -> list[Path]:
         if table is None:
             (folder / name).unlink(missing_ok=True)
         else:
-            # Without the index: concatenated parts repeat it.
+            # Without the index, which repeats in concatenated parts.
             table.to_csv(folder / name, index=False)
             written.append(folder / name)
     return written
 
 
 def _edges(cohort: SimulatedCohort) -> pd.DataFrame:
-    """Edges of all groups; an edge that a group has lost has weight 0."""
+    """Return the edges of all groups; an edge that a group has lost has weight 0."""
     import numpy as np
     import pandas as pd
 

@@ -1,4 +1,4 @@
-"""`sgbn status`: what is done, and what is left to do."""
+"""`sgbn status` shows which tasks of a command are done, and which are left."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 WIDTH = 100  # characters of a line
 MAX_SETTING = 60  # characters that are shown of the value of a setting
-WORK, ABOUT = "work", "about.json"  # of a comparison: finished tasks, and what the report is of
+WORK, ABOUT = "work", "about.json"  # folder of finished tasks, and facts about the report
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -27,10 +27,10 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Read and print."""
+    """Read the studies in a folder, and print their state."""
     from sgbn.runs import find_studies, study_status
 
-    # Each step keeps its work in a folder of its own, which is a study.
+    # Each step of a command has its own folder, which is a study.
     studies = [study_status(folder) for folder in find_studies(arguments.folder)]
     print(f"{arguments.folder}\n")
     for line in _lines_of_steps(studies, arguments.folder):
@@ -42,19 +42,19 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def lacking(folder: Path) -> str:
-    """Say what the comparison in this folder still lacks; "" if it is complete."""
+    """Return what the comparison in this folder still lacks; "" if it is complete."""
     try:
         about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return "there is no report"
     if not (folder / WORK).is_dir():
         return f"the folder {WORK} of finished tasks is gone"
-    # The first report, written before the slow steps, lists them as pending.
+    # The first report is written before the slow steps, which it lists as pending.
     return "the report is not complete" if about.get("pending") else ""
 
 
 def _lines_of_steps(studies: Sequence[StudyStatus], folder: Path) -> list[str]:
-    """One line per study with tasks: its name, what is done, and when the last task was."""
+    """Return one line per study with tasks: its name, the tasks done, and the time of the last."""
     rows = [
         (
             _name(study, folder),
@@ -62,7 +62,7 @@ def _lines_of_steps(studies: Sequence[StudyStatus], folder: Path) -> list[str]:
             "" if study.last is None else f"last {study.last:%Y-%m-%d %H:%M:%S}",
         )
         for study in studies
-        if study.planned != 0  # the frame of a command has no tasks of its own
+        if study.planned != 0  # the outer study of a command has no tasks
     ]
     widths = [max((len(row[k]) for row in rows), default=0) for k in range(2)]
     return [
@@ -77,13 +77,13 @@ def _name(study: StudyStatus, folder: Path) -> str:
 def _settings_and_versions(
     studies: Sequence[StudyStatus], folder: Path
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Titles and entries: once where they are the same in all studies, else of each study."""
-    # Of a comparison the frame, which has no tasks of its own, has the settings of all steps.
-    frames = {study.folder for study in studies if study.planned == 0}
-    told = [study for study in studies if frames.isdisjoint(study.folder.parents)]
+    """Yield titles and entries: once if they are the same in all studies, else for each study."""
+    # The outer study of a comparison has no tasks, but it has the settings of all its steps.
+    outer = {study.folder for study in studies if study.planned == 0}
+    shown = [study for study in studies if outer.isdisjoint(study.folder.parents)]
     for title in ("settings", "versions"):
-        of_studies = {_name(study, folder): getattr(study, title) for study in told}
-        first = of_studies[_name(told[0], folder)]
+        of_studies = {_name(study, folder): getattr(study, title) for study in shown}
+        first = of_studies[_name(shown[0], folder)]
         if all(entries == first for entries in of_studies.values()):
             yield title, first
         else:
@@ -92,8 +92,8 @@ def _settings_and_versions(
 
 def _counts(study: StudyStatus) -> str:
     if study.planned is None:
-        return f"{study.done} done (begun by an earlier version, which did not note their number)"
-    # Results of tasks that the plan of the last start does not have any more.
+        return f"{study.done} done (an earlier version of sgbn began it, and noted no total)"
+    # Results of tasks that are no longer in the plan of the last start.
     old = study.done - study.planned
     more = f" (and {counted(old, 'result')} of an earlier start)" if old > 0 else ""
     left = f", {study.left} left" if study.left else ""
@@ -101,7 +101,7 @@ def _counts(study: StudyStatus) -> str:
 
 
 def _listed(entries: Mapping[str, Any]) -> str:
-    """Entries as an indented paragraph; long values are cut."""
+    """Return the entries as an indented paragraph; long values are cut."""
     texts = [f"{name} {value}" for name, value in entries.items()]
     short = [text[:MAX_SETTING] + "..." * (len(text) > MAX_SETTING) for text in texts]
     return textwrap.fill(", ".join(short), WIDTH, initial_indent="  ", subsequent_indent="  ")
@@ -111,11 +111,10 @@ def _in_all(studies: Sequence[StudyStatus], lacks: str) -> str:
     left = [study.left for study in studies]
     known = sum(count for count in left if count is not None)
     if known:
-        left_over = counted(known, "task is", "tasks are")
-        return f"{left_over} left: the same command, started again, does only that."
+        tasks_are = counted(known, "task is", "tasks are")
+        return f"{tasks_are} left. Run the same command again: it does only what is left."
     # Studies of earlier versions did not note how many tasks they have.
     if None in left:
-        return "Of some studies it is not known what is left: the same command shows it."
-    done = "All tasks of what was begun are done"
-    more = f", but {lacks}: the same command, started again, goes on"
-    return f"{done}{more if lacks else ''}."
+        return "For some studies the number of tasks is not known. Run the same command to see it."
+    done = "All tasks of the steps that were begun are done"
+    return f"{done}, but {lacks}. Run the same command again to go on." if lacks else f"{done}."

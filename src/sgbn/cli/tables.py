@@ -1,4 +1,4 @@
-"""Reading a cohort from the tables that a command names."""
+"""Functions that read a cohort from the tables of a command."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ if TYPE_CHECKING:
     from sgbn.cohort import Cohort
 
 SUFFIXES = (".csv", ".tsv", ".txt", ".xlsx", ".xls", ".parquet", ".gz", ".npz")  # of tables
-# Columns that reading left out.
+# Facts of the provenance that list columns which the reader left out.
 LEFT_OUT = ("totals", "other_measures", "other_lobes", "excluded", "ignored")
 
 
 def add_table_options(parser: argparse.ArgumentParser) -> None:
-    """Add the tables, which `check_tables` asks for, and what their columns are."""
+    """Add the argument for tables, and the options that describe columns, rows and files.
+
+    `check_tables` raises an error if no table is given.
+    """
     add_options(parser, [TABLES])
     add_column_options(parser)
     add_options(parser.add_argument_group("time series"), SERIES)
@@ -28,26 +31,27 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_column_options(parser: argparse.ArgumentParser) -> None:
-    """Add what the columns of the tables are; the parser has its own argument `tables`."""
+    """Add the options that describe columns, rows and files, without the argument for tables."""
     add_options(parser.add_argument_group("columns"), COLUMNS)
     add_options(parser.add_argument_group("rows and files"), FILES)
 
 
 def check_tables(arguments: argparse.Namespace) -> None:
-    """Raise OptionError if no table is named, and name the option that took the table as a value.
+    """Raise OptionError if no table is named.
 
-    A folder of subjects is not a table either: the error names the command that makes one of it.
+    If an option took the table as one of its values, the error names the option. If the table is a
+    folder of subjects, the error names the command that makes a table of it.
     """
     if arguments.tables:
         for path in arguments.tables:
             _refuse_subjects(path, arguments.command)
         return
-    # `in` a Namespace asks whether the command has the option, not whether it was given.
+    # `in` asks whether the command has the option --config, not whether it was given.
     also = " Give one, or a --config that names it." if "config" in arguments else " Give one."
-    # An option of many values takes a table that follows it.
+    # An option of several values takes a table that follows it.
     for option in (*TABLE, *WHAT):
         taken = getattr(arguments, option.dest, None)
-        # Only lists can have swallowed it.
+        # Only an option of several values has a list.
         if isinstance(taken, list) and (tables := [name for name in taken if _is_table(str(name))]):
             raise OptionError(
                 f"no table is named: --{option.name} took {tables[0]!r} for one of its names. Put "
@@ -75,7 +79,7 @@ def _is_table(name: str) -> bool:
 
 
 def show_cohort(arguments: argparse.Namespace) -> Cohort:
-    """Read a cohort, and print what it holds and which columns reading left out."""
+    """Read a cohort, and print what it holds and which columns were left out."""
     from sgbn.exceptions import listed
 
     cohort = read_cohort(arguments)
@@ -87,27 +91,27 @@ def show_cohort(arguments: argparse.Namespace) -> Cohort:
             print(f"columns left out, {name.replace('_', ' ')}: {listed(cohort.provenance[name])}")
     atlas_file = cohort.provenance.get("atlas_file")
     if atlas_file and arguments.atlas is None:
-        print(f"atlas: {atlas_file}, as sgbn extract wrote it (found; --atlas takes another)")
+        print(f"atlas: {atlas_file}, written by sgbn extract (--atlas names another)")
     people = cohort.provenance.get("participants")
-    # What was found beside the data needs a line: the user did not ask for it.
+    # Printed, because the user did not name this file.
     if people and arguments.participants is None:
-        print(f"participants: {people['source']} (found; --participants takes another)")
+        print(f"participants: {people['source']}, found (--participants names another)")
     if cohort.provenance.get("ids") == "row numbers":
-        print("no column of subjects' names was found: rows are numbered (--id names one)")
+        print("no column with subjects' names was found: rows are numbered (--id names a column)")
     print()
     return cohort
 
 
 def _reference_line(groups: Sequence[str], asked: str | None) -> str:
-    """Which group the others are compared with, why, and how to change it."""
+    """Return a line that says which group is the reference, why, and how to change it."""
     from sgbn.reference import choose_reference, why_reference
 
-    change = "" if asked is not None else "; --reference GROUP takes another"
+    change = "" if asked is not None else "; --reference GROUP names another"
     return f"reference: {choose_reference(groups, asked)} ({why_reference(groups, asked)}{change})"
 
 
 def read_cohort(arguments: argparse.Namespace) -> Cohort:
-    """Cohort that the options describe."""
+    """Return the cohort that the options describe."""
     from sgbn.exceptions import InputError
     from sgbn.io import read_freesurfer
     from sgbn.io.series import read_any
@@ -115,21 +119,23 @@ def read_cohort(arguments: argparse.Namespace) -> Cohort:
     options = {option.dest: getattr(arguments, option.dest) for option in TABLE}
     for name, value in options.items():
         if isinstance(value, list):
-            options[name] = list(dict.fromkeys(value))  # said twice is said once
-    # What is given to `read_freesurfer` and `read_any` alike stays in `options`.
-    lobes = options.pop("lobes")  # the reader finds the atlas first
+            options[name] = list(dict.fromkeys(value))  # a name that is given twice counts once
+    # Only options of both `read_freesurfer` and `read_any` stay in `options`.
+    lobes = options.pop("lobes")  # used after reading, when the atlas is known
     sheet = options.pop("sheet")
-    # With a default: `sgbn reproduce` has no options of time series.
+    # None as default, because `sgbn reproduce` has no options for time series.
     series = {option.dest: getattr(arguments, option.dest, None) for option in SERIES}
     if options.pop("freesurfer") or len(arguments.tables) > 1:
         if sheet is not None:
             raise InputError(
-                "--sheet is for one Excel table: FreeSurfer tables (--freesurfer, or several) "
-                "have none. Leave it out."
+                "--sheet is for one Excel table: FreeSurfer tables (--freesurfer, or several "
+                "tables) have no sheets. Leave it out."
             )
         given = [f"--{name}" for name, value in series.items() if value is not None]
         if given:
-            raise InputError(f"{given[0]} is for time series, not for FreeSurfer tables.")
+            raise InputError(
+                f"{given[0]} is for time series, not for FreeSurfer tables. Leave it out."
+            )
         cohort = read_freesurfer(*arguments.tables, **options)
     else:
         cohort = read_any(arguments.tables[0], sheet=sheet, **options, **series)
@@ -137,8 +143,8 @@ def read_cohort(arguments: argparse.Namespace) -> Cohort:
 
 
 def _of_lobes(cohort: Cohort, lobes: list[str]) -> Cohort:
-    """Regions of those lobes; the provenance says which were left out."""
+    """Return the regions of these lobes; the provenance says which regions were left out."""
     part = cohort.subset(lobes=lobes)
-    # Kept, so that a region named in --edges or --among is said to be left out, not unknown.
+    # Kept, so that a message about --edges or --among can say that --lobes left a region out.
     left_out = [name for name in cohort.regions if name not in set(part.regions)]
     return replace(part, provenance={**cohort.provenance, "lobes": lobes, "other_lobes": left_out})

@@ -1,4 +1,4 @@
-"""`sgbn warmup`: compile what the main job needs, before it is needed."""
+"""`sgbn warmup` compiles in advance the machine code that a comparison needs."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 from sgbn.cli.commands import add_command
 from sgbn.exceptions import InputError
 
-# A comparison that is as small as each step allows: every kernel is called, few more than once.
-SUBJECTS, SEED = 40, 0  # subjects per group, of 40 regions: too many for the exact search
+# The comparison is as small as each step allows, but calls every kernel.
+SUBJECTS, SEED = 40, 0  # subjects per group; they have 40 regions, too many for the exact search
 FEW: dict[str, Any] = {"n_permutations": 20, "n_pairs": 2, "n_folds": 2, "n_repeats": 1}
-FEW_REGIONS = 8  # few enough for the exact search, which has kernels of its own
+FEW_REGIONS = 8  # few enough for the exact search, which has its own kernels
 NOWHERE = (
-    "no folder is writable for the machine code, so that each process would compile anew. Set "
-    "NUMBA_CACHE_DIR to a writable folder and start again."
+    "no folder for the machine code is writable, so that each process would compile it again. Set "
+    "NUMBA_CACHE_DIR to a writable folder, and start this command again."
 )
 
 
@@ -26,12 +26,12 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def run(_: argparse.Namespace) -> None:
-    """Compile, and say how long it took and where the machine code lies."""
+    """Compile the kernels, and print how long it took and where the machine code is."""
     from sgbn.jit import cache_use
 
     begin = time.perf_counter()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about data that are too few, as they are meant to be
+        warnings.simplefilter("ignore")  # the data are too few, on purpose
         _use_every_kernel()
     used = cache_use()
     if used.folder is None:
@@ -49,6 +49,6 @@ def _use_every_kernel() -> None:
 
     cohort = simulate_cohort(SUBJECTS, SEED)
     SGBN().fit(cohort.values[:, :FEW_REGIONS])
-    # n_jobs=1: `cache_use` counts the kernels of this process alone.
+    # n_jobs=1, because `cache_use` counts only the kernels of this process.
     settings = Settings(seed=SEED, **FEW)
     compare(cohort, settings, n_jobs=1, on_step=lambda step: print(f"{step} ...", flush=True))
