@@ -80,7 +80,7 @@ def _dispatcher(kind: type[Kernel], kernel: Callable[..., Any], **options: bool)
 
 
 class CacheUse(NamedTuple):
-    """Numbers of kernels that this process compiled and loaded so far, and the cache folder.
+    """The numbers of kernels that this process compiled and loaded, and the cache folder.
 
     The folder is None if there is no cache.
     """

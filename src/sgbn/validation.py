@@ -147,7 +147,7 @@ def _first_text(cells: NDArray[np.object_]) -> str:
 
 
 def _is_numeric(dtype: Any) -> bool:
-    # Types without a kind, such as those of polars, are checked later by the conversion.
+    # Types of tables that have no kind are checked later, by the conversion to numbers.
     return getattr(dtype, "kind", "f") in "fiub"
 
 

@@ -96,7 +96,7 @@ class Atlas:
         """Return the regions by their exact name."""
         # Exact names are needed because some differ only in a sign, such as T1+ and T1-.
         count = Counter(region.name for region in self.regions)
-        # A name that both hemispheres share is left out, because it does not tell the side.
+        # A name that both hemispheres share is left out, because it does not contain the side.
         return {region.name: region for region in self.regions if count[region.name] == 1}
 
     @cached_property
@@ -112,7 +112,7 @@ def own_keys(region: Region) -> frozenset[str]:
 
 
 def other_keys(region: Region) -> frozenset[str]:
-    """Return the keys of a region's other names, both general aliases and those of the atlas."""
+    """Return the keys of a region's other names: general aliases, and other names in the atlas."""
     named = (name_keys(name, region.hemisphere) for name in region.other_names)
     return frozenset(alias_keys(region.name, region.hemisphere).union(*named))
 

@@ -1,4 +1,4 @@
-"""Find out which columns of a table are regions, and of which atlas."""
+"""Find the columns of a table that are regions, and the atlas that has these regions."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def _is_telling(region: Region) -> bool:
 
 
 def _is_complete(match: AtlasMatch) -> bool:
-    """Return whether the columns contain every region of the atlas except those of aseg."""
+    """Return whether the columns contain every region of the atlas except aseg structures."""
     regions = match.atlas.regions if match.atlas else ()
     matched = {column.region for column in match.columns}
     return matched.issuperset(region for region in regions if not is_aseg(region))

@@ -1,4 +1,4 @@
-"""Read tables of regions: those of the package, and a user's own."""
+"""Read tables of regions, from the package or from a user."""
 
 from __future__ import annotations
 

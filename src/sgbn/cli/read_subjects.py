@@ -159,7 +159,7 @@ def _what_was_read(collected: SubjectsTable) -> list[str]:
 
 def _what(facts: dict[str, Any]) -> str:
     """Return which measure of which parcellation was read, and which further files."""
-    # The name of the parcellation already stands for its own files.
+    # The files of the parcellation itself are left out, because its name is shown.
     further = [name for name in facts.get("files", ()) if str(facts["parcellation"]) not in name]
     cortex = f"{facts['measure']} of {facts['parcellation']}" if facts["parcellation"] else ""
     return "; volumes of ".join(part for part in (cortex, ", ".join(further)) if part)

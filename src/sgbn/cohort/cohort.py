@@ -230,7 +230,7 @@ class Cohort:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Return a short hash of the content, which tells two tables apart."""
+        """Return a short hash of the content, which differs between different tables."""
         # With 64 bits, equal hashes by chance are expected only among billions of tables.
         return sha256(self.content).hexdigest()[:16]
 
@@ -310,11 +310,11 @@ class Cohort:
                     f"{counted(len(self), 'subject')}. Give one mark per subject."
                 )
             return everyone[chosen]
-        # Negative numbers too: numpy would count them from the end without a word.
-        beyond = chosen[(chosen < 0) | (chosen >= len(self))]
-        if beyond.size:
+        # Negative numbers are an error too, because numpy would count them from the end.
+        outside = chosen[(chosen < 0) | (chosen >= len(self))]
+        if outside.size:
             raise InputError(
-                f"row {beyond[0]} is asked for, but there are "
+                f"row {outside[0]} is asked for, but there are "
                 f"{counted(len(self), 'subject')}. Rows are counted from 0."
             )
         return everyone[chosen if chosen.size else []]

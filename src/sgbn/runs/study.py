@@ -187,7 +187,7 @@ class Study:
             ) from error
         paths = _whole_paths({name: folder / TASKS / f"{name}.npz" for name in tasks})
         with only_writer(folder):
-            # Under the lock, so that of two simultaneous starts only one writes study.json.
+            # Under the lock, so that only one of two simultaneous starts writes study.json.
             _check_settings(folder, settings, paths)
             remove_unfinished(folder, folder / TASKS)
             try:

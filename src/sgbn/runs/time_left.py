@@ -54,7 +54,7 @@ class TimeLeft:
         if not self._took:
             return None
         usual = {kind: _usual(took, self._workers) for kind, took in self._took.items()}
-        other = fmean(usual.values())  # for kinds of which no task has ended yet
+        other = fmean(usual.values())  # for a kind without any task that has ended
         costs = [usual.get(self._kinds[number], other) for number in self._left]
         running = islice(self._left.values(), self._workers)
         for place, begin in enumerate(running):
