@@ -135,7 +135,7 @@ def test_a_new_site_is_warned_of(predict, table):
     other = table.assign(scanner="new")
     code, out, err = predict(other, *SITE)
     assert code == 0
-    assert err.count("warning: sites that training did not have") == 1
+    assert err.count("warning: training did not have these sites") == 1
     assert len(out.splitlines()) == 61
 
 

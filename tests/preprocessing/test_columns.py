@@ -167,7 +167,7 @@ def test_text_that_is_not_named_is_refused_with_its_place(table):
         SiteHarmonizer("site", preserve=["age"]).fit(X)
     X = X.assign(region1=X["region1"].astype(object))
     X.iloc[4, X.columns.get_loc("region1")] = "n/a"
-    with pytest.raises(InputError, match=r"'region1'.*row 4 .*'sub-004' holds 'n/a'"):
+    with pytest.raises(InputError, match=r"'region1'.*row 4 .*'sub-004' .*'n/a'"):
         RegionImputer(covariates=["age", "sex"], site="site").fit(X)
 
 
@@ -190,7 +190,7 @@ def test_a_column_plays_one_part(table):
     X, _ = table
     with pytest.raises(InputError, match="'site' is named twice, by site and by preserve"):
         SiteHarmonizer("site", preserve=["site"]).fit(X)
-    with pytest.raises(InputError, match=r"'age'.*more than once"):
+    with pytest.raises(InputError, match=r"more than one column.*'age'"):
         CovariateRegressor(["age"]).fit(pd.concat([X, X[["age"]]], axis=1))
     with pytest.raises(InputError, match="no region"):
         CovariateRegressor(["age"]).fit(X[["age"]])
@@ -221,7 +221,7 @@ def test_labels_need_one_a_row_and_none_missing():
     codes, groups = labels_of(["b", "a", "b"], 3)
     assert codes.tolist() == [0, 1, 0]
     assert list(groups) == ["b", "a"]
-    with pytest.raises(InputError, match="X has 4 rows and y 3"):
+    with pytest.raises(InputError, match="X has 4 rows, but y has 3 labels"):
         labels_of(["b", "a", "b"], 4)
     with pytest.raises(InputError, match="row 1"):
         labels_of(np.array(["b", None, "b"], object), 3)

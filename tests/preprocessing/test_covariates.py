@@ -102,7 +102,7 @@ def test_groups_that_are_lacking_are_named(cohort):
 def test_more_rows_than_design_columns_are_needed(cohort):
     X, y = cohort
     few = np.r_[np.flatnonzero(y == "CTR")[:3], np.flatnonzero(y == "SCZ")]
-    with pytest.raises(InputError, match=r"3 rows of 'CTR' for 3 design columns"):
+    with pytest.raises(InputError, match=r"3 rows of 'CTR', but 3 design columns"):
         CovariateRegressor(["age", "sex"], reference="CTR").fit(X.iloc[few], y[few])
 
 
@@ -155,7 +155,7 @@ def test_a_level_that_the_reference_lacks_is_the_average_whatever_its_name(name)
 
 def test_reference_and_within_groups_exclude_each_other():
     X = pd.DataFrame({"a": [1.0, 2, 3, 4], "age": [1.0, 2, 3, 5]})
-    with pytest.raises(InputError, match="give one of"):
+    with pytest.raises(InputError, match="give only one of"):
         CovariateRegressor(["age"], reference="x", within_groups=True).fit(X, list("xxyy"))
 
 

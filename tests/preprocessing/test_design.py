@@ -59,9 +59,9 @@ def test_an_unseen_category_is_the_training_average_with_a_warning():
 @pytest.mark.parametrize(
     ("cells", "message"),
     [
-        ([20, None, 40], r"'age' is missing \(NaN\) in row 1 .*Impute it first"),
-        ([20, np.inf, 40], r"'age' holds inf in row 1"),
-        ([20, "old", 40], r"'age' holds 'old' in row 1"),
+        ([20, None, 40], r"'age' is missing \(NaN\) in row 1 .*Impute it with RegionImputer"),
+        ([20, np.inf, 40], r"'age' is inf in row 1"),
+        ([20, "old", 40], r"'age' is 'old' in row 1"),
     ],
 )
 def test_cells_that_cannot_be_used_are_named(cells, message):

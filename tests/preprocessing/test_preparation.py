@@ -91,14 +91,14 @@ def test_a_cohort_without_groups_or_with_a_reserved_name_is_refused():
     with pytest.raises(InputError, match=r"no groups\. Name the group column"):
         prepare(Cohort(values, ("a", "b"), tuple("uvwxyz")))
     taken = Cohort(values, ("site", "b"), tuple("uvwxyz"), site=np.array(list("AABBAB")))
-    with pytest.raises(InputError, match="region is called 'site'"):
+    with pytest.raises(InputError, match="has the name 'site'"):
         cohort_table(taken)
 
 
 def test_time_series_are_no_measures_to_prepare():
     series = np.random.default_rng(0).standard_normal((4, 30, 2))
     cohort = SeriesCohort.of(list(series), group=["a", "a", "b", "b"])
-    with pytest.raises(InputError, match="no measures to prepare"):
+    with pytest.raises(InputError, match=r"time series.*cannot be prepared"):
         prepare(cohort)
 
 

@@ -1,8 +1,8 @@
-"""From a table with covariates, sites and gaps to regions: transformers for a Pipeline.
+"""Transformers for a Pipeline: they fill gaps, and remove the effects of sites and covariates.
 
-X is a DataFrame whose covariates and site are named columns; every other column is a region. Each
-transformer is fitted on the rows it is given and on nothing else, so that inside a Pipeline under
-cross-validation no test subject reaches a training step.
+X is a DataFrame. Parameters name the columns that hold covariates and the site, and every other
+column is a region. Each transformer learns only from the rows that its `fit` receives. In a
+cross-validation of the whole Pipeline, no test subject therefore takes part in training.
 """
 
 from sgbn.preprocessing.analysis import make_analysis, make_preparation

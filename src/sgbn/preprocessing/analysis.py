@@ -1,4 +1,4 @@
-"""The default analysis as one Pipeline."""
+"""Functions that make the default analysis, and the default preparation, as one Pipeline."""
 
 from __future__ import annotations
 
@@ -38,54 +38,59 @@ def make_analysis(
     within_groups: bool = False,
     classifier: BaseEstimator | None = None,
 ) -> Pipeline:
-    """Make the default analysis: a Pipeline from a table with gaps to a group for each subject.
+    """Make a Pipeline that predicts the group of each subject from a table that may have gaps.
 
-    Its steps, in this order; those that are not needed are left out:
+    These are its steps, in this order. Steps that are not needed are left out.
 
-    1. ``impute``: `RegionImputer`. First, since nothing after it takes missing cells.
-    2. ``harmonise``: `SiteHarmonizer`, which preserves the covariates. Before they are regressed
-       out: their slopes are then learned from values on one scale.
-    3. ``covariates``: `CovariateRegressor`. Takes the covariates out of X.
-    4. ``select``: `RegionSelector`. After the covariates, so that no region is chosen for its age.
+    1. ``impute``: `RegionImputer`. It is first, because no later step accepts missing cells.
+    2. ``harmonise``: `SiteHarmonizer`, which preserves the covariates. It comes before they are
+       regressed out, so that their slopes are learned from values on one scale.
+    3. ``covariates``: `CovariateRegressor`. It takes the covariates out of X.
+    4. ``select``: `RegionSelector`. It comes after the covariates, so that no region is chosen
+       only because it changes with age.
     5. ``standardise``: scikit-learn's ``StandardScaler``.
     6. ``classify``: the classifier.
 
-    Each step is fitted in the training part alone. Give the whole Pipeline, not its output, to
-    ``cross_validate`` or ``GridSearchCV``: then no test subject plays a part in training, not even
-    in the choice of regions. Each step gives a DataFrame, so that ``analysis[:-1].transform(X)``
+    Give the whole Pipeline, not its output, to ``cross_validate`` or ``GridSearchCV``. Each step
+    then learns from the training subjects only, and no test subject takes part in training, not
+    even in the choice of regions. Each step returns a DataFrame: ``analysis[:-1].transform(X)``
     shows what reaches the classifier, and ``analysis[:2].transform(X)`` the harmonised regions.
 
     Parameters
     ----------
     cohort : Cohort, optional
-        Names all its covariates, those that are smooth, and the column ``"site"`` if it has sites.
-        Instead of the next four.
+        The cohort whose covariates, smooth covariates and column ``"site"`` (if it has sites) are
+        used. Give either the cohort or `covariates`, `site` and `smooth`, not both.
     covariates : sequence of column names
+        Columns whose effects are removed from the regions.
     site : column name, optional
+        Column of the site of each subject.
     smooth : sequence of column names
-        Those of `covariates` whose effects are curves, in harmonisation and when they are regressed
-        out.
+        The names in `covariates` whose effects are curves, both when sites are harmonised and when
+        covariates are regressed out.
     subject : column name, optional
-        Column of the person behind each row, where some have several: sites are harmonised by
-        longitudinal ComBat. A cohort names none, for whom one predicts is seldom known before.
+        Column that names the person of each row, if some persons have several rows. Sites are then
+        harmonised by longitudinal ComBat. A cohort does not set this column, because the persons
+        to predict are seldom known at training.
     k : int or sequence of region names, optional
-        Keep the k best regions, or these. All are kept by default.
+        Number of best regions to keep, or names of the regions to keep. All are kept by default.
     select_by : {"f", "correlation"}
-        How the k best are chosen.
+        How the k best regions are chosen: see `RegionSelector`.
     impute : {"median", "mean", "knn", "iterative"} or None
-        None leaves the step out; missing cells are then an error.
+        How gaps are filled: see `RegionImputer`. None leaves the step out, and a missing cell is
+        then an error.
     reference : group label, optional
         Learn the effects of covariates from this group only.
     within_groups : bool
-        Learn the effects of covariates within groups. Sites are harmonised without the groups in
-        any case: training rows would else be changed with labels that test rows lack.
+        Learn the effects of covariates within groups. Sites are always harmonised without the
+        groups, because test rows have no labels by which they could be harmonised.
     classifier : estimator, optional
-        The last step; by default linear discriminant analysis with a shrunken covariance.
+        The last step. By default, linear discriminant analysis with a shrunken covariance.
 
     Returns
     -------
     Pipeline
-        X for it is a DataFrame of regions, covariates and site.
+        Its X is a DataFrame with the regions, the covariates and the site.
 
     Examples
     --------
@@ -99,15 +104,15 @@ def make_analysis(
     names = columns.covariates
     if not names and (reference is not None or within_groups):
         raise InputError(
-            "reference and within_groups say how effects of covariates are learned, and no "
-            "covariate is named: name one in covariates, or leave them out."
+            "reference and within_groups say how the effects of covariates are learned, but no "
+            "covariate is named. Name one in covariates, or leave reference and within_groups out."
         )
     regressor = CovariateRegressor(
         names, smooth=columns.smooth, reference=reference, within_groups=within_groups
     )
     steps = {
         "impute": None if impute is None else _imputer(impute, columns),
-        # never within groups: test rows have no label to be harmonised with
+        # Never within groups: test rows have no label to be harmonised with.
         "harmonise": _harmonizer(columns),
         "covariates": regressor if names else None,
         "select": None if k is None else _selector(k, select_by),
@@ -115,7 +120,7 @@ def make_analysis(
         "classify": _default_classifier() if classifier is None else classifier,
     }
     analysis = _pipeline(steps)
-    # each step finds its columns by name, also behind steps that give arrays by default
+    # Each step finds its columns by name, even after a step that returns arrays by default.
     analysis[:-1].set_output(transform="pandas")
     return analysis
 
@@ -129,18 +134,19 @@ def make_preparation(
     subject: Name | None = None,
     impute: str = "median",
 ) -> Pipeline:
-    """Make a Pipeline that prepares a table with gaps for learning networks of groups.
+    """Make a Pipeline that prepares a table, with or without gaps, for networks of groups.
 
-    The steps are ``impute``, ``harmonise`` and ``covariates``, if they are needed, with the
-    parameters of `make_analysis`. Effects of sites and covariates are learned within groups, so
-    that no difference between the groups is taken for one of them. Call ``fit_transform(X, y)``
-    with the groups as y; where something is predicted, take `make_analysis`. Beside a cohort only
-    `subject` may be named: `cohort_table` has no such column, so that X needs it in addition.
+    The steps are ``impute``, ``harmonise`` and ``covariates``, if they are needed. Parameters have
+    the same meaning as in `make_analysis`. Effects of sites and covariates are learned within
+    groups, so that no difference between the groups is mistaken for an effect of a site or a
+    covariate. Call ``fit_transform(X, y)`` with the groups as y. To predict groups, use
+    `make_analysis` instead. Together with a cohort, only `subject` may be named. `cohort_table`
+    does not have this column, so add it to X.
 
     Returns
     -------
     Pipeline
-        Its `fit_transform` gives a DataFrame of regions.
+        Its `fit_transform` returns a DataFrame of regions.
 
     Examples
     --------
@@ -163,7 +169,7 @@ def _pipeline(steps: Mapping[str, Any]) -> Pipeline:
 
 @dataclass(frozen=True)
 class _Columns:
-    """Columns that are not regions, by their parts."""
+    """Names of the columns that are not regions, sorted by what they hold."""
 
     covariates: tuple[Hashable, ...]
     site: Name | None
@@ -172,7 +178,10 @@ class _Columns:
 
 
 def has_repeated_visits(cohort: Cohort) -> bool:
-    """Whether longitudinal ComBat applies: there are sites, and a person has several rows."""
+    """Return whether there are two sites or more, and a person has several rows.
+
+    If so, sites are harmonised by longitudinal ComBat.
+    """
     persons = cohort.persons
     return (
         cohort.site is not None
@@ -189,9 +198,9 @@ def _named_columns(
     if cohort is None:
         check_smooth(named.smooth, named.covariates)
         return named
-    # `subject` may stand beside a cohort: `cohort_table` has no column of persons
+    # `subject` may be given together with a cohort: `cohort_table` has no column of persons.
     if replace(named, subject=None) != _Columns((), None, (), None):
-        raise InputError("give the cohort or the names of covariates and site, not both.")
+        raise InputError("give either the cohort or the names of covariates and site, not both.")
     return _Columns(
         tuple(cohort.covariates), None if cohort.site is None else SITE, cohort.smooth, subject
     )
@@ -210,8 +219,8 @@ def _harmonizer(columns: _Columns, *, within_groups: bool = False) -> SiteHarmon
     if columns.site is None:
         if columns.subject is not None:
             raise InputError(
-                "subject says whose rows are harmonised together, and no site is named: name the "
-                "site too, or leave subject out."
+                "subject names the persons whose rows are harmonised together, but no site is "
+                "named. Name the site too, or leave subject out."
             )
         return None
     return SiteHarmonizer(
@@ -230,5 +239,5 @@ def _selector(k: Names, select_by: str) -> RegionSelector:
 
 
 def _default_classifier() -> LinearDiscriminantAnalysis:
-    # shrunken, because there are often more regions than subjects of a group
+    # The covariance is shrunken, because there are often more regions than subjects in a group.
     return LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")

@@ -1,4 +1,4 @@
-"""Effects of covariates taken out of the regions."""
+"""The transformer that removes the effects of covariates from the regions."""
 
 from __future__ import annotations
 
@@ -34,48 +34,52 @@ from sgbn.validation import Label
 class CovariateRegressor(NamedColumnTransformer):
     """Remove the effects of covariates from every region.
 
-    The covariates are columns of X and are taken out of it. A numeric column (0 and 1 among them)
-    enters as it is; a column of text, truth values or categories enters by one indicator for each
-    level but the first. What is removed is ``slope * (covariate - training mean)``, so that each
-    region keeps its training mean. Everything is learned in `fit`, from the training rows alone.
+    The covariates are columns of X, and the step takes them out of it. A numeric column, for
+    example of 0 and 1, is used as it is. A column of text, truth values or categories becomes one
+    indicator for each level except the first. The step removes ``slope * (covariate - training
+    mean)``, so that each region keeps its training mean. Slopes and means are learned in `fit`,
+    from the training rows only.
 
-    Effects are linear, or curves if they are named in `smooth`: penalised cubic splines, the same
-    as in `SiteHarmonizer`. A value outside of the training range has the effect at its end.
+    Effects are linear, or curves if the covariates are named in `smooth`. Curves are penalised
+    cubic splines, the same as in `SiteHarmonizer`. If a value lies outside the training range, its
+    effect is the effect at the nearer end of the range.
 
-    A category that training did not have is taken as the training average of that covariate, and
-    a `DataWarning` names it. A covariate that does not vary in training, or that others determine,
-    has no slope of its own: the least-squares solution of least norm is taken, with a warning.
+    If a category did not occur in training, the effect of that covariate is taken as its training
+    average, and a `DataWarning` names the category. If a covariate does not vary in training, or
+    if other covariates determine it, its slope is not unique: the least-squares solution with the
+    smallest norm is used, with a warning.
 
     Parameters
     ----------
     covariates : sequence of column names
-        For an array, positions of columns.
+        Columns of the covariates. For an array, positions of columns.
     smooth : sequence of column names
-        Those of `covariates` whose effects are curves.
+        The names in `covariates` whose effects are curves.
     smooth_df : int
-        B-splines of each curve, 5 or more. Where training has fewer different values of a
-        covariate, its effect is linear, with a `DataWarning`.
+        Number of B-splines of each curve, at least 5. If a covariate has fewer different values in
+        training, its effect is linear, with a `DataWarning`.
     reference : group label, optional
-        Learn the slopes from the training rows with ``y == reference`` only, such as the controls:
-        what a disease does to ageing is then left in the patients. A category that the reference
-        group lacks is one that training did not have.
+        Learn the slopes only from the training rows with ``y == reference``, for example from the
+        controls. The change that a disease makes to ageing then stays in the values of the
+        patients. A category that does not occur in the reference group counts as one that did not
+        occur in training.
     within_groups : bool
-        Learn the slopes from rows centred within their group, so that a difference of the groups
-        in means is not taken for an effect of a covariate that differs between them. y is used in
-        `fit` only; `transform` does not know the group.
+        Learn the slopes from rows that are centred within their group. A difference between the
+        means of the groups is then not mistaken for an effect of a covariate that differs between
+        them. y is used in `fit` only: `transform` does not know the groups.
 
     Attributes
     ----------
     coef_ : array of shape (design columns, regions)
-        Slopes, per unit of the covariate; of a smooth one, per unit of its design columns.
+        Slopes per unit of the covariate. For a smooth covariate, per unit of its design columns.
     design_names_ : list of str
-        Names of the design columns: ``age``, ``sex=M``.
+        Names of the design columns, such as ``age`` or ``sex=M``.
     design_mean_ : array of shape (design columns,)
-        Training means, at which they are centred.
+        Training mean of each design column, which is subtracted from it.
     n_rows_ : int
-        Training rows that the slopes come from.
+        Number of training rows from which the slopes were learned.
     n_features_in_, feature_names_in_
-        Columns of X in `fit`.
+        Number and names of the columns of X in `fit`.
 
     Examples
     --------
@@ -110,14 +114,14 @@ class CovariateRegressor(NamedColumnTransformer):
         self.within_groups = within_groups
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
-        """Learn the slopes.
+        """Learn the slopes of the covariates.
 
         Parameters
         ----------
         X : DataFrame or array of shape (n_samples, n_columns)
-            Regions and covariates.
+            A table with the regions and the covariates.
         y : array-like of shape (n_samples,), optional
-            Groups. Used with `reference` or `within_groups` only, and then required.
+            Group of each row. Required with `reference` or `within_groups`, otherwise not used.
 
         Returns
         -------
@@ -129,7 +133,7 @@ class CovariateRegressor(NamedColumnTransformer):
         which = "training rows" if self.reference is None else f"rows of {self.reference!r}"
         check_enough_rows(len(rows), len(np.unique(codes)), design, which)
         D, values = design.rows(table.named.iloc[rows]), table.values[rows]
-        # curves are penalised: one more thing to estimate, by region
+        # The penalty of a curve is estimated too, for each region.
         if design.smooth:
             slopes = fit_mixed(D, values, codes, design.smooth).slopes
         else:
@@ -143,12 +147,12 @@ class CovariateRegressor(NamedColumnTransformer):
     def _check_together(self) -> None:
         if self.reference is not None and self.within_groups:
             raise InputError(
-                "reference learns the slopes from one group, within_groups from all: give one of "
-                "them."
+                "reference learns the slopes from one group, within_groups from all groups: give "
+                "only one of the two."
             )
 
     def _training(self, y: Any, n_rows: int) -> tuple[Indices, Indices]:
-        """Return the rows that slopes are learned from, and the number of the intercept of each."""
+        """Return the rows from which slopes are learned, and the group of each as a number."""
         rows = np.arange(n_rows)
         if self.reference is None and not self.within_groups:
             return rows, np.zeros(n_rows, np.intp)
@@ -164,12 +168,12 @@ class CovariateRegressor(NamedColumnTransformer):
                 f"no training row belongs to the reference group {self.reference!r}; y has the "
                 f"groups {listed(sorted(groups.tolist(), key=str))}. Give one of these."
             )
-        # one group has one intercept: nothing to centre within
+        # With a single group, all rows have the same intercept.
         rows = np.flatnonzero(codes == wanted[0])
         return rows, np.zeros(len(rows), np.intp)
 
     def _changed(self, table: Table) -> Table:
-        # rows are centred at training means, so that each region keeps its own
+        # Design columns are centred at their training means, so that a region keeps its mean.
         effect = self._design.rows(table.named) @ self.coef_
         return replace(table, values=table.values - effect)
 
@@ -178,13 +182,13 @@ def _warn_about_rank(slopes: Slopes, design: Design, which: str) -> None:
     if len(slopes.constant):
         warn(
             f"covariate {listed(design.covariates_of(slopes.constant))} has a level or value that "
-            f"does not vary among the {which}, so that nothing is removed for it. Drop it, or "
-            "merge rare levels."
+            f"does not vary among the {which}, so nothing is removed for it. Drop it, or merge "
+            "rare levels."
         )
-    # their joint effect is well defined, so that this is not an error
+    # This is not an error, because the joint effect of these covariates is well defined.
     if len(slopes.collinear):
         warn(
             f"covariates {listed(design.covariates_of(slopes.collinear))} determine each other "
-            f"among the {which} (collinear). Their joint effect is removed, but the slopes of "
-            "each mean little. Drop one."
+            f"among the {which} (collinear). Their joint effect is removed, but do not interpret "
+            "their separate slopes. Drop one of them."
         )

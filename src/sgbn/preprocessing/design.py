@@ -1,8 +1,9 @@
-"""Covariates as numbers: one column for a numeric one, one per level but the first for others.
+"""Design matrices: the covariates as columns of numbers.
 
-A smooth one has the columns of a spline (`sgbn.structure.smooth`): a straight one, and some that
-bend. All columns are centred at their training means. A subject of whom a category is not known has
-zeros there: it is taken as the training average.
+A numeric covariate gives one column, a categorical covariate one column for each level except the
+first. A smooth covariate gives the columns of a spline (`sgbn.structure.smooth`): one straight
+column, and some that bend. All columns are centred at their training means. If a subject has a
+category that training did not have, its cells are 0 there, which is the training average.
 """
 
 from __future__ import annotations
@@ -21,13 +22,23 @@ from sgbn.structure.smooth import SMOOTH_DF, Spline, can_bend, learn_spline
 from sgbn.types import Array, Indices, Mask
 from sgbn.validation import LARGEST
 
-RANK_EPS = 1e-8  # singular value relative to the largest: smaller is collinear
-MAX_SHARE_OUTSIDE = 0.1  # of the training range: a value further out is warned of
-CONSTANT_EPS = 1e-12  # spread relative to the largest cell: less is round-off
+RANK_EPS = 1e-8  # singular value relative to the largest: with a smaller one, D is collinear
+MAX_SHARE_OUTSIDE = 0.1  # share of the training range: values further outside give a warning
+CONSTANT_EPS = 1e-12  # spread relative to the largest cell: a smaller one is round-off
 
 
 class Slopes(NamedTuple):
-    """Least-squares weights (design columns x regions), and columns that lack one of their own."""
+    """Least-squares slopes, and the design columns whose slopes are not unique.
+
+    Attributes
+    ----------
+    coef : array of shape (design columns, regions)
+        The slopes.
+    constant : array of int
+        Design columns that do not vary within groups.
+    collinear : array of int
+        Design columns that vary, but that others determine.
+    """
 
     coef: Array
     constant: Indices
@@ -43,7 +54,7 @@ class Covariate:
     spline: Spline | None = None
 
     def design_names(self) -> list[str]:
-        """Names of its design columns."""
+        """Return the names of its design columns."""
         if self.spline is not None:
             bends = range(1, self.spline.n_columns)
             return [str(self.name), *(f"{self.name} (bend {k})" for k in bends)]
@@ -52,7 +63,7 @@ class Covariate:
         return [f"{self.name}={level}" for level in self.levels[1:]]
 
     def encode(self, cells: pd.Series[Any]) -> Array:
-        """Design columns, not centred; NaN where the category was not seen in training."""
+        """Return its design columns, not centred. A category that training lacked gives NaN."""
         _refuse_gaps(cells)
         if self.spline is not None:
             return self.spline.columns(numeric_cells(cells))
@@ -60,28 +71,28 @@ class Covariate:
             return numeric_cells(cells)[:, None]
         codes = level_codes(cells, self.levels)
         columns = indicators(codes, len(self.levels))[:, 1:]
-        # `Design.rows` makes zeros of these, which is the training average
+        # `Design.rows` replaces NaN by 0, which is the training average.
         columns[codes < 0] = np.nan
         return columns
 
 
 @dataclass(frozen=True)
 class Design:
-    """Covariates with what was learned of them in training."""
+    """The covariates of a model, and the training means of their design columns."""
 
     covariates: tuple[Covariate, ...]
     means: Array
 
     @property
     def names(self) -> list[str]:
-        """Names of the design columns: ``age``, ``sex=M``."""
+        """Return the names of the design columns, such as ``age`` or ``sex=M``."""
         return [name for covariate in self.covariates for name in covariate.design_names()]
 
     @property
     def smooth(self) -> list[Indices]:
-        """Columns that bend, of each smooth covariate."""
+        """Return the columns that bend, as one array per smooth covariate."""
         sizes = [len(covariate.design_names()) for covariate in self.covariates]
-        # the first column of a spline is straight and not penalised
+        # The first column of a spline is straight, and it is not penalised.
         starts = np.cumsum([0, *sizes])
         return [
             np.arange(starts[k] + 1, starts[k + 1])
@@ -90,7 +101,10 @@ class Design:
         ]
 
     def rows(self, named: pd.DataFrame) -> Array:
-        """Design columns of these rows, centred; warns of what training lacked."""
+        """Return the centred design columns of these rows.
+
+        Warn of categories that training did not have, and of values far outside its range.
+        """
         blocks = [covariate.encode(named[covariate.name]) for covariate in self.covariates]
         for covariate, block in zip(self.covariates, blocks, strict=True):
             _warn_unseen(covariate, named[covariate.name], block)
@@ -98,7 +112,7 @@ class Design:
         return np.nan_to_num(_stack(blocks, len(named)) - self.means, nan=0.0)
 
     def covariates_of(self, columns: Indices) -> list[Any]:
-        """Names of the covariates that these design columns belong to."""
+        """Return the names of the covariates to which these design columns belong."""
         owners = [c.name for c in self.covariates for _ in c.design_names()]
         return list(dict.fromkeys(owners[k] for k in columns))
 
@@ -109,17 +123,18 @@ def learn_design(
     smooth: Collection[Any] = (),
     df: int = SMOOTH_DF,
 ) -> Design:
-    """Learn the levels of the covariates from training rows, and the means of their columns.
+    """Learn the levels of the covariates, the knots of curves, and the means of all columns.
 
     Parameters
     ----------
     named : DataFrame
-        One column per covariate.
+        A table with one column per covariate.
     rows : array of int, optional
-        Training rows that levels and knots come from; by default all. Means are over all rows.
+        Training rows that give the levels and the knots. By default all rows. Means are always
+        taken over all rows.
     smooth : collection of column names
-        Covariates whose effect is a curve. It is linear, with a `DataWarning`, if these rows have
-        fewer different values than B-splines.
+        Covariates whose effect is a curve. If these rows have fewer different values than there
+        are B-splines, the effect is linear, with a `DataWarning`.
     df : int
         Number of B-splines per curve.
     """
@@ -127,7 +142,7 @@ def learn_design(
     check_smooth(smooth, named.columns)
     covariates = tuple(_covariate(known[name], name in smooth, df) for name in named.columns)
     blocks = [covariate.encode(named[covariate.name]) for covariate in covariates]
-    # rows outside of `rows` may lack a level: means are over those that have one
+    # A row outside of `rows` may have an unknown level: the means leave such rows out.
     return Design(covariates, np.nanmean(_stack(blocks, len(named)), axis=0))
 
 
@@ -147,7 +162,7 @@ def _covariate(cells: pd.Series[Any], smooth: bool, df: int) -> Covariate:
         return Covariate(cells.name, levels)
     if levels is not None:
         raise InputError(
-            f"the smooth covariate {cells.name!r} holds categories: a curve needs numbers. Take "
+            f"the smooth covariate {cells.name!r} has categories, but a curve needs numbers. Take "
             "it out of smooth (--smooth)."
         )
     values = numeric_cells(cells)
@@ -157,28 +172,31 @@ def _covariate(cells: pd.Series[Any], smooth: bool, df: int) -> Covariate:
 
 
 def is_categorical(cells: pd.Series[Any]) -> bool:
-    """Whether a column holds categories: text, truth values or pandas categories."""
+    """Return whether a column holds categories: text, truth values or pandas categories."""
     dtype = cells.infer_objects().dtype
     return not pd.api.types.is_numeric_dtype(dtype) or pd.api.types.is_bool_dtype(dtype)
 
 
 def numeric_cells(cells: pd.Series[Any]) -> Array:
-    """Cells of a numeric covariate as floats, missing ones as NaN; others are refused."""
-    # as objects, so that nullable integers and text that is a number are read alike
+    """Return the cells of a numeric covariate as floats, missing cells as NaN.
+
+    Raise InputError for a cell that is not a number, or that is too large to compute with.
+    """
+    # Cells become objects first: nullable integers and numbers in text are then read alike.
     numbers = pd.to_numeric(cells.astype(object), errors="coerce").astype(np.float64)
     values: Array = np.array(numbers, np.float64)
     bad = (np.isnan(values) & cells.notna().to_numpy()) | (np.abs(values) > LARGEST)
     if bad.any():
         row = int(np.argmax(bad))
         raise InputError(
-            f"the numeric covariate {cells.name!r} holds {shown(cells.iloc[row])} in "
+            f"the numeric covariate {cells.name!r} is {shown(cells.iloc[row])} in "
             f"{row_name(cells.index, row)}. Correct this cell."
         )
     return values
 
 
 def sorted_levels(cells: pd.Series[Any]) -> tuple[Any, ...]:
-    """Levels that occur, in order; levels of mixed types in the order of their text."""
+    """Return the levels that occur, sorted. Levels of mixed types are sorted by their text."""
     levels = set(cells.dropna().tolist())
     try:
         return tuple(sorted(levels))
@@ -187,48 +205,50 @@ def sorted_levels(cells: pd.Series[Any]) -> tuple[Any, ...]:
 
 
 def level_codes(cells: pd.Series[Any], levels: Sequence[Any]) -> Indices:
-    """Return the place of each cell among the levels, or -1; 1 and 1.0 are the same level."""
-    # a dict compares by value: 1, 1.0 and numpy's 1 are one level
+    """Return the place of each cell among the levels, or -1 if it is not among them."""
+    # A dict compares by value: 1, 1.0 and numpy's 1 are the same level.
     place = {level: k for k, level in enumerate(levels)}
     return np.array([place.get(cell, -1) for cell in cells.tolist()], np.intp)
 
 
 def group_means(values: Array, codes: Indices) -> Array:
-    """Mean of the rows of each group; every number below ``codes.max() + 1`` must occur."""
+    """Return the mean of the rows of each group. Groups are numbered from 0 without gaps."""
     counts = np.bincount(codes)
-    # a product with 0 and 1 adds up the rows of each group, without a loop over groups
+    # A product with zeros and ones adds up the rows of each group, without a loop over groups.
     indicator = (codes == np.arange(len(counts))[:, None]).astype(float)
     return indicator @ values / counts[:, None]
 
 
 def within_group_slopes(D: Array, Y: Array, codes: Indices) -> Slopes:
-    """Least squares of Y on D after both are centred within groups.
+    """Return the least-squares slopes of Y on D, after both are centred within groups.
 
-    This equals least squares with an intercept for each group. Where D lacks rank, it is the
-    solution of least norm in standardised columns, which does not depend on units.
+    This equals least squares with one intercept per group. If D does not have full rank, the
+    solution has the smallest norm in standardised columns, so that it does not depend on units.
 
     Parameters
     ----------
     D : array of shape (rows, design columns)
+        The design columns.
     Y : array of shape (rows, regions)
+        The values to explain.
     codes : array of shape (rows,)
-        Group of each row, numbered from 0; all zero for one common intercept.
+        Group of each row, numbered from 0 without gaps. All zeros give one common intercept.
     """
     n_columns = D.shape[1]
     if n_columns == 0:
         none = np.empty(0, np.intp)
         return Slopes(np.zeros((0, Y.shape[1])), none, none)
     spread, varies, U, s, Vt, rank = _decompose(D, codes)
-    # the part of Y that D can explain, in the coordinates of the left singular vectors
+    # The part of Y that D can explain, in the coordinates of the left singular vectors.
     moments = U[:, :rank].T @ (Y - group_means(Y, codes)[codes])
     coef = Vt[:rank].T @ (moments / s[:rank, None]) / spread[:, None]
-    # columns that take part in a direction without variance are collinear
+    # Columns that take part in a direction without variance are collinear.
     null = np.abs(Vt[rank:]).max(axis=0, initial=0.0) > np.sqrt(RANK_EPS)
     return Slopes(coef, np.flatnonzero(~varies), np.flatnonzero(null & varies))
 
 
 def centred_span(D: Array, codes: Indices) -> Array:
-    """Orthonormal columns that span D after it is centred within groups."""
+    """Return orthonormal columns that span D after it is centred within groups."""
     if D.shape[1] == 0:
         return D
     _, _, U, _, _, rank = _decompose(D, codes)
@@ -236,11 +256,15 @@ def centred_span(D: Array, codes: Indices) -> Array:
 
 
 def _decompose(D: Array, codes: Indices) -> tuple[Array, Mask, Array, Array, Array, int]:
-    """Spread of each centred column, whether it varies, and their decomposition and rank."""
+    """Return spread, varies, U, s, Vt and rank of the columns of D, centred within groups.
+
+    ``U``, ``s`` and ``Vt`` are the singular value decomposition of the standardised columns, and
+    ``varies`` says which columns are not constant within groups.
+    """
     centred = D - group_means(D, codes)[codes]
     spread = np.sqrt(np.mean(centred**2, axis=0))
     varies = spread > CONSTANT_EPS * np.abs(D).max(axis=0, initial=0.0)
-    # no division by zero; these columns are zeroed in the next line
+    # This avoids a division by zero. The next line sets these columns to 0.
     spread = np.where(varies, spread, 1.0)
     U, s, Vt = np.linalg.svd(np.where(varies, centred, 0.0) / spread, full_matrices=False)
     rank = int(np.sum(s > RANK_EPS * s[0])) if s[0] > 0 else 0
@@ -250,11 +274,11 @@ def _decompose(D: Array, codes: Indices) -> tuple[Array, Mask, Array, Array, Arr
 def check_enough_rows(n_rows: int, n_intercepts: int, design: Design, which: str) -> None:
     """Raise InputError unless there are more rows than numbers to fit."""
     needed = len(design.names) + n_intercepts
-    # residuals would be zero, and all that is left of a region would be round-off
+    # Residuals would be zero, and only round-off would be left of a region.
     if design.names and n_rows <= needed:
         raise InputError(
-            f"{n_rows} {which} for {needed} design columns ({listed(design.names)}, and "
-            f"{n_intercepts} for the mean): n_samples = {n_rows} must exceed them. Give more "
+            f"there are {n_rows} {which}, but {needed} design columns ({listed(design.names)}, and "
+            f"{n_intercepts} for the mean): n_samples = {n_rows} must be larger. Give more "
             "subjects, or fewer covariates or levels."
         )
 
@@ -269,37 +293,37 @@ def _refuse_gaps(cells: pd.Series[Any]) -> None:
         row = int(np.argmax(gaps))
         raise InputError(
             f"the covariate {cells.name!r} is missing (NaN) in {row_name(cells.index, row)} "
-            f"({int(gaps.sum())} such rows). Impute it first: RegionImputer(covariates=...) in "
-            "the step before, or drop these subjects."
+            f"({int(gaps.sum())} such rows). Impute it with RegionImputer(covariates=...) in the "
+            "step before, or drop these subjects."
         )
 
 
 def _warn_unseen(covariate: Covariate, cells: pd.Series[Any], block: Array) -> None:
-    # of one level there is no design column in which an unseen one could show
+    # A covariate with one level has no design column, so an unknown level changes nothing.
     if covariate.levels is None or len(covariate.levels) < 2 or not np.isnan(block).any():
         return
     unseen = cells[np.isnan(block[:, 0])]
     counts = ", ".join(f"{shown(v)} ({c})" for v, c in unseen.value_counts(sort=False).items() if c)
     warn(
-        f"{covariate.name!r} has categories that no training subject had: {counts}. These "
-        "subjects are taken as the training average of it. Merge rare categories to avoid this."
+        f"{covariate.name!r} has categories that no training subject had: {counts}. For these "
+        "subjects it is taken as the training average. Merge rare categories to avoid this."
     )
 
 
 def _warn_outside(covariate: Covariate, cells: pd.Series[Any]) -> None:
-    """Warn of values far outside of the training range of a curve."""
+    """Warn of values far outside the training range of a curve."""
     spline = covariate.spline
     if spline is None:
         return
     values = numeric_cells(cells)
-    # a little outside is usual in test rows, and the curve is nearly level there
+    # Values a little outside are usual in test rows, and the effect at the end is close to theirs.
     margin = MAX_SHARE_OUTSIDE * (spline.high - spline.low)
     outside = (values < spline.low - margin) | (values > spline.high + margin)
     if outside.any():
         row = int(np.argmax(outside))
         warn(
-            f"the smooth covariate {covariate.name!r} of {int(outside.sum())} rows, the first "
-            f"{row_name(cells.index, row)}, is far outside of the range of training "
-            f"({spline.low:g} to {spline.high:g}). Its effect is taken as at the end of that "
-            "range. Train on such subjects too, or drop them."
+            f"the smooth covariate {covariate.name!r} lies far outside the training range "
+            f"({spline.low:g} to {spline.high:g}) in {int(outside.sum())} rows. The first is "
+            f"{row_name(cells.index, row)}. Its effect there is taken as at the end of the range. "
+            "Train on such subjects too, or drop them."
         )

@@ -1,4 +1,4 @@
-"""Missing cells filled in, through scikit-learn's imputers."""
+"""The transformer that fills in missing cells, with the imputers of scikit-learn."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
-# must come before IterativeImputer is imported
+# This import must come before that of IterativeImputer.
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import (  # type: ignore[attr-defined]
     IterativeImputer,
@@ -35,41 +35,44 @@ from sgbn.preprocessing.columns import (
 from sgbn.preprocessing.design import is_categorical, numeric_cells
 from sgbn.types import Array
 
-MIN_CELLS_PER_SITE = 5  # known cells: with fewer, a site has the median of all sites
-MAX_PREDICTORS = 20  # regions that predict a missing one: the time grows as their cube
+MIN_CELLS_PER_SITE = 5  # known cells of a region: with fewer, the median of all sites is used
+MAX_PREDICTORS = 20  # regions that predict a missing one: time grows with the cube of their number
 
 
 class RegionImputer(NamedColumnTransformer):
     """Fill in missing cells from the training rows.
 
-    Regions are filled by the strategy, numeric covariates by their median, categorical ones by
-    their most frequent level. Covariates and site stay in X. Cells that are not missing are not
-    touched; numeric covariates come back as floats. Where sites are named, the strategy works on
-    distances from the median of each site, so that a cell is filled in at the level of its site;
-    a site that training lacked, or that knows a region of fewer than five subjects, has the median
-    of all.
+    Gaps of regions are filled by the strategy, gaps of numeric covariates by the median, and gaps
+    of categorical covariates by the most frequent level. Covariates and site stay in X. Cells that
+    are not missing keep their values, but numeric covariates are returned as floats.
+
+    If `site` is named, the strategy works on differences from the median of each site, so that a
+    cell is filled in at the level of its site. The median over all sites is used instead for a
+    site that training did not have, and for a region that is known for fewer than five subjects of
+    the site.
 
     Parameters
     ----------
     strategy : {"median", "mean", "knn", "iterative"}
-        For regions: the column's median or mean; the mean of the five nearest training subjects;
-        or a regression on other regions, in turns. The last two work on standardised regions.
+        How gaps of regions are filled. "median" and "mean" use the median or mean of the column,
+        "knn" uses the mean of the five nearest training subjects, and "iterative" repeatedly
+        predicts each region by regression on other regions. The last two standardise the regions.
     covariates : sequence of column names
-        For an array, positions of columns.
+        Columns of the covariates. For an array, positions of columns.
     site : column name, optional
-        Cells are filled in at the level of their site. A missing site is refused: no guess of it
-        is sound.
+        Column of the site of each subject. A missing site is an error, because it cannot be
+        guessed reliably.
     passthrough : sequence of column names
-        Columns that are not regions and play no part here. They stay in X.
+        Columns that are not regions and that this step does not use. They stay in X.
 
     Attributes
     ----------
     n_missing_ : Series
-        Missing cells of each column in training.
+        Number of missing cells of each column in training.
     n_imputed_ : int
-        Their sum.
+        Number of missing cells of all columns in training.
     n_features_in_, feature_names_in_
-        Columns of X in `fit`.
+        Number and names of the columns of X in `fit`.
     """
 
     _accepts_gaps = True
@@ -99,13 +102,14 @@ class RegionImputer(NamedColumnTransformer):
         return tags
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:  # noqa: ARG002
-        """Learn what to fill in.
+        """Learn from the training rows what to fill in.
 
         Parameters
         ----------
         X : DataFrame or array of shape (n_samples, n_columns)
-            Regions, covariates and site.
+            A table with the regions, the covariates and the site.
         y : ignored
+            Not used.
 
         Returns
         -------
@@ -115,10 +119,10 @@ class RegionImputer(NamedColumnTransformer):
         self.n_missing_ = self._count(table)
         self.n_imputed_ = int(self.n_missing_.sum())
         self._centres = _site_medians(table, self._site)
-        # distances from the median of the site: sites of other levels do not blur a region
+        # With differences from the site's median, sites of other levels do not blur a region.
         self._imputer = _fit_imputer(self.strategy, table.values - self._levels(table))
         names = as_names(self.covariates)
-        # covariates stay simple: what matters is that their rows are not lost
+        # A simple filling is enough for covariates: it only keeps their rows in the analysis.
         self._fillings = {name: _filling(table.named[name]) for name in names}
         return self
 
@@ -128,8 +132,8 @@ class RegionImputer(NamedColumnTransformer):
         empty = counts.index[counts == len(table.values)]
         if len(empty):
             raise InputError(
-                f"column {listed(list(empty))} is missing in all {len(table.values)} training "
-                "rows. Drop it."
+                f"column {listed(list(empty))} has no value in any of the {len(table.values)} "
+                "training rows. Drop it."
             )
         self._check_site(table)
         return counts
@@ -139,7 +143,7 @@ class RegionImputer(NamedColumnTransformer):
             check_site(table.named[self._site])
 
     def _levels(self, table: Table) -> Array:
-        """Medians of the regions at the site of each row."""
+        """Return the medians of the regions at the site of each row; 0 if no site is named."""
         if self._site is None:
             return np.zeros((len(table.values), 1))
         rest = self._centres[None]
@@ -152,20 +156,20 @@ class RegionImputer(NamedColumnTransformer):
             named[name] = _filled(named[name], filling)
         levels = self._levels(table)
         filled = _fill_regions(self._imputer, table.values - levels) + levels
-        # known cells to the bit: subtracting and adding a median would change their last digits
+        # Known cells are copied, because subtracting and adding a median changes the last digits.
         values = np.where(np.isnan(table.values), filled, table.values)
         return replace(table, values=values, named=named)
 
 
 def _site_medians(table: Table, site: Any) -> dict[Any, Array]:
-    """Site -> medians of the regions in training; None -> those of all rows."""
+    """Map each site to the training medians of the regions, and None to those of all rows."""
     everywhere = np.nanmedian(table.values, axis=0)
     medians: dict[Any, Array] = {None: everywhere}
     if site is None:
         return medians
     for name, rows in table.named.groupby(site, observed=True).indices.items():
         site_values = table.values[rows]
-        # by region: a site may know one of them well, and another not at all
+        # Each region is judged separately: a site may have one of them and lack another.
         enough = np.count_nonzero(~np.isnan(site_values), axis=0) >= MIN_CELLS_PER_SITE
         medians[name] = everywhere.copy()
         if enough.any():
@@ -182,21 +186,22 @@ def _fit_imputer(strategy: str, values: Array) -> Pipeline:
         if strategy == "knn"
         else IterativeImputer(n_nearest_features=nearest, random_state=0)
     )
-    # neighbours and ridge penalties depend on units, which regions do not share
+    # Neighbours and ridge penalties depend on units, and regions may have different units.
     pipeline = Pipeline([("standardise", StandardScaler()), ("impute", imputer)])
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # said below, with a remedy
+        # The warning below says this too, with a remedy.
+        warnings.simplefilter("ignore", ConvergenceWarning)
         pipeline.fit(values)
     if isinstance(imputer, IterativeImputer) and imputer.n_iter_ >= imputer.max_iter:
         warn(
-            f"iterative imputation still changes after {imputer.n_iter_} rounds. Its cells are "
-            "usable; compare with strategy='knn', which has no rounds."
+            f"iterative imputation did not converge in {imputer.n_iter_} rounds. The cells that it "
+            "filled in can be used. Compare the results with strategy='knn', which has no rounds."
         )
     return pipeline
 
 
 def _fill_regions(imputer: Pipeline, values: Array) -> Array:
-    # spares the imputers, which are slow for tables without gaps as well
+    # The imputers are slow even for tables without gaps.
     if not np.isnan(values).any():
         return values
     filled: Array = imputer.transform(values)
@@ -206,7 +211,7 @@ def _fill_regions(imputer: Pipeline, values: Array) -> Array:
 
 
 class Filling(NamedTuple):
-    """What stands for the missing cells of a covariate: its most frequent level, or its median."""
+    """The value for missing cells of a covariate: its most frequent level, or its median."""
 
     is_categorical: bool
     value: Any
@@ -228,7 +233,7 @@ def _filled(cells: pd.Series[Any], filling: Filling) -> pd.Series[Any]:
     if not gaps.any():
         return cells
     filled = cells.copy()
-    # a category that only training had cannot be assigned before it is added
+    # A category that only occurred in training must be added before it can be assigned.
     if isinstance(cells.dtype, pd.CategoricalDtype) and filling.value not in cells.cat.categories:
         filled = cells.cat.add_categories([filling.value])
     filled[gaps] = filling.value

@@ -1,20 +1,22 @@
 r"""Least squares with penalised columns and one random intercept per person (arrays only).
 
-Model of one region, for row i of site s and person k, with fixed columns x and smooth columns b:
+The model of one region, for row i of site s and person k, with fixed columns x and smooth columns
+b, is
 
     y_i = intercept_s + x_i' beta + b_i' u + v_k + e_i
 
-Here e has variance :math:`\sigma^2`, the coefficients u of each smooth covariate have variance
-:math:`r \sigma^2`, and the intercepts v of the persons have variance :math:`\rho \sigma^2`. Given
-the ratios, u and v are penalised by 1/r and 1/rho: u minimises the sum of squares plus
-:math:`\frac{1}{r} \int f''^2`, and v is the best linear unbiased prediction. The ratios minimise
-minus twice the restricted log-likelihood (REML) of each region:
+The noise e has variance :math:`\sigma^2`. The coefficients u of each smooth covariate have variance
+:math:`r \sigma^2`, and the intercepts v of the persons have variance :math:`\rho \sigma^2`. For
+given ratios r and rho, u and v are penalised by 1/r and 1/rho: u minimises the sum of squares plus
+:math:`\frac{1}{r} \int f''^2`, where f is the curve, and v is the best linear unbiased prediction.
+The ratios minimise minus twice the restricted log-likelihood (REML) of each region:
 
     log |I + rho Z Z'| + log |A| + sum_b q_b log r_b + (n - p) log rss
 
-Here A is the matrix of the normal equations, weighted by :math:`(I + \rho Z Z')^{-1}`, with the
-penalties on its diagonal, and rss is the penalised sum of squares. lme4 minimises the
-same function for rho.
+Z has one indicator column per person, and q_b is the number of columns of smooth covariate b. n is
+the number of rows and p the number of fixed effects. A is the matrix of the normal equations,
+weighted by :math:`(I + \rho Z Z')^{-1}`, with the penalties on its diagonal, and rss is the
+penalised sum of squares. lme4 minimises the same function for rho.
 
 References
 ----------
@@ -34,29 +36,29 @@ from sgbn.preprocessing.design import Slopes, centred_span, group_means, within_
 from sgbn.structure.nuisance import indicators
 from sgbn.types import Array, Indices
 
-FLAT_EPS = 1e-12  # spread that is left relative to the largest value: less is round-off
-# Logarithms of ratios are searched from here to its negative: below, there is no effect at all,
-# above, no penalty.
+FLAT_EPS = 1e-12  # residual spread relative to the largest value: a smaller one is round-off
+# Logarithms of ratios are searched from this value to its negative. At the lower end there is
+# practically no effect, at the upper end no penalty.
 MIN_LOG_RATIO = -18.0
 GOLDEN = (np.sqrt(5) - 1) / 2  # share of a bracket that golden section keeps
-N_SHRINKS = 38  # a bracket of width 2 then has the width 2e-8
-TOL = 1e-6  # change of the logarithms of ratios at which rounds over them stop
-MAX_ROUNDS = 100
+N_SHRINKS = 38  # steps of golden section: a bracket of width 2 shrinks to a width of 2e-8
+TOL = 1e-6  # rounds over the ratios stop when no logarithm changes by more
+MAX_ROUNDS = 100  # rounds over the ratios, at most
 
 
 class MixedFit(NamedTuple):
-    """Fitted effects.
+    """The fitted effects of all regions.
 
     Attributes
     ----------
     slopes : Slopes
         Slopes of all design columns.
     intercepts : array of shape (sites, regions)
-        Values at design columns of zero.
+        Fitted value of each site when all design columns are 0.
     variance : array of shape (regions,)
-        Variance of the rest, by REML.
+        REML estimate of the variance of the noise.
     person_ratio : array of shape (regions,)
-        Variance of persons over that of the rest.
+        Variance of the persons' intercepts, divided by the variance of the noise.
     persons : array of shape (persons, regions)
         Predicted intercepts of persons.
     """
@@ -81,35 +83,38 @@ def fit_mixed(
     Parameters
     ----------
     D : array of shape (rows, design columns)
+        The design columns.
     Y : array of shape (rows, regions)
+        The values to explain.
     codes : array of shape (rows,)
-        Site (or group) of each row, numbered from 0 without gaps: each has an intercept.
+        Site (or group) of each row, numbered from 0 without gaps. Each site has an intercept.
     smooth : sequence of int arrays
-        Columns of D that are penalised, by covariate.
+        The penalised columns of D, one array per smooth covariate.
     persons : array of shape (rows,), optional
-        Person of each row, numbered from 0 without gaps; some must have several rows.
+        Person of each row, numbered from 0 without gaps. Some persons must have several rows.
     weights : sequence of float, optional
-        Penalty of each smooth covariate, in place of REML; for a model without persons.
+        Penalty of each smooth covariate, which REML would choose otherwise. Only for a model
+        without persons.
     """
     space = _space(D, codes, smooth)
-    # fixed effects are taken out first: ratios of variances do not depend on them
+    # Fixed effects are removed first: ratios of variances do not depend on them.
     residuals = Y - space.fixed @ (space.fixed.T @ Y)
     spread = np.sqrt(np.mean(residuals**2, axis=0))
     flat = spread <= FLAT_EPS * np.abs(Y).max(axis=0, initial=0.0)
-    # each region has a spread of 1 from here on, so that one grid of ratios suits all
+    # Each region has a spread of 1 from here on, so that one grid of ratios suits all.
     spread = np.where(flat, 1.0, spread)
     y = np.where(flat, 0.0, residuals / spread)
     problem = _problem(space, y, persons)
     log_ratios = np.full((problem.n_ratios, Y.shape[1]), MIN_LOG_RATIO)
     if weights is not None:
-        # a weight is given for the columns as they came; they were divided by `lengths`
+        # A weight refers to the columns as given, which `_space` divided by `lengths`.
         log_ratios[:] = np.log(space.lengths**2 / np.asarray(weights))[:, None]
     elif problem.n_ratios:
         rough = np.flatnonzero(~flat)
-        # flat regions keep the least ratio: their likelihood has no maximum
+        # Flat regions keep the smallest ratio, because their likelihood has no maximum.
         log_ratios[:, rough] = _best_ratios(problem.of(rough))
     solved = problem.solve(log_ratios)
-    # back to the units of the regions, fixed effects included
+    # Back to the units of the regions, with the fixed effects.
     fitted = (Y - residuals) + spread * (problem.C @ solved.coef)
     bends = spread * solved.coef[problem.n_free :] / space.scales
     slopes = _slopes(D, codes, smooth, fitted, bends)
@@ -124,17 +129,18 @@ def fit_mixed(
 
 @dataclass(frozen=True)
 class _Space:
-    """Orthonormal columns of the fixed effects, and penalised ones orthogonal to them.
+    """The columns of the model: those of fixed effects, and penalised ones orthogonal to them.
 
     Attributes
     ----------
     fixed : array of shape (rows, rank)
+        Orthonormal columns of the fixed effects.
     bent : array of shape (rows, penalised columns)
-        Columns that bend; those of one covariate have a mean square of 1 together.
+        Columns that bend. All cells of one covariate together have a mean square of 1.
     blocks : tuple of slices
-        Columns of `bent` of each smooth covariate.
+        For each smooth covariate, its columns in `bent`.
     lengths : array of shape (smooth covariates,)
-        What they were divided by.
+        For each smooth covariate, the number by which its columns were divided.
     """
 
     fixed: Array
@@ -144,7 +150,7 @@ class _Space:
 
     @property
     def scales(self) -> Array:
-        """Length of each column of `bent`, as a column."""
+        """Return the divisor of each column of `bent`, as a column vector."""
         sizes = [block.stop - block.start for block in self.blocks]
         return np.repeat(self.lengths, sizes)[:, None]
 
@@ -159,7 +165,7 @@ def _space(D: Array, codes: Indices, smooth: Sequence[Indices]) -> _Space:
     for columns in smooth:
         penalised = D[:, columns] - fixed @ (fixed.T @ D[:, columns])
         length = np.sqrt(np.mean(penalised**2))
-        # what is left of a curve that sites and other covariates determine is round-off
+        # If sites and other covariates determine a curve, only round-off is left of it.
         gone = length <= FLAT_EPS * np.abs(D[:, columns]).max(initial=0.0)
         bent.append(np.zeros(penalised.shape) if gone else penalised / length)
         lengths.append(1.0 if gone else length)
@@ -175,7 +181,7 @@ def _joined(smooth: Sequence[Indices]) -> Indices:
 def _slopes(
     D: Array, codes: Indices, smooth: Sequence[Indices], fitted: Array, bends: Array
 ) -> Slopes:
-    """Weights of all design columns, from the fitted values and the weights of penalised ones."""
+    """Return the slopes of all design columns, given the slopes `bends` of the penalised ones."""
     penalised = _joined(smooth)
     straight = np.setdiff1d(np.arange(D.shape[1]), penalised)
     fixed = within_group_slopes(D[:, straight], fitted - D[:, penalised] @ bends, codes)
@@ -185,7 +191,7 @@ def _slopes(
 
 
 class _Solved(NamedTuple):
-    """Coefficients of the columns, penalised sum of squares, and the restricted likelihood."""
+    """Coefficients of the columns, penalised sum of squares, and the REML criterion."""
 
     coef: Array
     rss: Array
@@ -194,22 +200,25 @@ class _Solved(NamedTuple):
 
 @dataclass(frozen=True)
 class _Problem:
-    """Normal equations of all regions as a function of the ratios.
+    """The normal equations of all regions as a function of the ratios.
 
     Attributes
     ----------
-    C, n_free
-        Columns, of which the first `n_free` are not penalised.
+    C : array of shape (rows, columns)
+        Columns of the model. The first `n_free` of them are not penalised.
+    n_free : int
+        Number of columns that are not penalised.
     blocks : tuple of slices
-        Columns of each smooth covariate.
+        For each smooth covariate, its columns after the first `n_free`.
     dof : int
-        Rows less fixed effects.
-    CC, Cy, yy
+        Number of rows minus number of fixed effects.
+    CC, Cy, yy : arrays
         Products of the columns with each other and with the regions, and squares of the regions.
     person : array of shape (rows,), or None
+        Person of each row, if the model has persons.
     visits, n_persons : arrays of shape (k,)
-        Different numbers of visits per person, and how many persons have each number.
-    CC_by, Cy_by, yy_by
+        The k different numbers of visits, and how many persons have each number.
+    CC_by, Cy_by, yy_by : arrays
         The same products, but of each person's sums over rows. They are added up over all persons
         with the same number of visits.
     """
@@ -230,11 +239,11 @@ class _Problem:
 
     @property
     def n_ratios(self) -> int:
-        """One ratio per smooth covariate, and that of persons at the end."""
+        """Return the number of ratios: one per smooth covariate, then one for persons if any."""
         return len(self.blocks) + (self.person is not None)
 
     def of(self, regions: Indices) -> _Problem:
-        """Part of the problem: some regions."""
+        """Return the same problem for some of the regions."""
         return replace(
             self,
             Cy=self.Cy[:, regions],
@@ -244,13 +253,13 @@ class _Problem:
         )
 
     def solve(self, log_ratios: Array) -> _Solved:
-        """Solve for given ratios, one column of them per region."""
+        """Solve the normal equations for given ratios. `log_ratios` has one column per region."""
         rho = np.zeros(len(self.yy))
         if self.person is not None:
             rho = _ratio(log_ratios[-1])
-        # (I + rho Z Z')^-1 by Woodbury: persons with the same number of visits shrink alike
+        # (I + rho Z Z')^-1 by Woodbury: persons with the same number of visits shrink alike.
         shrunk = rho / (1 + np.outer(self.visits, rho))
-        # one matrix of normal equations per region, because each has its own ratios: (m, c, c)
+        # Each region has its own ratios, so that A has the shape (regions, columns, columns).
         A = self.CC - np.einsum("km,kcd->mcd", shrunk, self.CC_by)
         b = (self.Cy - np.einsum("km,kcm->cm", shrunk, self.Cy_by)).T
         log_det = self.n_persons @ np.log1p(np.outer(self.visits, rho))
@@ -258,20 +267,21 @@ class _Problem:
         for block, ratio in zip(self.blocks, log_ratios, strict=False):
             block_columns = diagonal[self.n_free :][block]
             A[:, block_columns, block_columns] += np.exp(-ratio)[:, None]
-            # the determinant of the prior of u, q_b log r_b in the criterion
+            # The determinant of the prior of u, which is q_b log r_b in the criterion.
             log_det = log_det + len(block_columns) * ratio
-        # for the determinant alone
+        # The factor L gives the determinant of A.
         L = np.linalg.cholesky(A)
         log_det = log_det + 2 * np.log(L[:, diagonal, diagonal]).sum(axis=1)
         coef = np.linalg.solve(A, b[:, :, None])[:, :, 0]
-        # the penalised sum of squares at the optimum is y'y - b'A^-1 b
+        # The penalised sum of squares at the optimum is y'y - b'A^-1 b.
         rss = self.yy - np.sum(shrunk * self.yy_by, axis=0) - np.sum(coef * b, axis=1)
-        with np.errstate(divide="ignore", invalid="ignore"):  # a region that is flat has none
+        # In a flat region rss is 0 or round-off, so that its logarithm may not exist.
+        with np.errstate(divide="ignore", invalid="ignore"):
             criterion = log_det + self.dof * np.log(rss)
         return _Solved(coef.T, rss, criterion)
 
     def person_effects(self, rest: Array, log_ratios: Array) -> Array:
-        """Predict the intercepts of persons from what the columns leave."""
+        """Predict the intercepts of persons from the residuals of the columns."""
         if self.person is None:
             return np.zeros((0, rest.shape[1]))
         rho, counts = _ratio(log_ratios[-1]), np.bincount(self.person)[:, None]
@@ -279,14 +289,15 @@ class _Problem:
 
 
 def _problem(space: _Space, y: Array, person: Indices | None) -> _Problem:
-    if person is None:  # fixed columns are orthogonal to all that is left: they drop out
+    if person is None:
+        # Fixed columns are left out: they are orthogonal to the other columns and to y.
         C, sums, counts = space.bent, np.empty((0, space.bent.shape[1])), np.empty(0, np.intp)
         y_sums = np.empty((0, y.shape[1]))
     else:
         C = np.column_stack([space.fixed, space.bent])
         counts = np.bincount(person)
         sums, y_sums = (indicators(person).T @ table for table in (C, y))
-    # a few different numbers of visits stand for thousands of persons
+    # Sums by number of visits are few, even if there are thousands of persons.
     visits = np.unique(counts)
     by = [np.flatnonzero(counts == k) for k in visits]
     c, m = C.shape[1], y.shape[1]
@@ -308,16 +319,15 @@ def _problem(space: _Space, y: Array, person: Indices | None) -> _Problem:
 
 
 def _ratio(log_ratio: Array) -> Array:
-    """Return the ratio of variances; at the lower limit it is 0."""
+    """Return the ratio of variances. At the lower limit of its logarithm it is 0."""
     return np.where(log_ratio <= MIN_LOG_RATIO, 0.0, np.exp(log_ratio))
 
 
 def _best_ratios(problem: _Problem) -> Array:
-    """Logarithms of the ratios that minimise the criterion of each region, in turns."""
-    # equal variances of all parts; the first round looks everywhere anyway
-    start = np.zeros((problem.n_ratios, len(problem.yy)))
-    best = start
-    # one ratio after the other: all of them at once would need a grid of many dimensions
+    """Return the logarithms of the ratios that minimise the criterion of each region."""
+    # Logarithm 0 means equal variances. The first round searches the whole range anyway.
+    best = np.zeros((problem.n_ratios, len(problem.yy)))
+    # One ratio is minimised after the other: a joint grid would have many dimensions.
     for round_ in range(MAX_ROUNDS):
         before = best
         for k in range(problem.n_ratios):
@@ -326,22 +336,24 @@ def _best_ratios(problem: _Problem) -> Array:
         if problem.n_ratios == 1 or change <= TOL:
             return best
     warn(
-        f"the fit of smooth covariates did not settle: their smoothness or the variance between "
-        f"persons still changes by {change:.1e} after {MAX_ROUNDS} rounds. Name fewer smooth "
-        "covariates."
+        "the fit of smooth covariates did not converge: the logarithm of a ratio of variances "
+        f"still changes by {change:.1e} after {MAX_ROUNDS} rounds. Name fewer smooth covariates."
     )
     return best
 
 
 def _minimise_one(problem: _Problem, ratios: Array, k: int, *, everywhere: bool) -> Array:
-    """Minimise over one ratio: a grid over all of it or near its value, then golden section."""
+    """Minimise over ratio k by a grid, then golden section. Return the ratios with the new one.
+
+    The grid covers the whole range if `everywhere` is true, otherwise the values near `ratios[k]`.
+    """
 
     def criterion(log_ratio: Array) -> Array:
         changed = ratios.copy()
         changed[k] = log_ratio
         return problem.solve(changed).criterion
 
-    # the likelihood may have several maxima: a grid finds the basin, golden section the point
+    # The criterion may have several minima: the grid finds the best of them roughly.
     if everywhere:
         grid = np.arange(MIN_LOG_RATIO, -MIN_LOG_RATIO + 0.5)[:, None] + np.zeros(ratios.shape[1])
     else:
@@ -351,19 +363,19 @@ def _minimise_one(problem: _Problem, ratios: Array, k: int, *, everywhere: bool)
     low, high = np.maximum(centre - 1, MIN_LOG_RATIO), np.minimum(centre + 1, -MIN_LOG_RATIO)
     refined = _golden(criterion, low, high)
     changed = ratios.copy()
-    # at the ends of the range the grid point itself may be the best
+    # At the ends of the range the grid point itself may be the best.
     changed[k] = np.where(values.min(axis=0) <= criterion(refined), centre, refined)
     return changed
 
 
 def _golden(criterion: Callable[[Array], Array], low: Array, high: Array) -> Array:
-    """Golden section search between `low` and `high`, of all regions at once."""
+    """Return the minimum between `low` and `high` by golden section, of all regions at once."""
     left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
     at_left, at_right = criterion(left), criterion(right)
     for _ in range(N_SHRINKS):
         down = at_left <= at_right
         low, high = np.where(down, low, left), np.where(down, right, high)
-        # one new point per round and region: the other one is kept from the round before
+        # Each round needs one new point per region: the other point is kept from the last round.
         fresh = np.where(down, high - GOLDEN * (high - low), low + GOLDEN * (high - low))
         at_fresh = criterion(fresh)
         left, right = np.where(down, fresh, right), np.where(down, left, fresh)

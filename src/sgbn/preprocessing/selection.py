@@ -1,4 +1,4 @@
-"""Which regions to keep."""
+"""The transformer that selects regions."""
 
 from __future__ import annotations
 
@@ -25,33 +25,34 @@ from sgbn.preprocessing.columns import (
 )
 from sgbn.types import Array, Indices, Mask
 
-TIE_DIGITS = 10  # scores that agree to so many digits are a tie: the rest is round-off
+TIE_DIGITS = 10  # scores that agree in this many digits are a tie: the rest is round-off
 
 
 class RegionSelector(SelectorMixin, NamedColumnTransformer):
-    """Keep the k regions that tell most about y, or those of a list.
+    """Keep the k regions that are most strongly related to y, or the regions of a list.
 
-    The order of the columns is kept. Ties go to the first by name, whatever the order of the
-    columns; in an array, by position. A region that is constant in training comes last.
+    The order of the columns stays the same. If regions have equal scores, the first in alphabetical
+    order is preferred, or in an array the first by position. A region that is constant in training
+    comes last.
 
     Parameters
     ----------
     k : int
-        Regions to keep; all if there are no more.
+        Number of regions to keep. If X has no more than k regions, all are kept.
     by : {"f", "correlation"}
-        One-way analysis of variance between the groups y, or absolute Pearson correlation with y,
-        which is then numeric or has two groups.
+        The score of a region: F of a one-way analysis of variance between the groups y, or absolute
+        Pearson correlation with y. For "correlation", y must be numeric or have two groups.
     regions : sequence of column names, optional
-        Keep these, and use neither k, by nor y.
+        Names of the regions to keep. `k`, `by` and y are then not used.
 
     Attributes
     ----------
     support_ : array of shape (columns of X,)
-        Which columns are kept.
+        Whether each column is kept.
     scores_ : array of shape (columns of X,), or None with `regions`
-        F or absolute correlation; NaN for a constant region.
+        Score of each region; NaN for a constant region.
     n_features_in_, feature_names_in_
-        Columns of X in `fit`.
+        Number and names of the columns of X in `fit`.
     """
 
     _parameters: ClassVar[Parameters] = {
@@ -80,8 +81,9 @@ class RegionSelector(SelectorMixin, NamedColumnTransformer):
         Parameters
         ----------
         X : DataFrame or array of shape (n_samples, n_regions)
+            The regions.
         y : array-like of shape (n_samples,)
-            Groups or numbers; not used if `regions` are given.
+            Group or number of each row. Not used if `regions` are given.
 
         Returns
         -------
@@ -93,7 +95,7 @@ class RegionSelector(SelectorMixin, NamedColumnTransformer):
             self.scores_ = None
             wanted = [find(name, table.labels, "regions") for name in as_names(self.regions)]
             if not wanted:
-                raise InputError("regions is empty: name one region or more, or set k.")
+                raise InputError("regions is empty: name at least one region, or set k.")
         else:
             self.scores_ = self._scores(table.values, y)
             wanted = _best(self.scores_, table.labels)[: self.k].tolist()
@@ -122,9 +124,10 @@ class RegionSelector(SelectorMixin, NamedColumnTransformer):
                 f"by={self.by!r} requires y to be passed, but the target y is None. Give "
                 "the groups, or name the regions."
             )
-        # before centring, which leaves round-off of a constant
+        # Constants are found before centring, which would leave round-off of them.
         constant = np.ptp(values, axis=0) == 0
-        centred = values - values.mean(axis=0)  # f_classif would lose the digits of a large mean
+        # Without centring, f_classif would lose digits if the mean is large.
+        centred = values - values.mean(axis=0)
         scores = _f_scores(centred, y) if self.by == "f" else _correlations(centred, y)
         return np.where(constant, np.nan, scores)
 
@@ -133,12 +136,13 @@ def _f_scores(centred: Array, y: Any) -> Array:
     codes, groups = labels_of(y, len(centred))
     if type_of_target(np.asarray(y)) == "continuous":
         raise InputError(
-            "by='f' compares groups, and y is continuous: set by='correlation', or give groups."
+            "by='f' compares groups, but y is continuous. Set by='correlation', or give groups."
         )
     if len(groups) < 2:
-        raise InputError(f"y has one class only, {shown(groups[0])}. Give two or more groups.")
+        raise InputError(f"y has one class only, {shown(groups[0])}. Give at least two groups.")
     with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")  # of constant regions, which come last anyway
+        # f_classif warns of constant regions, which come last anyway.
+        warnings.simplefilter("ignore")
         scores: Array = f_classif(centred, codes)[0]
     return scores
 
@@ -152,22 +156,22 @@ def _correlations(centred: Array, y: Any) -> Array:
         target = labels.to_numpy(np.float64)
     else:
         raise InputError(
-            f"by='correlation' needs a numeric y or two groups, and y has {len(groups)} groups: "
-            "set by='f'."
+            f"by='correlation' needs a numeric y or two groups, but y has {len(groups)} groups. "
+            "Set by='f'."
         )
     target = target - target.mean()
     spread = np.sqrt((centred**2).sum(axis=0) * (target**2).sum())
-    # a constant region divides by zero; its score is replaced by NaN
+    # A constant region divides by zero. The caller replaces its score by NaN.
     with np.errstate(all="ignore"):
         correlations: Array = np.abs(target @ centred) / spread
     return correlations
 
 
 def _best(scores: Array, labels: pd.Index[Any]) -> Indices:
-    """Places of the regions, best first; ties by name, NaN last."""
-    # round to significant digits, so that copies of a region in other units tie
+    """Return the places of the regions, best first. Ties are sorted by name, and NaN is last."""
+    # Scores are rounded, so that copies of a region in other units are a tie.
     mantissa, exponent = np.frexp(np.where(np.isnan(scores), -np.inf, scores))
     rounded = np.ldexp(np.round(mantissa, TIE_DIGITS), exponent)
     names = np.arange(len(labels)) if isinstance(labels, pd.RangeIndex) else labels.astype(str)
-    # the last key counts most: score, then name
+    # For lexsort the last key is the most important one: the score, then the name.
     return np.lexsort((np.asarray(names), -rounded))

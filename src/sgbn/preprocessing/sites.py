@@ -1,4 +1,4 @@
-"""Site effects taken out of the regions (ComBat)."""
+"""The transformer that removes site effects from the regions (ComBat)."""
 
 from __future__ import annotations
 
@@ -40,84 +40,96 @@ from sgbn.types import Array, Indices
 class SiteHarmonizer(NamedColumnTransformer):
     """Remove what each site adds to the regions and how it stretches them (ComBat).
 
-    Location and scale of each site are estimated by parametric empirical Bayes [1]_ [2]_, with the
-    effects of the preserved covariates held aside, so that a site with older subjects is not
-    "corrected" for their age. All estimates come from the training rows; `transform` applies them
-    to each row by itself.
+    Location and scale of each site are estimated by parametric empirical Bayes [1]_ [2]_. The
+    effects of the preserved covariates are kept, so that a site with older subjects is not
+    "corrected" for their age. All estimates come from the training rows. `transform` applies them
+    to each row separately.
 
-    Effects of covariates are linear, or curves if they are named in `smooth` (ComBat-GAM [3]_). A
-    curve is a cubic spline f whose bends are penalised: least squares plus a weight times the
-    integral of f'' squared, by region, with the weight of greatest restricted likelihood (REML).
+    Effects of covariates are linear, or curves if the covariates are named in `smooth` (ComBat-GAM
+    [3]_). A curve is a cubic spline f that minimises the sum of squares plus a weight times the
+    integral of f'' squared. For each region, the weight is the one with the largest restricted
+    likelihood (REML).
 
-    Where persons have several rows, `subject` names them (longitudinal ComBat [4]_). A mixed model
-    then tells the intercept of each person from the effect of the site, and keeps it: only the
-    rest is shifted and stretched. Persons may be seen at one site or at several.
+    If persons have several rows, `subject` names the column of persons (longitudinal ComBat [4]_).
+    A mixed model then separates the intercept of each person from the effect of the site. The
+    intercept is kept, and only the rest is shifted and stretched. Persons may have been measured at
+    one site or at several sites.
 
-    Rules:
+    Special cases:
 
-    * A subject of a site that training did not have: the site effect is taken as the average
-      (location 0, scale 1), so that its values stay as they are, and a `DataWarning` names the
-      site. With ``unseen="error"`` an `InputError` instead.
-    * A site of one training subject: its location is shrunk towards the site's average over
-      regions, its scale stays 1. Without empirical Bayes it counts as unseen.
-    * One site in all training rows: nothing is changed, silently; there is nothing to harmonise.
-    * A region that is constant in training stays as it is.
-    * A value of a smooth covariate outside of the training range has the effect at the end of that
-      range, with a `DataWarning` if it lies outside by more than a tenth of the range.
-    * A person whom training did not have: the intercept is predicted from each row by itself, so
-      that rows that are harmonised together never inform each other. If no person has several
-      rows in training, `subject` changes nothing. Labels that are numbers in training and text
-      later, or the other way round, are refused: nobody would be known again.
-    * A preserved covariate that does not vary within sites cannot be told from the site: its
-      effect goes with the site's, and a `DataWarning` says so.
+    * A subject's site did not occur in training: the site effect is taken as the average
+      (location 0, scale 1), so that the values stay as they are, and a `DataWarning` names the
+      site. With ``unseen="error"`` this is an `InputError` instead.
+    * A site has one training subject: its location is shrunk towards the site's average over
+      regions, and its scale stays 1. Without empirical Bayes, the site counts as unseen.
+    * All training rows have the same site: nothing is changed, without a warning.
+    * A region is constant in training: it stays as it is.
+    * A value of a smooth covariate lies outside the training range: its effect is the effect at the
+      end of the range. A `DataWarning` says so if the value lies outside by more than a tenth of
+      the range.
+    * A person did not occur in training: the intercept is predicted from each row separately, so
+      that rows that are harmonised together never affect each other.
+    * No person has several rows in training: `subject` changes nothing.
+    * Labels of persons are numbers in training and text later, or the other way round: this is an
+      `InputError`, because no person could be recognised.
+    * A preserved covariate does not vary within sites: its effect cannot be separated from the
+      site effect, and both are removed together. A `DataWarning` says so.
 
-    The group cannot be preserved where something is predicted: the label of a test subject would
-    shape its values. `fit` takes no notice of y, except that it refuses a preserved column that is
-    y under other names. For whole groups, of which nothing is predicted, see `within_groups`.
+    Do not preserve the group if groups are predicted, because the label of a test subject would
+    then change its values. `fit` does not use y, except that it refuses a preserved column that is
+    the same as y under other labels. To prepare whole groups, without prediction, see
+    `within_groups`.
 
     Parameters
     ----------
     site : column name, optional
-        Column of site labels (text or numbers); taken out of X. Without it nothing is changed.
+        Column of site labels (text or numbers), which is taken out of X. Without it, nothing is
+        changed.
     preserve : sequence of column names
-        Covariates whose effects are kept. They stay in X, for a `CovariateRegressor` to come.
+        Covariates whose effects are kept. They stay in X, so that a later `CovariateRegressor` can
+        use them.
     smooth : sequence of column names
-        Those of `preserve` whose effects are curves.
+        The names in `preserve` whose effects are curves.
     smooth_df : int
-        B-splines of each curve, 5 or more. Where training has fewer different values of a
-        covariate, its effect is linear, with a `DataWarning`.
+        Number of B-splines of each curve, at least 5. If a covariate has fewer different values in
+        training, its effect is linear, with a `DataWarning`.
     subject : column name, optional
-        Column of the person behind each row, where some have several; taken out of X. A fitted
-        harmonizer, and a file of it, holds the labels of persons.
+        Column that names the person of each row, if some persons have several rows. It is taken out
+        of X. A fitted harmonizer, and a file of it, contains the labels of persons.
     passthrough : sequence of column names
-        Columns that are not regions and play no part here. They stay in X.
+        Columns that are not regions and that this step does not use. They stay in X.
     unseen : {"average", "error"}
-        What to do about sites that training did not have.
+        What to do if a site did not occur in training.
     empirical_bayes : bool
-        If False, each region's own estimate is used. One region alone is never shrunk.
+        Whether the estimates of a site are shrunk towards its average over regions. If False, each
+        region has its own estimate. A single region is never shrunk.
     within_groups : bool
-        Hold the means of the groups y aside as well, so that a difference between the groups is not
-        taken for one between sites with unequal shares of them. Then ``fit_transform(X, y)`` is
-        not `fit` and `transform`: it knows the group of each row, `transform` does not.
+        Keep the differences between the groups y as well. If sites have unequal shares of the
+        groups, a difference between groups is then not mistaken for one between sites. In this
+        case ``fit_transform(X, y)`` differs from `fit` and then `transform`, because `transform`
+        does not know the group of each row.
 
     Attributes
     ----------
     sites_ : list
-        Sites in training; rows of `location_` and `scale_`.
+        Sites in training, in the order of the rows of `location_` and `scale_`.
     site_counts_ : array of shape (sites,)
-        Training subjects of each.
+        Number of training subjects of each site.
     location_, scale_ : arrays of shape (sites, regions)
         Effects of each site, in units of `region_sd_`.
     region_mean_, region_sd_ : arrays of shape (regions,)
         Mean at the training average of the covariates, and spread within sites.
     coef_ : array of shape (design columns, regions)
-        Slopes of the preserved covariates, named by `design_names_`; a curve has several.
+        Slopes of the preserved covariates. A curve has several design columns.
+    design_names_ : list of str
+        Names of the design columns, such as ``age`` or ``sex=M``.
     persons_ : list
         Persons in training whose intercepts were predicted.
     person_ratio_ : array of shape (regions,)
-        Variance of the persons' intercepts over that of the rest; 0 without them.
+        Variance of the persons' intercepts, divided by the variance of the rest; 0 if there are
+        no such intercepts.
     n_features_in_, feature_names_in_
-        Columns of X in `fit`.
+        Number and names of the columns of X in `fit`.
 
     References
     ----------
@@ -165,10 +177,10 @@ class SiteHarmonizer(NamedColumnTransformer):
         Parameters
         ----------
         X : DataFrame or array of shape (n_samples, n_columns)
-            Regions, site and covariates.
+            A table with the regions, the site and the covariates.
         y : array-like of shape (n_samples,), optional
-            Groups, required with `within_groups`. Else not used; a preserved covariate that equals
-            it is refused.
+            Group of each row. Required with `within_groups`. Otherwise it is only used to refuse a
+            preserved covariate that equals it.
 
         Returns
         -------
@@ -177,12 +189,12 @@ class SiteHarmonizer(NamedColumnTransformer):
         table = self._open(X)
         preserved = self._preserved(table)
         design = learn_design(preserved, smooth=as_names(self.smooth), df=self.smooth_df)
-        # a leak of labels is refused in fit, before any number is computed
+        # A leak of labels is refused in fit, before any number is computed.
         _refuse_group(preserved, y)
         groups = self._group_columns(y, len(preserved))
         sites = () if self._site is None else self._check_sites(self._labels(table))
         persons = self._learn_persons(table)
-        # one site: location 0 and scale 1, so that `transform` needs no special case
+        # A single site has location 0 and scale 1, so that `transform` needs no special case.
         if len(sites) < 2:
             n_design = len(design.names) + groups.shape[1]
             fitted = _unchanged(table, n_design, max(len(sites), 1))
@@ -201,19 +213,19 @@ class SiteHarmonizer(NamedColumnTransformer):
         y: ArrayLike | None = None,
         **fit_params: Any,  # noqa: ARG002
     ) -> Any:
-        """Estimate the site effects and remove them; see `within_groups`."""
+        """Estimate the site effects and remove them. With `within_groups`, y is required."""
         self.fit(X, y)
         if not self.within_groups:
             return self.transform(X)
         table = self._open(X, reset=False)
         groups = self._group_columns(y, len(table.values))
-        # group effects come after those of covariates among the slopes
+        # Among the slopes, those of the groups come after those of the covariates.
         effects = groups @ self._fitted.slopes.coef[len(self.design_names_) :]
         apart = self._changed(replace(table, values=table.values - effects))
         return self._close(X, replace(apart, values=apart.values + effects))
 
     def _group_columns(self, y: Any, n_rows: int) -> Array:
-        """Centred indicators of each group but the first; none without `within_groups`."""
+        """Return centred indicators of each group except the first. None if not `within_groups`."""
         if not self.within_groups:
             return np.empty((n_rows, 0))
         if y is None:
@@ -221,7 +233,7 @@ class SiteHarmonizer(NamedColumnTransformer):
                 "within_groups needs the groups: call fit(X, y) with one label per row."
             )
         columns = indicators(labels_of(y, n_rows)[0])[:, 1:]
-        # centred, so that the region's mean is that of all rows
+        # With centred columns, the mean of a region is the mean over all rows.
         return columns - columns.mean(axis=0)
 
     def _combat(
@@ -250,9 +262,10 @@ class SiteHarmonizer(NamedColumnTransformer):
 
     def _changed(self, table: Table) -> Table:
         D = self._design.rows(self._preserved(table))
-        unknown = len(self._fitted.slopes.coef) - D.shape[1]  # columns of groups, at their mean
-        D = np.hstack([D, np.zeros((len(D), unknown))])
-        # -1 is the average site: without a site column all rows stay as they are
+        # The columns of groups come last. Groups are unknown here, so that they are at their mean.
+        n_groups = len(self._fitted.slopes.coef) - D.shape[1]
+        D = np.hstack([D, np.zeros((len(D), n_groups))])
+        # -1 is the average site: without a site column all rows stay as they are.
         codes = np.full(len(table.values), -1, np.intp)
         if self._site is not None:
             labels = self._labels(table)
@@ -274,19 +287,19 @@ class SiteHarmonizer(NamedColumnTransformer):
         return labels
 
     def _persons(self, table: Table) -> pd.Series[Any]:
-        """Person of each row; a row without one is refused."""
+        """Return the person of each row, or raise InputError for a row without one."""
         labels = table.named[as_names(self.subject)[0]]
         gaps = labels.isna().to_numpy()
         if gaps.any():
             raise InputError(
                 f"the subject {labels.name!r} is missing (NaN) in "
                 f"{row_name(labels.index, int(np.argmax(gaps)))} ({int(gaps.sum())} such rows). "
-                "Give each person a label, also one with a single row, or drop these rows."
+                "Give each person a label, even if the person has a single row, or drop these rows."
             )
         return labels
 
     def _learn_persons(self, table: Table) -> list[Any]:
-        """Persons in training, in order; none where each has one row, or none are named."""
+        """Return the persons in training, sorted. The list is empty if each has a single row."""
         names = as_names(self.subject)
         if len(names) > 1:
             raise InputError(f"subject names several columns: {listed(names)}. Name one.")
@@ -294,12 +307,12 @@ class SiteHarmonizer(NamedColumnTransformer):
             return []
         labels = self._persons(table)
         persons = sorted_levels(labels)
-        # with one row each, a person's intercept cannot be told from noise
+        # If each person has one row, intercepts cannot be separated from noise.
         return list(persons) if len(persons) < len(labels) else []
 
     def _check_sites(self, labels: pd.Series[Any]) -> tuple[Any, ...]:
         sites = sorted_levels(labels)
-        # a column of ids given as the site is a usual slip
+        # Users sometimes give the column of ids as the site.
         if len(sites) > 1 and len(sites) == len(labels):
             raise InputError(
                 f"each training subject has a different site in column {self._site!r} "
@@ -315,12 +328,12 @@ class SiteHarmonizer(NamedColumnTransformer):
         named = ", ".join(f"{shown(site)} ({count})" for site, count in counts.items() if count)
         if self.unseen == "error":
             raise InputError(
-                f"sites that training did not have: {named}; it had {listed(self.sites_)}. Drop "
+                f"training did not have the sites {named}; it had {listed(self.sites_)}. Drop "
                 "these subjects, or set unseen='average' to leave their values as they are."
             )
         warn(
-            f"sites that training did not have, with their subjects: {named}. Their site effect "
-            "is taken as the average, so that their values stay as they are."
+            f"training did not have these sites (number of subjects): {named}. The site effect of "
+            "these subjects is taken as the average, so that their values stay as they are."
         )
 
 
@@ -333,17 +346,17 @@ def _unchanged(table: Table, n_design: int, n_sites: int) -> Combat:
 
 
 def _check_same_type(labels: pd.Series[Any], known: Sequence[Any]) -> None:
-    """Raise InputError if labels are text and those of training were numbers, or vice versa."""
+    """Raise InputError if labels are text now and were numbers in training, or vice versa."""
     text_in_training = {isinstance(label, str) for label in known}
     for row, label in enumerate(labels.tolist()):
         if isinstance(label, str) not in text_in_training:
-            # compared by value, the label 7 and the text "7" are two persons
+            # The number 7 and the text "7" are not equal, so that they would be two persons.
             kinds = ("text", "numbers") if isinstance(label, str) else ("no text", "text")
             raise InputError(
                 f"the subject {labels.name!r} is {kinds[0]} ({shown(label)}) in "
                 f"{row_name(labels.index, row)}, but training had {kinds[1]} "
-                f"({shown(known[0])}). So persons cannot be recognised: give this column the "
-                "type that it had in training."
+                f"({shown(known[0])}). Persons cannot be recognised in this way. Give this column "
+                "the type that it had in training."
             )
 
 
@@ -354,10 +367,10 @@ def _refuse_group(preserved: pd.DataFrame, y: Any) -> None:
     groups, names = labels_of(y, len(preserved))
     for name in preserved.columns:
         cells = preserved[name]
-        # y relabelled: as many pairs of labels as labels on either side
+        # A column is y relabelled if there are as many pairs of labels as labels on each side.
         codes, levels = pd.factorize(np.asarray(cells, object))
         pairs = len(set(zip(codes.tolist(), groups.tolist(), strict=True)))
-        # where no value occurs twice, any two columns are relabellings of each other
+        # If no value occurs twice, any two columns are relabellings of each other.
         tells = len(names) < len(groups) or cells.tolist() == np.asarray(y).tolist()
         if tells and len(names) > 1 and pairs == len(levels) == len(names):
             raise InputError(
@@ -369,11 +382,11 @@ def _refuse_group(preserved: pd.DataFrame, y: Any) -> None:
 
 def _warn_confounded(slopes: Slopes, design: Design, site: Any) -> None:
     lost = np.union1d(slopes.constant, slopes.collinear)
-    lost = lost[lost < len(design.names)]  # the columns after those are groups
+    lost = lost[lost < len(design.names)]  # the columns after these are groups
     if len(lost):
         warn(
             f"the preserved covariate {listed(design.covariates_of(lost))} cannot be separated "
-            f"from {site!r} or from another covariate: within sites it does not vary by itself. "
-            "What is confounded with the site is removed with it. Compare sites that overlap in "
-            "it, or do not preserve it."
+            f"from {site!r} or from another covariate: within sites it does not vary on its own. "
+            "The part that is confounded with the site is removed with the site effect. Use sites "
+            "that overlap in this covariate, or do not preserve it."
         )

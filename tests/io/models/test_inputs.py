@@ -110,7 +110,7 @@ def test_gaps_and_new_levels_are_dealt_with_as_in_the_steps(analysis, table):
     other["sex"] = pd.Series([None] * 60, dtype=object)
     other.loc[5, "site"] = "Z"
     rows = read_inputs(analysis, other)
-    with pytest.warns(DataWarning, match="sites that training did not have.*'Z'"):
+    with pytest.warns(DataWarning, match="training did not have these sites.*'Z'"):
         probabilities = analysis.predict_proba(rows)
     assert np.isfinite(probabilities).all()
 
