@@ -59,7 +59,7 @@ def test_exp3_shuffles_runs_and_prints_both(tmp_path, capsys, monkeypatch, guess
     assert main(command) == 0
     first = capsys.readouterr().out
     assert "No real tables were found. Set SGBN_DATA" in first
-    assert "The control, which chooses its regions by all rows" in first
+    assert "The control chooses its regions by all rows" in first
     assert "| mixed | simulated groups that differ in both; 40 regions | 80 | 400 | 2 |" in first
     for name in ("exp3_free.png", "exp3_penalised.png"):
         assert (out / name).exists()

@@ -53,7 +53,7 @@ def test_regions_chosen_by_all_rows_are_caught(folder):
 
 def test_the_report_says_so(folder):
     text = CANARY.text(folder)
-    assert "20 shuffles, 4 of 4 pipelines: a half is within the joint interval." in text
+    assert "20 shuffles, 4 of 4 pipelines: 0.5 is within the joint interval." in text
     assert f"| {CONTROL} | 0." in text
     assert text.count("| yes |") == 4
     assert text.count("| no: caught |") == 1
@@ -77,7 +77,7 @@ def test_few_shuffles_give_no_verdict(folder, reported):
     few = {name: values[:19] for name, values in CANARY.results(folder).items()}
     assert {verdict.finding for verdict in verdicts(few).values()} == {"too few shuffles"}
     text = reported(few, splits=19)
-    assert "19 shuffles are too few for verdicts: give 20 or more (--splits)." in text
+    assert "19 shuffles are too few for verdicts: give at least 20 (--splits)." in text
     assert text.count("| too few shuffles |") == 5
     assert "| yes |" not in text
     assert "caught |" not in text
@@ -93,7 +93,7 @@ def test_a_control_that_is_not_caught_stands_out(folder, reported):
 
 def test_a_pipeline_that_leaks_stands_out(folder, reported):
     text = reported(CANARY.results(folder) | {"ridge": np.tile([0.7, 0.8], 10)})
-    assert "3 of 4 pipelines: a half is within the joint interval; **no**: ridge." in text
+    assert "3 of 4 pipelines: 0.5 is within the joint interval; **no**: ridge." in text
     assert text.count("| **no** |") == 1
 
 
@@ -101,7 +101,7 @@ def test_a_pipeline_that_leaks_stands_out(folder, reported):
 def test_a_pipeline_that_always_fails_is_not_measured(folder, reported):
     outcomes = CANARY.results(folder) | {"ridge": np.full(20, np.nan)}
     text = reported(outcomes)
-    assert "3 of 4 pipelines: a half is within the joint interval; not measured: ridge." in text
+    assert "3 of 4 pipelines: 0.5 is within the joint interval; not measured: ridge." in text
     assert "| ridge |  |  | not measured |" in text
 
 
@@ -122,7 +122,7 @@ def test_without_regions_to_choose_there_is_no_control(reported):
     text = reported({"ridge": np.tile([0.4, 0.6], 10)}, regions=40)
     assert f"| {CONTROL} |" not in text
     # Not "below 40": of 10 regions, 39 would still be all of them.
-    assert "a `--k` below the number of regions of the table gives one." in text
+    assert "set `--k` below the number of regions of the table." in text
 
 
 def test_more_pipelines_have_wider_intervals():

@@ -82,14 +82,14 @@ def test_the_goal_is_shown_beside_the_empty_graph(text):
 
 
 def test_the_report_says_where_the_default_alphas_come_from(text):
-    assert "The defaults, 0.32 on standardised and 0.36 on raw data, are those" in text
+    assert "The defaults are 0.32 on standardised and 0.36 on raw data." in text
     assert "`sgbn reproduce exp2 --calibrate` of version 0.1, which 0.2 no longer has" in text
 
 
 def test_command_and_settings_are_part_of_the_report(text):
-    assert "2 simulations of each network, 1000 samples, alpha = 0." in text
+    assert "2 simulations of each network, with 1000 samples each; alpha = 0." in text
     assert "Versions: " in text
-    assert "None, in any fit of any method." in text
+    assert "No fit of any method had one." in text
 
 
 def test_failures_are_counted_and_shown(exp2_folder, tmp_path):

@@ -140,7 +140,7 @@ def test_the_truth_is_shown_where_it_is_known(exp4_folder):
     data = {"simulated": parts | {"networks": networks}, "cobre": parts}
     text = replace(EXPERIMENT, read=lambda _: data).text(exp4_folder)
     assert "(truth " in text
-    assert "Of more than 12 regions the hippocampi are kept" in text
+    assert "If there are more than 12 regions, the hippocampi" in text
 
 
 def test_every_row_has_as_many_cells_as_its_header(exp4_folder):

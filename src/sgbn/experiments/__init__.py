@@ -1,6 +1,6 @@
-"""The paper's experiments: each runs into a folder, and reports and draws from that folder.
+"""The paper's experiments. Each stores its results in a folder and makes its report from them.
 
-``exp1`` to ``exp4`` each end with an `Experiment`, the shape that they share. What an experiment
-compares and computes is in its file of methods, where that is long; the form of its report is the
-Markdown file of its name, and the paper's figures and claims are in CSV files.
+``exp1`` to ``exp4`` each define an `Experiment`. The files ``exp2_methods`` to ``exp4_methods``
+hold what an experiment compares and computes. The words of a report are in the Markdown file of
+the same name, and the paper's figures and claims are in CSV files.
 """

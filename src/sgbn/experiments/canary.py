@@ -1,7 +1,8 @@
-"""The canary of Exp-III: labels shuffled over the subjects tell a pipeline nothing.
+"""The canary of Exp-III: the same pipelines with labels that are shuffled over the subjects.
 
-Whatever a pipeline then gets right on average, beyond a half, has leaked from the test part into
-training. A control that chooses its regions by all rows shows that such a leak is seen.
+Shuffled labels contain no information. If the mean balanced accuracy of a pipeline then differs
+from one half, information has leaked from the test part into training. A control that chooses its
+regions by all rows shows that the canary detects such a leak.
 """
 
 from __future__ import annotations
@@ -22,17 +23,21 @@ from sgbn.preprocessing import RegionImputer, RegionSelector
 from sgbn.runs import Arrays
 from sgbn.types import Array
 
-SHUFFLES = 50
-SHUFFLED = "shuffle"  # name of the one sample
-MIN_SHUFFLES = 20  # below, an interval is so wide that nearly every leak is within it
+SHUFFLES = 50  # default number of shuffles
+SHUFFLED = "shuffle"  # name of the only sample
+MIN_SHUFFLES = 20  # with fewer, intervals are so wide that they would hide nearly every leak
 CONTROL = "control: regions chosen by all rows, shrinkage LDA"
 LEAKING = "shrinkage LDA"  # the classifier of the control
-ON_CONTROL = {"yes": "**yes: not caught**", "**no**": "no: caught"}  # to be caught is its purpose
-REGIONS = 90  # of the simulated cohort that stands in for a table
+# The findings on the control in other words: its leak must be caught.
+ON_CONTROL = {"yes": "**yes: not caught**", "**no**": "no: caught"}
+REGIONS = 90  # number of regions of the simulated cohort, which is used if there is no table
 
 
 def choose_sample(settings: Settings, data: Mapping[str, Sample]) -> Sample:
-    """Table of the most regions, for there is most to choose from; else a simulated cohort."""
+    """Return the table with the most regions, or a simulated cohort if there is no table.
+
+    The more regions there are, the more the control has to choose from.
+    """
     # Sizes break ties between COBRE or IXI and their smaller splits, which have the same regions.
     tables = [(len(s.cohort.regions), s.sizes, s) for s in data.values() if s.cohort is not None]
     if tables:
@@ -42,27 +47,28 @@ def choose_sample(settings: Settings, data: Mapping[str, Sample]) -> Sample:
 
 
 def all_pipelines(seed: int) -> dict[str, Any]:
-    """Everything that Exp-III compares, the paper's methods at their base settings."""
+    """Return everything that Exp-III compares, with the paper's methods at their base settings."""
     return pipelines(seed) | {method.label: method.make() for method in at_base()}
 
 
 def shuffle_outcomes(
     sample: Sample, shuffle: int, settings: Settings, classifiers: Mapping[str, Any]
 ) -> dict[str, protocol.Outcome]:
-    """Outcomes of the pipelines, and of the control, on one shuffle of the labels.
+    """Return the outcomes of the pipelines, and of the control, on one shuffle of the labels.
 
-    There is no control where all regions are kept: it would have none to choose.
+    If all regions are kept, there is no control, because it would have nothing to choose.
     """
-    rng = np.random.default_rng([settings.seed, shuffle, 1])  # 1: not the stream of the splits
+    # The last 1 makes the stream of random numbers differ from the stream of the splits.
+    rng = np.random.default_rng([settings.seed, shuffle, 1])
     cohort, rows = draw(sample, shuffle, settings.seed)
     y = np.asarray(cohort.group).copy()
-    for part in rows:  # within each, so that both keep their shares of the groups
+    # Shuffling within each part keeps the shares of the groups in both parts.
+    for part in rows:
         y[part] = rng.permutation(y[part])
     problem = protocol.prepare(cohort, y, rows, settings.regions)
     outcomes = protocol.evaluate_all(classifiers, problem)
     if settings.regions < len(cohort.regions):
-        # Both parts choose the regions, which is the leak: the mistake that the canary is to
-        # notice.
+        # The test part takes part in the choice of regions. The canary must notice this leak.
         peeked = _peek(cohort, y, np.concatenate(rows), settings.regions)
         leaky = protocol.prepare(peeked, y, rows, settings.regions)
         outcomes[CONTROL] = protocol.evaluate(peers(shuffle)[LEAKING], leaky)
@@ -70,27 +76,27 @@ def shuffle_outcomes(
 
 
 def _peek(cohort: Cohort, y: NDArray[Any], rows: NDArray[Any], regions: int) -> Cohort:
-    """Keep the regions that tell most about y in these rows, its gaps filled in by all of them."""
+    """Keep the regions most strongly related to y in these rows. Gaps are filled from all rows."""
     filled = RegionImputer().fit_transform(cohort.values[rows])
     leak = RegionSelector(regions).fit(filled, y[rows])
     return cohort.subset(regions=np.array(cohort.regions)[leak.support_].tolist())
 
 
 def work(settings: Settings, data: Mapping[str, Sample], name: str, repeat: int) -> dict[str, Any]:
-    """Outcomes of one shuffle."""
+    """Return the outcomes of one shuffle."""
     return as_columns(shuffle_outcomes(data[name], repeat, settings, all_pipelines(repeat)))
 
 
 def read(stored: dict[str, Arrays]) -> dict[str, Array]:
-    """Balanced accuracies of each pipeline."""
+    """Return the balanced accuracies of each pipeline."""
     [outcomes] = gather(stored, ["balanced"], [SHUFFLED]).values()
     return {method: outcomes.of(method, "balanced") for method in outcomes.methods}
 
 
 class Verdict(NamedTuple):
-    """Mean balanced accuracy of a pipeline over the shuffles, its joint interval, and what it says.
+    """Mean balanced accuracy of a pipeline over the shuffles, its joint interval, and a finding.
 
-    `finding` is whether a half is within the interval, where there are shuffles enough to tell.
+    `finding` says whether one half is within the interval, or that there are too few shuffles.
     """
 
     mean: float
@@ -100,15 +106,16 @@ class Verdict(NamedTuple):
 
 
 def verdicts(outcomes: Mapping[str, Array]) -> dict[str, Verdict]:
-    """Verdict on each pipeline; the intervals hold for all together (Bonferroni).
+    """Return the verdict on each pipeline. The intervals hold jointly (Bonferroni).
 
-    Given the regions, shuffles are independent: no correction for overlap is due.
+    Given the regions, shuffles are independent: no correction for overlap is needed.
 
     Parameters
     ----------
-    outcomes : mapping of pipeline to array of balanced accuracies, one per shuffle
+    outcomes : mapping of str to array
+        Name of each pipeline, and its balanced accuracies: one per shuffle.
     """
-    # Of many intervals of 95 % some would miss a half by chance alone.
+    # Among many separate intervals of 95 %, some would miss one half by chance alone.
     level = 1 - (1 - LEVEL) / max(len(outcomes), 1)
     result = {}
     for name, values in outcomes.items():
@@ -122,8 +129,8 @@ def verdicts(outcomes: Mapping[str, Array]) -> dict[str, Verdict]:
 
 
 def report(outcomes: dict[str, Array], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Verdicts, and what they say of all pipelines and of the control."""
-    # The control is judged alone: it would widen the joint intervals of the others.
+    """Return the slots of the report: a sentence on all pipelines, and one row per verdict."""
+    # The control is judged separately: it would widen the joint intervals of the pipelines.
     control = verdicts({name: outcomes[name] for name in [CONTROL] if name in outcomes})
     honest = verdicts({name: outcomes[name] for name in outcomes if name != CONTROL})
     return {
@@ -133,19 +140,19 @@ def report(outcomes: dict[str, Array], settings: Mapping[str, Any]) -> dict[str,
 
 
 def _on_pipelines(of: Mapping[str, Verdict], shuffles: int) -> str:
-    """Sentence on all pipelines together."""
+    """Return a sentence on all pipelines together."""
     if shuffles < MIN_SHUFFLES:
         few = f"{shuffles} shuffles are too few for verdicts"
-        return f"{few}: give {MIN_SHUFFLES} or more (--splits)."
+        return f"{few}: give at least {MIN_SHUFFLES} (--splits)."
     rest = [f"; {seen.finding}: {name}" for name, seen in of.items() if seen.finding != "yes"]
-    within = f"{len(of) - len(rest)} of {len(of)} pipelines: a half is within the joint interval"
+    within = f"{len(of) - len(rest)} of {len(of)} pipelines: 0.5 is within the joint interval"
     return f"{shuffles} shuffles, {within}{''.join(rest)}."
 
 
 def _row(name: str, verdict: Verdict) -> list[str]:
-    # An interval is empty where there is one shuffle only, for it has no spread.
+    # With a single shuffle there is no spread, and the interval is left empty.
     mean, low, high = ("" if np.isnan(x) else f"{x:.3f}" for x in verdict[:3])
-    # What is good news of a pipeline is bad news of the control: it has no power to show a leak.
+    # One half within the interval is good for a pipeline, but a leak missed for the control.
     words = ON_CONTROL if name == CONTROL else {}
     finding = words.get(verdict.finding, verdict.finding)
     return [name, mean, f"{low} to {high}" if low else "", finding]

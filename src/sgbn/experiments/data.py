@@ -1,4 +1,4 @@
-"""Tables for the experiments: the real ones are not part of the package."""
+"""Tables for the experiments. The real tables are not part of the package."""
 
 from __future__ import annotations
 
@@ -17,37 +17,52 @@ COVARIATES = {
     "ixi_age": ("age", "sex", "eTIV", "euler_mean"),
     "abide1_asd": ("age", "sex", "fiq", "eTIV"),
 }
-TABLE = "table"  # name of a user's own
+TABLE = "table"  # name of a table that the user gives
 
 
 def data_folder() -> Path | None:
-    """Folder of real tables: SGBN_DATA, which must exist, else ../shared/data, if it does."""
+    """Return the folder of real tables, or None if there is no such folder.
+
+    The environment variable SGBN_DATA names the folder, which must then exist. Otherwise the folder
+    is ../shared/data, if it exists.
+    """
     named = os.environ.get("SGBN_DATA")
     folder = Path(named) if named else Path("..", "shared", "data")
     if named and not folder.is_dir():
-        raise InputError(f"SGBN_DATA names {named!r}, which is not a folder. Correct or unset it.")
+        raise InputError(f"SGBN_DATA is {named!r}, which is not a folder. Correct or unset it.")
     return folder if folder.is_dir() else None
 
 
 def read_neuro(folder: Path, name: str, exclude: str = "") -> Cohort:
-    """One of the real tables, a key of COVARIATES; one of these may be left out."""
+    """Read one of the real tables.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder of real tables.
+    name : str
+        Name of the table, a key of `COVARIATES`.
+    exclude : str
+        A covariate of the table to leave out, if any.
+    """
     return read_table(
         folder / "neuro" / f"{name}.csv",
         group="group",
         site="site",
         covariates=[column for column in COVARIATES[name] if column != exclude],
-        regions="all",  # not only those that an atlas knows
-        exclude=[exclude] if exclude else [],  # or it would be taken for a region
+        regions="all",  # also regions that no atlas has
+        exclude=[exclude] if exclude else [],  # otherwise it would become a region
     )
 
 
 def real_tables() -> dict[str, Cohort]:
-    """Two groups of each real table; none where there is no folder of them.
+    """Return two groups of each real table by name. The result is empty if there are no tables.
 
-    COBRE; ABIDE's largest site, since 80 subjects of 20 sites would be 4 per site; and the oldest
-    and the youngest third of IXI. Covariates are age, sex and intracranial volume, and the quality
-    of the scans in IXI; not IXI's age, which makes the groups, nor ABIDE's IQ, which autism
-    affects.
+    The tables are COBRE, the largest site of ABIDE, and the oldest and the youngest third of IXI.
+    One site of ABIDE is used, because 80 subjects of 20 sites would be only 4 per site. Covariates
+    are age, sex and intracranial volume, and in IXI also the quality of the scans. Two covariates
+    are left out: the age in IXI, because it defines the groups, and the IQ in ABIDE, because autism
+    affects it.
     """
     folder = data_folder()
     if folder is None or not (folder / "neuro").is_dir():
@@ -62,29 +77,29 @@ def real_tables() -> dict[str, Cohort]:
 
 
 def one_site(cohort: Cohort) -> Cohort:
-    """Forget the site where there is only one."""
+    """Return the cohort without its sites if there is only one site."""
     several = cohort.site is not None and len(np.unique(cohort.site)) > 1
     return cohort if several else replace(cohort, site=None)
 
 
 def require_two_groups(cohort: Cohort) -> None:
-    """Raise InputError unless a table has two groups."""
+    """Raise InputError unless the table has exactly two groups."""
     if len(cohort.groups) != 2:
         raise InputError(
-            f"the table has {len(cohort.groups)} groups, {list(cohort.groups)}: the experiment "
-            "compares two. Name the column of the groups (--group), or two of them (--groups)."
+            f"the table has {len(cohort.groups)} groups, {list(cohort.groups)}, but the experiment "
+            "compares two. Name the column of the groups (--group), or two groups (--groups)."
         )
 
 
 def most_different(cohort: Cohort, n_regions: int = 40) -> Cohort:
     """Keep the regions that differ most between two groups, by Welch's t.
 
-    The choice sees all subjects, as the paper's did. That is of no concern where nothing is
+    All subjects take part in the choice, as in the paper. This is no problem if nothing is
     predicted.
     """
     first, second = (cohort.of_group(group) for group in cohort.groups)
     spread = np.sqrt(first.var(axis=0) / len(first) + second.var(axis=0) / len(second))
     t = np.abs(first.mean(axis=0) - second.mean(axis=0)) / spread
-    # Stable, so that ties do not depend on the sort; then in the order of the table.
+    # A stable sort decides ties by the order of the table. The result is in that order too.
     chosen = np.sort(np.argsort(-t, kind="stable")[:n_regions])
     return cohort.subset(regions=[cohort.regions[k] for k in chosen])

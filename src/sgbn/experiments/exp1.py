@@ -1,9 +1,10 @@
 """Exp-I: does the order of the columns change the learned network? (Section 5.2).
 
-OR-SGBN and H-SGBN learn from randomly permuted columns; the weights are put back into the first
-order, averaged, and compared with those of the first order. Beside this, two ways to solve H-SGBN
-that go wrong (Section 4.1) are kept to show how: both solve all columns with one and the same path
-matrix P, instead of searching P anew before each column as `sgbn.HSGBN` does.
+OR-SGBN and H-SGBN learn from randomly permuted columns. The weights are put back into the original
+order, averaged, and compared with the weights that were learned from the original order.
+
+The experiment also shows two ways to solve H-SGBN that fail (Section 4.1). Both solve all columns
+with the same path matrix P. `sgbn.HSGBN` instead computes P again before each column.
 """
 
 from __future__ import annotations
@@ -30,18 +31,20 @@ from sgbn.structure.reachability import descendant_prices
 from sgbn.types import Array, Indices, Mask
 
 METHODS = {"OR-SGBN": ORSGBN, "H-SGBN": HSGBN}
-PAPER = {  # distance and correlation of the paper's table, for Theta_1 and Theta_2
+# Distance and correlation in the paper's table, for the weights of its two groups.
+PAPER = {
     "OR-SGBN": ((0.08, 0.9996), (0.18, 0.9981)),
     "H-SGBN": ((1.91, 0.6828), (2.06, 0.6396)),
 }
-PENALTIES = {0.05: "tab:blue", 0.2: "tab:orange", 1.0: "k"}  # lambda_2 / n; 1 forbids an edge
-SUBJECTS = 100  # per simulated group: about the size of the paper's
-VARIANTS = "variants"  # names the task of the ways that go wrong
+# Penalties lambda_2 / n of a path, with their colours in the figure. 1 forbids an edge.
+PENALTIES = {0.05: "tab:blue", 0.2: "tab:orange", 1.0: "k"}
+SUBJECTS = 100  # per simulated group, which is about the size of the paper's groups
+VARIANTS = "variants"  # name of the task for the ways that fail
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What makes one run of Exp-I differ from another."""
+    """The settings of one run of Exp-I."""
 
     permutations: int = 100
     alpha: float = 0.1
@@ -49,8 +52,8 @@ class Settings:
 
 
 def samples() -> dict[str, Cohort]:
-    """Each data set and group: ``"simulated.control"`` and so on."""
-    # A fixed seed: --seed changes the permutations, not the data that they are made of.
+    """Return each group of each data set, under names such as ``"simulated.control"``."""
+    # The seed is fixed: --seed changes the permutations, not the data.
     cohorts: dict[str, Cohort] = {"simulated": simulate_cohort(SUBJECTS, random_state=0)}
     folder = data_folder()
     if folder is not None and (folder / "neuro" / "cobre_scz.csv").exists():
@@ -63,14 +66,14 @@ def samples() -> dict[str, Cohort]:
 
 
 def tasks(settings: Settings, data: Mapping[str, Cohort]) -> Tasks:
-    """One task per order of the columns for each sample and method, and the ways that go wrong."""
-    # One more than the permutations: the first is the order of the table.
+    """Make one task per sample, method and order of columns, and one per sample for variants."""
+    # There is one order more than permutations: the first is the original order.
     learned = repeats((f"{name}.{m}" for name in data for m in METHODS), settings.permutations + 1)
     return learned | repeats((f"{name}.{VARIANTS}" for name in data), 1)
 
 
 def work(settings: Settings, data: Mapping[str, Cohort], name: str, repeat: int) -> dict[str, Any]:
-    """Learn on permuted columns, and put the weights back into the order of the table."""
+    """Learn from permuted columns, and put the weights back into the original order."""
     sample, method = name.rsplit(".", 1)
     X = data[sample].values
     if method == VARIANTS:
@@ -78,9 +81,9 @@ def work(settings: Settings, data: Mapping[str, Cohort], name: str, repeat: int)
     order = np.arange(X.shape[1])
     if repeat > 0:
         order = np.random.default_rng([settings.seed, repeat - 1]).permutation(order)
-    # One start for both: by default H-SGBN begins with L1MB, and OR-SGBN with the lasso.
+    # Both methods get the same start: by default H-SGBN starts from L1MB, OR-SGBN from the lasso.
     learner = METHODS[method](alpha=settings.alpha, init="lasso").fit(X[:, order])
-    back = np.argsort(order)  # the inverse permutation: weights of the first order again
+    back = np.argsort(order)  # the inverse permutation
     return {"weights": learner.coef_std_[np.ix_(back, back)]}
 
 
@@ -95,7 +98,7 @@ def _variants(X: Array, alpha: float) -> dict[str, Any]:
 
 
 class History(NamedTuple):
-    """Edges and acyclicity after each iteration, and the period that it falls into (0: none)."""
+    """Number of edges and acyclicity after each iteration, and the final period (0: no period)."""
 
     n_edges: NDArray[np.int64]
     is_dag: Mask
@@ -103,27 +106,31 @@ class History(NamedTuple):
 
 
 def h_sgbn_whole(R: Array, alpha: float, penalty: float, n_iter: int = 40) -> History:
-    """H-SGBN (WHOLE): all columns at once for a fixed P, then P anew, and so on.
+    """Run H-SGBN (WHOLE): solve all columns for a fixed P, compute P again, and repeat.
 
-    Paper: Section 4.1, Section 5.2: oscillates.
+    Paper: Section 4.1, Section 5.2. It oscillates.
     """
     return _iterate(R, alpha, penalty, n_iter, frozen=False)
 
 
 def h_sgbn_frozen(R: Array, alpha: float, penalty: float, n_iter: int = 3) -> History:
-    """Columns one by one with the P of the start throughout.
+    """Run H-SGBN with the first P in all iterations.
 
-    Paper: Section 4.1, footnote: leads to graphs with cycles only. (Or to none at all: where P is
-    full, a strong penalty forbids every edge.)
+    Paper: Section 4.1, footnote. It leads only to graphs with cycles, or to graphs without edges:
+    if P is full, a strong penalty forbids every edge.
     """
     return _iterate(R, alpha, penalty, n_iter, frozen=True)
 
 
 def _iterate(R: Array, alpha: float, penalty: float, n_iter: int, frozen: bool) -> History:
-    """Solve all columns again and again, at the prices of the last weights or of the first."""
-    # R holds correlations: every variable has variance 1, so that prices need no other unit.
+    """Solve all columns repeatedly.
+
+    The prices of paths come from the last weights or, if `frozen`, from the first weights.
+    """
+    # R has correlations: every variable has variance 1, so that all units are 1.
     units = np.ones(len(R))
-    B = lasso_gram(R, np.full(R.shape, alpha)).x  # without a price of paths
+    # The start has no path prices.
+    B = lasso_gram(R, np.full(R.shape, alpha)).x
     prices = descendant_prices(B, alpha, penalty, units)
     supports = [B != 0]
     for _ in range(n_iter):
@@ -131,7 +138,7 @@ def _iterate(R: Array, alpha: float, penalty: float, n_iter: int, frozen: bool) 
         supports.append(B != 0)
         if not frozen:
             prices = descendant_prices(B, alpha, penalty, units)
-    # the same support gives the same prices, so that what follows repeats: a period
+    # The same support gives the same prices, so that everything that follows repeats.
     last = supports[-1]
     earlier = [k for k in range(len(supports) - 1) if np.array_equal(supports[k], last)]
     return History(
@@ -142,22 +149,28 @@ def _iterate(R: Array, alpha: float, penalty: float, n_iter: int, frozen: bool) 
 
 
 class Invariance(NamedTuple):
-    """How far permuting the columns moves what one method learns from one sample.
+    """How much permuted columns change what one method learns from one sample.
 
-    The paper has `distance` and `correlation`: those of the weights averaged over the permutations
-    and the original ones.
+    Attributes
+    ----------
+    original, average : arrays of shape (regions, regions)
+        Weights of the original order, and mean weights over the permutations.
+    distance, correlation : float
+        Distance and correlation of `average` and `original`, as in the paper.
+    distances, changed_edges : arrays of shape (permutations,)
+        Distance and number of changed edges of each permutation.
     """
 
     original: Array
     average: Array
     distance: float
     correlation: float
-    distances: Array  # of each permutation
+    distances: Array
     changed_edges: Indices
 
 
 def invariance(original: Array, permuted: Array) -> Invariance:
-    """Compare the weights of each permutation, put back, with those of the columns as they are."""
+    """Compare the weights of each permutation, in the original order, with the original weights."""
     average = permuted.mean(axis=0)
     return Invariance(
         original,
@@ -173,11 +186,11 @@ Results = tuple[dict[tuple[str, str], Invariance], dict[str, Arrays]]
 
 
 def read(stored: dict[str, Arrays]) -> Results:
-    """(Sample, method) -> Invariance, and sample -> what goes wrong."""
+    """Return `Invariance` by sample and method, and the results of the variants by sample."""
     variants = {}
     weights: dict[tuple[str, str], list[Array]] = {}
     for task, result in stored.items():
-        # "SAMPLE.GROUP.METHOD.REPEAT"
+        # A task is named "SAMPLE.GROUP.METHOD.REPEAT".
         name, method, _ = task.rsplit(".", 2)
         if method == VARIANTS:
             variants[name] = result
@@ -187,7 +200,7 @@ def read(stored: dict[str, Arrays]) -> Results:
 
 
 def report(results: Results, _: Mapping[str, Any]) -> dict[str, list[list[Any]]]:
-    """Tables beside the paper's."""
+    """Return the rows of the report's tables, beside the paper's figures."""
     return {"invariances": _invariances(results[0]), "variants": _periods(results[1])}
 
 
@@ -197,7 +210,7 @@ def _invariances(invariances: Mapping[tuple[str, str], Invariance]) -> list[list
         names = [name for name, m in invariances if m == method]
         for place, name in enumerate(names):
             seen = invariances[name, method]
-            # Groups come in pairs, and the paper has two: the first stands beside its Theta_1.
+            # Each data set has two groups, like the paper: they are shown beside Theta_1, Theta_2.
             figures = [(seen.distance, seen.correlation), PAPER[method][place % 2]]
             compared = [text for d, r in figures for text in (f"{d:.2f}", f"{r:.4f}")]
             means = [f"{seen.distances.mean():.2f}", f"{seen.changed_edges.mean():.1f}"]
@@ -217,7 +230,7 @@ def _periods(variants: Mapping[str, Arrays]) -> list[list[Any]]:
 
 
 def files(results: Results) -> Files:
-    """Draw the weights before and after averaging (the paper's Fig. 2), and WHOLE's oscillation."""
+    """Draw the original and the mean weights (the paper's Fig. 2), and the oscillation of WHOLE."""
     invariances, variants = results
     names = sorted(variants)
     figure = Figure(figsize=(11, 2.3 * len(names) + 2.2), layout="constrained", dpi=150)
@@ -225,7 +238,7 @@ def files(results: Results) -> Files:
     for row, name in enumerate(names):
         for ax, method in zip(axes[row], METHODS, strict=True):
             _draw_weights(ax, invariances[name, method], f"{method}, {name}")
-    # Two panels at the bottom, and perhaps more samples: the first two are drawn.
+    # There are two panels at the bottom: only the first two samples are drawn.
     for ax, name in zip(axes[-1], names, strict=False):
         _draw_oscillation(ax, variants[name], name)
     return {"exp1.png": figure}

@@ -1,7 +1,7 @@
 """Exp-II: how well are known networks recovered? (Section 5.2).
 
-Nine published networks, random weights, 1000 samples; the errors of the eight methods that the
-paper compares with, of OR-SGBN and H-SGBN, and of SGBN (`exp2_methods`).
+Data of 1000 samples are simulated from nine published networks with random weights. The errors of
+OR-SGBN, H-SGBN, SGBN and the paper's eight other methods are compared (`exp2_methods`).
 """
 
 from __future__ import annotations
@@ -22,37 +22,38 @@ from sgbn.experiments.markdown import table
 
 Results = dict[str, Outcomes]  # by network
 
-MEASURES = {  # as the paper's tables count them, in their order
+# The measures of the paper's three tables, in their order.
+MEASURES = {
     "errors": "total errors (false and missing edges)",
     "false": "false edges",
     "pdag": "falsely identified PDAG structures",
 }
 MAIN = (*METHODS, "H-SGBN", "SGBN")  # columns of the three tables
 SHOWN = (*METHODS, f"OR-SGBN literal{RAW}", "H-SGBN", "SGBN", f"SGBN equal{RAW}")  # in figures
-PANELS = 3  # side by side
-GOAL = 0.1  # each sum within this share of the paper's
-AIMED_AT = ("errors", "false")
-CLEAR = 2.0  # standard errors of a difference: below, two methods count as alike
-CLAIMS = read_rows("exp2_claims.csv")  # the paper's words, and the place that they mean
+PANELS = 3  # panels side by side in a figure
+GOAL = 0.1  # the goal: each sum differs from the paper's sum by at most this share
+AIMED_AT = ("errors", "false")  # the measures of the goal
+CLEAR = 2.0  # standard errors: methods with a smaller difference count as equal
+CLAIMS = read_rows("exp2_claims.csv")  # the paper's words, and the result of `place` they imply
 
 
 def mean(results: Results, measure: str, network: str, method: str) -> Estimate:
-    """Mean over the simulations of a network that did not fail."""
-    # Simulations are independent, so that no overlap is to be corrected for.
+    """Return the mean of a method over the simulations of a network in which it did not fail."""
+    # Simulations are independent, so that no correction for overlap is needed.
     return estimate(results[network].of(method, measure), 0.0)
 
 
 def total(results: Results, measure: str, method: str) -> Estimate:
-    """Sum of the means over the networks but Mildew."""
-    # networks are simulated independently: squared errors of their means add up
+    """Return the sum of a method's means over all networks except Mildew."""
+    # Networks are simulated independently: the squared errors of their means add up.
     means = [mean(results, measure, network, method) for network in summed(results)]
     sums, errors, dfs = zip(*means, strict=True)
-    # The least degrees of freedom is the cautious choice for a sum.
+    # The smallest degrees of freedom are the cautious choice for a sum.
     return Estimate(sum(sums), float(np.linalg.norm(errors)), min(dfs))
 
 
 def report(results: Results, _: Mapping[str, Any]) -> dict[str, Any]:
-    """Tables beside the paper's, its goal, and which of its claims hold."""
+    """Return the slots of the report: tables beside the paper's, the goal, and the claims."""
     return {
         **{measure: _beside_paper(results, measure) for measure in MEASURES},
         "goal": _goal(results),
@@ -69,7 +70,7 @@ def _cell(ours: Estimate, paper: str = "") -> str:
 
 
 def _beside_paper(results: Results, measure: str) -> list[str]:
-    """Table of one measure: networks down, methods across."""
+    """Return the table of one measure, with one row per network and one column per method."""
 
     def cell(network: str, m: str) -> str:
         return _cell(mean(results, measure, network, m), PAPER.get((measure, network, m), ""))
@@ -81,7 +82,7 @@ def _beside_paper(results: Results, measure: str) -> list[str]:
 
 
 def _goal(results: Results) -> list[list[Any]]:
-    """OR-SGBN's sums for every reading, beside those of the paper and of no edges at all."""
+    """Return the sums of each reading of OR-SGBN, of the empty graph, and of the paper."""
     paper = {measure: paper_sum(measure, "OR-SGBN", results) for measure in MEASURES}
     rows: list[list[Any]] = []
     for reading in methods.readings(methods.Settings()):
@@ -91,7 +92,7 @@ def _goal(results: Results) -> list[list[Any]]:
         within = all(abs(shares[measure]) <= GOAL for measure in AIMED_AT)
         rows.append([reading, *cells, "yes" if within else "no"])
     n_edges = sum(_n_edges(network) for network in summed(results))
-    # Every true edge is missing and none is false: what a learner must be better than.
+    # In the empty graph every true edge is missing. A learner must be better than this.
     rows.append(["empty graph", n_edges, 0, n_edges, "no"])
     rows.append(["paper", *(f"{value:.2f}" for value in paper.values()), ""])
     return rows
@@ -106,42 +107,44 @@ def _methods(results: Results) -> list[str]:
 
 
 def _variants(results: Results) -> list[list[Any]]:
-    """Sum up every way to run OR-SGBN, H-SGBN and SGBN."""
+    """Return the sums of each variant of OR-SGBN, H-SGBN and SGBN."""
     rows = []
-    # The baselines come first (`exp2_methods.learners`), and have one way each.
+    # The baselines come first in `exp2_methods.learners`, and have no variants.
     for name in _methods(results)[len(BASELINES) :]:
         sums = [_cell(total(results, measure, name)) for measure in (*MEASURES, "edges")]
         alphas = np.concatenate([results[n].of(name, "alpha") for n in summed(results)])
-        # Learners without a penalty have no alpha, and failed fits neither.
+        # Learners without a penalty and failed fits have no alpha.
         known = alphas[~np.isnan(alphas)]
         rows.append([name, *sums, f"{np.median(known):.3f}" if known.size else ""])
     return rows
 
 
 def place(results: Results, method: str, measure: str, network: str) -> str:
-    """Where a method stands among the eight baselines: "fewest", "most" or "between".
+    """Return how many errors a method makes compared with the baselines.
 
-    The differences are those on the same data, and must exceed two standard errors.
+    The result is "fewest" or "most" if it makes fewer or more errors than each of the eight
+    baselines, otherwise "between". Differences are taken on the same data, and count if they exceed
+    two standard errors.
     """
     of = partial(results[network].of, field=measure)
     return _place(estimate(of(method) - of(baseline), 0.0) for baseline in BASELINES)
 
 
 def place_in_paper(measure: str, network: str) -> str:
-    """`place` of OR-SGBN by the paper's own means; it gives no standard errors."""
+    """Return the `place` of OR-SGBN by the paper's own means."""
     of = partial(methods.paper_figure, measure, network)
-    # Error 0: any difference of the printed means counts.
+    # The paper gives no standard errors. With an error of 0, any difference counts.
     return _place(Estimate(of("OR-SGBN") - of(baseline), 0.0, 0) for baseline in BASELINES)
 
 
 def _place(differences: Iterable[Estimate]) -> str:
-    # A difference within its error has the sign 0, which is neither "fewest" nor "most".
+    # A difference that does not count has the sign 0, which is neither "fewest" nor "most".
     signs = {np.sign(gap) * (abs(gap) > CLEAR * error) for gap, error, _ in differences}
     return "fewest" if signs == {-1} else "most" if signs == {1} else "between"
 
 
 def claims_table(results: Results) -> list[str]:
-    """Table of the networks on which each claim holds, one row per reading of OR-SGBN."""
+    """Return a table of the networks on which each claim holds. It has a row for each reading."""
     header = [f"{claim['words']} ({claim['place']}, {claim['measure']})" for claim in CLAIMS]
     rows = [
         [name, *_upheld(results, partial(place, results, name)), _bic(results, name)]
@@ -172,7 +175,7 @@ def _bic(results: Results, reading: str) -> str:
 
 
 def files(results: Results) -> Files:
-    """Draw our means beside the paper's: one figure per measure, one panel per network."""
+    """Draw our means beside the paper's, with one figure per measure and one panel per network."""
     return {f"exp2_{measure}.png": _figure(results, measure) for measure in MEASURES}
 
 
@@ -202,11 +205,11 @@ def _panel(ax: Any, results: Results, measure: str, network: str) -> None:
         kept = [k for k, cell in cells.items() if methods.in_doubt(*cell) == doubted]
         figures = [methods.paper_figure(*cells[k]) for k in kept]
         ax.scatter(figures, kept, s=26, label=label, zorder=3, **style)
-    # False edges of the empty graph are none: a line at 0 would say nothing.
+    # The empty graph has no false edges: a line at 0 would say nothing.
     if measure != "false":
         ax.axvline(_n_edges(network), ls=":", lw=1, color="0.4", label="empty graph")
     ax.set_yticks(places, SHOWN, fontsize=8)
-    # Upside down, so that the first method stands on top.
+    # The axis points downwards, so that the first method is on top.
     ax.set_ylim(len(SHOWN) - 0.5, -0.5)
     ax.set_xlim(left=-0.03 * ax.get_xlim()[1])
     ax.grid(axis="x", color="0.9")

@@ -1,8 +1,8 @@
 """What Exp-II compares: simulated data from known networks, learners, and the paper's figures.
 
-Every learner gets the same data, in raw units: those that standardise do so themselves, and the
-tests of independence, L1MB and SGBN with unequal variances do not depend on units, so that they are
-run once for both kinds of data.
+Every learner gets the same data, in raw units. Learners that standardise do so themselves. The
+tests of independence, L1MB, and SGBN with unequal variances do not depend on units, so that one run
+serves for raw and for standardised data.
 """
 
 from __future__ import annotations
@@ -35,82 +35,86 @@ BASELINES = {
     "IAMB2": IAMBnPC,
     "IAMB3": InterIAMBnPC,
 }
-METHODS = (*BASELINES, "OR-SGBN")  # those that the paper's tables have
-BROKEN_ROW = "mildew"  # its total errors are not its own, so that sums leave it out
-PAPER = {  # mean over the paper's 50 simulations, and the letter in exp2.md of what speaks against
+METHODS = (*BASELINES, "OR-SGBN")  # the methods in the paper's tables
+# The paper prints another network's total errors in the row of Mildew: sums leave it out.
+BROKEN_ROW = "mildew"
+# Means over the paper's 50 simulations. A letter marks a doubtful mean: exp2.md gives the reason.
+PAPER = {
     (row["measure"], row["network"], method): row[method]
     for row in read_rows("exp2_paper.csv")
     for method in METHODS
 }
-RAW = ", raw"  # ends the names of learners whose alpha, or assumption, is meant in raw units
-BIC = " BIC"
-PATHS = {"": "homotopy", " literal": "literal"}
+RAW = ", raw"  # ending of the names of learners whose alpha or assumption refers to raw units
+BIC = " BIC"  # ending of the names of learners whose alpha is chosen by BIC
+PATHS = {"": "homotopy", " literal": "literal"}  # part of a learner's name -> `path` of ORSGBN
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What makes one run of Exp-II differ from another.
+    """The settings of one run of Exp-II.
 
-    The paper does not give its one alpha. Of 31 values from 0.2 to 1.6 the defaults bring OR-SGBN
-    nearest to the sums of the paper's total errors and false edges, in 30 simulations that are not
-    evaluated; a run with another alpha and seed shows how near that one comes.
+    The paper uses one alpha, but does not give it. The defaults were chosen among 31 values from
+    0.2 to 1.6, in 30 simulations that are not evaluated: with them OR-SGBN comes nearest to the
+    sums of the paper's total errors and false edges. A run with another alpha and seed shows how
+    near that alpha comes.
     """
 
     simulations: int = 50
-    alpha: float = 0.32  # nearest of the homotopy on standardised data, started from L1MB
-    alpha_raw: float = 0.36  # nearest of Algorithm 3 as printed on raw data, likewise
+    alpha: float = 0.32  # for the homotopy on standardised data, started from L1MB
+    alpha_raw: float = 0.36  # for Algorithm 3 as printed on raw data, started from L1MB
     seed: int = 0
     networks: tuple[str, ...] = NETWORKS
 
     def __post_init__(self) -> None:
         for network in self.networks:
-            load_network(network)  # refuses a name that is none
+            load_network(network)  # raises InputError for an unknown name
 
 
 def paper_figure(measure: str, network: str, method: str) -> float:
-    """Figure of the paper's tables."""
-    # A cell is a figure and perhaps, in brackets, letters of doubt: "12.3 [a]".
+    """Return a figure of the paper's tables."""
+    # A doubtful figure is followed by letters in brackets: "12.3 [a]".
     return float(PAPER[measure, network, method].split()[0])
 
 
 def in_doubt(measure: str, network: str, method: str) -> bool:
-    """Whether something speaks against a figure of the paper."""
+    """Return whether a figure of the paper is doubtful."""
     return "[" in PAPER[measure, network, method]
 
 
 def summed(networks: Iterable[str]) -> list[str]:
-    """Networks that sums are taken over: all but Mildew."""
+    """Return the networks over which sums are taken: all except Mildew."""
     return [network for network in networks if network != BROKEN_ROW]
 
 
 def paper_sum(measure: str, method: str, networks: Iterable[str]) -> float:
-    """Sum of the paper's figures over some networks, never with Mildew."""
+    """Return the sum of the paper's figures over these networks, without Mildew."""
     return sum(paper_figure(measure, network, method) for network in summed(networks))
 
 
 def simulate(network: str, simulation: int, seed: int) -> tuple[Array, Graph]:
-    """Rows and true graph of one simulation, the columns in random order.
+    """Return the data and the true graph of one simulation, with columns in random order.
 
-    Weights are +-Uniform(0.5, 1), noise is standard normal. Every network has its own stream, so
-    that a run of some networks repeats those of all.
+    Weights are drawn from +-Uniform(0.5, 1), and noise is standard normal. Each network has its own
+    stream of random numbers, so that its data do not depend on which other networks are run.
     """
-    # 0 begins the seeds of what is evaluated: the default alphas were chosen in those with a 1.
+    # Seeds that begin with 0 are evaluated. The default alphas were chosen with seeds beginning
+    # with 1.
     rng = np.random.default_rng([0, seed, simulation, NETWORKS.index(network)])
     graph = load_network(network).graph
     order = rng.permutation(len(graph))
-    # In five of the nine networks the published order is topological, which would help a method
-    # that depends on the order of columns.
+    # The published order of five of the nine networks is topological. It would help methods whose
+    # result depends on the order of columns.
     graph = graph[np.ix_(order, order)]
     X, _ = simulate_sem(graph, N_SAMPLES, random_state=rng)
     return X, graph
 
 
 def readings(settings: Settings) -> dict[str, ORSGBN]:
-    """OR-SGBN with a fixed alpha, as the paper can be read.
+    """Return OR-SGBN with a fixed alpha, in each of the ways in which the paper can be read.
 
-    It starts from L1MB's first stage, as the paper says of this experiment, or from the lasso
-    ("from lasso"); it is the homotopy that the paper's text means, or Algorithm 3 as printed
-    ("literal"; see `ORSGBN`); the data are standardised or raw, which the paper does not say.
+    The start is the first stage of L1MB, as the paper says of this experiment, or the lasso ("from
+    lasso"). The algorithm is the homotopy that the paper's text means, or Algorithm 3 as printed
+    ("literal"; see `ORSGBN`). The data are standardised or raw: the paper does not say which.
     """
     return {
         f"OR-SGBN{name}{start}{units}": ORSGBN(
@@ -123,7 +127,7 @@ def readings(settings: Settings) -> dict[str, ORSGBN]:
 
 
 def learners(settings: Settings) -> dict[str, NetworkEstimator]:
-    """All learners by name: with a fixed alpha, and with one that BIC chooses."""
+    """Return all learners by name, with a fixed alpha and with an alpha that BIC chooses."""
     result = {name: make() for name, make in BASELINES.items()} | readings(settings)
     for units, fixed in (("", settings.alpha), (RAW, settings.alpha_raw)):
         common: dict[str, Any] = {"init": "l1mb", "standardize": units != RAW}
@@ -135,10 +139,10 @@ def learners(settings: Settings) -> dict[str, NetworkEstimator]:
 
 
 class Outcome(NamedTuple):
-    """What one learner made of one simulation; counts are NaN where it failed.
+    """The result of one learner on one simulation. Counts are NaN if it failed.
 
-    Where tests of independence contradict each other, the counts are those of the DAG that the
-    learner settled on.
+    If tests of independence contradict each other, the counts refer to the DAG that the learner
+    returned.
     """
 
     errors: float = np.nan
@@ -151,7 +155,7 @@ class Outcome(NamedTuple):
 
 
 def evaluate(learner: NetworkEstimator, X: Array, graph: Graph) -> Outcome:
-    """Fit and compare with the truth; a failure is part of the result, not the end of the run."""
+    """Fit a learner and compare it with the true graph. A failure is stored: the run goes on."""
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -165,24 +169,24 @@ def evaluate(learner: NetworkEstimator, X: Array, graph: Graph) -> Outcome:
         false=seen.false,
         pdag=seen.pdag_errors,
         edges=seen.n_learned,
-        # Learners without a penalty have none, and those with BIC have the chosen one.
+        # Learners without a penalty have no alpha. With BIC it is the chosen alpha.
         alpha=getattr(learner, "alpha_", np.nan),
         warning=str(unconverged[0]) if unconverged else "",
     )
 
 
 def tasks(settings: Settings, _: None) -> Tasks:
-    """One task per simulation of each network."""
+    """Make one task per simulation of each network."""
     return repeats(settings.networks, settings.simulations)
 
 
 def work(settings: Settings, name: str, repeat: int) -> dict[str, Any]:
-    """Outcome of every learner on one simulation."""
+    """Return the outcome of every learner on one simulation."""
     X, graph = simulate(name, repeat, settings.seed)
     compared = learners(settings)
     return as_columns({name: evaluate(learner, X, graph) for name, learner in compared.items()})
 
 
 def read(stored: dict[str, Arrays]) -> dict[str, Outcomes]:
-    """Outcomes by network."""
+    """Return the outcomes by network."""
     return gather(stored, Outcome._fields, NETWORKS)

@@ -1,8 +1,8 @@
-"""Exp-III: does discriminative learning help to tell groups apart? (Section 5.3).
+"""Exp-III: does discriminative learning help to classify subjects by group? (Section 5.3).
 
-Real tables are split at random into a training and a test part again and again; simulated cohorts
-are drawn afresh each time. Everything that learns, the choice of 40 regions among it, sees the
-training part alone (`protocol`). Then all methods (`exp3_methods`) and their peers
+Real tables are split many times at random into a training and a test part. Simulated cohorts are
+drawn again for each split. Everything is learned from the training part only, including the choice
+of 40 regions (`protocol`). Then all methods (`exp3_methods`) and their peers
 (`sgbn.comparison.peers`) classify the same test rows.
 """
 
@@ -29,12 +29,12 @@ from sgbn.viz.style import literal, method_styles
 Results = dict[str, Outcomes]  # by sample
 
 CLAIMS = read_rows("exp3_claims.csv")
-POINTS = 100.0
-MIN_SPLITS = 10  # below, a few lucky splits can make an interval that decides
-GAIN = 10.0  # points: the least of the paper's "10 % to 20 %"
-PAPERS = ("KL-SGBN", "MM-SGBN")  # moved networks that the paper has
-NEGLIGIBLE = 1e-6  # of fitting error: round-off
-ROWS = (  # of the figure: title, rule, what is varied, networks
+POINTS = 100.0  # points per unit of accuracy
+MIN_SPLITS = 10  # with fewer, a few lucky splits can give an interval that decides
+GAIN = 10.0  # points: the lower end of the paper's "10 % to 20 %"
+PAPERS = ("KL-SGBN", "MM-SGBN")  # moved networks in the paper
+NEGLIGIBLE = 1e-6  # share of fitting error that is round-off
+ROWS = (  # rows of the figure: title, rule, what is varied, networks
     ("SGBN classifier", methods.LIKELIHOOD, "alpha", NETWORKS),
     ("SGBN classifier", methods.LIKELIHOOD, "edges moved", MOVED),
     ("SVM, full length", methods.SVM, "alpha", NETWORKS),
@@ -45,20 +45,20 @@ STYLES = method_styles(NETWORKS)
 
 
 def simulated(results: Results) -> list[str]:
-    """Independent cohorts."""
-    # Independent cohorts share no rows; splits of one table always overlap.
+    """Return the names of the simulated samples."""
+    # Simulated cohorts are independent and do not overlap; splits of one table always overlap.
     return [name for name, outcomes in results.items() if outcomes.noted["overlap"] == 0]
 
 
 def real(results: Results) -> list[str]:
-    """Tables in the larger split sizes, over which means are taken."""
-    # The smaller sizes are of the same subjects: they would count one table twice.
+    """Return the names of the real tables in the larger split sizes. Means are taken over these."""
+    # The smaller splits are of the same subjects: a mean over both would count a table twice.
     larger = [name for name in results if not name.endswith(methods.SMALLER)]
     return [name for name in larger if name not in simulated(results)]
 
 
 def report(results: Results, _: Mapping[str, Any]) -> dict[str, Any]:
-    """Ours and the peers, and the paper's claims."""
+    """Return the slots of the report: our methods, the peers, and the paper's claims."""
     return {
         "data": _data(results),
         "claims": claims_table(results),
@@ -71,7 +71,7 @@ def report(results: Results, _: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _data(results: Results) -> list[str]:
-    """Say what was compared."""
+    """Return a table of the samples."""
     rows = [
         [name, _what(name, data.noted), *data.noted["sizes"], data.of(RECOMMENDED, "balanced").size]
         for name, data in results.items()
@@ -80,17 +80,16 @@ def _data(results: Results) -> list[str]:
 
 
 def _what(name: str, noted: Arrays) -> str:
-    """Describe a sample, and how many of its regions were kept."""
+    """Return a description of a sample, with the number of regions that were kept."""
     in_table, kept = noted["regions"].tolist()
     n_regions = f"{in_table}" if kept == in_table else f"{kept} of {in_table}"
     return f"{methods.DESCRIPTIONS[name]}; {n_regions} regions"
 
 
 def difference(claim: Mapping[str, str], bias: str, outcomes: Outcomes) -> Array:
-    """Difference in points that a claim speaks of, one value per split."""
+    """Return the difference that a claim is about, in points, with one value per split."""
     more, less = (
-        # Mean over the side first: the splits stay paired, and their overlap is corrected for
-        # later.
+        # Each side is averaged per split, so that the splits stay paired.
         np.mean([outcomes.of(method.label, "balanced") for method in side], axis=0)
         for side in sides(claim, bias)
     )
@@ -98,7 +97,7 @@ def difference(claim: Mapping[str, str], bias: str, outcomes: Outcomes) -> Array
 
 
 def sides(claim: Mapping[str, str], bias: str) -> list[list[methods.Method]]:
-    """Methods whose mean accuracy a claim says to be the larger, and those of the smaller."""
+    """Return the methods that a claim says are more accurate, and those that it compares with."""
     return [
         methods.methods(claim[side].split(), bias, claim[f"{side}_rule"], claim[f"{side}_at"])
         for side in ("more", "less")
@@ -106,7 +105,7 @@ def sides(claim: Mapping[str, str], bias: str) -> list[list[methods.Method]]:
 
 
 def verdict(claim: Mapping[str, str], difference: Estimate) -> str:
-    """Say whether the interval, or at least the mean, agrees with the claim."""
+    """Return whether the interval, or at least the mean, agrees with the claim, in words."""
     if np.isnan(difference.mean):
         return "not measured"
     if difference.df + 1 < MIN_SPLITS:
@@ -121,7 +120,10 @@ def verdict(claim: Mapping[str, str], difference: Estimate) -> str:
 
 
 def cell(difference: Estimate) -> str:
-    """Mean with its interval, where one split is not all; nothing where there is no mean."""
+    """Return the mean with its interval, as text.
+
+    The interval is left out if there is a single split. Without a mean, the text is empty.
+    """
     if np.isnan(difference.mean):
         return ""
     if np.isnan(difference.error):
@@ -131,12 +133,12 @@ def cell(difference: Estimate) -> str:
 
 
 def claims_table(results: Results) -> list[str]:
-    """Claims and verdicts: on the real tables together, and on each simulation."""
+    """Return a table of the verdicts on all real tables together, and on each simulation."""
     rows = []
     tables, cohorts = real(results), simulated(results)
     for claim, bias in product(CLAIMS, BIASES):
         of = {n: data.estimate(difference(claim, bias, data)) for n, data in results.items()}
-        # one estimate for all tables: they share no subject, so that their errors are independent
+        # The tables have no subject in common, so that their errors are independent.
         shown = [average([of[name] for name in tables])] if tables else []
         shown += [of[name] for name in cohorts]
         cells = (f"{cell(d)} {verdict(claim, d)}".lstrip() for d in shown)
@@ -146,7 +148,7 @@ def claims_table(results: Results) -> list[str]:
 
 
 def _gains(outcomes: Outcomes, bias: str, network: str) -> Array:
-    """Mean gain over OR-SGBN at every sparsity."""
+    """Return the mean gain of a network over OR-SGBN at each sparsity, in points."""
     compared = methods.methods([network, "OR-SGBN"], bias, varied="alpha")
     means = np.array([outcomes.mean(method.label, "balanced") for method in compared])
     moved, learned = POINTS * means.reshape(2, -1)
@@ -154,7 +156,7 @@ def _gains(outcomes: Outcomes, bias: str, network: str) -> Array:
 
 
 def occasions_table(results: Results) -> list[str]:
-    """How often moves gain what the paper says they gain "on most occasions"."""
+    """Return a table that counts the sparsities at which moves gain at least `GAIN` points."""
     rows = []
     for bias, network in product(BIASES, PAPERS):
         gains = np.array([_gains(outcomes, bias, network) for outcomes in results.values()])
@@ -164,31 +166,35 @@ def occasions_table(results: Results) -> list[str]:
 
 
 def most_growth(results: Results) -> float:
-    """Largest share of fitting error added by any move that may add the paper's 1 %.
+    """Return the largest share of fitting error that a move with the paper's limit of 1 % added.
 
-    NaN where none was made.
+    The result is NaN if all moves failed.
     """
     base = (methods.N_EDGES, SLACK)
     moves = [m for m in methods.grid() if m.network in MOVED and (m.edges, m.slack) == base]
     growth = [data.of(m.label, "growth") for data in results.values() for m in moves]
-    # fmax passes over the NaN of moves that failed, unlike max.
+    # Unlike max, fmax ignores the NaN of moves that failed.
     return float(np.fmax.reduce(np.concatenate(growth)))
 
 
 def _growth(results: Results) -> str:
     growth = most_growth(results)
     if np.isnan(growth):
-        return "not measured, for every move failed"
+        return "not measured, because every move failed"
     kept = "within" if growth <= SLACK + NEGLIGIBLE else "above"
-    return f"the most that any of these moves added is {growth:.4%}, {kept} the 1 % allowed"
+    return f"these moves added at most {growth:.4%}, {kept} the limit of 1 %"
 
 
 def _ranked(results: Results, field: str) -> list[str]:
-    """Pipelines that have the field in all real tables (else in all data), the best first."""
+    """Return a table of the pipelines, best first, by their mean over the real tables.
+
+    If there are no real tables, the mean is over all data. A pipeline that lacks the field in one
+    of them is left out.
+    """
     rows = []
     for name in (*methods.defaults(), *peers(0), COVARIATES_ALONE):
         means = {data: outcomes.mean(name, field) for data, outcomes in results.items()}
-        # NaN in one table keeps a pipeline out of the ranking below: a mean of fewer would mislead.
+        # A mean over fewer tables would mislead: NaN in one table makes this mean NaN.
         over = float(np.mean([means[data] for data in real(results) or results]))
         ahead = [_ahead(results, name)] if field == "balanced" else []
         shown = f"**{name}**" if name in methods.defaults() else name
@@ -201,8 +207,8 @@ def _ranked(results: Results, field: str) -> list[str]:
 
 
 def _ahead(results: Results, name: str) -> str:
-    """Difference on the same test rows, in points, over the real tables."""
-    # Covariates alone are missing where a table has no covariates.
+    """Return how many points `RECOMMENDED` is ahead on the same test rows of the real tables."""
+    # "Covariates alone" is missing if a table has no covariates.
     tables = [results[n] for n in real(results) if name in results[n].methods]
     if name == RECOMMENDED or not tables:
         return ""
@@ -214,7 +220,7 @@ def _ahead(results: Results, name: str) -> str:
 
 
 def files(results: Results) -> Files:
-    """One figure for each reading of the bias."""
+    """Draw one figure for each reading of the bias."""
     return {f"exp3_{bias}.png": _figure(results, bias) for bias in BIASES}
 
 

@@ -1,7 +1,7 @@
 """What Exp-III compares: data, networks, the rules that classify by them, and their settings.
 
-One factor is varied at a time, as in the paper's figure: the sparsity; the number of edges that are
-moved; and, for the paper's last claim, the fitting error that may be added.
+One factor is varied at a time, as in the paper's figure: the sparsity or the number of edges that
+are moved. For the paper's last claim, the fitting error that may be added is varied too.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from sgbn.runs import Arrays
 from sgbn.structure import HSGBN, ORSGBN
 
 SIMULATED = {"edges": "edges", "means": "means", "mixed": "both"}  # name -> what groups differ in
-SIMULATED_TEST = 400  # rows; they cost nothing here
+SIMULATED_TEST = 400  # test rows of a simulated cohort, where more rows cost nothing
 DESCRIPTIONS = {row["name"]: row["exp3"] for row in read_rows("samples.csv")}
-SMALLER = "-small"  # ends the names of data in the smaller sizes
+SMALLER = "-small"  # ending of the names of tables that are split in the smaller sizes
 MOVED = {"KL-SGBN": KLSGBNClassifier, "MM-SGBN": MMSGBNClassifier, "CL-SGBN": CLSGBNClassifier}
 NETWORKS = ("H-SGBN", "OR-SGBN", *MOVED)
 BIASES = ("free", "penalised")
 LIKELIHOOD, SVM, SVM_100 = "likelihood", "SVM", "SVM 100"
-RULES = {LIKELIHOOD: 0, SVM: None, SVM_100: 100}  # components of the Fisher vectors
+RULES = {LIKELIHOOD: 0, SVM: None, SVM_100: 100}  # rule -> components of the Fisher vectors
 
 DENSE, SPARSE = (0.03, 0.1), (0.3, 0.5, 0.7)
-ALPHA, N_EDGES, SLACK = 0.2, 100, 0.01  # of what is not varied; the slack is the paper's
+ALPHA, N_EDGES, SLACK = 0.2, 100, 0.01  # base settings; the slack is the paper's
 SLACKS = (0.001, SLACK, 0.05, 0.2)
-VARIED: dict[str, list[dict[str, Any]]] = {  # name -> settings of the methods that it speaks of
+VARIED: dict[str, list[dict[str, Any]]] = {  # name of a series -> settings of its methods
     "alpha": [{"alpha": alpha} for alpha in (*DENSE, ALPHA, *SPARSE)],
     "dense": [{"alpha": alpha} for alpha in DENSE],
     "sparse": [{"alpha": alpha} for alpha in SPARSE],
@@ -56,7 +56,7 @@ RECOMMENDED = "SGBNClassifierCV"
 
 
 class Method(NamedTuple):
-    """A network, how its biases are learned, a rule, and their settings."""
+    """A network, how its biases are learned, the rule that classifies by it, and their settings."""
 
     network: str
     bias: str
@@ -67,17 +67,17 @@ class Method(NamedTuple):
 
     @property
     def label(self) -> str:
-        """Name in the results; edges and slack belong to networks that are moved."""
+        """Return the name of the method in the results."""
         text = f"{self.network}, {self.bias} bias, {self.rule}, alpha {self.alpha:g}"
+        # Edges and slack do not change a network that is not moved: it must have only one name.
         if self.network not in MOVED:
             return text
-        # Or one network would have several names, and be fitted once for each.
         return f"{text}, edges {self.edges}, slack {self.slack:g}"
 
     def make(self) -> Any:
-        """Unfitted classifier, with unit variances and equal priors as in the paper."""
-        # The classifiers standardise over both groups: to standardise again within each would
-        # leave no mean for the penalty to act on.
+        """Return an unfitted classifier, with unit variances and equal priors as in the paper."""
+        # The classifiers standardise over both groups. Standardising again within each group would
+        # make its means 0, so that the penalty on biases had no effect.
         literal: dict[str, Any] = {"standardize": False, "penalize_intercept": True}
         learns = HSGBN if self.network == "H-SGBN" else ORSGBN
         learner = learns(self.alpha, **(literal if self.bias == "penalised" else {}))
@@ -93,7 +93,7 @@ class Method(NamedTuple):
 def methods(
     networks: Iterable[str], bias: str, rule: str = LIKELIHOOD, varied: str = "base"
 ) -> list[Method]:
-    """Methods of one rule, network by network, at each of the settings of `VARIED`."""
+    """Return the methods of one rule for each network, at each setting of a series in `VARIED`."""
     return [
         Method(network, bias, rule, **settings)
         for network in networks
@@ -102,33 +102,34 @@ def methods(
 
 
 def grid() -> list[Method]:
-    """All methods, each once."""
-    # The base settings are in each of the three series.
+    """Return all methods, each once."""
+    # The base settings are in each of the three series: the dict below keeps one of them.
     every: list[Method] = []
     for bias in BIASES:
         for rule in RULES:
             every += methods(NETWORKS, bias, rule, "alpha")
         for varied in ("edges moved", "slack"):
             every += methods(MOVED, bias, varied=varied)
-    return list(dict.fromkeys(every))  # a dict keeps the order
+    return list(dict.fromkeys(every))
 
 
 def at_base() -> list[Method]:
-    """Every network, bias and rule at the settings that the others are varied around."""
+    """Return every network, bias and rule at the base settings."""
     return [method for bias in BIASES for rule in RULES for method in methods(NETWORKS, bias, rule)]
 
 
 def defaults() -> dict[str, Any]:
-    """Classifiers of the package as a user gets them."""
+    """Return the classifiers of the package with their default settings."""
     every = (SGBNClassifierCV, SGBNClassifier, *MOVED.values())
     return {classifier.__name__: classifier() for classifier in every}
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What makes one run of Exp-III differ from another; the sizes are the paper's.
+    """The settings of one run of Exp-III.
 
-    `smaller` are the sizes of its PET data.
+    `sizes` are the paper's numbers of training and test subjects, and `smaller` those of its PET
+    data.
     """
 
     splits: int = 30
@@ -136,13 +137,23 @@ class Settings:
     regions: int = 40
     sizes: tuple[int, int] = (80, 40)
     smaller: tuple[int, int] = (60, 43)
-    # Never given, but noted of a study: results of two grids must not be mixed in one folder.
+    # Users do not set this. It is stored, so that results of two grids are not mixed in a folder.
     varied: Mapping[str, Any] = field(default_factory=lambda: VARIED, init=False)
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A table to split, or what to simulate anew for every split; sizes of training and test."""
+    """A table to split, or a cohort to simulate again for each split.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        Numbers of training and test rows.
+    cohort : Cohort, optional
+        The table. Without it, cohorts are simulated.
+    differ : str
+        What the simulated groups differ in.
+    """
 
     sizes: tuple[int, int]
     cohort: Cohort | None = None
@@ -150,26 +161,26 @@ class Sample:
 
     @property
     def overlap(self) -> float:
-        """Test rows per training row of overlapping splits; 0 for independent cohorts."""
+        """Return test rows per training row of overlapping splits, 0 for independent cohorts."""
         return 0.0 if self.cohort is None else self.sizes[1] / self.sizes[0]
 
     @property
     def content(self) -> bytes:
-        """All that tells it from another sample."""
+        """Return bytes that differ between any two samples."""
         known = b"" if self.cohort is None else self.cohort.content
         return f"{self.differ} {self.sizes}".encode() + known
 
     def simulate(self, random_state: Any, **options: Any) -> Cohort:
-        """Draw two equal groups, together large enough for the training and the test rows."""
+        """Draw two equal groups that are together large enough for training and test rows."""
         return simulate_cohort((sum(self.sizes) + 1) // 2, random_state, **options)
 
 
 def samples(settings: Settings) -> dict[str, Sample]:
-    """Real tables, where they are found, and what is simulated.
+    """Return the real tables, if they are found, and the samples to simulate.
 
-    COBRE and IXI are split in the sizes of the paper's PET data too. The benchmark of
-    `SGBNClassifierCV` (benchmarks/classifiers.py) has other groups of IXI, the middle and the
-    oldest third, and fewer covariates: its figures cannot be compared with these.
+    COBRE and IXI are also split in the sizes of the paper's PET data. The figures cannot be
+    compared with those of the benchmark of `SGBNClassifierCV` (benchmarks/classifiers.py), which
+    has fewer covariates, and other groups of IXI: the middle and the oldest third.
     """
     tables = real_tables()
     real = {name: to_split(cohort, settings.sizes, name) for name, cohort in tables.items()}
@@ -181,7 +192,7 @@ def samples(settings: Settings) -> dict[str, Sample]:
 
 
 def to_split(cohort: Cohort, sizes: tuple[int, int], name: str = "") -> Sample:
-    """Sample of a table that has two groups and subjects enough."""
+    """Return the sample of a table. Raise InputError if it lacks subjects or two groups."""
     require_two_groups(cohort)
     if sum(sizes) > len(cohort):
         raise InputError(
@@ -189,32 +200,32 @@ def to_split(cohort: Cohort, sizes: tuple[int, int], name: str = "") -> Sample:
             f"{sizes[0]} for training and {sizes[1]} for testing. Give smaller numbers (--train, "
             "--test)."
         )
-    # A table of one site is not harmonised.
+    # A table with a single site is not harmonised.
     return Sample(sizes, one_site(cohort))
 
 
 def draw(sample: Sample, split: int, seed: int) -> tuple[Cohort, Rows]:
-    """Cohort, and which of its rows are for training and for testing."""
-    # The number of the split, so that a restart draws the same rows.
+    """Return the cohort of one split, and its rows for training and for testing."""
+    # The seed contains the number of the split, so that a restart draws the same rows.
     rng = np.random.default_rng([seed, split])
     cohort = sample.cohort or sample.simulate(rng, differ=sample.differ)
-    # As an int: scikit-learn does not take a Generator of numpy.
+    # The seed is an int, because scikit-learn does not accept a Generator of numpy.
     [rows] = splits(cohort, sample.sizes, int(rng.integers(2**31)))
     return cohort, rows
 
 
 def pipelines(seed: int) -> dict[str, Any]:
-    """Classifiers of the package at their defaults, and the peers."""
+    """Return the classifiers of the package with their default settings, and the peers."""
     return defaults() | peers(seed)
 
 
 def tasks(settings: Settings, data: Mapping[str, Sample]) -> Tasks:
-    """One task per split of each sample."""
+    """Make one task per split of each sample."""
     return repeats(data, settings.splits)
 
 
 def work(settings: Settings, data: Mapping[str, Sample], name: str, repeat: int) -> dict[str, Any]:
-    """Outcome of every pipeline and method on one split of one sample."""
+    """Return the outcome of every pipeline and method on one split of one sample."""
     sample = data[name]
     cohort, rows = draw(sample, repeat, settings.seed)
     problem = prepare(cohort, np.asarray(cohort.group), rows, settings.regions)
@@ -225,5 +236,5 @@ def work(settings: Settings, data: Mapping[str, Sample], name: str, repeat: int)
 
 
 def read(stored: dict[str, Arrays]) -> dict[str, Outcomes]:
-    """Outcomes by sample."""
+    """Return the outcomes by sample."""
     return gather(stored, Outcome._fields, DESCRIPTIONS)

@@ -1,7 +1,7 @@
 """Exp-IV: how do the networks of two groups differ? (Section 5.4).
 
-One network per group by H-SGBN, OR-SGBN and SGBN, and the paper's counts of edges beside what they
-are by chance (`exp4_methods`).
+H-SGBN, OR-SGBN and SGBN learn one network per group. The report shows the paper's counts of edges,
+and how much they change by chance (`exp4_methods`).
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ Results = dict[str, Parts]
 
 DESCRIPTIONS = {row["name"]: row["exp4"] for row in read_rows("samples.csv")}
 CLAIMS = read_rows("exp4_claims.csv")
-LEVEL = 0.05
-ROUND_OFF = 1e-9  # of shares that add up to one
-MAJOR = 0.8  # share of the edges that must stay for the major structures to stay
-MOST_MOVED = 30  # edges of the paper's figure
-PALE = 1.4  # limit of the colours: edges are not drawn in the darkest
+LEVEL = 0.05  # a claim is decided if p is not larger
+ROUND_OFF = 1e-9  # of a mean of shares
+MAJOR = 0.8  # share of the edges that must stay, so that "the major structures" stay
+MOST_MOVED = 30  # number of edges in the paper's figure
+PALE = 1.4  # end of the colour scale: weights are -1 or 1 and are not drawn in the darkest colour
 
 
 def tasks(settings: methods.Settings, data: Mapping[str, methods.Sample]) -> Tasks:
-    """Parts of the work on each sample: functions of `exp4_methods`, some with an argument."""
-    blocks = range(-(-settings.permutations // methods.BLOCK))  # rounded up
+    """Make the tasks of each sample: functions of `exp4_methods`, some with an argument."""
+    blocks = range(-(-settings.permutations // methods.BLOCK))  # the division is rounded up
     orders, chance = [f"orders.{m}" for m in METHODS], [f"chance.{block:03d}" for block in blocks]
     parts = ["tests", "networks", "moves", *orders, *chance]
     return {f"{name}.{part}": {"name": name, "part": part} for name in data for part in parts}
@@ -53,7 +53,7 @@ def work(
 
 
 def read(stored: dict[str, Arrays]) -> Results:
-    """Parts of each sample."""
+    """Return the results of each sample, by part."""
     results: Results = {}
     for task, arrays in stored.items():
         name, part = task.split(".", 1)
@@ -62,7 +62,7 @@ def read(stored: dict[str, Arrays]) -> Results:
 
 
 class Change(NamedTuple):
-    """A count in both groups, its 95 % range of changes by chance, and two-sided p."""
+    """A count in both groups, the 95 % range of its changes by chance, and the two-sided p."""
 
     first: float
     second: float
@@ -75,23 +75,23 @@ class Change(NamedTuple):
 
 
 def change(parts: Parts, method: str, count: str) -> Change:
-    """One of the counts of the networks by OR-SGBN, or of the true ones ("truth")."""
+    """Return one of the counts of OR-SGBN's networks, or of the true networks ("truth")."""
     networks = parts["networks"]
     layout = (networks["regions"].tolist(), networks["lobes"].tolist())
-    # strengths are sums of floats: rounded, so that ties with the permutations are ties
+    # Strengths are sums of floats. They are rounded, so that ties with permutations are found.
     first, second = (np.round(methods.counts(w, *layout)[count], 2) for w in networks[method])
     if method == "truth" or not np.isfinite(first):
         return Change(first, second)
     blocks = [arrays[count] for part, arrays in parts.items() if part.startswith("chance")]
     null = np.concatenate(blocks).round(2)
-    # two-sided: twice the smaller tail, since the null need not be symmetric
+    # The two-sided p is twice the smaller tail, because the null may not be symmetric.
     tails = reached(second - first, null), reached(first - second, -null)
     low, high = np.percentile(null, [2.5, 97.5]).tolist()
     return Change(first, second, low, high, min(1.0, 2 * min(tails)))
 
 
 def claims(parts: Parts) -> dict[tuple[str, str], str]:
-    """(Claim, the paper's figure) -> our figure, and whether it holds."""
+    """Map each claim and the paper's figure to our figure and the verdict."""
     decided = {}
     for claim in CLAIMS:
         decide = DECIDED_BY[claim["decided_by"]]
@@ -100,7 +100,7 @@ def claims(parts: Parts) -> dict[tuple[str, str], str]:
 
 
 def _by_chance(parts: Parts, count: str, sign: str) -> str:
-    """Decide by the permutations, and by the truth where it is known."""
+    """Decide a claim by the permutations, and by the true networks if they are known."""
     ours = change(parts, "OR-SGBN", count)
     if not np.isfinite(ours.p):
         return "–"
@@ -118,15 +118,15 @@ def _by_chance(parts: Parts, count: str, sign: str) -> str:
 
 
 def _by_orders(parts: Parts, method: str, expected: str) -> str:
-    """Decide by the share of the edges in the upper triangle, with a 95 % interval.
+    """Decide a claim by the share of edges in the upper triangle, with a 95 % interval.
 
-    An order, the same backwards, and both groups are one observation: edges that do not depend on
-    the order give exactly one half.
+    One observation is the mean over both groups, and over an order and its reverse. If edges do
+    not depend on the order, this mean is exactly one half.
     """
-    # (groups, orders, ways): means over groups and both ways of an order.
+    # The shares have the shape (groups, orders, directions).
     shares = parts[f"orders.{method}"]["shares"].mean(axis=(0, 2))
     low, high = estimate(shares, 0.0).interval()
-    # Edges that do not depend on the order give 0.5 up to round-off, with an interval of no width.
+    # Edges that do not depend on the order give 0.5 up to round-off, and an interval of width 0.
     alike = low <= 0.5 + ROUND_OFF and high >= 0.5 - ROUND_OFF
     verdict = "holds" if alike == (expected == "as many") else "does not hold"
     if expected == "more" and high < 0.5:
@@ -135,15 +135,15 @@ def _by_orders(parts: Parts, method: str, expected: str) -> str:
 
 
 def _by_alphas(parts: Parts, method: str, _: str) -> str:
-    """Decide by the edges that stay from one alpha to the next."""
+    """Decide a claim by the share of edges that stay from one alpha to the next."""
     least = steps(parts, method)[..., 1].min()
     return f"at least {least:.0%} stay: **{'holds' if least >= MAJOR else 'does not hold'}**"
 
 
 def _by_moves(parts: Parts, *_: str) -> str:
-    """Decide by a sign test of the edges that are moved most."""
+    """Decide a claim by an exact two-sided sign test of the edges that are moved most."""
     same = agree(parts["moves"])
-    # An exact two-sided sign test: changes that agree by chance are as frequent as not.
+    # By chance, two changes have the same sign with probability one half.
     p = min(1.0, 2 * bdtr(float(min(same.sum(), (~same).sum())), len(same), 0.5))
     verdict = "undecided" if p > LEVEL else "holds" if same.mean() > 0.5 else "contradicted"
     return f"{same.sum()} of {len(same)}, p = {p:.2g}: **{verdict}**"
@@ -158,10 +158,10 @@ DECIDED_BY: dict[str, Callable[[Parts, str, str], str]] = {
 
 
 def nested(sparse: Array, dense: Array) -> Array:
-    """How far one network's edges are among another's.
+    """Return three measures of how many edges of the first network are in the second.
 
-    Jaccard index, share of the first's edges that the second has, and share of the pairs that the
-    first joins, in whatever direction.
+    They are the Jaccard index, the share of the first network's edges that the second has, and the
+    share of the pairs joined in the first network that the second joins in any direction.
     """
     first, second = present(sparse), present(dense)
     joined, again = (edges | edges.T for edges in (first, second))
@@ -170,28 +170,28 @@ def nested(sparse: Array, dense: Array) -> Array:
 
 
 def steps(parts: Parts, method: str) -> Array:
-    """`nested` of the networks at neighbouring alphas: (alphas - 1, groups, 3)."""
+    """Return `nested` of the networks at neighbouring alphas, of shape (alphas - 1, groups, 3)."""
     learned = [parts["networks"][f"{method} {alpha:g}"] for alpha in ALPHAS]
-    # Alphas grow, so that each pair is (denser, sparser).
+    # Alphas increase, so that the first network of each pair is the denser one.
     return np.array([[*map(nested, sparse, dense)] for dense, sparse in pairwise(learned)])
 
 
 def most_moved(moves: Arrays) -> Indices:
-    """Places of the edges that KL or MM, each in units of its largest change, moves most."""
+    """Return the places of the edges that KL or MM moves most, in units of its largest change."""
     sizes = [np.abs(moves[name]) for name in MOVED]
-    # Where a method moves nothing its largest change is 0, and nothing is to be scaled.
+    # If a method moves nothing, its largest change is 0 and must not be a divisor.
     scaled = [size / (size.max(initial=0.0) or 1.0) for size in sizes]
     return np.argsort(-np.maximum(*scaled), kind="stable")[:MOST_MOVED]
 
 
 def agree(moves: Arrays) -> Mask:
-    """Whether KL and MM move the most moved edges in the same direction."""
+    """Return for each of the most moved edges whether KL and MM change it in the same direction."""
     first, second = (np.sign(moves[name][most_moved(moves)]) for name in MOVED)
     return first == second
 
 
 def report(results: Results, _: Mapping[str, Any]) -> dict[str, Any]:
-    """Show the paper's claims, its counts beside their ranges by chance, and the tests."""
+    """Return the slots of the report: claims, counts with their ranges by chance, and tests."""
     verdicts = [claims(parts) for parts in results.values()]
     rows = [[*claim, *(of_sample[claim] for of_sample in verdicts)] for claim in verdicts[0]]
     return {
@@ -253,7 +253,7 @@ def _moves(name: str, parts: Parts) -> list[Any]:
 
 
 def files(results: Results) -> Files:
-    """Draw the networks of the first sample, and what KL- and MM-SGBN move (Figs. 4 and 5)."""
+    """Draw the networks of the first sample, and the moves of KL- and MM-SGBN (Figs. 4 and 5)."""
     parts = next(iter(results.values()))
     return {"exp4_networks.png": _draw_networks(parts), "exp4_moves.png": _draw_moves(parts)}
 
@@ -264,7 +264,7 @@ def _draw_networks(parts: Parts) -> Figure:
     for row, method in enumerate(("H-SGBN", BIASED)):
         for column, group in enumerate(parts["networks"]["groups"]):
             weights = parts["networks"][method][column]
-            # The bias row, the last, has no edges between regions.
+            # The last row may be the bias, which is not an edge between regions.
             n_edges = present(weights[: weights.shape[1]]).sum()
             _draw_matrix(axes[row, column], weights, parts, f"{method}, {group}: {n_edges} edges")
     figure.suptitle(
@@ -274,12 +274,12 @@ def _draw_networks(parts: Parts) -> Figure:
 
 
 def _draw_matrix(ax: Any, weights: Any, parts: Parts, title: str) -> None:
-    """Draw one network, regions by lobe; a row beyond the regions is the bias, as in the paper."""
+    """Draw one network with its regions sorted by lobe. An extra row of weights is the bias."""
     lobes, regions = (parts["networks"][name].tolist() for name in ("lobes", "regions"))
     m = len(regions)
     order = sorted(range(m), key=lambda k: lobes.index(lobes[k]))
     if len(weights) > m:
-        # A column for the bias, which has no parents: the drawing needs a square.
+        # The drawing needs a square. The column that is added is empty: the bias has no parents.
         weights = np.column_stack([weights, np.zeros(m + 1)])
         order, lobes, regions = [*order, m], [*lobes, "bias"], [*regions, "bias"]
     signs = np.where(present(weights), np.sign(weights), 0.0)[np.ix_(order, order)]

@@ -1,8 +1,8 @@
 """What Exp-IV computes: networks of two groups, the paper's counts of their edges, and tests.
 
-Beside each count stands what it is by chance: the same count after rows of residuals were exchanged
-between the groups. Further what columns in another order and another alpha change, how KL- and
-MM-SGBN move the edges, and the tests of `edge_differences`.
+Each count is also computed after rows of residuals were exchanged between the groups, which shows
+how much it changes by chance. Further functions compute what another order of the columns and
+another alpha change, how KL- and MM-SGBN move the edges, and the tests of `edge_differences`.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ from sgbn.structure.nuisance import Nuisance, nuisance_of
 from sgbn.structure.smooth import held_fixed
 from sgbn.types import Array, Indices, Mask
 
-PENALISED = {"H-SGBN": HSGBN, "OR-SGBN": ORSGBN}  # the paper's, with an alpha
+PENALISED = {"H-SGBN": HSGBN, "OR-SGBN": ORSGBN}  # the paper's methods, which have an alpha
 METHODS = (*PENALISED, "SGBN")
-BIASED = "OR-SGBN, bias penalised"  # the paper's bias node, literally
+BIASED = "OR-SGBN, bias penalised"  # with the bias node exactly as in the paper
 ALPHAS = (0.05, 0.07, 0.1, 0.14, 0.2, 0.28)
 REFERENCES = {row["name"]: row["reference"] for row in read_rows("samples.csv")}
 NO_BRAIN = "ventricle/CSF"
-PAPERS_LOBES = {"medial temporal": "temporal", "subcortical": "temporal"}  # its fourth box
+PAPERS_LOBES = {"medial temporal": "temporal", "subcortical": "temporal"}  # the paper's fourth box
 BLOCK = 50  # permutations per task
 MOVED = {"KL-SGBN": KLSGBNClassifier, "MM-SGBN": MMSGBNClassifier}
-ENDS = ["class", "source", "target"]  # tell one moved edge from another
-CUT = 0.01  # the paper draws no weight below it
+ENDS = ["class", "source", "target"]  # fields that identify a moved edge
+CUT = 0.01  # standardised weight: the paper does not draw smaller ones
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What makes one run of Exp-IV differ from another.
+    """The settings of one run of Exp-IV.
 
-    `orders` are random orders of the columns; each is taken backwards as well.
+    `orders` is the number of random orders of the columns. Each is also used backwards.
     """
 
     alpha: float = 0.1
@@ -58,7 +58,7 @@ class Settings:
     orders: int = 10
     regions: int = 40
     seed: int = 0
-    # Never given, but noted of a study: results of two grids must not be mixed in one folder.
+    # Users do not set this. It is stored, so that results of two grids are not mixed in a folder.
     alphas: tuple[float, ...] = field(default_factory=lambda: ALPHAS, init=False)
 
 
@@ -69,11 +69,12 @@ class Sample:
     Attributes
     ----------
     cohort : Cohort
-        Imputed, harmonised, covariates regressed out; with the paper's lobes.
+        The cohort after preparation (imputed, harmonised, covariates regressed out), with the
+        paper's lobes.
     groups : tuple of str
-        The reference, and the group that may have lost edges.
+        The reference group, and the group that may have lost edges.
     truth : mapping of group to ndarray
-        True standardised weights, where they are known.
+        True standardised weights of each group, if they are known.
     """
 
     cohort: Cohort
@@ -82,34 +83,34 @@ class Sample:
 
     @property
     def codes(self) -> Indices:
-        """0 for the reference, 1 for the other group."""
+        """Return 0 for each row of the reference group, and 1 for the other group."""
         return (np.asarray(self.cohort.group) == self.groups[1]).astype(np.intp)
 
     @property
     def sites(self) -> Indices | None:
-        """Number of each subject's site."""
+        """Return the site of each subject as a number, or None without sites."""
         site = self.cohort.site
         return None if site is None else np.unique(site, return_inverse=True)[1]
 
     @property
     def nuisance(self) -> Nuisance:
-        """Means of groups and sites, and slopes of covariates."""
+        """Return the nuisance effects: means of groups and sites, and slopes of covariates."""
         return nuisance_of(self.codes, held_fixed(self.cohort), self.sites)
 
     @property
     def residuals(self) -> Array:
-        """Rows without nuisance effects."""
+        """Return the values without the nuisance effects."""
         return self.nuisance.residuals(self.cohort.values)
 
     @property
     def content(self) -> bytes:
-        """All that tells it from another sample."""
+        """Return bytes that differ between any two samples."""
         return f"{self.groups} {self.cohort.lobes}".encode() + self.cohort.content
 
 
 def samples(settings: Settings) -> dict[str, Sample]:
-    """Return the simulated cohort and, where they are found, the real tables."""
-    # The default cohort, whatever --seed: that is for permutations and orders.
+    """Return the simulated cohort and, if they are found, the real tables."""
+    # The cohort does not depend on --seed, which is for permutations and orders.
     simulated = simulate_cohort()
     cohorts = {"simulated": simulated} | real_tables()
     ready = {name: make_sample(both, settings, REFERENCES[name]) for name, both in cohorts.items()}
@@ -118,11 +119,12 @@ def samples(settings: Settings) -> dict[str, Sample]:
 
 
 def make_sample(cohort: Cohort, settings: Settings, reference: str | None = None) -> Sample:
-    """Prepare two groups; the reference is the usual one unless it is given."""
+    """Prepare a cohort of two groups. By default, `choose_reference` chooses the reference."""
     require_two_groups(cohort)
     first = choose_reference(cohort.groups, reference)
     usable = review(one_site(cohort)).require()
-    ready = replace(usable, values=prepare(usable).values)  # gaps in covariates are refused below
+    # Covariates keep their gaps, which later steps refuse.
+    ready = replace(usable, values=prepare(usable).values)
     if ready.atlas is not None:
         places = (
             place._replace(lobe=PAPERS_LOBES.get(place.lobe, place.lobe))
@@ -134,7 +136,7 @@ def make_sample(cohort: Cohort, settings: Settings, reference: str | None = None
 
 
 def choose_regions(cohort: Cohort, n_regions: int) -> Cohort:
-    """Keep the hippocampi, which the paper looks at, and the regions that differ most.
+    """Keep the hippocampi, which the paper examines, and the regions that differ most.
 
     Ventricles are left out.
     """
@@ -149,18 +151,18 @@ def choose_regions(cohort: Cohort, n_regions: int) -> Cohort:
 
 
 def hippocampi(regions: Sequence[str]) -> list[int]:
-    """Places of the hippocampi, not of what lies beside them."""
+    """Return the places of the hippocampi, without the parahippocampal regions."""
     names = [region.lower() for region in regions]
     return [k for k, name in enumerate(names) if "hippocamp" in name and "parahip" not in name]
 
 
 def present(weights: Array) -> Mask:
-    """Edges: weights that reach the cut."""
+    """Return which weights are edges: those of at least `CUT`."""
     return np.abs(weights) >= CUT
 
 
 def counts(weights: Array, regions: Sequence[str], lobes: Sequence[str]) -> dict[str, float]:
-    """Return the paper's counts of a network by name; NaN where it has no such region."""
+    """Return the paper's counts of a network by name. A count without any region is NaN."""
     edges = present(weights)
     strengths = np.where(edges, np.abs(weights), 0.0)
     everywhere = np.ones(len(regions), bool)
@@ -179,25 +181,26 @@ def counts(weights: Array, regions: Sequence[str], lobes: Sequence[str]) -> dict
 
 
 def _total(values: NDArray[np.generic], tails: Mask, heads: Mask) -> float:
-    """Sum from some regions to others; NaN without any."""
+    """Return the sum of the values from `tails` to `heads`, or NaN if one of them is empty."""
     if not tails.any() or not heads.any():
         return float("nan")
     return float(values[np.ix_(tails, heads)].sum())
 
 
 def learn(method: str, X: Array, codes: Indices, alpha: float) -> list[Array]:
-    """Standardised weights of both groups."""
+    """Return the standardised weights of both groups."""
     learner = PENALISED[method](alpha=alpha) if method in PENALISED else default_learner(codes)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of pairs without a direction, in one of many fits
+        # Learners warn of pairs without a direction, which is too much detail for so many fits.
+        warnings.simplefilter("ignore")
         return [learner.fit(X[codes == c]).coef_std_ for c in (0, 1)]
 
 
 def networks(sample: Sample, settings: Settings) -> dict[str, Any]:
-    """Weights by every method, group and alpha, and what is needed to read them."""
+    """Return the weights by method, group and alpha, and the facts needed to interpret them."""
     cohort, codes, X = sample.cohort, sample.codes, sample.residuals
-    # Residuals have lost the groups' means, which are what the bias of the paper is about: the
-    # values themselves are standardised over both groups.
+    # The paper's bias is about the means of the groups, which residuals do not have any more.
+    # Therefore the values themselves are standardised over both groups.
     Z = Scale.of(cohort.values).standardise(cohort.values)
     learner = _biased(settings)
     fits = [learner.fit(Z[codes == c]).network_ for c in (0, 1)]
@@ -220,13 +223,16 @@ def _biased(settings: Settings) -> ORSGBN:
 
 
 def orders(sample: Sample, settings: Settings, method: str) -> dict[str, Any]:
-    """Share of the edges in the upper triangle: of groups, orders, each order backwards too."""
+    """Return the share of edges in the upper triangle, for each group and order of the columns.
+
+    The shares have the shape (groups, orders, 2): each order is used forwards and backwards.
+    """
     X = sample.residuals
     shares = np.empty((2, settings.orders, 2))
     for number in range(settings.orders):
         order = np.random.default_rng([settings.seed, number]).permutation(X.shape[1])
-        # Edges that ignore the order are upper in one of the two ways: their mean share is one
-        # half.
+        # An edge that does not depend on the order is in the upper triangle in one of the two
+        # directions. The mean share of such edges is one half.
         for way, columns in enumerate((order, order[::-1])):
             learned = learn(method, X[:, columns], sample.codes, settings.alpha)
             for group, weights in enumerate(learned):
@@ -236,14 +242,14 @@ def orders(sample: Sample, settings: Settings, method: str) -> dict[str, Any]:
 
 
 def chance(sample: Sample, settings: Settings, block: str) -> dict[str, Any]:
-    """Return differences of OR-SGBN's counts between two groups whose rows were exchanged."""
-    # One stream per block: results do not depend on the number of workers.
+    """Return differences of OR-SGBN's counts between the groups after rows were exchanged."""
+    # Each block has its own stream of random numbers: workers do not change the results.
     rng = np.random.default_rng([settings.seed, int(block)])
     nuisance, codes, residuals = sample.nuisance, sample.codes, sample.residuals
     exchange = exchange_of(codes, sample.sites)
     changes: dict[str, list[float]] = {}
-    # rows of residuals are exchangeable under the null; what the exchange puts into the nuisance
-    # columns is taken out again, as in the tests of `edge_differences`
+    # Rows of residuals are exchangeable under the null hypothesis. Exchanged rows have small
+    # nuisance effects again, which are removed as in the tests of `edge_differences`.
     for _ in range(min(BLOCK, settings.permutations - int(block) * BLOCK)):
         X = nuisance.residuals(residuals[exchange.draw(rng)])
         first, second = (
@@ -256,28 +262,28 @@ def chance(sample: Sample, settings: Settings, block: str) -> dict[str, Any]:
 
 
 def moves(sample: Sample, settings: Settings) -> dict[str, Any]:
-    """How KL- and MM-SGBN change the edges of OR-SGBN."""
+    """Return the changes that KL- and MM-SGBN make to the edges of OR-SGBN."""
     table = pd.DataFrame(sample.cohort.values, columns=list(sample.cohort.regions))
     changes = {
-        # Both move edges of the same OR-SGBN: sorted by their ends they stand side by side.
+        # Both move edges of the same OR-SGBN. Sorted by their ends, the edges correspond.
         name: np.sort(
             classifier(_biased(settings), temperature=1.0).fit(table, sample.codes).edge_changes(),
             order=ENDS,
         )
         for name, classifier in MOVED.items()
     }
-    # As lists: a file does not take objects.
+    # Lists become arrays of text in the file, which cannot store objects.
     ends, other_ends = ({end: by[end].tolist() for end in ENDS} for by in changes.values())
     if ends != other_ends:
-        raise ValueError(f"{' and '.join(MOVED)} moved different edges: they cannot be compared.")
+        raise ValueError(f"{' and '.join(MOVED)} moved different edges, which cannot be compared.")
     return ends | {name: by["difference"] for name, by in changes.items()}
 
 
 def tests(sample: Sample, settings: Settings) -> dict[str, Any]:
-    """Return p of the tests of `edge_differences`: overall, of edges, regions and lobes."""
+    """Return the p values of `edge_differences`: overall, of edges, of regions and of lobes."""
     result = edge_differences(
         sample.cohort,
-        sample.codes.astype(str),  # sorted, so that the reference comes first
+        sample.codes.astype(str),  # the reference is "0", which is the first label in sorted order
         n_permutations=settings.permutations,
         random_state=settings.seed,
     )

@@ -1,8 +1,8 @@
-"""The shape that the paper's experiments share: settings, tasks, a report and figures.
+"""What the paper's experiments have in common: settings, tasks, a report and figures.
 
-An experiment runs its tasks into a folder. Its report and figures are made from what that folder
-holds, so that they can be made again without the work. The form of the report is a Markdown file
-beside this one, ``NAME.md``, with slots in braces for what was computed.
+An experiment stores the results of its tasks in a folder. Its report and figures are made from
+that folder, so that they can be made again without running the tasks. The words of the report are
+in the Markdown file ``NAME.md`` beside this file, with slots in braces for the results.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from sgbn.comparison.intervals import Estimate, estimate
 from sgbn.experiments.markdown import provenance, row, table
 from sgbn.runs import Arrays, Study, read_result, write_atomically
 
-COLOURS = 256  # of a figure: lines need no more, and the file is a quarter of the size
+COLOURS = 256  # in a figure: enough for lines, and the file has a quarter of the size
 
 Tasks = dict[str, dict[str, Any]]
 Files = dict[str, Figure | str]
@@ -35,27 +35,27 @@ Files = dict[str, Figure | str]
 
 @dataclass(frozen=True)
 class Experiment:
-    """One experiment: what it runs, and what is made of the results.
+    """One experiment: the tasks that it runs, and what is made of their results.
 
     Attributes
     ----------
     name : str
-        Of the report, and of the template that it is made from.
+        Name of the report and of its template.
     tasks : callable
-        Takes settings and data; gives the arguments of each task by its name.
+        Takes settings and data, and returns the arguments of each task by the task's name.
     work : callable
-        Does one task. It gets settings and data (if there are any; samples by name, each with its
-        `content` as bytes) beside the task's arguments.
+        Does one task. It takes the settings, the data if there are any, and the arguments of the
+        task. Data are samples by name, each with its `content` as bytes.
     read : callable
-        Takes the result of each task by its name; gives what `report` and `files` take.
+        Takes the results of the tasks by name, and returns the input of `report` and `files`.
     report : callable
-        Takes results and settings (as study.json has them); gives what fills each slot of the
-        template: text, or a list of lines; a line that is not text is a row of a table.
+        Takes the output of `read` and the settings as in study.json. Returns what fills each slot
+        of the template: text, or a list of lines. A line that is not text is a row of a table.
     files : callable
-        Takes results; gives further files by their names: figures, or text.
+        Takes the output of `read`, and returns further files by name: figures or text.
     check : Experiment, optional
-        Run in the folder of its own name inside that of this experiment, by the option of that name
-        of `sgbn reproduce`. Its report fills the slot of that name.
+        A second experiment, which `sgbn reproduce` runs if the option with its name is given. It
+        has a subfolder with its name, and its report fills the slot with its name.
     """
 
     name: str
@@ -67,22 +67,22 @@ class Experiment:
     check: Experiment | None = None
 
     def run(self, study: Study, settings: Any, data: Any = None) -> dict[str, Arrays]:
-        """Run what the study does not hold yet."""
+        """Run the tasks whose results the study does not have yet. Return the results of all."""
         # Settings and data are shared, so that each worker gets them once and not with each task.
         shared = {"settings": settings} | ({} if data is None else {"data": data})
-        # Content tells two tables of the same subjects and regions apart.
+        # Two tables with the same subjects and regions may have different content.
         samples = {n: sha256(each.content).hexdigest()[:16] for n, each in (data or {}).items()}
         noted = asdict(settings) | {"experiment": self.name, "samples": samples}
         return study.run(self.work, self.tasks(settings, data), noted, shared=shared)
 
     def results(self, folder: Path) -> Any:
-        """Results of a finished run."""
-        # Sorted: numbers in the names have leading zeros, so that repeats come in their order.
+        """Return the results of a finished run, as `read` returns them."""
+        # Numbers in the names have leading zeros: sorting brings repeats into their order.
         paths = sorted((folder / "tasks").glob("*.npz"))
         return self.read({path.stem: read_result(path) for path in paths})
 
     def text(self, folder: Path) -> str:
-        """Report of a finished run, as Markdown."""
+        """Return the report of a finished run, as Markdown."""
         study = json.loads((folder / "study.json").read_text())
         settings = study["settings"]
         slots = dict(self.report(self.results(folder), settings))
@@ -90,19 +90,18 @@ class Experiment:
             slots[self.check.name] = self._text_of_check(self.check, folder / self.check.name)
         filled = {name: _joined(content) for name, content in slots.items()}
         template = _file(f"{self.name}.md")
-        # Format fields such as {settings[seed]} take a setting by name, without code for each.
+        # A field such as {settings[seed]} in the template takes a setting by its name.
         return template.format(settings=settings, provenance=provenance(study), **filled)
 
     def _text_of_check(self, check: Experiment, folder: Path) -> str:
-        """Report of the check without its title, or how to get one."""
+        """Return the report of the check without its title, or how to get this report."""
         if not (folder / "study.json").exists():
             command = f"sgbn reproduce {self.name} --{check.name}"
             return f"`{command}` with the same folder shows it here."
-        # Without the title: the text becomes a section of another report.
         return check.text(folder).partition("\n\n")[2].rstrip()
 
     def finish(self, folder: Path) -> tuple[str, list[Path]]:
-        """Write the report and all further files; return its text and their paths."""
+        """Write the report and all further files. Return the report's text and the files' paths."""
         text = self.text(folder)
         _write(folder / f"{self.name}.md", text)
         made = self.files(self.results(folder))
@@ -122,19 +121,19 @@ def _file(name: str) -> str:
 
 
 def read_rows(name: str) -> list[dict[str, str]]:
-    """Rows of a table beside this file, such as the paper's figures or its claims."""
+    """Read the rows of a CSV file beside this file, such as the paper's figures or claims."""
     return list(csv.DictReader(_file(name).splitlines()))
 
 
 def _write(path: Path, content: Figure | str) -> None:
-    """Write text, or a figure in its own resolution and few colours."""
+    """Write text, or a figure in its own resolution and with few colours."""
     stream = BytesIO()
     if isinstance(content, str):
         stream.write(content.encode())
     else:
         drawn = BytesIO()
         content.savefig(drawn, dpi="figure")
-        # the octree keeps the colour of a thin line; the median cut turned orange into brown
+        # The octree keeps the colour of thin lines. The median cut turned orange into brown.
         few = Image.open(drawn).convert("RGB").quantize(COLOURS, Image.Quantize.FASTOCTREE)
         few.save(stream, "png", optimize=True)
     write_atomically(path, lambda file: file.write(stream.getvalue()))
@@ -142,15 +141,16 @@ def _write(path: Path, content: Figure | str) -> None:
 
 @dataclass(frozen=True)
 class Outcomes:
-    """What every method made of every repeat of one data set.
+    """The outcomes of every method in every repeat of one data set.
 
     Attributes
     ----------
     methods : list of str
+        Names of the methods.
     values : mapping of field to array
-        One row per method, one column per repeat.
+        The outcomes, with one row per method and one column per repeat.
     noted : mapping
-        What the first task noted beside the outcomes.
+        All that the first task stored, for example sizes and overlap.
     """
 
     methods: list[str]
@@ -158,21 +158,21 @@ class Outcomes:
     noted: Arrays
 
     def of(self, method: str, field: str) -> NDArray[Any]:
-        """One field of the outcomes of one method, one value per repeat."""
+        """Return one field of one method's outcomes, with one value per repeat."""
         return self.values[field][self.methods.index(method)]
 
     def mean(self, method: str, field: str) -> float:
-        """Mean over the repeats that have the field; NaN where none has it."""
+        """Return the mean over the repeats that have the field, or NaN if none has it."""
         known = method in self.methods
         return self.estimate(self.of(method, field)).mean if known else np.nan
 
     def estimate(self, values: NDArray[Any]) -> Estimate:
-        """Mean over the repeats, with the error that fits how these overlap."""
+        """Return the mean over the repeats, with a standard error that accounts for overlap."""
         return estimate(values, float(self.noted.get("overlap", 0.0)))
 
 
 def messages(results: Mapping[str, Outcomes], fields: Iterable[str]) -> list[str]:
-    """Table of messages such as failures, each with the number of repeats that it came in."""
+    """Return a table of messages such as failures, with the number of repeats that had each."""
     rows = [
         (field, name, method, count, text)
         for field in fields
@@ -182,23 +182,23 @@ def messages(results: Mapping[str, Outcomes], fields: Iterable[str]) -> list[str
         if text
     ]
     header = ["kind", "data", "method", "fits", "message"]
-    return table(header, rows) if rows else ["None, in any fit of any method."]
+    return table(header, rows) if rows else ["No fit of any method had one."]
 
 
 def as_columns(outcomes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the result of a task: names of methods, and one array per field of their outcomes."""
     fields = next(iter(outcomes.values()))._fields
-    # Outcomes are rows, one per method: they are turned into one column per field.
+    # There is one outcome per method. The result has one column per field instead.
     columns = zip(fields, zip(*outcomes.values(), strict=True), strict=True)
     return {"methods": list(outcomes), **{name: np.array(values) for name, values in columns}}
 
 
 def repeats(names: Iterable[str], n_repeats: int) -> Tasks:
-    """One task per repeat of each data set, called DATA.REPEAT."""
+    """Make one task per repeat of each data set. Its name is DATA.REPEAT."""
     names = list(names)
     return {
         f"{name}.{repeat:04d}": {"name": name, "repeat": repeat}
-        # Repeats outside, so that an interrupted run has about as many repeats of each data set.
+        # The outer loop is over repeats: an interrupted run has similar numbers per data set.
         for repeat in range(n_repeats)
         for name in names
     }
@@ -207,16 +207,16 @@ def repeats(names: Iterable[str], n_repeats: int) -> Tasks:
 def gather(
     tasks: Mapping[str, Arrays], fields: Sequence[str], order: Iterable[str]
 ) -> dict[str, Outcomes]:
-    """Outcomes of each data set, in this order; tasks are called DATA.REPEAT."""
+    """Return the outcomes of each data set, in this order. A task's name is DATA.REPEAT."""
     stored: dict[str, list[Arrays]] = {}
     for name, result in tasks.items():
         stored.setdefault(name.split(".")[0], []).append(result)
     return {
         name: Outcomes(
             stored[name][0]["methods"].tolist(),
-            # One row per task, turned: values are kept as (methods, repeats).
+            # Each task gives one row. The transposed array has the shape (methods, repeats).
             {field: np.array([task[field] for task in stored[name]]).T for field in fields},
-            # Sizes and overlap are the same in all tasks of a data set: the first speaks for all.
+            # Sizes and overlap are the same in all tasks of a data set.
             stored[name][0],
         )
         for name in order

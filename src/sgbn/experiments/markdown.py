@@ -1,4 +1,4 @@
-"""Pieces of the experiments' reports, as Markdown."""
+"""Functions that write parts of the experiments' reports as Markdown."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:
-    """Lines of a table."""
+    """Return the lines of a table."""
     ruler = "|" + "---|" * len(header)
     return [row(header), ruler, *map(row, rows)]
 
 
 def row(cells: Iterable[Any]) -> str:
-    """One line of a table."""
+    """Return one line of a table."""
     return f"| {' | '.join(map(str, cells))} |"
 
 
 def provenance(study: Mapping[str, Any]) -> str:
-    """Sentence on what a study was made with; `study` is what its study.json holds."""
+    """Return a sentence on the command and versions of a study, given its study.json."""
     versions = ", ".join(f"{name} {version}" for name, version in study["versions"].items())
     return f"Command: `{' '.join(study['command'])}`. Versions: {versions}."

@@ -1,6 +1,6 @@
-"""How classifiers are compared: random splits, learning in one part and scores in the other.
+"""The comparison of classifiers: random splits, learning in one part, and scores in the other.
 
-Exp-III, its canary and benchmarks/classifiers.py share this protocol.
+Exp-III, its canary and benchmarks/classifiers.py use this protocol.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from sgbn.comparison.peers import COVARIATES_ALONE, covariates_alone
 from sgbn.preprocessing import cohort_table, make_analysis
 from sgbn.types import Array
 
-Rows = tuple[NDArray[Any], NDArray[Any]]  # of the training and of the test part
+Rows = tuple[NDArray[Any], NDArray[Any]]  # rows of the training part and of the test part
 
 
 class Problem(NamedTuple):
-    """One split: regions ready to classify by, labels, and the covariates beside them."""
+    """One split: prepared regions, labels and covariates of the training and the test part."""
 
     train: Array
     y_train: NDArray[Any]
@@ -35,9 +35,9 @@ class Problem(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a classifier made of one split; NaN where it failed or has no such number.
+    """The scores of a classifier on one split. A score is NaN if it failed or has no such score.
 
-    `growth` is the largest share of fitting error that moving a network added.
+    `growth` is the largest share of fitting error that moving the edges of a network added.
     """
 
     balanced: float = np.nan
@@ -49,7 +49,10 @@ class Outcome(NamedTuple):
 def splits(
     cohort: Cohort, sizes: tuple[int, int | None], random_state: int, n_splits: int = 1
 ) -> Iterable[Rows]:
-    """Rows for training and for testing (None: all others), in equal shares of the groups."""
+    """Return rows for training and testing. Both parts have the same shares of the groups.
+
+    `sizes` are the numbers of training and test rows. None takes all other rows for testing.
+    """
     n_train, n_test = sizes
     splitter = StratifiedShuffleSplit(
         n_splits, train_size=n_train, test_size=n_test, random_state=random_state
@@ -58,13 +61,14 @@ def splits(
 
 
 def prepare(cohort: Cohort, y: NDArray[Any], rows: Rows, regions: int) -> Problem:
-    """Impute, regress covariates out, choose regions and standardise, all by the training part."""
+    """Prepare both parts by the steps of `make_analysis`, which learn from the training part."""
     train, test = rows
     table = cohort_table(cohort)
-    # The same steps as a user's pipeline, so that what is measured is what a user gets.
-    steps = make_analysis(cohort, k=regions)[:-1]  # without its classifier
+    # These are the steps of a user's pipeline, without the classifier.
+    steps = make_analysis(cohort, k=regions)[:-1]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of columns that are odd in one of many splits
+        # The steps warn of columns that are unusual in one of many splits.
+        warnings.simplefilter("ignore")
         inside = steps.fit_transform(table.iloc[train], y[train]).to_numpy()
         outside = steps.transform(table.iloc[test]).to_numpy()
     beside = table[[column for column in table if column not in cohort.regions]]
@@ -73,7 +77,7 @@ def prepare(cohort: Cohort, y: NDArray[Any], rows: Rows, regions: int) -> Proble
 
 
 def evaluate_all(classifiers: Mapping[str, Any], problem: Problem) -> dict[str, Outcome]:
-    """Outcome of each classifier and, where there are covariates, of these alone."""
+    """Return the outcome of each classifier and, if there are covariates, of these alone."""
     outcomes = {name: evaluate(method, problem) for name, method in classifiers.items()}
     if problem.covariates[0].shape[1]:
         alone = covariates_alone(problem.smooth)
@@ -82,20 +86,21 @@ def evaluate_all(classifiers: Mapping[str, Any], problem: Problem) -> dict[str, 
 
 
 def evaluate(classifier: Any, problem: Problem, on_covariates: bool = False) -> Outcome:
-    """Fit and test; a failure is part of the result, not the end of the run."""
+    """Fit and test a classifier. A failure is stored in the outcome, and the run goes on."""
     train, test = problem.covariates if on_covariates else (problem.train, problem.test)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # collapsed margins, rare classes: see the accuracies
+            # Warnings of collapsed margins or rare classes are not needed: accuracies show them.
+            warnings.simplefilter("ignore")
             classifier.fit(train, problem.y_train)
             predicted = classifier.predict(test)
     except Exception as error:
         return Outcome(failure=f"{type(error).__name__}: {error}")
-    # Only discriminative classifiers have them: fitting errors before and after the moves.
+    # Only discriminative classifiers have fitting errors before and after the moves.
     loss, errors = np.nan, getattr(classifier, "fitting_errors_", None) or {}
     if hasattr(classifier, "predict_proba"):
         probabilities = classifier.predict_proba(test)
-        # Named, since a small test part may lack a class that the classifier knows.
+        # Classes are named, because a small test part may lack one of them.
         loss = float(log_loss(problem.y_test, probabilities, labels=classifier.classes_))
     return Outcome(
         balanced_accuracy_score(problem.y_test, predicted),
