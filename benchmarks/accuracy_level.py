@@ -1,11 +1,11 @@
-"""Level of the p of an accuracy: cohorts of noise, and how often p is small.
+"""Measure the level of the p value of an accuracy: how often p is small in cohorts of noise.
 
 python benchmarks/accuracy_level.py
 
-Cheap classifiers of noise stand for the networks, which take too long to be fitted a million times.
-"corrected t" is `Accuracy.p_value`, as reports have it. "fixed predictions" permutes the labels
-against predictions that stay as they are, which costs nothing and is too sure: each prediction
-depends on the labels of the others. "refitted" fits anew for each of 99 permutations, one repeat.
+Fast classifiers are used instead of networks, which would take too long for a million fits.
+"corrected t" is `Accuracy.p_value`, as in reports. "fixed predictions" permutes the labels, but
+keeps the predictions. It costs nothing, but its p is too small, because each prediction depends on
+the labels of other subjects. "refitted" fits again for each of 99 permutations, with one repeat.
 """
 
 import numpy as np
@@ -22,10 +22,10 @@ DESIGNS = {  # subjects of the groups, regions, folds, repeats
     "75 + 75, 40 regions": (75, 75, 40, 5, 5),
     "60 + 60, 20 regions, one repeat of 4 folds": (60, 60, 20, 4, 1),
 }
-# Keeps covariances of 20 regions regular where a fold leaves 16 subjects of a group.
+# With this shrinkage, covariances of 20 regions are regular even for 16 subjects of a group.
 SHRINKAGE = 0.3
 PERMUTATIONS = 199  # the smallest p is 1 / 200
-REFITS = 99
+REFITS = 99  # permutations with a new fit
 
 
 def linear(X, y, new):
@@ -61,12 +61,12 @@ def cross_validated(X, y, classify, n_folds, n_repeats, rng):
     for fold_of, score_of in zip(folds, scores, strict=True):
         for k in (0, 1):
             rows = rng.permutation(np.flatnonzero(y == k))
-            # By turns, so that folds differ by one subject of a group at most.
+            # Subjects are dealt to the folds in turns: folds differ by at most one per group.
             fold_of[rows] = np.arange(len(rows)) % n_folds
         for fold in range(n_folds):
             test = fold_of == fold
             score_of[test] = classify(X[~test], y[~test], X[test])
-    # Clipped: exp of more would overflow, and the probability is 0 or 1 long before.
+    # Larger scores would overflow, and beyond 30 the probability is 0 or 1 in practice.
     second = 1 / (1 + np.exp(-np.clip(scores, -30, 30)))
     both = np.stack([1 - second, second], axis=2)
     nothing = np.empty(0)
@@ -97,7 +97,7 @@ def p_values(design, classify, seed, refitted):
     # The labels themselves come first, so that they count among the permutations.
     permuted = np.array([y, *(rng.permutation(y) for _ in range(PERMUTATIONS))])
     fixed = balanced(predicted, permuted)
-    # Less round-off: equal accuracies may be summed in another order.
+    # The small constant allows for round-off: equal accuracies may be summed in another order.
     p = {"corrected t": accuracy.p_value(), "fixed predictions": np.mean(fixed >= fixed[0] - 1e-12)}
     if refitted:
         refits = [
@@ -112,7 +112,7 @@ def p_values(design, classify, seed, refitted):
 
 
 def measure(given):
-    """Yield one row per design and classifier: the share of cohorts below each level."""
+    """Yield one row per design, classifier and method: the share of cohorts at each level."""
     for name, design in DESIGNS.items():
         for kind, classify in CLASSIFIERS.items():
             # Refits cost a hundred times as much: only some cohorts have them.

@@ -1,10 +1,11 @@
-"""Whether statistics averaged over several orders find more than those of one order.
+"""Test whether statistics averaged over several orders find more than those of one order.
 
 python benchmarks/averaging.py --workers 2
 
-One order is that of all pooled rows. Several are those of random 85 % of them. A pair is tested if
-any order joins it, by the mean of its statistics in those that do. Its class: whether the pooled
-rows of any order chose it, and whether most orders join it.
+A single order is learned from all pooled rows. Several orders are each learned from a random 85 %
+of the rows. A pair is tested if any order joins it. Its statistic is the mean over the orders that
+join it. Pairs are in the same class if the answers to two questions agree: did the pooled rows of
+any order choose the pair, and do most orders join it?
 """
 
 from dataclasses import replace
@@ -21,9 +22,9 @@ from sgbn.inference.permutation_p import Permuted, discovery_rates, ranked
 from sgbn.runs import parallel
 from sgbn.structure import SGBN
 
-SEED = 181  # other cohorts than those of calibration.py
-PART = 0.85  # of the rows, for one of several orders
-ORDERS = (1, 5)
+SEED = 181  # the cohorts differ from those of calibration.py
+PART = 0.85  # share of the rows from which each of several orders is learned
+ORDERS = (1, 5)  # numbers of orders
 SETTINGS = {
     f"{name}n = {n}": Setting((n, n), changed=10, removed=bool(name))
     for name in ("", "edges removed, ")
@@ -51,20 +52,20 @@ def averaged(problems, residuals):
     total, count, pooled = np.zeros((m, m)), np.zeros((m, m)), np.zeros((m, m), bool)
     fits = [problem.fit(residuals) for problem in problems]
     for fit in fits:
-        # Sorted ends: one order may hold i -> j and another j -> i, and both are about the pair.
+        # Ends are sorted: one order may have i -> j, another j -> i, and both are the same pair.
         ends = tuple(np.sort(fit.edges, axis=1).T)
         total[ends] += fit.weights.statistic((0, 1))
         count[ends] += 1
         pooled[ends] |= fit.in_pool
     pairs = np.nonzero(count)
     statistic = np.abs(total[pairs]) / count[pairs]
-    # Four classes, so that pairs are compared with permuted ones of their own kind.
+    # There are four classes: pairs are compared with permuted pairs of the same class.
     classes = pooled[pairs] + 2 * (count[pairs] > len(problems) / 2)
     return pairs, statistic, classes.astype(np.intp), [fit.parents for fit in fits]
 
 
 def figures(pair, n_orders, seed):
-    """Return the recall and the share of false finds, by q."""
+    """Return the number of tested pairs, the recall, and shares of false finds, by q."""
     rng = np.random.default_rng(seed)
     problems = problems_of(pair, n_orders, rng)
     first = problems[0]
@@ -72,15 +73,14 @@ def figures(pair, n_orders, seed):
     exchange = first.data.exchange()
     null = []
     for _ in range(N_PERMUTATIONS):
-        # As in the tests: what the exchange puts into nuisance columns is taken out again.
+        # As in the tests, nuisance effects that the exchange brings in are removed again.
         rows = first.nuisance.residuals(first.residuals[exchange.draw(rng)])
         null.append(averaged(problems, rows)[1:3])
     values, kinds = (np.concatenate(parts) for parts in zip(*null, strict=True))
     counts = np.array([len(statistics) for statistics, _ in null])
     rates = discovery_rates(ranked(Permuted(statistic, classes, values, kinds, counts)).p)
     is_find = rates <= LEVEL
-    # Equal only if it is so given the parents of every order; a pair that an order does not join
-    # does not speak against.
+    # Weights are equal if they are equal given the parents in every order that joins the pair.
     same = np.all([same_weights(pair, graph) | ~graph for graph in graphs], axis=0)
     equal, changed = (same & same.T)[pairs], (pair.changed | pair.changed.T)[pairs]
     return {
@@ -95,7 +95,7 @@ def score(task):
     """Return the figures of one cohort, with one order and with several."""
     setting, cohort = task
     pair = draw(setting, cohort, SEED)
-    # The same cohort and seed for both, so that they differ in the number of orders alone.
+    # Both have the same cohort and seed, so that only the number of orders differs.
     return quiet(lambda: {str(k): figures(pair, k, [SEED, cohort]) for k in ORDERS})
 
 

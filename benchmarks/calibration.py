@@ -1,11 +1,11 @@
-"""Whether the tests of group differences hold their levels, and what they find.
+"""Test whether the tests of group differences hold their levels, and measure what they find.
 
 python benchmarks/calibration.py --study nulls --workers 2
-python benchmarks/calibration.py --study real      # and power: need the real tables (SGBN_DATA)
+python benchmarks/calibration.py --study real      # real and power need the tables (SGBN_DATA)
 python benchmarks/calibration.py --study peers     # DCI and NBS need the extra "peers"
 
-Each study adds its rows to benchmarks/results/calibration.json, from which calibration.md is drawn.
-Finished cohorts are kept in calibration_runs beside it: a second start does only what is missing.
+Each study adds its rows to benchmarks/results/calibration.json, from which calibration.md is made.
+Finished cohorts are kept in calibration_runs beside it: a second start runs only missing cohorts.
 """
 
 import json
@@ -19,19 +19,18 @@ from sgbn.runs import Study, versions
 
 SEED = 18
 NAME = "calibration"
-# The others simulate all that they need.
-NEED_TABLES = ("power", "real")
+NEED_TABLES = ("power", "real")  # the other studies simulate all their data
 
 
 def run(study, folder, cohorts, seed, n_jobs):
-    """Run what the folder does not hold yet; yield one row per setting and method."""
+    """Run the cohorts that the folder does not have yet. Yield one row per setting and method."""
     for setting, design in study.designs.items():
-        # Some designs are dear, or have no more cohorts than seeds.
+        # Some designs are expensive, or have only as many cohorts as seeds.
         n = min(cohorts, design.most)
         tasks = {
             f"{k:04d}": {"design": design.setting, "cohort": k, "seed": seed} for k in range(n)
         }
-        # Settings as text: a folder that was begun with another setting is refused.
+        # The setting is stored as text, so that a folder of another setting is refused.
         described = {"setting": repr(design.setting), "seed": seed}
         kept = Study(folder / design.folder, n_jobs, progress=True)
         results = kept.run(design.score, tasks, described)
@@ -58,19 +57,19 @@ def summary(values):
     """Return the mean, standard error and number of the values that are not NaN."""
     known = np.array(values)[~np.isnan(values)]
     n = len(known)
-    # One cohort has no spread.
+    # A single cohort has no spread.
     error = float(known.std(ddof=1) / np.sqrt(n)) if n > 1 else 0.0
     return [float(known.mean()) if n else 0.0, error, n]
 
 
 def merged(path, study, seed, rows):
-    """Put the rows of one study in the place of its old ones."""
+    """Return the stored results with the rows of one study replaced."""
     old = json.loads(path.read_text()) if path.exists() else {"runs": [], "studies": {}}
     made = {"command": " ".join(command()), "versions": versions(), "seed": seed}
     runs = [row for row in old["runs"] if row["study"] != study]
     runs += [{"study": study, **row} for row in rows]
     order = list(STUDIES)
-    # In the order of the studies, whichever was run last.
+    # Rows are in the order of the studies, whichever was run last.
     runs.sort(key=lambda row: order.index(row["study"]))
     return {"seed": seed, "studies": old["studies"] | {study: made}, "runs": runs}
 

@@ -1,13 +1,13 @@
-"""`SGBNClassifierCV` against its peers: balanced accuracy, log-loss and CPU time.
+"""Compare `SGBNClassifierCV` with its peers: balanced accuracy, log-loss and CPU time.
 
     python benchmarks/classifiers.py          # writes benchmarks/results/classifiers.json and .md
-    python benchmarks/classifiers.py --time   # CPU time alone: classifiers_time.json and .md
+    python benchmarks/classifiers.py --time   # only CPU time: classifiers_time.json and .md
 
-Real tables are looked for where `sgbn reproduce` looks for them, and left out where absent. The
-protocol is that of `sgbn reproduce exp3` (`sgbn.experiments.protocol`). The groups and covariates
-are others (`TABLES` and texts/classifiers.md say which): figures cannot be compared with these.
-`--workers` and `--dask` spread the splits; workers of a cluster need this folder on their
-PYTHONPATH.
+Real tables are looked for in the same folder as for `sgbn reproduce`, and left out if they are not
+found. The protocol is that of `sgbn reproduce exp3` (`sgbn.experiments.protocol`), but groups and
+covariates differ (see `TABLES` and texts/classifiers.md): the figures of the two cannot be
+compared. `--workers` and `--dask` run splits in parallel. Workers of a cluster need this folder on
+their PYTHONPATH.
 """
 
 import warnings
@@ -37,25 +37,25 @@ from sgbn.experiments.data import data_folder, read_neuro
 from sgbn.experiments.protocol import Problem, evaluate, prepare, splits
 from sgbn.runs import parallel
 
-# Data: written before anything was tuned, and not changed since.
+# The choice of data was made before anything was tuned, and has not changed since.
 SEED = 0
-TABLES = {  # table: two groups, site (all if None), covariates that are regressed out
+TABLES = {  # table -> two groups, site (None: all), covariates that are regressed out
     "cobre_scz": (("CTR", "SCZ"), None, ("age", "sex", "eTIV")),
     "ixi_age": (("MID", "OLD"), None, ("sex", "eTIV")),  # age is what the groups differ in
     "abide1_asd": (("ASD", "CTR"), "NYU", ("age", "sex")),
 }
 # Training sizes and regions are the paper's, as in `sgbn reproduce exp3`.
 SPLITS, TRAIN, REGIONS = 50, 80, 40
-# Many test subjects: they cost nothing, and leave the error of training alone.
-COHORTS, SIZES, TEST = 50, (80, 200, 500), 1000  # simulated; TEST subjects a group
+# Simulated cohorts. Many test subjects (per group) cost nothing, and make the test error small.
+COHORTS, SIZES, TEST = 50, (80, 200, 500), 1000
 OURS = "SGBNClassifierCV"
-# The peers that aim at good probabilities: log-losses of others would be no fair race.
+# Peers that aim at good probabilities. A comparison of log-loss with others would not be fair.
 CALIBRATED = ("logistic, L2, by log-loss", "logistic, calibrated")
-REPEATS = 5
+REPEATS = 5  # fits that are timed
 
 
 class ConvergedGraphicalLasso(BaseEstimator):
-    """Gaussian of standardised rows by the graphical lasso of this folder."""
+    """A Gaussian of standardised rows, fitted by the graphical lasso of this folder."""
 
     def __init__(self, alpha=0.1):
         self.alpha = alpha
@@ -97,7 +97,7 @@ def methods():
 
 
 def real(name, n_splits=SPLITS, seed=SEED):
-    """Split a table, ready to classify: regions are chosen in the training part."""
+    """Yield the prepared splits of a table. Regions are chosen in the training part."""
     groups, site, covariates = TABLES[name]
     cohort = read_neuro(data_folder(), name).subset(groups=groups)
     if site is not None:
@@ -109,12 +109,12 @@ def real(name, n_splits=SPLITS, seed=SEED):
 
 
 def simulated(n, cohorts=COHORTS, seed=SEED, differ="edges"):
-    """Independent cohorts of n subjects whose groups differ in edges only, and fresh subjects."""
+    """Yield independent cohorts of n subjects for training, with new subjects for testing."""
     for k in range(seed, seed + cohorts):
         cohort = simulate_cohort(n // 2, k, differ=differ)
-        # Seeded by cohort and group, so that test rows are not those of training.
+        # The seed has the cohort and the group, so that test rows differ from training rows.
         fresh = [net.sample(TEST, [k, c]) for c, net in enumerate(cohort.networks.values())]
-        # By the training rows, as in the real tables.
+        # All rows are standardised by the training rows, as in the real tables.
         mean, sd = cohort.values.mean(axis=0), cohort.values.std(axis=0)
         y = np.repeat(list(cohort.networks), TEST)
         parts = [(values - mean) / sd for values in (cohort.values, np.vstack(fresh))]
@@ -122,14 +122,14 @@ def simulated(n, cohorts=COHORTS, seed=SEED, differ="edges"):
 
 
 def measure(data_set, problems, n_jobs, names):
-    """Return a record per method: balanced accuracy and log-loss of every split or cohort."""
+    """Return one record per method: balanced accuracy and log-loss of every split or cohort."""
     problems = list(problems)
     sizes = {"n_train": len(problems[0].train), "n_test": len(problems[0].test)}
     scores = parallel(partial(score, names), problems, n_jobs)
     runs = []
     for name in names:
         accuracies, losses = zip(*(of_problem[name] for of_problem in scores), strict=True)
-        # Methods without probabilities have none.
+        # Methods without probabilities have no log-loss.
         losses = [loss for loss in losses if not np.isnan(loss)]
         record = {"data": data_set, **sizes, "method": name}
         runs.append(record | {"accuracy": list(accuracies), "log_loss": losses})
@@ -163,12 +163,12 @@ def time_tables():
 
 
 def measure_times():
-    """CPU seconds of whole fits, for each size: the fastest of some, after one."""
+    """Return the CPU seconds of the fastest of `REPEATS` fits, for each size and method."""
     runs = []
     for size, (Z, group) in time_tables().items():
         seconds = {}
         for method in (SGBNClassifierCV(), LogisticRegressionCV()):
-            # Compiles, and loads what is imported at the first fit.
+            # The first fit compiles, and imports further modules.
             method.fit(Z, group)
             times = cpu_times(partial(method.fit, Z, group), REPEATS)
             seconds[type(method).__name__] = round(min(times), 4)
@@ -182,26 +182,26 @@ def time_slots(runs):
 
 
 def shown(gap):
-    """Return mean and 95 % interval as text, in points."""
+    """Return the mean and 95 % interval of a difference as text, in points."""
     mean, low, high = (100 * value for value in (gap.mean, *gap.interval()))
     return f"{mean:+.1f} [{low:+.1f}, {high:+.1f}]"
 
 
 def peers(cells, names):
-    """Return the peers; first is the one of the largest mean balanced accuracy on these data."""
-    # The best by accuracy on these very data: a choice in the peer's favour.
+    """Return the peers, sorted by mean balanced accuracy on these data, the best first."""
+    # The best peer is chosen on the test data themselves, which favours the peer.
     names_of_peers = [name for name in methods() if name != OURS]
     return sorted(names_of_peers, key=lambda m: -np.mean([cells[n, m]["accuracy"] for n in names]))
 
 
 def comparison(cells, names):
-    """Lines that compare with the best peer: over real tables together, or on one simulation."""
+    """Return a row that compares with the best peer, on all real tables or on one simulation."""
     best = peers(cells, names)[0]
     is_real = names[0] in TABLES
     gaps = []
     for name in names:
         ours, other = cells[name, OURS], cells[name, best]
-        # Splits of a table share subjects; simulated cohorts are independent.
+        # Splits of a table have subjects in common, but simulated cohorts are independent.
         overlap = ours["n_test"] / ours["n_train"] if is_real else 0.0
         gaps.append(estimate(np.subtract(ours["accuracy"], other["accuracy"]), overlap))
     label = "real tables" if is_real else names[0]
@@ -247,9 +247,9 @@ def main():
         __doc__,
         ours={
             "action": "store_true",
-            "help": f"run {OURS} anew, and keep what the file has of peers",
+            "help": f"run only {OURS}, and keep the stored results of the peers",
         },
-        time={"action": "store_true", "help": "measure the CPU time of fits alone"},
+        time={"action": "store_true", "help": "only measure the CPU time of fits"},
     )
     add_worker_options(parser, default=1)
     given = parser.parse_args()
@@ -264,7 +264,7 @@ def main():
     if data_folder() is not None:
         data = {name: real(name) for name in TABLES} | data
     with workers(given) as n_jobs:
-        # The peers' runs go with ours of the same data: the report needs both for each column.
+        # Stored runs of the peers are added to ours: the report needs both for each column.
         parts = (
             measure(name, problems, n_jobs, names) + [run for run in kept if run["data"] == name]
             for name, problems in data.items()

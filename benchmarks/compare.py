@@ -1,12 +1,12 @@
-"""How long the main job takes, from the command line to the report.
+"""Measure how long a comparison takes, from the command line to the report.
 
     python benchmarks/compare.py                     # writes benchmarks/results/compare.json, .md
     python benchmarks/compare.py --source OLD/src --out OLD    # an older version
 
-`sgbn demo` with nothing compiled and with everything compiled, and `sgbn compare` on the real
-tables (where SGBN_DATA or ../shared/data holds them). Then the same commands again: with everything
-done, and with the report deleted, which is written again from finished work. Seconds on the clock,
-which is what a user waits, and of all processes together; the largest memory of a process.
+`sgbn demo` runs with nothing compiled and with everything compiled, and `sgbn compare` runs on the
+real tables, if SGBN_DATA or ../shared/data has them. Then each command runs again with everything
+done, and again with the report deleted, which is then written from finished work. Figures are
+seconds on the clock, CPU seconds of all processes together, and the largest memory of a process.
 """
 
 import os
@@ -18,8 +18,8 @@ from output import THREADS, main, timed_process
 
 from sgbn.experiments.data import COVARIATES, data_folder
 
-# Age makes the groups of IXI, and autism affects IQ: neither may be taken out.
-TABLES = {  # of each: covariates that are left out, the reference
+# Age defines the groups of IXI, and autism affects IQ: neither must be regressed out.
+TABLES = {  # table -> covariates that are left out, reference group
     "cobre_scz": ((), "CTR"),
     "ixi_age": (("age",), "YOUNG"),
     "abide1_asd": (("fiq",), "CTR"),
@@ -34,7 +34,7 @@ def commands(scratch, full, tables):
         yield name, words
         if name != COLD:
             yield f"{name}, {DONE}", words
-            # The work of a finished comparison is kept: only the page is made again.
+            # The results of a finished comparison are kept: only the report is made again.
             report_of(words).unlink()
             yield f"{name}, {DELETED}", words
 
@@ -45,7 +45,7 @@ def report_of(words):
 
 
 def first_commands(scratch, full, tables):
-    """Yield the name and words of each command that has everything to do."""
+    """Yield the name and words of each command, without its repetitions."""
     yield COLD, ["demo", "--out", str(scratch / "cold")]
     yield "sgbn demo", ["demo", "--out", str(scratch / "warm")]
     folder = data_folder()
@@ -59,15 +59,15 @@ def first_commands(scratch, full, tables):
         ]
         for label, more in (("--quick", ["--quick"]), ("--workers 1", ["--workers", "1"])):
             if label == "--quick" or full:
-                # A folder per command, or the second would find the work of the first.
+                # Each command has its own folder: otherwise it would find finished results.
                 out = ["--out", str(scratch / f"{name}{label}")]
                 yield f"sgbn compare {name}.csv {label}".strip(), [*words, *more, *out]
 
 
 def measure(given):
-    """Yield what each command took, and how large its report is."""
+    """Yield the time and memory of each command, and the size of its report."""
     with tempfile.TemporaryDirectory() as scratch:
-        # A cache of its own: that of the user may hold machine code of another version.
+        # A new cache is used: the user's cache may have compiled code of another version.
         environment = THREADS | {"NUMBA_CACHE_DIR": str(Path(scratch, "cache"))}
         if given.source is not None:
             environment["PYTHONPATH"] = str(given.source)
@@ -75,7 +75,7 @@ def measure(given):
             _, took = timed_process([sys.executable, "-m", "sgbn", *words], **environment)
             size = report_of(words).stat().st_size / 1e6
             record = {"command": name, **took, "report_megabytes": size}
-            # At once: the whole takes long, and may be interrupted.
+            # Each record is printed at once, because the whole run takes long.
             print(record, flush=True)
             yield record
 

@@ -1,10 +1,11 @@
-"""What the first run of a new installation compiles: seconds by kernel, by job, before and after.
+"""Measure what the first run of a new installation compiles: seconds by kernel and by job.
 
 python benchmarks/compile.py --before OLD/src    # writes benchmarks/results/compile.json and .md
 
-Each job runs in a new process with an empty cache, then in another one that loads what the first
-kept. `--before` is the folder with the `sgbn` of another version, measured in the same run, in
-turns. Seconds are CPU seconds of the process and, of the demo, of its two workers.
+Each job runs in a new process with an empty cache ("cold"), and then in another process that loads
+the code that the first one stored ("warm"). `--before` is the folder with the `sgbn` of another
+version, which is measured in the same run, in turns. Seconds are CPU seconds of the process and,
+for the demo, of its two workers.
 """
 
 import json
@@ -18,7 +19,7 @@ from numba.core import event
 
 SEED = 0
 SOURCE = Path(__file__).parents[1] / "src"
-WORST = 10  # kernels that are listed
+WORST = 10  # number of kernels that the report lists
 
 
 def table_of_groups():
@@ -63,18 +64,18 @@ JOBS = {
 
 
 class Compilations(event.Listener):
-    """Seconds of each kernel that is compiled, without and with those that it calls."""
+    """A listener that adds up the compile seconds of each kernel, with and without its callees."""
 
     def __init__(self):
         self.open, self.kernels = [], {}
 
-    # A kernel that calls another compiles it before it is finished: times nest, like brackets.
+    # While a kernel is compiled, the kernels that it calls are compiled: times are nested.
     def on_start(self, _):
-        """Note when a kernel is begun, and that those which it calls took no time yet."""
+        """Store the start time of a kernel, and 0 seconds for the kernels that it calls."""
         self.open.append([time.process_time(), 0.0])
 
     def on_end(self, ended):
-        """Add up what a kernel took."""
+        """Add the seconds of a finished kernel."""
         begin, inside = self.open.pop()
         seconds = time.process_time() - begin
         if self.open:
@@ -88,10 +89,10 @@ class Compilations(event.Listener):
 
 
 def run_job(name):
-    """Do one job in this process and print, as JSON, what it took."""
+    """Do one job in this process, and print its times as JSON."""
     listener = Compilations()
     event.register("numba:compile", listener)
-    # What jobs print must not be in the JSON.
+    # Output of the job goes to stderr: stdout must have only the JSON.
     sys.stdout, stdout = sys.stderr, sys.stdout
     work = JOBS[name][1]()
     imports = time.process_time()
@@ -116,7 +117,7 @@ def measure(given):
     sources = {"before": given.before} if given.before else {}
     for name in given.jobs:
         for version, source in (sources | {"after": SOURCE}).items():
-            # A cache for each version, empty at first: "cold", and what that leaves is "warm".
+            # Each version has its own cache. It is empty in the cold run and full in the warm run.
             with tempfile.TemporaryDirectory() as cache:
                 for state in ("cold", "warm"):
                     record = took(name, source, cache)
@@ -125,7 +126,7 @@ def measure(given):
 
 
 def rows_of_jobs(runs):
-    """Yield what each job of a version took cold, and warm."""
+    """Yield the cold and warm times of each job and version."""
     by_state = {(run["job"], run["version"], run["state"]): run for run in runs}
     for (name, version, state), cold in by_state.items():
         if state == "cold":
@@ -139,12 +140,12 @@ def rows_of_jobs(runs):
 
 
 def rows_of_kernels(runs, version):
-    """Give the kernels that took longest in any job, with what they took."""
+    """Yield the kernels that took longest in any job, with their seconds."""
     worst = {}
     for run in runs:
         if run["version"] == version and run["state"] == "cold":
             for name, kernel in run["kernels"].items():
-                # The worst job of each kernel: another may find some of its signatures compiled.
+                # The slowest job of each kernel counts: others may find signatures compiled.
                 if kernel["own"] > worst.get(name, {"own": 0.0})["own"]:
                     worst[name] = kernel
     ranked = sorted(worst.items(), key=lambda item: -item[1]["own"])

@@ -1,4 +1,4 @@
-"""What the frequencies of `edge_confidence` are worth, and what they cost.
+"""Measure how reliable the frequencies of `edge_confidence` are, and what they cost.
 
 python benchmarks/confidence.py     # writes benchmarks/results/confidence.json and .md
 """
@@ -14,10 +14,10 @@ from sgbn.graph import skeleton
 from sgbn.inference import edge_confidence
 
 SEED = 11
-# As many regions as in the paper's experiments.
+# The number of regions is that of the paper's experiments.
 M, DEGREE, SIZES = 40, 3.0, (60, 100, 200)
 N_NETWORKS, N_PAIRS = 20, 50
-N_FULL = 5  # networks on which the full search is tried as well
+N_FULL = 5  # networks for which the full search is run as well
 BINS = np.array([0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
 LEARNERS = {"fast": SGBN(n_kicks=0), "full": SGBN()}
 
@@ -28,7 +28,11 @@ def make_data(n, which):
 
 
 def pair_records(confidence, truth):
-    """Frequency, direction's share, truly joined, truly directed so, of every pair ever joined."""
+    """Return four columns, with one row per pair that any half joins.
+
+    They are the frequency, the share of the direction, whether the pair is joined in truth, and
+    whether it has this direction in truth.
+    """
     place = {name: k for k, name in enumerate(confidence.names)}
     edges = confidence.edges()
     i, j = (np.array([place[name] for name in edges[end]]) for end in ("source", "target"))
@@ -37,8 +41,8 @@ def pair_records(confidence, truth):
 
 
 def reliability(records, column, value):
-    """Count and share of `value` in bins of `column`: the reliability curve."""
-    # A share of exactly 0.3 belongs to the bin that begins there, despite round-off.
+    """Return the count, and the share of `value`, in bins of `column`: the reliability curve."""
+    # The small constant allows for round-off: a share of 0.3 is in the bin that begins there.
     bins = np.clip(np.digitize(records[:, column] + 1e-9, BINS) - 1, 0, len(BINS) - 2)
     return [
         (
@@ -50,7 +54,7 @@ def reliability(records, column, value):
 
 
 def quality(n, learner, n_networks, n_jobs):
-    """Return records of all pairs, and what halves, consensus and single fits found, on average."""
+    """Return the records of all pairs, and mean results of halves, consensus and single fits."""
     records, outcomes = [], []
     for which in range(n_networks):
         X, truth = make_data(n, which)
@@ -100,9 +104,9 @@ def curve_table(runs, key):
 def measure_size(n, n_jobs):
     """Return curves, consensus and searches with samples of n rows."""
     records, consensus = quality(n, LEARNERS["fast"], N_NETWORKS, n_jobs)
-    # Of pairs that are joined often and in truth: of others no direction is right.
+    # Only pairs that are joined often and in truth: other pairs have no true direction.
     frequent = records[(records[:, 0] >= 0.5) & (records[:, 2] == 1)]
-    # The fast search again on the same few networks, so that both are compared on equal data.
+    # The fast search is repeated on the same few networks, so that both have the same data.
     _, fast = quality(n, LEARNERS["fast"], N_FULL, n_jobs)
     _, full = quality(n, LEARNERS["full"], N_FULL, n_jobs)
     return {

@@ -1,8 +1,8 @@
-"""KL- and MM-SGBN: CPU time and objective against SLSQP, time with many rows, and its growth.
+"""Compare KL- and MM-SGBN with SLSQP and scikit-learn, and measure how their time grows.
 
-Both get the same data, networks, edges and constraints, and exact gradients. SLSQP solves MM as the
-paper does, with one slack per subject as a variable. Our time includes the choice of edges and
-the whitening.
+We and SLSQP get the same data, networks, edges and constraints, and exact gradients. SLSQP solves
+MM as the paper does, with one slack variable per subject. Our time includes the choice of edges
+and the whitening.
 """
 
 import warnings
@@ -29,13 +29,13 @@ OPTIONS = {"maxiter": 300, "ftol": 1e-7}
 
 
 class Problem:
-    """Two classes of the simulated cohort, 40 regions."""
+    """Two classes of a simulated cohort with 40 regions, and their networks."""
 
     def __init__(self, seed, n=N):
         cohort = simulate_cohort(n, seed)
         self.Z = Scale.of(cohort.values).standardise(cohort.values)
         self.codes = np.unique(cohort.group, return_inverse=True)[1]
-        # Unit variances as in the paper, so that a move changes residuals alone.
+        # Unit variances as in the paper: a move changes only residuals.
         networks = learn_networks(
             ORSGBN(0.1), self.Z, cohort.group, cohort.regions, variances="unit"
         )
@@ -44,24 +44,24 @@ class Problem:
         self.sample = Sample(self.Z, self.codes, variances, np.log([0.5, 0.5]))
 
     def moves(self):
-        """Edges chosen and whitened."""
+        """Return the chosen edges, whitened."""
         chooser = MMSGBNClassifier(edges=EDGES)
         places = chooser._selected(self.Z, self.codes, self.networks)
         rows = [self.codes == c for c in range(2)]
         return chooser._moves(self.Z, rows, [theta_of(net) for net in self.networks], places)
 
     def optimise(self, classifier):
-        """Run ours, set-up included."""
+        """Run our optimiser, including its set-up."""
         return classifier._optimise(MovingLikelihoods.of(self.sample, self.moves())).u
 
 
 def ball_constraint(moves, n_extra=0):
-    """SLSQP's form of the fitting constraints; further variables play no part."""
+    """Return the fitting constraints in SLSQP's form. They do not depend on extra variables."""
     radii = np.array([part.radius for part in moves.classes])
     d = len(moves.u0)
 
     def slack(x):
-        # Squares: the gradient of a norm is not defined at 0.
+        # Squares are used, because the gradient of a norm is not defined at 0.
         return radii**2 - [part @ part for part in moves.split(x[:d])]
 
     def slope(x):
@@ -76,7 +76,7 @@ def ball_constraint(moves, n_extra=0):
 def slsqp_kl(likelihoods):
     moves = likelihoods.moves
     bound = PairwiseFisherKernels(likelihoods, 1.0, moves.u0)
-    # In units of its start: ftol is absolute.
+    # The objective is divided by its first value, because ftol is absolute.
     unit = bound(moves.u0)[0]
 
     def value_and_gradient(u):
@@ -95,11 +95,11 @@ def slsqp_kl(likelihoods):
 
 
 def slsqp_mm(likelihoods):
-    """Weights u, one slack per subject and the margin r."""
+    """Return the weights u. The variables are u, one slack per subject, and the margin r."""
     P, moves = likelihoods.residuals, likelihoods.moves
     n, d = len(P.codes), len(moves.u0)
     price = 1 / (NU * n)
-    # Block of each column of the design, to find whose residual it belongs to.
+    # The block of each design column tells to which residual it belongs.
     block = np.repeat(np.arange(len(P.owner)), np.diff(P.starts))
     sign = np.where(P.codes == P.owner[block][:, None], 1.0, -1.0)
 
@@ -113,11 +113,11 @@ def slsqp_mm(likelihoods):
 
     start = margins_at(moves.u0)
     r = exact_margin(likelihoods, moves.u0, NU).r
-    # Linear in slacks and margin, so that the gradient is a constant.
+    # The objective is linear in slacks and margin, so that its gradient is constant.
     gradient = np.r_[np.zeros(d), np.full(n, price), -1.0]
     solution = minimize(
         lambda x: price * x[d:-1].sum() - x[-1],
-        # A feasible start: slacks take up what margins lack.
+        # The start is feasible: slacks make up for margins that are too small.
         np.r_[moves.u0, np.maximum(0, r - start), r],
         jac=lambda _: gradient,
         method="SLSQP",
@@ -134,19 +134,19 @@ def slsqp_mm(likelihoods):
 def seconds(function, repeats=REPEATS):
     """Return the CPU seconds of the fastest call, and its result."""
     result, first = timed(function)
-    # a call of seconds needs no warming up: the first counts where it is the only one
+    # With several repeats the first call only warms up. With one repeat it is the one that counts.
     return (min(cpu_times(function, repeats)) if repeats > 1 else first), result
 
 
 def against_slsqp(seed):
-    """Time and objective of both on one small cohort."""
+    """Yield time and objective of our optimiser and of SLSQP on one small cohort."""
     problem = Problem(seed)
     moves = problem.moves()
     likelihoods = MovingLikelihoods.of(problem.sample, moves)
     bound = PairwiseFisherKernels(likelihoods, 1.0, moves.u0)
 
     def mm_value(u):
-        # Projected: SLSQP may leave the ball by its tolerance, and would be credited for it.
+        # SLSQP may leave the ball by its tolerance. The projection takes this advantage away.
         return exact_margin(likelihoods, moves.project(u), NU).value
 
     def kl_value(u):
@@ -156,7 +156,7 @@ def against_slsqp(seed):
         ("KL-SGBN", KLSGBNClassifier(edges=EDGES), slsqp_kl, kl_value),
         ("MM-SGBN", MMSGBNClassifier(edges=EDGES, nu=NU), slsqp_mm, mm_value),
     ):
-        # Bound as a default: a lambda in a loop would see the last one only.
+        # The default argument binds the current method, not the last one of the loop.
         our_seconds, u = seconds(lambda ours=ours: problem.optimise(ours))
         peer, v = seconds(lambda theirs=theirs: theirs(likelihoods))
         yield {
@@ -172,7 +172,7 @@ def against_slsqp(seed):
 
 
 def against_scikit_learn(n):
-    """Time of both and of a peer on the same many rows."""
+    """Yield our times and those of peers on the same large number of rows."""
     problem = Problem(SEED, n // 2)
     peers = {
         "MM-SGBN": (MMSGBNClassifier(edges=EDGES, nu=NU), LogisticRegression()),
@@ -193,18 +193,18 @@ def against_scikit_learn(n):
 
 
 def growth(n):
-    """Time of MM-SGBN on n rows."""
+    """Return the time of MM-SGBN on n rows."""
     problem = Problem(SEED, n // 2)
     our_seconds, _ = seconds(lambda: problem.optimise(MMSGBNClassifier(edges=EDGES, nu=NU)), 3)
     return {"study": "growth", "method": "MM-SGBN", "n": n, "ours": our_seconds}
 
 
 def draw(rows, path):
-    """Time against rows, with a line of slope one."""
+    """Draw time against rows, with a line of slope one."""
     n, t = (np.array([row[key] for row in rows]) for key in ("n", "ours"))
     figure, axes = plt.subplots(figsize=(4.5, 3.2), layout="constrained")
     axes.loglog(n, t, "o-", color="#0072B2", label="MM-SGBN")
-    # Through the last point, where constant costs matter least.
+    # The line passes through the last point, where constant costs matter least.
     axes.loglog(n, t[-1] * n / n[-1], "--", color="0.5", label="proportional to n")
     axes.set(xlabel="subjects", ylabel="CPU seconds, set-up included")
     axes.legend(frameon=False)
@@ -212,7 +212,7 @@ def draw(rows, path):
 
 
 def slsqp_row(runs):
-    """Return the row of one method in the race with SLSQP."""
+    """Return the row of one method in the comparison with SLSQP."""
     ours, peer = (np.array([run[key] for run in runs]) for key in ("ours", "peer"))
     gaps = [run["objective_ours"] - run["objective_slsqp"] for run in runs]
     sizes = [abs(run["objective_slsqp"]) for run in runs]

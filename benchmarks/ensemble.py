@@ -1,9 +1,10 @@
-"""How near ensemble and posterior come to known networks, beside one search, and at what cost.
+"""Measure how near ensemble, posterior and one search come to known networks, and their cost.
 
 python benchmarks/ensemble.py    # writes benchmarks/results/ensemble.json and .md
 
-The nine networks of Exp-II, standardised, columns shuffled; the simulations are those of
-benchmarks/peers/race.py (seed 0). Settings were chosen on other simulations (seed 1).
+The data come from the nine networks of Exp-II, standardised and with shuffled columns. The
+simulations are those of benchmarks/peers/race.py (seed 0). Settings were chosen on other
+simulations (seed 1).
 """
 
 import sys
@@ -25,18 +26,18 @@ from sgbn.datasets.benchmarks import NETWORKS
 from sgbn.experiments.data import data_folder
 
 SEED = 0
-# Few rows, where directions are doubtful, and the number of Exp-II.
+# A small number of rows, for which directions are uncertain, and the number of Exp-II.
 SIZES = (100, 1000)
-SLOW = ("Gadget (sumu)",)  # one simulation of each network only
+SLOW = ("Gadget (sumu)",)  # methods that run on one simulation of each network only
 WHICH = ("default", "--quick")
-# Narrow near 1, where claims are made.
+# Bins are narrow near 1, where claims are made.
 BINS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98, 1.0)
 
 
 def sgbn(X):
     learner = SGBN().fit(X)
     strength = np.abs(learner.coef_std_)
-    # Both directions of a pair: the ranking is of pairs.
+    # The ranking is of pairs, so that both directions are added.
     return learner.coef_ != 0, strength + strength.T, None, None
 
 
@@ -52,14 +53,14 @@ def posterior(X):
 
 
 def flop(X, restarts):
-    """Return its equivalence class; it ranks nothing."""
+    """Return the equivalence class that FLOP finds. FLOP has no ranking of pairs or arrows."""
     from adapters.flop import search
 
     return search(X, restarts), None, None, None
 
 
 def gadget(X):
-    """Return the best of the networks drawn, and the share of each arrow."""
+    """Return the best of the sampled networks, and the shares of pairs and arrows."""
     from adapters.gadget import drawn_networks
 
     graphs, scores = drawn_networks(X)
@@ -85,14 +86,14 @@ def run(method, network, n, sim):
         (graph, ranking, arrows, supported), seconds = timed(learn, X)
     outcome = measure(graph, truth, returns)
     facts = {"cpu": round(seconds, 3)} | {key: outcome[key] for key in ("errors", "shd")}
-    # Each pair once.
+    # Each pair is counted once.
     i, j = np.triu_indices(len(truth), 1)
     joined = (truth | truth.T)[i, j]
     if ranking is not None:
         facts["precision"] = round(float(average_precision_score(joined, ranking[i, j])), 4)
     if arrows is not None:
         facts["pairs"] = binned((arrows + arrows.T)[i, j], joined)
-        # Arrows have two places per pair, the diagonal none.
+        # Each pair has two possible arrows. The diagonal is left out.
         off = ~np.eye(len(truth), dtype=bool)
         facts["arrows"] = binned(arrows[off], truth[off])
     if supported is not None:
@@ -117,7 +118,7 @@ def binned(share, is_true):
 
 
 def costs():
-    """CPU seconds of a fit on one core, at the defaults and with the counts of ``--quick``."""
+    """Yield CPU seconds of a fit on one core, by default and with the numbers of ``--quick``."""
     import replication
 
     quick = Settings.quick().n_pairs
@@ -145,11 +146,11 @@ def cost_lines(costs):
 
 def method_row(runs):
     """Return the row of a method at one size: sums over networks of means over simulations."""
-    # A slow method has one simulation of each network, and the others more.
+    # A slow method has only one simulation of each network.
     sims = len(values_of(runs, "sim"))
     sums = [sum(run[key] for run in runs) / sims for key in ("errors", "shd", "cpu")]
     precision = [run["precision"] for run in runs if "precision" in run]
-    # Only the ensemble supports arrows.
+    # Only the ensemble has supported arrows.
     counts = np.sum([run.get("supported", [0, 0]) for run in runs], axis=0)
     return [
         *(runs[0]["method"], *sums, np.mean(precision) if precision else None),
@@ -158,7 +159,7 @@ def method_row(runs):
 
 
 def share_table(runs, key):
-    """Return how many pairs or arrows of each share or probability are true."""
+    """Return a table of the share of true pairs or arrows in each bin of the probability."""
     cells = {}
     for method in ("SGBNEnsemble", "NetworkPosterior", "Gadget (sumu)"):
         for n in SIZES:

@@ -1,10 +1,10 @@
-"""Regions from images: CPU time beside a plain load and beside nilearn, and memory.
+"""Compare the CPU time of measuring regions in images with a plain load and with nilearn.
 
     python benchmarks/extract.py     # writes benchmarks/results/extract.json and .md
 
-100 images of 2 mm MNI size (91 x 109 x 91, float32, compressed), an atlas of 116 regions on the
-same grid, and one of the same regions on a 1.5 mm grid, which is resampled. One process, one
-thread. Peaks of memory are those of processes of their own (Linux).
+There are 100 images of 2 mm MNI size (91 x 109 x 91, float32, compressed). One atlas of 116 regions
+is on the same grid, and another one is on a 1.5 mm grid and is resampled. All runs have one process
+and one thread. Peak memory is measured in separate processes (Linux).
 """
 
 import argparse
@@ -24,15 +24,15 @@ from scipy.ndimage import gaussian_filter
 from sgbn.io.images.extraction import extract_regions
 from sgbn.io.images.voxels import place
 
-# The grid of 2 mm of MNI152, x from right to left as in FSL's files.
+# The 2 mm grid of MNI152, with x from right to left as in FSL's files.
 SHAPE, AFFINE = (
     (91, 109, 91),
     np.array([[-2.0, 0, 0, 90], [0, 2, 0, -126], [0, 0, 2, -72], [0, 0, 0, 1]]),
 )
-# Copies of few are files of their own, read and unpacked like all others.
+# Few images are distinct, but each copy is a file that is read and unpacked.
 N_IMAGES, N_DISTINCT, N_REGIONS = 100, 5, 116
 REPEATS = 3
-PEAKS = (0, 1, 10, 100)  # 0: imports only
+PEAKS = (0, 1, 10, 100)  # numbers of images; with 0, the process only imports
 
 
 def brain(shape, affine):
@@ -46,7 +46,7 @@ def make_atlas(path, shape, affine, rng):
     from scipy.spatial import cKDTree
 
     inside, places = brain(shape, affine)
-    # The same numbers for both grids: centres are in mm.
+    # Centres are in mm, so that they are the same for both grids.
     centres = rng.uniform([-65, -100, -50], [65, 65, 70], (N_REGIONS, 3))
     labels = np.zeros(shape, np.int16)
     labels[inside] = 1 + cKDTree(centres).query(places[inside])[1]
@@ -54,7 +54,7 @@ def make_atlas(path, shape, affine, rng):
 
 
 def make_study(folder, seed):
-    """Images (few distinct ones and copies of them, each a file) and two atlases."""
+    """Write images and two atlases. Return the paths of the images."""
     for name, scale in (("atlas.nii.gz", 1.0), ("atlas15.nii.gz", 0.75)):
         shape = tuple(int(n / scale) for n in SHAPE)
         affine = AFFINE @ np.diag([scale, scale, scale, 1])
@@ -62,7 +62,7 @@ def make_study(folder, seed):
     rng = np.random.default_rng([seed, 1])
     for k in range(N_DISTINCT):
         field = gaussian_filter(rng.standard_normal(SHAPE), 2)
-        # values everywhere: nilearn takes a 0 for a value in a mean, sgbn for a masked voxel
+        # No voxel is 0: nilearn includes a 0 in a mean, but sgbn treats it as a masked voxel.
         data = (1 / (1 + np.exp(-20 * field))).astype(np.float32)
         nib.save(nib.Nifti1Image(data, AFFINE), folder / f"sub-{k:03d}.nii.gz")
     for k in range(N_DISTINCT, N_IMAGES):
@@ -76,21 +76,21 @@ def plain_load(images):
 
 
 def sgbn_mean(images, atlas):
-    # A second repetition would else be without the cost of placing the atlas.
-    place.cache_clear()  # of the last repetition
+    # Without this, later repetitions would not include the cost of placing the atlas.
+    place.cache_clear()
     return extract_regions(images, atlas, measure="mean", progress=False).values
 
 
 def nilearn_mean(images, atlas):
     from nilearn.maskers import NiftiLabelsMasker
 
-    # standardize=None: values are compared, so that nothing may be done to them.
+    # standardize=None leaves the values as they are, so that they can be compared.
     masker = NiftiLabelsMasker(atlas, resampling_target="data", standardize=None).fit()
     return np.array([masker.transform(path).ravel() for path in images])
 
 
 def times(folder, images):
-    """Yield a record for each method and repetition; all methods in turn, in the same process."""
+    """Yield one record per method and repetition. Methods run in turns in the same process."""
     atlases = {"same grid": folder / "atlas.nii.gz", "resampled": folder / "atlas15.nii.gz"}
     nilearn_mean(images[:1], atlases["same grid"])  # imports
 
@@ -109,8 +109,8 @@ def times(folder, images):
 
 
 def peak(folder, n):
-    """Return the peak of memory in MB of a process that extracts from `n` images."""
-    # A process of its own for each number: a peak does not go down again.
+    """Return the peak memory in MB of a process that extracts from `n` images."""
+    # Each number has a new process, because a peak never goes down.
     done = subprocess.run(
         [sys.executable, __file__, "--peak", str(n), "--images", str(folder)],
         capture_output=True,

@@ -1,8 +1,8 @@
-"""When `compare_models` warns of hidden factors, and what it says of real tables.
+"""Measure when `compare_models` warns of hidden factors, and what it says of real tables.
 
 python benchmarks/factors.py     # writes benchmarks/results/factors.json and .md
 
-``--only`` repeats one part and keeps what the folder has of the others.
+``--only`` repeats one part and keeps the stored results of the other parts.
 """
 
 import warnings
@@ -22,9 +22,8 @@ SEED = 23
 N, M = 200, 40
 OTHER_SIZES = ((60, 40), (1000, 20), (200, 15))
 N_OTHER = 10  # data sets of each other size
-# Dear: each is an ensemble.
-ARROWS = ((1, 200, 30), (2, 500, 30), (1, 1000, 20))  # factors, rows, columns
-N_ARROWS = 5  # data sets of each
+ARROWS = ((1, 200, 30), (2, 500, 30), (1, 1000, 20))  # numbers of factors, rows and columns
+N_ARROWS = 5  # data sets of each; few, because each fit is an ensemble
 TABLES = {
     "ABIDE controls": ("abide1_asd", "CTR", ["fiq", "eTIV"]),
     "IXI YOUNG": ("ixi_age", "YOUNG", ["eTIV", "euler_mean"]),
@@ -37,8 +36,8 @@ SHARES = ("true_stay", "false_stay")
 
 
 def factor_rows(k, n, m, which):
-    """Draw rows from k hidden factors; no column acts on another."""
-    # The first number of the seed tells the kinds of data apart.
+    """Draw rows from k hidden factors. No column acts on another."""
+    # The second number of the seed is 0 here, and 1 for networks.
     rng = np.random.default_rng([SEED, 0, k, n, m, which])
     loadings = rng.uniform(0.5, 1, (k, m)) * rng.choice([-1.0, 1.0], (k, m))
     return rng.standard_normal((n, k)) @ loadings + rng.standard_normal((n, m))
@@ -54,11 +53,11 @@ def dag_rows(network, which):
 
 
 def measure(X, true_pairs=None):
-    """Verdict on one data set, and the share of edges that stay, true and false."""
+    """Return the verdict on one data set, likelihoods, and the shares of edges that stay."""
     compared = compare_models(X)
     learned = SGBN().fit(X)
     stays = edges_beside_factors(X, learned, compared.leading_factors).stays
-    # Without true pairs every edge is false: factors alone made the rows.
+    # Without true pairs every edge is false, because only factors made the rows.
     true = np.zeros(len(stays), bool)
     if true_pairs is not None:
         true = true_pairs[learned.coef_ != 0]
@@ -74,7 +73,8 @@ def measure(X, true_pairs=None):
 def summary(name, n, m, results):
     results = np.array(results, float)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # no false edge at all
+        # numpy warns if no data set has a false edge.
+        warnings.simplefilter("ignore", RuntimeWarning)
         means = np.nanmean(results, axis=0)
     fields = ("warned", *KEYS, "n_factors", *SHARES)
     values = {
@@ -100,7 +100,7 @@ def simulated(n_factor_sets, n_dag_sets):
 
 
 def arrows(k, n, m):
-    """Count arrows that half samples support although no column acts on another."""
+    """Count the arrows that half samples support, although no column acts on another."""
     counts = []
     for which in range(N_ARROWS):
         learner = SGBNEnsemble().fit(factor_rows(k, n, m, which))
@@ -125,7 +125,7 @@ def real(folder, name):
         exclude=left_out,
     )
     compared, cpu = timed(compare_models, cohort, group)
-    # Rows as `compare_models` sees them: nuisance is taken out.
+    # These are the rows that `compare_models` uses, without nuisance effects.
     rows = read_rows(cohort, group)
     learned = SGBN().fit(rows.values)
     stays = edges_beside_factors(cohort, learned, compared.leading_factors, group=group).stays
@@ -149,7 +149,7 @@ def real(folder, name):
 
 
 def rates(runs):
-    """Yield how many data sets got a warning, and of how many: hidden factors, sparse networks."""
+    """Yield the numbers of data sets with a warning and of all, by kind of data."""
     sparse = [run for run in runs if run["data"] in NETWORKS]
     hidden = [run for run in runs if run not in sparse and (run["n"], run["m"]) == (N, M)]
     for slot, chosen in (("hidden", hidden), ("sparse", sparse)):
@@ -164,12 +164,12 @@ def slots(runs):
         "simulated": simulated_runs,
         "arrows": list(map(arrows_row, supported)),
         "tables": tables,
-        "verdicts": verdicts or "Not run: the tables are not here.",
+        "verdicts": verdicts or "Not run: the tables were not found.",
     }
 
 
 def parts_of(runs):
-    """Sort runs: simulated rows, real tables, and supported arrows."""
+    """Return three lists of runs: simulated rows, real tables, and supported arrows."""
     kinds = {"arrows": 2} | dict.fromkeys(TABLES, 1)
     return [[run for run in runs if kinds.get(run["data"], 0) == kind] for kind in range(3)]
 
@@ -186,7 +186,7 @@ def main():
     if given.only in (None, "simulated"):
         runs = simulated(given.factor_sets, given.dag_sets)
     folder = data_folder()
-    # Kept from the folder where the tables are not here.
+    # If the tables are not found, their stored results are kept.
     if given.only in (None, "tables") and folder is not None:
         tables = [real(folder, name) for name in TABLES]
     if given.only in (None, "arrows"):

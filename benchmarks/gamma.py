@@ -1,4 +1,4 @@
-"""Which gamma, and which form of the price of parents, finds equivalence classes best.
+"""Find the gamma and the form of the price of parents that find equivalence classes best.
 
 python benchmarks/gamma.py     # writes benchmarks/results/gamma.json and .md
 """
@@ -10,14 +10,14 @@ from peers.studies import GAUSSIAN, cases, make_data
 from sgbn import SGBN, compare_graphs
 from sgbn.search import problem as module
 
-SEED = [3, 21, 22]  # other than the race's
-# The default is 1 for few samples and 1.5 for a thousand: finer steps around that.
+SEED = [3, 21, 22]  # not the seed of the race
+# The default is 1 for few samples and 1.5 for a thousand. Steps are finer around these values.
 GAMMAS = (0.5, 1.0, 1.2, 1.35, 1.5, 1.65)
 CONSTANT = "constant price, gamma 1"
 
 
 def constant_price(n, m, gamma):
-    # One price per parent, at 0 to MOST_PARENTS + 1 parents: as many entries as `ebic_prices` has.
+    # Prices of 0 to MOST_PARENTS + 1 parents: as many entries as in `ebic_prices`.
     return np.arange(module.MOST_PARENTS + 2) * (np.log(n) + 2 * gamma * np.log(m))
 
 
@@ -38,13 +38,13 @@ def row(label, gamma):
         for run in data_sets(study, gamma, seed)
     ]
     nine = [
-        # GAUSSIAN and random-40 are other studies: all that is left are the nine networks.
+        # GAUSSIAN and random-40 are other studies. The rest are the nine networks.
         np.sum([r[3:] for r in runs if r[0] == seed and r[1] not in (*GAUSSIAN, "random-40")], 0)
         / 10  # simulations of each network
         for seed in SEED
     ]
     record = {"setting": label, "nine": np.mean(nine, axis=0).round(1).tolist()}
-    # Over seeds, not over simulations: whether a setting is better must not depend on the seed.
+    # The range is over seeds: whether a setting is better must not depend on the seed.
     record["nine_range"] = [min(n[0] for n in nine), max(n[0] for n in nine)]
     for name, n in [*((name, n) for name in GAUSSIAN for n in (1000, 100)), ("random-40", 60)]:
         shd = [r[3] for r in runs if r[1:3] == (name, n)]
@@ -64,7 +64,7 @@ def slots(records):
 
 def measure(_):
     records = [row(f"gamma {gamma}", gamma) for gamma in GAMMAS]
-    # The form of the price is not a parameter of SGBN: the function is replaced for one row.
+    # SGBN has no parameter for the form of the price: the function is replaced for one row.
     binomial, module.ebic_prices = module.ebic_prices, constant_price
     records.append(row(CONSTANT, 1.0))
     module.ebic_prices = binomial

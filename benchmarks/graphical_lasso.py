@@ -1,10 +1,11 @@
-r"""Graphical lasso by ADMM with a cross-validated penalty: a peer whose search converges.
+r"""A graphical lasso by ADMM with a cross-validated penalty: a peer whose search converges.
 
 .. math:: \min_P -\log\det P + tr(S P) + \alpha \sum_{i \ne j} |P_{ij}|
 
-On correlated regions the search of `sklearn.covariance.GraphicalLassoCV` for alpha does not
-converge and ends at too large a one; at the alpha found here, scikit-learn's `GraphicalLasso` gives
-the same likelihood. Steps as in Boyd et al. (2011, section 6.5), with their residual balancing.
+Here S is the covariance and P the precision matrix. On correlated regions, the search of
+`sklearn.covariance.GraphicalLassoCV` for alpha does not converge, and ends at an alpha that is too
+large. At the alpha found here, scikit-learn's `GraphicalLasso` gives the same likelihood. The steps
+are those of Boyd et al. (2011, section 6.5), with their residual balancing.
 """
 
 import numpy as np
@@ -12,14 +13,14 @@ from sklearn.covariance import EmpiricalCovariance
 from sklearn.model_selection import KFold
 
 MAX_ITER = 2000
-TOL = 1e-5  # of the primal and the dual residual, an entry
-# Downwards, so that each solution starts from a sparser one nearby.
+TOL = 1e-5  # limit of the primal and the dual residual: root mean square of the entries
+# Alphas decrease, so that each solution starts from a sparser one nearby.
 ALPHAS = np.geomspace(0.6, 0.01, 14)
 FOLDS = 5
 
 
 def graphical_lasso(S, alpha, start=None):
-    """Return the precision matrix for a covariance matrix, by default from the identity on."""
+    """Return the precision matrix for the covariance S. The default start is the identity."""
     m = len(S)
     P = np.eye(m) if start is None else start
     U = np.zeros((m, m))
@@ -28,8 +29,8 @@ def graphical_lasso(S, alpha, start=None):
     rho = 1.0
     for _ in range(MAX_ITER):
         values, vectors = np.linalg.eigh(rho * (P - U) - S)
-        # The larger root of rho p^2 - value p - 1 = 0: positive, so that the matrix stays positive
-        # definite.
+        # The larger root of rho p^2 - value p - 1 = 0 is positive, so that the matrix stays
+        # positive definite.
         roots = (values + np.sqrt(values**2 + 4 * rho)) / (2 * rho)
         dense = (vectors * roots) @ vectors.T
         before, both = P, dense + U
@@ -38,10 +39,10 @@ def graphical_lasso(S, alpha, start=None):
         primal, dual = np.linalg.norm(dense - P), rho * np.linalg.norm(P - before)
         if max(primal, dual) <= TOL * m:
             break
-        # Neither residual may lag far behind: then the step is too short or too long.
+        # If one residual is much larger than the other, the step is too short or too long.
         if not 0.1 <= primal / max(dual, 1e-300) <= 10:
             factor = 2.0 if primal > dual else 0.5
-            # U is the multiplier in units of rho, and is rescaled with it.
+            # U is the multiplier divided by rho, and must be rescaled with it.
             rho, U = rho * factor, U / factor
     return P
 
@@ -56,20 +57,20 @@ def kkt_violation(S, alpha, P):
 
 
 class ConvergedGraphicalLassoCV(EmpiricalCovariance):
-    """Graphical lasso whose alpha has the largest likelihood in held-out rows."""
+    """A graphical lasso whose alpha has the largest likelihood in held-out rows."""
 
     def fit(self, X, y=None):  # noqa: ARG002
-        """Choose alpha, and fit all rows."""
+        """Choose alpha by cross-validation, and fit all rows."""
         score = np.zeros(len(ALPHAS))
         for train, test in KFold(FOLDS, shuffle=True, random_state=0).split(X):
-            # The mean of the training part, as any estimator would have it.
+            # Test rows are centred by the mean of the training part.
             rest = X[test] - X[train].mean(axis=0)
             for k, (_, P) in enumerate(_path(np.cov(X[train].T, bias=True))):
                 trace = np.einsum("ij,jk,ik->", rest, P, rest) / len(rest)
                 score[k] += np.linalg.slogdet(P)[1] - trace
-        # bias=True: the likelihood is about n, not n - 1.
+        # bias=True, because the likelihood divides by n, not by n - 1.
         S = np.cov(X.T, bias=True)
-        # The whole path again: the chosen alpha starts from its neighbour here too.
+        # The whole path is computed, so that the chosen alpha starts from its neighbour.
         self.alpha_, self.precision_ = list(_path(S))[int(np.argmax(score))]
         self.violation_ = kkt_violation(S, self.alpha_, self.precision_)
         self.location_ = X.mean(axis=0)

@@ -1,9 +1,10 @@
-"""How the CPU time of SGBN grows with the variables, the samples and the edges.
+"""Measure how the CPU time of SGBN grows with the numbers of variables, samples and edges.
 
     python benchmarks/growth.py     # writes benchmarks/results/growth.json, .md and .png
 
-Random DAGs with the weights of Exp-II, three simulations each, one thread, warm. One of m, n and
-the degree changes, the others stay at m = 200, n = 1000, degree 4.
+The data come from random DAGs with the weights of Exp-II, with three simulations each, on one
+thread, with all code compiled. One of m, n and the degree changes. The others stay at m = 200,
+n = 1000 and degree 4.
 """
 
 import warnings
@@ -16,7 +17,7 @@ from peers.studies import warm_up_data
 
 from sgbn import SGBN, random_dag, simulate_sem
 
-# Without a display; before pyplot is imported.
+# Figures are drawn without a display. This must come before pyplot is imported.
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
@@ -36,7 +37,7 @@ SETTINGS = {
     KICKS: {"n_starts": 2, "n_kicks": 10},
 }
 FLOP = "FLOP, 1 restart"
-FIXED = (ONE_START, KICKS, FLOP)  # the same effort at all sizes: one power of the size makes sense
+FIXED = (ONE_START, KICKS, FLOP)  # the same effort at all sizes, so that an exponent makes sense
 STYLES = {
     "default": ("#0072B2", "o", "-"),
     "fast": ("#D55E00", "s", "--"),
@@ -52,7 +53,7 @@ def simulate(m, n, degree, sim, seed):
 
 
 def measure_point(axis, value, sim, seed):
-    """Yield one record per setting, and one of FLOP."""
+    """Yield one record per setting, and one of FLOP if it can run."""
     point = CENTRE | {axis: value}
     X = simulate(**point, sim=sim, seed=seed)
     learners = {name: SGBN(**setting).fit for name, setting in SETTINGS.items()}
@@ -70,7 +71,7 @@ def run_flop(X):
     from peers.adapters.flop import search  # needs the extra "peers"
 
     graph = search(X, restarts=1)
-    # With its transpose each edge counts twice, whether it is directed or not.
+    # Together with the transpose, each edge counts twice, whether it is directed or not.
     return int((graph | graph.T).sum()) // 2
 
 
@@ -78,7 +79,7 @@ def curve(runs, axis, setting):
     """Return the values along an axis and the median CPU seconds."""
     chosen = select(runs, axis=axis, setting=setting)
     values = sorted(values_of(chosen, axis))
-    # Median: a simulation may have a search that is much longer than others.
+    # The median is used, because the search of one simulation may be much longer.
     seconds = [
         np.median([run["cpu"] for run in select(chosen, **{axis: value})]) for value in values
     ]
@@ -87,7 +88,6 @@ def curve(runs, axis, setting):
 
 def exponent(values, seconds):
     """Return the slope of a line on log-log axes, by least squares."""
-    # Powers are straight on logarithmic axes, whose slope is the exponent.
     return float(np.polyfit(np.log(values), np.log(seconds), 1)[0])
 
 
@@ -101,7 +101,7 @@ def draw(runs, path):
             )
         panel.set_xlabel(AXES[axis])
         panel.set_xticks(GRID[axis], [f"{value:,}" for value in GRID[axis]], minor=False)
-        # Names at the sizes that were measured; minor ticks would add others.
+        # Only the sizes that were measured have labels: minor ticks would add others.
         panel.tick_params(axis="x", which="minor", labelbottom=False)
         fixed = ", ".join(f"{key} = {CENTRE[key]}" for key in CENTRE if key != axis)
         panel.set_title(fixed, fontsize=10)
@@ -120,7 +120,8 @@ def slots(runs):
         for name in (*SETTINGS, FLOP):
             values, seconds = curve(runs, axis, name)
             slope = f"**{exponent(values, seconds):.2f}**" if name in FIXED else "-"
-            at = dict(zip(values, seconds, strict=True))  # FLOP lacks values: samples are too few
+            # FLOP lacks values if there are too few samples.
+            at = dict(zip(values, seconds, strict=True))
             rows.append([name, *(f"{at[v]:.3g}" if v in at else "-" for v in grid), slope])
         header = [AXES[axis], *(f"{value:,}" for value in grid), "exponent"]
         tables += ["", *table(header, rows)]

@@ -1,9 +1,9 @@
-"""What curves of age and intercepts of persons add to ComBat.
+"""Measure what curves of age and intercepts of persons add to ComBat.
 
 python benchmarks/harmonisation.py     # writes benchmarks/results/harmonisation.json and .md
 
-All settings are those of `SiteHarmonizer` and `make_analysis`; none was chosen on these data. Real
-tables are looked for where `sgbn.experiments.data` looks; without them their part is empty.
+All settings are those of `SiteHarmonizer` and `make_analysis`, and none was chosen on these data.
+`sgbn.experiments.data` finds the real tables. Without them, their part of the report is empty.
 """
 
 import warnings
@@ -20,8 +20,9 @@ from sgbn.preprocessing import SiteHarmonizer, make_analysis
 
 SEED = 23
 N_SETS, N_REGIONS, SIZES = 30, 40, (100, 400)
-# Where ages of sites do not overlap, age and site cannot be told apart.
-AGES = ((8, 45), (25, 65), (40, 90))  # of the three sites: they overlap in part
+# Ranges of the ages at the three sites, in years. Without overlap, age and site could not be
+# separated.
+AGES = ((8, 45), (25, 65), (40, 90))
 CURVES = {
     "straight": lambda age: age / 20,
     "arch": lambda age: -(((age - 45) / 20) ** 2),
@@ -32,17 +33,17 @@ WAYS = {
     "curve, 6 B-splines": {"smooth": ["age"]},
     "curve, 10 B-splines": {"smooth": ["age"], "smooth_df": 10},
 }
-RATIOS = (0.0, 1.0, 4.0)  # variance of persons over that of the rest
+RATIOS = (0.0, 1.0, 4.0)  # variance between persons, divided by the variance of the noise
 N_PERSONS, N_FOLDS, N_REPEATS = 60, 5, 4
 TABLES = ("abide1_asd", "ixi_age")
 LEFT_OUT = ["subject_id", "group", "fiq", "eTIV", "euler_mean"]
 
 
 def curved(rng, n, curve):
-    """Table of regions, age and site, and the true shifts; the noise has a spread of about 1."""
+    """Return a table of regions, age and site, and the true shifts of the sites."""
     site = rng.integers(0, 3, n)
     age = np.array([rng.uniform(*ends) for ends in np.array(AGES)[site]])
-    # As ComBat supposes them: a shift and a scale for each region and site.
+    # As in ComBat's model, each region has a shift and a scale at each site.
     shift, stretch = rng.normal(size=(3, N_REGIONS)), rng.uniform(0.7, 1.4, (3, N_REGIONS))
     truth = curve(age)[:, None] * rng.uniform(0.5, 1.5, N_REGIONS)
     values = truth + shift[site] + stretch[site] * rng.normal(size=(n, N_REGIONS))
@@ -54,11 +55,11 @@ def named(values):
 
 
 def error(X, harmonised, site, shift):
-    """Measure what is left of the shifts of sites, up to a constant of each region."""
+    """Return the root mean square of what is left of the shifts of sites."""
     regions = [f"region{k}" for k in range(N_REGIONS)]
     moved = (X[regions] - harmonised[regions]).to_numpy()
     removed = np.array([moved[site == k].mean(axis=0) for k in range(3)])
-    # A constant of a region stays unknown: all sites may be moved alike.
+    # All sites may be shifted by the same constant per region, which is not an error.
     left = shift - removed
     return float(np.sqrt(np.mean((left - left.mean(axis=0)) ** 2)))
 
@@ -84,11 +85,11 @@ def visit_runs():
     for crossed in (True, False):
         for ratio in RATIOS:
             for k in range(N_SETS):
-                # The same seed for all ratios: the cases differ in the variance of persons only.
+                # All ratios have the same seed, so that only the variance of persons differs.
                 rng = np.random.default_rng([SEED, k])
                 person = np.repeat(np.arange(N_PERSONS), np.resize([2, 3, 4], N_PERSONS))
-                # Nested: each person has one site, so that persons and sites cannot be told apart
-                # by visits.
+                # If nested, each person has a single site: visits do not separate persons and
+                # sites.
                 site = rng.integers(0, 3, len(person)) if crossed else person % 3
                 shift = rng.normal(size=(3, N_REGIONS))
                 stretch = rng.uniform(0.7, 1.4, (3, N_REGIONS))
@@ -113,7 +114,7 @@ def real_runs():
     tables = {} if folder is None else {name: read(folder, name) for name in TABLES}
     tables = {name: X for name, X in tables.items() if X is not None}
     if len(tables) > 1:
-        # "inner": the regions that both have.
+        # join="inner" keeps the regions that both tables have.
         both = pd.concat(tables.values(), join="inner", ignore_index=True)
         tables = {"abide1_asd": tables["abide1_asd"], "both tables": both}
     for name, X in tables.items():
@@ -128,7 +129,7 @@ def real_runs():
 
 
 def read(folder, name):
-    """Regions, age, sex and site of a real table; None if it is not there."""
+    """Return regions, age, sex and site of a real table, or None if it is not found."""
     path = folder / "neuro" / f"{name}.csv"
     return pd.read_csv(path).drop(columns=LEFT_OUT, errors="ignore") if path.exists() else None
 
@@ -153,13 +154,13 @@ def judge(X, ways, repeat):
 
 
 def interval(values):
-    # Normal, as 30 data sets are enough.
+    # A normal interval is good enough for 30 data sets.
     half = 1.96 * np.std(values, ddof=1) / np.sqrt(len(values))
     return f"{np.mean(values):.3f} ± {half:.3f}"
 
 
 def rows_of(runs, keys):
-    """One row per setting: mean error of each way."""
+    """Yield one row per setting, with the mean error of each way."""
     for setting in dict.fromkeys(tuple(run[key] for key in keys) for run in runs):
         chosen = select(runs, **dict(zip(keys, setting, strict=True)))
         ways = chosen[0]["errors"]

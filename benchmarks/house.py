@@ -1,9 +1,9 @@
-"""How large and how readable the code is, at the beginning of a round and now.
+"""Measure how large and how readable the code is, at an earlier revision and now.
 
     python benchmarks/house.py --before b2c0aae    # writes benchmarks/results/house.json and .md
 
-Code lines are without comments, docstrings and blank lines. A comment is a line with a "#". A file
-with kernels has a function that numba compiles. A vague name is a local or parameter such as
+Code lines do not include comments, docstrings and blank lines. A comment is a line with a "#". A
+file with kernels has a function that numba compiles. A vague name is a local or parameter such as
 `found`, `own` or `here`. Two places that share ten lines of code are a pair of duplicates.
 """
 
@@ -20,7 +20,7 @@ import networkx as nx
 from output import ROOT, main, tree_at
 
 DUPLICATE_LINES = 10
-GROWTH = 1.05  # code lines now, as a share of those at the beginning
+GROWTH = 1.05  # goal: code lines now, as a share of those at the earlier revision
 MAX_EXPERIMENT_LINES, MAX_FILE_LINES = 1500, 400
 MIN_COMMENT_SHARE = 0.08
 VAGUE = {"found", "own", "one", "here", "room", "there", "said", "ones", "others", "thing"}
@@ -34,12 +34,12 @@ NO_CODE = {
     tokenize.ENDMARKER,
 }
 PRAGMA = re.compile(r"#\s*(?:noqa|type:|pragma|fmt:)")
-WORDS = {".toml", ".j2", ".html", ".css", ".js", ".md"}  # words and tables kept beside the code
+WORDS = {".toml", ".j2", ".html", ".css", ".js", ".md"}  # files of templates and tables
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class File(NamedTuple):
-    """What is counted in one file: numbers of its code lines, and counts of the rest."""
+    """The counts of one file. `code` has the line numbers of its code lines."""
 
     path: Path
     code: list[int]
@@ -50,18 +50,18 @@ class File(NamedTuple):
 
 
 def read(path):
-    """Count one file."""
+    """Return the counts of one file."""
     text = path.read_text()
     code, comments = set(), 0
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        # marks for mypy and ruff say nothing to a reader
+        # Marks for mypy and ruff are not comments for a reader.
         comments += token.type == tokenize.COMMENT and not PRAGMA.match(token.string)
         if token.type not in NO_CODE:
             code |= set(range(token.start[0], token.end[0] + 1))
     nodes = list(ast.walk(ast.parse(text)))
     for node in nodes:
         documented = isinstance(node, (ast.Module, ast.ClassDef, *FUNCTIONS))
-        # A docstring is a statement: the tokeniser takes it for code.
+        # A docstring is a statement, so that the tokeniser counts it as code.
         if documented and ast.get_docstring(node, clean=False) is not None:
             code -= set(range(node.body[0].lineno, node.body[0].end_lineno + 1))
     functions = [node for node in nodes if isinstance(node, FUNCTIONS)]
@@ -84,18 +84,18 @@ def names_of(function):
 
 
 def duplicates(files):
-    """Count the pairs of places with the same `DUPLICATE_LINES` lines of code; no imports."""
+    """Count the pairs of places with the same `DUPLICATE_LINES` lines of code, except imports."""
     places = defaultdict(list)
     for file in files:
         text = file.path.read_text().splitlines()
-        # Blanks do not matter: a block may be indented otherwise.
+        # Blanks do not count, because a block may have another indent.
         code = [" ".join(text[line - 1].split()) for line in file.code]
-        # Lists of imports look alike and cannot be shared.
+        # Imports look alike, but cannot be shared.
         code = [line for line in code if not line.startswith(("from ", "import "))]
         for start in range(len(code) - DUPLICATE_LINES + 1):
             places[tuple(code[start : start + DUPLICATE_LINES])].append((file.path, start))
     shared = {pair for same in places.values() for pair in combinations(sorted(same), 2)}
-    # a longer run of equal lines is one pair, counted where it begins
+    # A longer run of equal lines is one pair, which is counted at its first line.
     return sum(tuple((path, k - 1) for path, k in pair) not in shared for pair in shared)
 
 
@@ -103,15 +103,16 @@ def cycles(files):
     """Count the groups of packages that import each other in a circle."""
     arrows = nx.DiGraph()
     for file in files:
-        # The package of a file is the first part below sgbn.
+        # The package of a file is the first part of its path below sgbn.
         package = file.path.parts[file.path.parts.index("sgbn") + 1].removesuffix(".py")
         tree = ast.parse(file.path.read_text())
+        # These are never imported when the code runs.
         for_types = {
             node
             for block in ast.walk(tree)
             if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
             for node in ast.walk(block)
-        }  # never imported when the code runs
+        }
         for node in set(ast.walk(tree)) - for_types:
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sgbn."):
                 arrows.add_edge(package, node.module.split(".")[1])

@@ -1,10 +1,10 @@
-"""Whether networks depend on the order and the units of the columns.
+"""Test whether networks depend on the order and the units of the columns.
 
     python benchmarks/invariance.py     # writes benchmarks/results/invariance.json and .md
 
-Nine networks, n = 1000, data as in the race with the peers. Each data set is learned as it is, with
-its columns permuted at random, and with each column times 10^u, u uniform on [-3, 3]. The score is
-the criterion that a learner minimises.
+The data come from nine networks with n = 1000, as in the race with the peers. Each data set is
+learned as it is, with its columns permuted at random, and with each column multiplied by 10^u, u
+uniform on [-3, 3]. The score is the criterion that a learner minimises.
 """
 
 import warnings
@@ -15,33 +15,33 @@ from peers.studies import cases, make_data, raw_data
 
 from sgbn import ORSGBN, SGBN
 
-# Few: each data set is learned eleven times.
-SIMS = 5
+SIMS = 5  # simulations per network; few, because each data set is learned eleven times
 LOG10_UNITS = 3
-TOL = 1e-8  # relative difference of scores in other units: those of round-off are about 1e-13
+TOL = 1e-8  # relative difference of scores in other units; round-off is about 1e-13
 LEARNERS = {
     "SGBN()": lambda: SGBN(),
     "SGBN(n_kicks=0)": lambda: SGBN(n_kicks=0),
     'SGBN(noise="equal")': lambda: SGBN(noise="equal"),
     "ORSGBN(alpha=0.1)": lambda: ORSGBN(alpha=0.1),
 }
-IN_UNITS = 'SGBN(noise="equal")'  # says something about units: raw data, and permutations only
+# This learner makes an assumption about units: it gets raw data, and only permutations.
+IN_UNITS = 'SGBN(noise="equal")'
 
 
 def learn(name, X):
-    """Return edges, weights and score."""
+    """Return the learned edges, weights and score."""
     learner = LEARNERS[name]().fit(X)
-    # A penalised learner has the path of its objective; the last one is what it minimised.
+    # A penalised learner has the path of its objective. The last value is the minimum.
     score = learner.score_ if hasattr(learner, "score_") else learner.objective_path_[-1][1]
     return learner.coef_ != 0, learner.coef_, float(score)
 
 
 def compare(name, case, seed):
-    """Learn one data set three times; yield one record per change of the columns."""
-    # Standardised data have no units, which equal noise variances speak about.
+    """Learn one data set three times. Yield one record per change of the columns."""
+    # Standardised data have no units, but the assumption of equal noise variances needs them.
     X, _ = (raw_data if name == IN_UNITS else make_data)(case, seed)
     m = X.shape[1]
-    # Own numbers per network: the name is part of the seed.
+    # The name of the network is part of the seed.
     rng = np.random.default_rng([seed, case.sim, *case.network.encode()])
     order = rng.permutation(m)
     units = 10 ** rng.uniform(-LOG10_UNITS, LOG10_UNITS, m)
@@ -52,7 +52,7 @@ def compare(name, case, seed):
     yield record | {
         "columns": "permuted",
         "same_edges": bool(np.array_equal(new_edges, edges[permuted])),
-        # To the bit: permuted columns are the same sums, in an order that must not matter.
+        # Scores must be equal to the bit: the order of the sums must not matter.
         "same_score": value == score,
         "same_weights": bool(np.array_equal(weights, coef[permuted])),
         "difference": abs(value / score - 1),
@@ -60,12 +60,12 @@ def compare(name, case, seed):
     if name == IN_UNITS:
         return
     new_edges, weights, value = learn(name, X * units)
-    # A weight is in units of the child per unit of the parent.
+    # A weight has the unit of the child per unit of the parent.
     close = np.allclose(weights, coef * units / units[:, None], rtol=TOL, atol=0)
     yield record | {
         "columns": "rescaled",
         "same_edges": bool(np.array_equal(new_edges, edges)),
-        # Other units round otherwise: only nearly the same.
+        # Round-off differs in other units, so that scores are only nearly equal.
         "same_score": abs(value / score - 1) <= TOL,
         "same_weights": bool(close),
         "difference": abs(value / score - 1),

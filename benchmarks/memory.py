@@ -1,9 +1,9 @@
-"""Peak memory of `sgbn compare` at 2,000 subjects x 400 regions.
+"""Measure the peak memory of `sgbn compare` with 2,000 subjects x 400 regions.
 
     python benchmarks/memory.py     # writes benchmarks/results/memory.json and .md
 
-The table is drawn from two networks on one random DAG. The command runs as it would at a terminal;
-the memory of each of its processes is read from /proc (Linux) five times a second.
+The table is drawn from two networks on one random DAG. The command runs as at a terminal, and the
+memory of each of its processes is read from /proc (Linux) five times per second.
 """
 
 import subprocess
@@ -41,31 +41,31 @@ def descendants(root):
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                # The name of a program, in brackets, may hold blanks and brackets: what counts
-                # follows the last.
+                # The name of a program is in brackets and may itself have blanks and brackets:
+                # the fields after it follow the last bracket.
                 parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
             except (OSError, IndexError):
-                continue  # it ended while we looked
+                continue  # the process has ended
             children.setdefault(parent, []).append(int(entry.name))
     processes = [root]
-    for process in processes:  # grows while it is read
+    for process in processes:  # the list grows during the loop
         processes += children.get(process, [])
     return processes
 
 
 def memory_of(process):
-    """Return the resident memory of a process, now and at its highest, in MB."""
+    """Return the current and the highest resident memory of a process, in MB."""
     try:
         lines = Path(f"/proc/{process}/status").read_text().splitlines()
     except OSError:
         return 0.0, 0.0
     sizes = {line.split(":")[0]: line.split()[1] for line in lines if line.startswith("Vm")}
-    # VmHWM is the highest of a process, kept by the system: no peak between two looks is lost.
+    # The system keeps VmHWM, the peak of a process: no peak between two readings is lost.
     return tuple(int(sizes.get(name, 0)) * 1024 / 1e6 for name in ("VmRSS", "VmHWM"))
 
 
 def watched(options, path, folder, minutes):
-    """Run the command with these options; return its peaks and how it ended."""
+    """Run the command with these options. Return its peaks and how it ended."""
     command = [sys.executable, "-m", "sgbn", "compare", str(path), "--group", "group"]
     command += ["--regions", "all", "--out", str(folder), *options.split()]
     peaks, at_once, begin, stopped = {}, 0.0, time.monotonic(), False
@@ -73,7 +73,7 @@ def watched(options, path, folder, minutes):
         process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
         while process.poll() is None:
             now = {pid: memory_of(pid) for pid in descendants(process.pid)}
-            # At once: peaks of processes need not come at the same time.
+            # The sum is taken at one moment: processes may have their peaks at different times.
             at_once = max(at_once, sum(rss for rss, _ in now.values()))
             peaks |= {pid: max(high, peaks.get(pid, 0.0)) for pid, (_, high) in now.items()}
             if time.monotonic() - begin > 60 * minutes and not stopped:
@@ -86,7 +86,7 @@ def watched(options, path, folder, minutes):
     steps = [
         line.split("]")[0].lstrip("[") for line in printed.splitlines() if line.startswith("[")
     ]
-    # The command itself; all others are its workers.
+    # All processes except the command itself are its workers.
     of_command = peaks.pop(process.pid)
     return {
         "options": options,
@@ -117,7 +117,7 @@ def measure(given):
             watched(WAYS[number], path, Path(folder) / f"out{number}", given.minutes)
             for number in chosen
         ]
-    # New runs after kept ones of the same options, which they replace.
+    # New runs come last, so that they replace stored runs with the same options.
     by_options = {run["options"]: run for run in (*kept, *new)}
     runs = [by_options[way] for way in WAYS if way in by_options]
     return {"subjects": SUBJECTS, "regions": REGIONS, "runs": runs}
@@ -127,6 +127,6 @@ if __name__ == "__main__":
     main(
         measure,
         slots,
-        minutes={"type": float, "default": 30, "help": "longest run"},
-        only={"nargs": "+", "type": int, "help": "these runs, counted from 0; keep the rest"},
+        minutes={"type": float, "default": 30, "help": "stop a run after so many minutes"},
+        only={"nargs": "+", "type": int, "help": "runs to repeat, counted from 0; keep the rest"},
     )

@@ -1,4 +1,4 @@
-"""Directions by non-Gaussian residuals: what they gain, and what they cost where they should not.
+"""Measure what directions by non-Gaussian residuals gain, and what they cost on other data.
 
 python benchmarks/non_gaussian.py     # writes benchmarks/results/non_gaussian.json and .md
 """
@@ -12,28 +12,28 @@ from sgbn.datasets.benchmarks import NETWORKS
 from sgbn.datasets.sem import random_weights
 from sgbn.graph import topological_order
 
-SEED = 0  # thresholds were chosen on 5, 8 and 21
+SEED = 0  # thresholds were chosen on the seeds 5, 8 and 21
 SIMS = 20
 SAMPLES = (200, 1000)
-# All have variance 1, so that only the shape differs.
+# All noises have variance 1, so that only the shape differs.
 NOISES = {
     "t, 5 df": lambda rng, shape: rng.standard_t(5, shape) * np.sqrt(3 / 5),
     "exponential": lambda rng, shape: rng.exponential(size=shape) - 1,
     "uniform": lambda rng, shape: rng.uniform(-np.sqrt(3), np.sqrt(3), shape),
     "Gaussian": lambda rng, shape: rng.standard_normal(shape),
-    # Gaussian noise, but effects that are not linear: a rule for linear models may be misled.
+    # Gaussian noise with effects that are not linear may mislead a rule for linear models.
     "tanh, Gaussian": lambda rng, shape: rng.standard_normal(shape),
 }
 
 
 def make_data(name, n, noise, sim):
     """Return rows with shuffled columns, and the true graph."""
-    # Own numbers per network and noise.
+    # Network and noise are part of the seed.
     rng = np.random.default_rng([SEED, sim, n, *f"{name} {noise}".encode()])
     graph = load_network(name).graph != 0
     coef = random_weights(graph, rng)
     X = NOISES[noise](rng, (n, len(coef)))
-    # Parents before children: X holds noise until its turn.
+    # Parents come before children. Until its turn, a column of X is noise.
     for j in topological_order(graph):
         parents = np.tanh(X) if noise.startswith("tanh") else X
         X[:, j] += parents @ coef[:, j]
@@ -42,14 +42,14 @@ def make_data(name, n, noise, sim):
 
 
 def counts(name, n, noise, sim):
-    """Count in one data set: open, wrong (both), decided right and wrong, errors (both)."""
+    """Return the counts of one data set, for the default and for `non_gaussian="orient"`."""
     X, true = make_data(name, n, noise, sim)
     ignored, oriented = SGBN().fit(X), SGBN(non_gaussian="orient").fit(X)
     before, after = ignored.coef_ != 0, oriented.coef_ != 0
-    # Edges of the class that no arrow is known of: only there non-Gaussian residuals may decide.
+    # Only edges whose direction the equivalence class leaves open may be decided.
     is_open = ignored.cpdag_ & ignored.cpdag_.T
     decided = np.zeros_like(after)
-    # Kinds are listed by edge, row by row, as a mask picks them.
+    # Kinds are in the order of the edges, row by row, like the entries of a mask.
     decided[after] = oriented.edge_kinds_ == "non-Gaussian"
     return {
         "open": (before & is_open & (true | true.T)).sum(),
@@ -63,11 +63,11 @@ def counts(name, n, noise, sim):
 
 
 def summary(n, noise):
-    """Means over simulations of the sums over networks, and the change of errors."""
+    """Return means over simulations of the sums over networks, and the change of errors."""
     runs = [[counts(name, n, noise, sim) for name in NETWORKS] for sim in range(SIMS)]
     sums = {key: [int(sum(r[key] for r in run)) for run in runs] for key in runs[0][0]}
     change = np.subtract(sums["errors_oriented"], sums["errors"])
-    # Simulations are independent: the plain t interval.
+    # Simulations are independent, so that the plain t interval is valid.
     half = float(half_width(change))
     means = {key: round(float(np.mean(values)), 2) for key, values in sums.items()}
     change = float(change.mean())

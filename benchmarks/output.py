@@ -1,11 +1,11 @@
-"""What the benchmarks share: one shape, one thread, CPU time, tables, results with their command.
+"""Functions that all benchmarks use: options, CPU time, tables, and results with their command.
 
-A benchmark measures runs, and `main` does the rest: options, results, report. The words of a report
-are in `texts/NAME.md` beside this file, with slots in braces for what was measured and for the
-constants of the benchmark. A line "@SLOT ROW" is a row of a table for each run in that slot.
+A benchmark measures runs, and `main` does the rest: options, results and report. The words of a
+report are in `texts/NAME.md` beside this file. Slots in braces are filled with the results and the
+constants of the benchmark. A line "@SLOT ROW" gives one row of a table per run in that slot.
 
-Import this module anywhere among the imports: it limits BLAS to one thread in libraries that are
-loaded already, and by the environment in those that come later and in children.
+This module may be imported before or after other modules: it limits BLAS to one thread in libraries
+that are already loaded, and through the environment in later libraries and in child processes.
 """
 
 import argparse
@@ -29,9 +29,9 @@ from sgbn.experiments.data import data_folder
 from sgbn.experiments.markdown import provenance, row, table
 from sgbn.runs import versions
 
-__all__ = ["row", "table"]  # from here too, so that a benchmark has one place to import from
+__all__ = ["row", "table"]  # benchmarks import them from here, like all other functions
 
-# CPU seconds are of all threads of a process: those of BLAS would count, and differ by machine.
+# CPU seconds count all threads of a process, and the number of BLAS threads differs by machine.
 THREADS = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")}
 os.environ.update(THREADS)
 threadpool_limits(1)
@@ -41,12 +41,16 @@ RESULTS, TEXTS = (Path(__file__).parent / name for name in ("results", "texts"))
 
 
 def number(default, text=None):
-    """Return the keywords of an option that is a whole number."""
+    """Return the keywords of `add_argument` for an option that is a whole number."""
     return {"type": int, "default": default, "help": text}
 
 
 def options(doc, **arguments):
-    """Return the parser of a benchmark: `--out`, and options with keywords of `add_argument`."""
+    """Return the parser of a benchmark.
+
+    It has the option `--out`, and one option per argument, whose value is a mapping of keywords of
+    `add_argument`.
+    """
     parser = argparse.ArgumentParser(description=doc.strip().partition("\n")[0])
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the results")
     for name, keywords in arguments.items():
@@ -55,11 +59,11 @@ def options(doc, **arguments):
 
 
 def main(measure, slots, add_options=None, **arguments):
-    """Run a benchmark from the command line; return its options and results.
+    """Run a benchmark from the command line. Return its options and results.
 
-    `measure` takes the options and gives the runs, or a mapping with them and more. `slots` takes
-    the same and gives what fills the text. The module of `measure` gives description, NAME, SEED
-    (unless there is an option of that name) and the constants that the text names.
+    `measure` takes the options and returns the runs, or a mapping that contains the runs. `slots`
+    takes what `measure` returned, and returns what fills the text. The module of `measure` has the
+    description, SEED (unless there is an option `seed`) and the constants that the text names.
     """
     module = measure.__globals__
     parser = options(module["__doc__"], **arguments)
@@ -76,43 +80,43 @@ def main(measure, slots, add_options=None, **arguments):
 
 
 def constants_of(function):
-    """Give the constants of the module that a function is in, by their names."""
+    """Return the constants of a function's module by their names."""
     return {name: value for name, value in function.__globals__.items() if name.isupper()}
 
 
 @contextmanager
 def tree_at(revision):
-    """Folder with this repository at another revision, while the context lasts."""
+    """Provide a temporary folder with this repository at another revision."""
     with tempfile.TemporaryDirectory() as folder:
-        # A clone: the working tree stays as it is.
+        # The revision is checked out in a clone, so that the working tree stays as it is.
         subprocess.run(["git", "clone", "-q", str(ROOT), folder], check=True)
         subprocess.run(["git", "-C", folder, "checkout", "-q", revision], check=True)
         yield Path(folder)
 
 
 def real_data():
-    """Return the folder of the real tables; end the benchmark if there is none."""
+    """Return the folder of the real tables, or end the benchmark if there is no such folder."""
     folder = data_folder()
     if folder is None:
-        raise SystemExit("the real tables are not here: set SGBN_DATA to their folder.")
+        raise SystemExit("the real tables were not found. Set SGBN_DATA to their folder.")
     return folder
 
 
 def timed(function, *arguments, **named):
-    """Return what a call gives, and its CPU seconds."""
+    """Return the result of a call, and its CPU seconds."""
     begin = time.process_time()
     result = function(*arguments, **named)
     return result, time.process_time() - begin
 
 
 def cpu_times(function, repeats):
-    """Return the CPU seconds of each of some calls."""
+    """Return the CPU seconds of each of `repeats` calls."""
     return [timed(function)[1] for _ in range(repeats)]
 
 
 def timed_process(words, **environment):
-    """Run a command; return its output, and seconds and memory: clock, CPU of all processes, MB."""
-    # Of all children so far: what this command took is the difference.
+    """Run a command. Return its output, its clock and CPU seconds, and its memory in MB."""
+    # The system counts all children so far: this command took the difference.
     before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     done = subprocess.run(
         words, env=os.environ | environment, capture_output=True, text=True, check=False
@@ -121,19 +125,19 @@ def timed_process(words, **environment):
     if done.returncode:
         raise SystemExit(f"{' '.join(map(str, words))}\n{done.stderr}")
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    # The system counts in kilobytes, and keeps only the highest memory of all children so far.
+    # The unit is a kilobyte. The figure is the highest memory of all children so far.
     return done.stdout, {"clock": clock, "cpu": cpu, "megabytes": after.ru_maxrss / 1024}
 
 
 def peak_memory(process="self"):
     """Return the highest resident memory of a process, in bytes (Linux)."""
-    # getrusage would give the parent's peak where that is larger.
+    # If the parent's peak is larger, getrusage gives the parent's peak.
     status = Path(f"/proc/{process}/status").read_text()
     return int(status.split("VmHWM:")[1].split()[0]) * 1024
 
 
 def half_width(values):
-    """Give half the width of the 95 % interval of a mean (Student's t)."""
+    """Return half the width of the 95 % interval of a mean (Student's t)."""
     return stats.t.ppf(0.975, len(values) - 1) * stats.sem(values)
 
 
@@ -143,7 +147,7 @@ def select(runs, **wanted):
 
 
 def values_of(runs, key):
-    """Return the distinct values of one field of the runs, in their order."""
+    """Return the distinct values of one field, in the order of the runs."""
     return list(dict.fromkeys(run[key] for run in runs))
 
 
@@ -153,22 +157,25 @@ def means_of(runs):
 
 
 def stored_runs(folder, name, seed=None):
-    """Give the runs that a folder holds of an earlier start; none where it has no such file.
+    """Return the runs of an earlier start that a folder holds, or an empty list.
 
-    Where a seed is given, runs of another seed end the benchmark.
+    If a seed is given, runs of another seed end the benchmark.
     """
     path = folder / f"{name}.json"
     if not path.exists():
         return []
     results = json.loads(path.read_text())
-    # The report names one seed, so that runs of two in one file could not be told apart.
+    # The report names a single seed, so that runs of two seeds must not be in one file.
     if seed is not None and results["seed"] != seed:
-        raise SystemExit(f"{path.name} was made with another seed: give another --out.")
+        raise SystemExit(f"{path.name} has runs of another seed. Give another folder (--out).")
     return results["runs"]
 
 
 def command():
-    """Return the words that repeat this run from the root of the repository, without paths."""
+    """Return the command that repeats this run at the root of the repository, as words.
+
+    It has no paths of this machine.
+    """
     words, script = sys.argv[1:], Path(sys.argv[0])
     if "--out" in words:
         del words[words.index("--out") : words.index("--out") + 2]
@@ -179,23 +186,23 @@ def command():
 
 
 def write_json(path, results):
-    """Write results, one line for each of their runs."""
+    """Write results as JSON, with one line per run."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    # With one line per run, a diff of two results shows which runs changed.
     runs = ",\n".join(f"  {json.dumps(run)}" for run in results["runs"])
-    # One line per run, so that a diff of two results shows which runs changed.
     head = json.dumps(results | {"runs": None}, indent=1)
     path.write_text(head.replace('"runs": null', f'"runs": [\n{runs}\n ]') + "\n")
 
 
 class Cells(string.Formatter):
-    """Formats the row of a run; what it does not have is shown as "-"."""
+    """A formatter for the row of a run. It shows "-" for a field that the run does not have."""
 
     def get_value(self, key, args, kwargs):
-        """Take a field by its place or name."""
+        """Return a field by its place or name."""
         return args[key] if isinstance(key, int) else kwargs.get(key)
 
     def format_field(self, value, format_spec):
-        """Format a field, or its absence."""
+        """Return a field as text, or "-" if it is None."""
         return "-" if value is None else format(value, format_spec)
 
 
@@ -205,9 +212,10 @@ def template(name):
 
 
 def filled(name, slots):
-    """Text of `texts/NAME.md` with its slots filled: by text, numbers, lines of text, or runs.
+    """Return the text of `texts/NAME.md` with its slots filled.
 
-    A list fills a line of its own, `{SLOT}`, by lines, and rows after "@SLOT".
+    A slot is filled by text, a number, or a list. A list of lines fills a line that is only
+    `{SLOT}`. A list of runs fills the rows of a line "@SLOT ROW".
     """
     lines = []
     for line in template(name):
@@ -216,7 +224,7 @@ def filled(name, slots):
             for item in slots[slot]:
                 fields = ((), item) if isinstance(item, dict) else (item, {})
                 lines.append(Cells().vformat(cells, *fields))
-        # Only here, so that an item of a list, {SLOT[0]}, is not a letter of the joined lines.
+        # Lists are joined only here: {SLOT[0]} must be an item of the list, not a letter.
         elif line == f"{{{line[1:-1]}}}" and isinstance(slots.get(line[1:-1]), list):
             lines.append("\n".join(map(str, slots[line[1:-1]])))
         else:
@@ -225,7 +233,7 @@ def filled(name, slots):
 
 
 def check_fields(name, slots):
-    """Raise KeyError for a field of a row that no run in its slot has: its name is misspelt."""
+    """Raise KeyError for a field of a row that no run in its slot has, as in a misspelt name."""
     for line in template(name):
         slot, _, cells = line[1:].partition(" ")
         runs = slots[slot] if line.startswith("@") else []
@@ -238,14 +246,14 @@ def check_fields(name, slots):
 
 
 def write(folder, name, results, slots):
-    """Write ``NAME.json`` and ``NAME.md``: results, and the text with its slots filled."""
+    """Write the results to ``NAME.json`` and the filled text to ``NAME.md``."""
     made = {"command": command(), "versions": versions()}
     write_json(
         folder / f"{name}.json",
         results | made | {"command": " ".join(command()), "runs": results["runs"]},
     )
-    # After the JSON, so that no measurement is lost. Not in `filled`: the sections of a small
-    # calibration may have columns without any figure.
+    # The JSON is written before this check, so that no measurement is lost. The check is not in
+    # `filled`, because the sections of a small calibration may have columns without any figure.
     check_fields(name, slots)
     text = f"{filled(name, slots)}\n\nSeed {results['seed']}. {provenance(made)}\n"
     (folder / f"{name}.md").write_text(text)
@@ -253,12 +261,13 @@ def write(folder, name, results, slots):
 
 
 def write_parts(folder, name, seed, parts, slots_of, kept=()):
-    """Write the results after each part: runs that were kept, and those of the parts so far.
+    """Write the results after each part: the runs in `kept`, and those of the parts so far.
 
-    `parts` are measured as they are asked for, and `slots_of` gives the slots of a list of runs.
+    `parts` is an iterable whose items are lists of runs. It may be a generator that measures each
+    part when it is needed. `slots_of` takes a list of runs and returns the slots of the text.
     """
     runs = list(kept)
-    # Some of these benchmarks take hours: when one is interrupted, only the current part is lost.
+    # Some benchmarks take hours: if one is interrupted, only the current part is lost.
     for part in parts:
         runs += part
         results = {"seed": seed, "runs": runs}

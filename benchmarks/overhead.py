@@ -1,9 +1,9 @@
-"""What the parallel layer costs: two workers against one, and the overhead of a small task.
+"""Measure the cost of parallel work: the speed-up by two workers, and the overhead per task.
 
 python benchmarks/overhead.py     # writes benchmarks/results/overhead.json and .md
 
-Needs two free processors, and the extra `scale` for a Dask cluster of two worker processes, whose
-scheduler shares the two processors with them.
+It needs two free processors, and the extra `scale` for a Dask cluster of two worker processes. The
+scheduler of the cluster uses the same two processors.
 """
 
 import time
@@ -22,7 +22,7 @@ from sgbn.runs import on_dask, parallel
 SEED = 8
 M, N, PERMUTATIONS = 68, 370, 1000
 SMALL, REPEATS = 1000, 3
-# Two workers cannot gain more than 2.
+# The speed-up of two workers is at most 2.
 GOALS = {"speed-up": 1.6, "milliseconds": 1.0}
 
 
@@ -43,13 +43,14 @@ def nothing(task):
 
 
 def seconds_of_ways(ways, permutations):
-    """Seconds of both kinds of work by each way, `REPEATS` times in turns."""
+    """Return the seconds of both kinds of work for each way, `REPEATS` times in turns."""
     X, groups = make_data()
     seconds_of = {name: {"permutations": [], "small": []} for name in ways}
-    for context, n_jobs in ways.values():  # starts the workers, and compiles in them
+    # This starts the workers, and compiles in them.
+    for context, n_jobs in ways.values():
         with context():
             edge_differences(X, groups, n_permutations=40, n_jobs=n_jobs)
-    # In turns, so that all ways see the same state of the machine.
+    # The ways take turns, so that the state of the machine is the same for all.
     for _ in range(REPEATS):
         for name, (context, n_jobs) in ways.items():
             differences = partial(
@@ -63,7 +64,7 @@ def seconds_of_ways(ways, permutations):
 
 
 def summarise(seconds_of):
-    # Against one process in this run, not in an earlier one.
+    # The comparison is with one process in this run, not in an earlier one.
     alone = median(seconds_of["1 process"]["permutations"])
     return [
         {
@@ -78,7 +79,7 @@ def summarise(seconds_of):
 
 
 def measure(given):
-    # One thread each: a task uses one, and two in a process would share the interpreter.
+    # Each worker has one thread: two threads of a process would share the interpreter.
     with Client(n_workers=2, threads_per_worker=1, dashboard_address=None) as client:
         ways = {
             "1 process": (nullcontext, 1),

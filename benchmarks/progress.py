@@ -1,10 +1,10 @@
-"""How right the time left is that a comparison shows.
+"""Measure how accurate the remaining time is that a comparison displays.
 
     python benchmarks/progress.py     # writes benchmarks/results/progress.json and .md
 
-Runs a comparison of simulated groups, or of a table (--table), by one or more workers. In each step
-with many tasks, at a third, a half and two thirds of its time, the time left that was shown is
-compared with the one that was true.
+This runs a comparison of simulated groups, or of a table (--table), with one or more workers. In
+each step with many tasks, at a third, a half and two thirds of its time, the displayed remaining
+time is compared with the true remaining time.
 """
 
 import tempfile
@@ -16,33 +16,33 @@ from output import main
 import sgbn
 from sgbn.runs import study
 
-AT = (1 / 3, 1 / 2, 2 / 3)  # of the time of a step
-MIN_TASKS = 6  # fewer are over before there is anything to tell
+AT = (1 / 3, 1 / 2, 2 / 3)  # moments, as shares of the time of a step
+MIN_TASKS = 6  # a step with fewer tasks ends before an estimate is useful
 
 
 class Trace:
-    """Keeps each estimate of a study with the time at which it was made."""
+    """A record of all estimates of a study, with the times at which they were made."""
 
     def __init__(self):
         self.steps = {}
 
     def recorded(self, with_progress):
-        """Return `with_progress` so that each of its estimates is kept."""
+        """Return a function like `with_progress` that also keeps each estimate."""
 
         def trace(finished, planned, left, title):
-            # A study that begins anew under the same title goes on with its first time.
+            # A study that starts again under the same title keeps its first start time.
             kept = self.steps.setdefault(title, {"begin": time.monotonic(), "estimates": []})
             for item in with_progress(finished, planned, left, title):
                 yield item
-                # After the yield: the estimate is then the one that a bar would show for this item.
+                # After the yield, the estimate is the one that a bar displays for this item.
                 kept["estimates"].append((time.monotonic(), left.seconds()))
 
         return trace
 
     def rows(self):
-        """One row per step and moment: predicted and true seconds that are left."""
+        """Yield one row per step and moment: displayed and true remaining seconds."""
         for title, step in self.steps.items():
-            if len(step["estimates"]) < MIN_TASKS:  # a step that is over at once
+            if len(step["estimates"]) < MIN_TASKS:
                 continue
             begin, end = step["begin"], step["estimates"][-1][0]
             for part in AT:
@@ -55,7 +55,7 @@ class Trace:
 def traced(cohort, settings, workers, folder):
     trace = Trace()
     shown = study.with_progress
-    # The study looks this name up when it starts, so that no other hook is needed.
+    # The study looks up this name when it starts, so that the replacement is used.
     study.with_progress = trace.recorded(shown)
     try:
         sgbn.compare(cohort, settings, n_jobs=workers, folder=folder, progress=True)
@@ -66,7 +66,7 @@ def traced(cohort, settings, workers, folder):
 
 def slots(results):
     def row(run):
-        # Of the last half second a percentage says nothing.
+        # In the last half second, a percentage has no meaning.
         error = f"{100 * (run['said'] / run['true'] - 1):+.0f} %" if run["true"] > 0.5 else None
         return run | {"percent": 100 * run["at"], "error": error}
 
@@ -79,7 +79,7 @@ def measure(given):
     else:
         roles = {"group": "group", "site": "site", "covariates": ["age", "sex", "eTIV"]}
         cohort, what = sgbn.read_table(given.table, **roles), given.table.name
-    # Few repeats: the estimates matter, not the results.
+    # A few repeats are enough, because only the estimates are used.
     settings = sgbn.Settings.quick(n_repeats=2, peers=True)
     rows = []
     for workers in given.workers:

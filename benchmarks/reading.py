@@ -1,9 +1,9 @@
-"""CPU time of read_table against pandas.read_csv alone, on the same files.
+"""Compare the CPU time of read_table with pandas.read_csv alone, on the same files.
 
     python benchmarks/reading.py     # writes benchmarks/results/reading.json and .md
 
-Simulated tables of 5,000 subjects x 1,000 regions, with an id and a group column. Each reader reads
-each file in turn, several times; the fastest of each counts.
+The tables are simulated, with 5,000 subjects x 1,000 regions, an id and a group column. The readers
+take turns, several times per file, and the fastest time of each reader counts.
 """
 
 import tempfile
@@ -15,7 +15,7 @@ from output import cpu_times, main, number
 
 from sgbn.io.tables.cohorts import read_table
 
-# Tens of MB: what opening a file costs does not count.
+# Files of tens of MB: the cost of opening a file does not matter.
 SUBJECTS, REGIONS = 5000, 1000
 REPEATS = 9
 MISSING = 0.01  # share of empty cells in the file that has some
@@ -41,18 +41,18 @@ def times(name, folder, seed):
     path = folder / "table.csv"
     options = FILES[name]
     simulate(seed, MISSING if "empty" in name else 0).to_csv(path, index=False, **options)
-    # How text was quoted when it was written says nothing about reading.
+    # The option `quoting` is only for writing.
     plain = {key: value for key, value in options.items() if key != "quoting"}
     readers = {
         "pandas": lambda: pd.read_csv(path, **plain),
         "sgbn": lambda: read_table(path, group="group", regions="all"),
     }
     times = {reader: [] for reader in readers}
-    # In turns, so that a machine that slows down does so for both.
+    # Readers take turns, so that a machine that slows down does so for both.
     for _ in range(REPEATS):
         for reader, function in readers.items():
             times[reader] += cpu_times(function, 1)
-    # The fastest: other programs can only add time.
+    # The fastest time counts, because other programs can only add time.
     return {"file": name, "mb": round(path.stat().st_size / 1e6, 1)} | {
         reader: round(min(seconds), 4) for reader, seconds in times.items()
     }

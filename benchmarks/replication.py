@@ -1,12 +1,13 @@
-"""Do networks come back in other subjects? Halves of real tables, and the same rows twice.
+"""Test whether networks are found again in the other half of a table, and on the same rows.
 
 python benchmarks/replication.py --study halves     # needs the real tables (SGBN_DATA)
 python benchmarks/replication.py --study same-rows
 python benchmarks/replication.py --study posterior
 
-Settings were tuned on simulations and on splits 0 to 4 of the controls of ABIDE. The splits shown
-are others, each run once after that. Everything that is fitted to rows is fitted inside each half
-and each half sample. "Simulated" are Gaussian rows of a random sparse network, as large as ABIDE.
+Settings were tuned on simulations and on splits 0 to 4 of the controls of ABIDE. Other splits are
+run here, and each was run once after that. Everything that is fitted to rows is fitted inside each
+half and each half sample. "Simulated" are Gaussian rows of a random sparse network, a table of the
+same size as ABIDE.
 """
 
 import subprocess
@@ -26,7 +27,7 @@ from sgbn.structure.ensemble.splits import deal_rows
 from sgbn.structure.nuisance import without_nuisance
 
 SEED = 17
-SPLITS = range(5, 15)  # 0 to 4 were used to choose the settings
+SPLITS = range(5, 15)  # splits 0 to 4 were used to choose the settings
 TABLES = (
     ("abide1_asd", "CTR"),
     ("ixi_age", "YOUNG"),
@@ -36,10 +37,10 @@ TABLES = (
     ("cobre_scz", "CTR"),
     ("simulated", "network"),
 )
-JOINED = 0.5  # share of the half samples of the other half above which it joins a pair
-# COBRE has 173 regions.
-MAX_LASSO_REGIONS = 100  # the graphical lasso takes minutes for more
-# As the controls of ABIDE: 93 regions of 530 subjects.
+JOINED = 0.5  # the other half joins a pair if a larger share of its half samples joins it
+# With more regions (COBRE has 173), the graphical lasso takes minutes.
+MAX_LASSO_REGIONS = 100
+# The size of the controls of ABIDE.
 SIMULATED = {"m": 93, "degree": 4.0, "n": 530}
 
 
@@ -52,7 +53,7 @@ def simulated():
     graph = random_dag(SIMULATED["m"], SIMULATED["degree"], rng)
     X, _ = simulate_sem(graph, SIMULATED["n"], noise="unequal", random_state=rng)
     names = [f"x{k}" for k in range(X.shape[1])]
-    # Nothing to take out, and one site.
+    # There are no nuisance columns, and there is one site.
     none = np.empty((len(X), 0))
     return tables.Rows(pd.DataFrame(X, columns=names), none, np.zeros(len(X), int))
 
@@ -65,10 +66,10 @@ def ensemble(rows, **settings):
 
 
 def learn(rows):
-    """Return what is compared between two halves."""
+    """Return the results of one half that are compared with the other half."""
     learner = ensemble(rows)
     values, _ = without_nuisance(rows.regions.to_numpy(float), rows.nuisance)
-    # Rows that the ensemble left out: all methods compare the same rows.
+    # Rows that the ensemble left out are dropped, so that all methods have the same rows.
     values = values[~learner.outliers_]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
@@ -84,8 +85,8 @@ def learn(rows):
 
 
 def compare_halves(first, second):
-    """Return counts of one split, each half taken as the first once."""
-    # As many pairs for each ranking, or one that names few would agree more easily.
+    """Return the counts of one split. Each half is the first half once."""
+    # All rankings have the same number of pairs: with fewer pairs, agreement would be easier.
     k = round((first["single"].sum() + second["single"].sum()) / 2)
     counts = {
         "k": k,
@@ -101,17 +102,17 @@ def compare_halves(first, second):
 
 
 def add_counts(counts, half, other):
-    """Add what the other half makes of the pairs and arrows of one half."""
+    """Add counts of the pairs and arrows of one half that the other half has as well."""
     share, other_share = (learned["arrow"] + learned["arrow"].T for learned in (half, other))
     joined = other_share > JOINED
     same = joined & (other["arrow"] > other["arrow"].T)
     pairs = np.triu(np.ones(share.shape, bool), 1)
     counts["adjacency"] += binned(share, pairs, joined, ADJACENCY_BINS)
-    # Of networks that join the pair.
+    # The share of a direction among the networks that join the pair.
     direction = half["arrow"] / np.maximum(share, 1e-12)
     counts["direction"] += binned(direction, joined & (share > JOINED), same, DIRECTION_BINS)
     for k, arrows in enumerate(half["supported"]):
-        # Supported there as well, but the other way round.
+        # Arrows that the other half supports in the opposite direction.
         back = other["supported"][k].T
         counts["supported"][k] += [(arrows & what).sum() for what in (arrows, joined, same, back)]
     compelled, again = (
@@ -121,9 +122,9 @@ def add_counts(counts, half, other):
 
 
 def binned(share, shown, came_back, bins):
-    """Count the entries of each bin, and those of them that came back."""
+    """Count the entries of each bin, and those of them that were found again."""
     place = np.digitize(share[shown], bins) - 1
-    # A share of 1, up to round-off, is in the last bin.
+    # A share of 1, up to round-off, belongs to the last bin.
     place[share[shown] >= bins[-1] - 1e-9] = len(bins) - 2
     back = came_back[shown]
     return np.array([[(place == b).sum(), back[place == b].sum()] for b in range(len(bins) - 1)])
@@ -131,7 +132,7 @@ def binned(share, shown, came_back, bins):
 
 def agreement(name, first, second, k):
     chosen = [RANKINGS[name](learned, k) for learned in (first, second)]
-    # Halves may choose different numbers: the mean of both.
+    # The halves may choose different numbers of pairs: the divisor is their mean.
     n = (chosen[0].sum() + chosen[1].sum()) / 2
     return float((chosen[0] & chosen[1]).sum() / n) if n else None
 
@@ -146,16 +147,16 @@ def strongest(share, k):
 
 
 def lasso_pairs(R, k):
-    """Pairs of a graphical lasso whose penalty leaves about k of them; none for wide tables."""
+    """Return the pairs of a graphical lasso with about k pairs. Wide tables give no pairs."""
     if len(R) > MAX_LASSO_REGIONS:
         return np.zeros(R.shape, bool)
-    # Bisection: fewer pairs at a larger penalty. Seven steps come within 0.006 of it.
+    # Bisection: a larger penalty gives fewer pairs. After seven steps the error is below 0.006.
     low, high = 0.2, 0.9
     for _ in range(7):
         alpha = (low + high) / 2
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            # Rough: only which pairs are joined is read.
+            # A low accuracy is enough, because only the joined pairs are used.
             _, precision = graphical_lasso(R, alpha, max_iter=50, tol=1e-3)
         joined = np.triu(np.abs(precision) > 1e-8, 1)
         low, high = (alpha, high) if joined.sum() > k else (low, alpha)
@@ -172,9 +173,9 @@ RANKINGS = {
 
 
 def split_rows(name, group, split):
-    """Return halves of the rows of a table, balanced over sites."""
+    """Return the two halves of the rows of a table, balanced over sites."""
     rows = read(name, group)
-    # Within sites, so that halves do not differ by scanner.
+    # Rows are dealt within sites, so that scanners are the same in both halves.
     part = deal_rows(np.random.default_rng([SEED, split]), len(rows.regions), 2, rows.site)
     return [rows.take(np.flatnonzero(part == k)) for k in range(2)]
 
@@ -187,7 +188,11 @@ def halves(name, group, split):
 
 
 def posterior(name, group, split):
-    """Count arrows that the posterior of one half is sure of: all, same way, turned, not joined."""
+    """Count the arrows that are nearly certain in the posterior of one half.
+
+    The counts are of all such arrows, and of those that the other half has in the same direction,
+    in the opposite direction, or does not join.
+    """
     shares = []
     for half in split_rows(name, group, split):
         values, _ = without_nuisance(half.regions.to_numpy(float), half.nuisance)
@@ -207,14 +212,14 @@ def jaccard(first, second):
 
 
 def same_rows(name, group, number):
-    """Jaccard of what is drawn: other half samples and chains, and 5 % of the subjects less."""
+    """Return Jaccard indices of networks with another seed, and without 5 % of the subjects."""
     rows = read(name, group)
     whole = ensemble(rows, random_state=2 * number)
     again = ensemble(rows, random_state=2 * number + 1)
     rng = np.random.default_rng([SEED, number, 1])
-    # One of twenty parts is left out: 5 %.
+    # One of twenty parts, which is 5 %, is left out.
     kept = np.flatnonzero(deal_rows(rng, len(rows.regions), 20, rows.site) > 0)
-    # The seed of `whole`: only the subjects differ.
+    # The seed is that of `whole`, so that only the subjects differ.
     fewer = ensemble(rows.take(kept), random_state=2 * number)
     facts = {"edges": int((whole.coef_ != 0).sum()), "supported": int(whole.supported_.sum())}
     agreement = whole.confidence_.agreement
@@ -247,13 +252,15 @@ def main():
     number = "number" if given.study == "same-rows" else "split"
     done = {(run["table"], run["group"], run[number]) for run in runs}
     commit = subprocess.check_output(["git", "rev-parse", "--short", "HEAD"], text=True).strip()
-    # Runs of two versions in one table could not be told apart.
+    # Runs of two versions must not be mixed in one table.
     if {run["commit"] for run in runs} - {commit}:
-        raise SystemExit(f"{file}.json has runs of another commit: move it, or check that one out.")
+        raise SystemExit(
+            f"{file}.json has runs of another commit. Move the file, or check out that commit."
+        )
     for name, group in TABLES:
         if given.tables and name not in given.tables:
             continue
-        # These ask about single groups of real subjects.
+        # The other studies are about single groups of real subjects.
         if given.study != "halves" and (group == tables.ALL or name == "simulated"):
             continue
         for k in numbers:

@@ -1,14 +1,15 @@
-"""What fills the texts of replication.py's results."""
+"""Functions that return the slots of the texts of replication.py."""
 
 import numpy as np
 from output import select, table
 
 ADJACENCY_BINS = (0.2, 0.5, 0.7, 0.9, 0.98, 1.0)
 DIRECTION_BINS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-SURE = 0.98  # probability of an arrow in a posterior
-# Least shares of networks that join a pair, and of these with a direction, to support it. The first
-# are the defaults. In a first run of these splits they were 0.8 and 0.8: too few directions came
-# back, so that the 0.9 that was asked for beforehand was taken. The rest is shown beside them.
+SURE = 0.98  # an arrow of a posterior with a higher probability is nearly certain
+# A direction is supported if at least the first share of networks joins the pair, and at least the
+# second share of these has the direction. The first line is the default. In a first run of these
+# splits it was 0.8 and 0.8. Too few directions were found again, so that the second share was
+# changed to 0.9, which had been asked for before the run. The others are shown for comparison.
 THRESHOLDS = ((0.8, 0.9), (0.8, 0.8), (0.5, 0.9))
 
 
@@ -30,12 +31,12 @@ def halves(runs):
 
 
 def share_table(of, key, bins):
-    """Share that came back in each bin: its least and largest over the splits, and how many."""
+    """Return a table of the share that was found again in each bin, with its range over splits."""
     columns = []
     for runs in of.values():
         cells = []
         for counts in np.swapaxes([run[key] for run in runs], 0, 1):  # one bin, all splits
-            # Pooled over splits: a split with few pairs in a bin must not count as one with many.
+            # Splits are pooled: a split with few pairs in a bin must count less.
             n, back = counts.sum(axis=0)
             each = [part / total for total, part in counts if total]
             spread = f" [{min(each):.2f}, {max(each):.2f}]" if len(each) > 1 else ""
@@ -59,7 +60,7 @@ def supported_rows(of, k):
             among = same / joined if joined else None
             all_same = f"{same / n:.2f} ({min(spread):.2f} to {max(spread):.2f})"
             cells = [joined / n, among, all_same, reversed_ / n]
-        # Each half was taken as the first once.
+        # Each half was the first half once.
         rows.append([head, n / (2 * len(runs)), *cells])
     return rows
 

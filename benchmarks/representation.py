@@ -1,10 +1,10 @@
-"""How well networks represent one group: log-likelihood of held-out subjects.
+"""Measure how well networks represent one group, by the log-likelihood of held-out subjects.
 
     python benchmarks/representation.py     # writes benchmarks/results/representation.json and .md
 
-Five folds, standardised on the training part, mean log-likelihood a variable (higher is better).
-Tables are looked for where `sgbn reproduce` looks for them. ``--tables`` runs some of them; results
-of the others that the folder holds already are kept.
+Figures are mean log-likelihoods per variable over five folds, standardised on the training part
+(higher is better). Tables are looked for in the same folder as for `sgbn reproduce`. ``--tables``
+runs some of them, and keeps the stored results of the others.
 """
 
 import warnings
@@ -21,12 +21,11 @@ from sklearn.model_selection import KFold
 from sgbn import ORSGBN, SGBN
 from sgbn.experiments.data import most_different, read_neuro
 
-# Four fifths for training: about 50 subjects of COBRE's controls.
-FOLDS = 5
+FOLDS = 5  # four fifths are for training: about 50 of COBRE's controls
 REGIONS = 40
 LEARNERS = {
     "SGBN lasso": lambda: SGBN(weights="lasso"),
-    # Functions, so that each fold has a new learner.
+    # The values are functions, so that each fold has a new learner.
     "SGBN": lambda: SGBN(),
     "SGBN gamma=0.5": lambda: SGBN(gamma=0.5),
     "ORSGBN cv_likelihood": lambda: ORSGBN(alpha="cv_likelihood"),
@@ -35,9 +34,9 @@ LEARNERS = {
     "GraphicalLassoCV": lambda: GraphicalLassoCV(),
     "graphical lasso, converged": lambda: ConvergedGraphicalLassoCV(),
 }
-# Covariances without an order: what networks must be compared with.
+# Estimates of the covariance without an order, with which networks are compared.
 PEERS = ("LedoitWolf", "OAS", "GraphicalLassoCV", "graphical lasso, converged")
-TABLES = {  # table and group: how often it is split into folds at random
+TABLES = {  # table and group -> how often it is split into folds at random
     "cobre-40 CTR": 4,
     "abide-NYU-40 CTR": 4,
     "ixi OLD": 1,
@@ -67,24 +66,24 @@ def log_density(learner, rows):
     """Return the log-likelihood of every row."""
     if hasattr(learner, "score_samples"):
         return learner.score_samples(rows)
-    # Not by `score`, which is a mean: differences are paired by subject.
-    precision = learner.get_precision()  # what scikit-learn's own score uses
+    # `score` would give the mean, but differences are paired by subject.
+    precision = learner.get_precision()  # scikit-learn's `score` uses it too
     constant = np.linalg.slogdet(precision)[1] - len(precision) * np.log(2 * np.pi)
     return (constant - learner.mahalanobis(rows)) / 2
 
 
 def densities(train, test):
-    """Yield method, log-likelihood of the test rows a variable, and whether its solver gave up."""
+    """Yield each method, its log-likelihoods per variable, and whether it did not converge."""
     mean, sd = train.mean(axis=0), train.std(axis=0)
     Z, rest = (train - mean) / sd, (test - mean) / sd
     for name, make in LEARNERS.items():
         with warnings.catch_warnings(record=True) as caught:
-            # Or a warning that was shown once would not be caught again.
+            # Otherwise a warning that was shown once would not be caught again.
             warnings.simplefilter("always")
             learner = make().fit(Z)
         gave_up = any(issubclass(w.category, ConvergenceWarning) for w in caught)
         yield name, log_density(learner, rest) / Z.shape[1], gave_up
-    # One search for all variants, which differ in the weights alone.
+    # All variants have the same searched order, and differ only in the weights.
     order = searched_order(Z)
     for name, covariance in VARIANTS.items():
         normal = multivariate_normal(cov=covariance(Z, order))
@@ -92,7 +91,7 @@ def densities(train, test):
 
 
 def measure(name, splits, seed):
-    """Return a record a method: its score, and the paired difference to the best peer."""
+    """Yield one record per method: its score, and the paired difference to the best peer."""
     X = read(name)
     densities_of = {method: np.zeros((splits, len(X))) for method in (*LEARNERS, *VARIANTS)}
     gave_up = dict.fromkeys(densities_of, 0)
@@ -101,12 +100,12 @@ def measure(name, splits, seed):
             for method, density, has_given_up in densities(X[train], X[test]):
                 densities_of[method][split, test] = density
                 gave_up[method] += has_given_up
-    # The best on the held-out rows themselves, in the peers' favour.
+    # The best peer is chosen on the held-out rows themselves, which favours the peer.
     peer = max(PEERS, key=lambda method: densities_of[method].mean())
     size = {"n_train": len(X) * (FOLDS - 1) // FOLDS, "m": X.shape[1], "splits": splits}
     for method, density in densities_of.items():
-        # Means over splits first: a subject counts once.
-        difference = (density - densities_of[peer]).mean(axis=0)  # a subject
+        # The mean over splits is taken first, so that each subject counts once.
+        difference = (density - densities_of[peer]).mean(axis=0)
         yield {
             "table": name,
             **size,
@@ -120,7 +119,7 @@ def measure(name, splits, seed):
 
 
 def scores_table(runs, tables, methods, text):
-    """Return the lines of a table: one row per method, one column per group."""
+    """Return the lines of a table with one row per method and one column per group."""
     cells = {(run["table"], run["method"]): run for run in runs if run["table"] in tables}
     names = [name for name in tables if (name, methods[0]) in cells]
     sizes = [cells[name, methods[0]] for name in names]
@@ -153,8 +152,8 @@ def main():
     given = options(__doc__, seed=number(0), tables=chosen).parse_args()
     kept = stored_runs(given.out, "representation", given.seed)
     kept = [run for run in kept if run["table"] not in given.tables]
-    # Generators, so that a table is measured after the one before it was written. An empty
-    # --tables writes the stored runs anew, with the words of today.
+    # The parts are generators, so that results are written before the next table is measured.
+    # An empty --tables writes the report of the stored runs again, with the current text.
     parts = [measure(name, tables[name], given.seed) for name in given.tables] or [[]]
     write_parts(given.out, "representation", given.seed, parts, slots, kept)
 

@@ -1,8 +1,8 @@
-"""What outlier rows, skewed columns and heavy tails do to a network, and what helps.
+"""Measure what outlier rows, skewed columns and heavy tails do to a network, and what helps.
 
 python benchmarks/robust.py     # writes benchmarks/results/robust.json and .md
 
-Real tables are looked for where `sgbn.experiments.data` looks; without them their part is empty.
+`sgbn.experiments.data` finds the real tables. Without them, their part of the report is empty.
 """
 
 import warnings
@@ -19,7 +19,7 @@ from sgbn.structure.robust import OUTLIER_SD, TO_SD, far_rows, score_gain
 
 SEED = 17
 M, DEGREE, SIZES, N_SETS = 40, 4.0, (1000, 200), 30
-BAD_SHARE = 0.02  # of the rows
+BAD_SHARE = 0.02  # share of outlier rows
 SETTINGS = {
     "keep": {"outliers": "keep"},
     "trim": {},
@@ -33,7 +33,8 @@ NOISES = {
     "lognormal noise": lambda rng, shape: np.exp(rng.standard_normal(shape)),
 }
 SKEWED = {"exp(x / 4) of every column": 0.25, "exp(x / 2)": 0.5, "exp(x)": 1.0}
-# rows with `regions` shifted by `sd` standard deviations; the same regions in all rows, or not
+# Outlier rows: number of shifted regions, shift in standard deviations, and whether all rows have
+# the same shifted regions.
 BAD = {
     "3 regions, 5 SD": (3, 5.0, False),
     "5 regions, 5 SD": (5, 5.0, False),
@@ -42,7 +43,7 @@ BAD = {
     "the same 5 regions, 10 SD": (5, 10.0, True),
 }
 CLEAN = "clean Gaussian"
-FACTORS = ((1000, 100), (1000, 10), (200, 40), (50, 20))  # rows and columns
+FACTORS = ((1000, 100), (1000, 10), (200, 40), (50, 20))  # rows and columns of data with a factor
 
 
 def gaussian(rng, shape):
@@ -50,39 +51,39 @@ def gaussian(rng, shape):
 
 
 def simulate(rng, n, draw=gaussian):
-    """Return rows of a random network with any noise, and its weights."""
+    """Return rows of a random network with the given noise, and its weights."""
     graph = random_dag(M, DEGREE, rng)
     weights = random_weights(graph, rng)
     sd = rng.uniform(*UNEQUAL_SD, M)
-    # Rows of a linear model: noise times all paths.
+    # A row of a linear model is the noise, multiplied by the effects along all paths.
     return (draw(rng, (n, M)) * sd) @ np.linalg.inv(np.eye(M) - weights), weights
 
 
 def with_bad_rows(rng, X, regions, sd, same):
-    """Shift some regions of some rows; return all rows, and which were shifted."""
+    """Shift some regions of some rows. Return all rows, and the places of shifted rows."""
     rows = rng.choice(len(X), round(BAD_SHARE * len(X)), replace=False)
     chosen = rng.choice(M, regions, replace=False)
-    # In units of the clean column: outliers would widen their own scale.
+    # Shifts are in units of the clean column, because outliers increase the spread.
     Y, size = X.copy(), sd * X.std(axis=0)
     for row in rows:
         where = chosen if same else rng.choice(M, regions, replace=False)
-        # Shifts in one direction move the mean and look like a common cause; random signs do not.
+        # Shifts in one direction move the mean and look like a common cause. Random signs do not.
         Y[row, where] += size[where] * (1 if same else rng.choice([-1, 1]))
     return Y, rows
 
 
 def data_sets(n, number):
-    """Yield condition, rows, weights and shifted rows, of one random network a noise."""
+    """Yield condition, rows, weights and shifted rows, for one random network."""
 
     def rng():
-        # The same numbers for each noise: networks are the same, so that conditions are paired.
+        # Every noise gets the same network, so that conditions are paired.
         return np.random.default_rng([SEED, n, number])
 
     X, weights = simulate(rng(), n)
     none = np.array([], int)
     yield CLEAN, X, weights, none
     for name, (regions, sd, same) in BAD.items():
-        # A stream of its own: the rows are those of the clean data set.
+        # A separate stream is used, so that the other rows are those of the clean data set.
         Y, rows = with_bad_rows(np.random.default_rng([SEED, n, number, 1]), X, regions, sd, same)
         yield f"{BAD_SHARE:.0%} of rows: {name}", Y, weights, rows
     for name, factor in SKEWED.items():
@@ -92,7 +93,7 @@ def data_sets(n, number):
 
 
 def measure_size(n):
-    """Record SHD of every data set and setting, and what is marked."""
+    """Yield a record per data set and condition: the SHD of each setting, and the marked rows."""
     for number in range(N_SETS):
         for condition, X, weights, bad in data_sets(n, number):
             far = far_rows(X)
@@ -100,7 +101,7 @@ def measure_size(n):
             for name, setting in SETTINGS.items():
                 learned = SGBN(**setting).fit(X).coef_
                 record[name] = int(compare_graphs(learned, weights).shd_cpdag)
-            # Of good rows: what is left out without need.
+            # The share of good rows that are left out without need.
             record["left_out"] = float(np.delete(far, bad).mean())
             record["found"] = float(far[bad].mean()) if len(bad) else None
             record["scores_help"] = bool(score_gain(X[~far]).helps)
@@ -122,7 +123,7 @@ def lines_of(runs, n):
         yield [
             condition,
             *(interval([r[name] for r in chosen]) for name in SETTINGS),
-            # Paired by data set: the difference is more exact than the two means.
+            # The difference is paired by data set, so that it is more precise than two means.
             interval(np.array([r["trim"] for r in chosen]) - clean),
             1000 * np.mean([r["left_out"] for r in chosen]),
             f"{np.mean(shifted):.0%}" if shifted else "",
@@ -131,9 +132,9 @@ def lines_of(runs, n):
 
 
 def by_root_mean_square(X):
-    """Mark rows by the plain root mean square of their robust z, the rule that we do not take."""
+    """Mark rows by the plain root mean square of their robust z. SGBN does not use this rule."""
     z = X - np.median(X, axis=0)
-    # Median and MAD, which outliers do not move; TO_SD makes a standard deviation of it.
+    # Outliers hardly change the median and the MAD. TO_SD converts a MAD to a standard deviation.
     z /= TO_SD * np.median(np.abs(z), axis=0)
     size = np.sqrt(np.square(z).mean(axis=1))
     size -= np.median(size)
@@ -141,7 +142,7 @@ def by_root_mean_square(X):
 
 
 def rules():
-    """Yield what both rules mark: clean rows with a common factor, and shifted rows."""
+    """Yield the shares of clean rows with a common factor, and of shifted rows, that rules mark."""
     both = (far_rows, by_root_mean_square)
     for n, m in FACTORS:
         marked = []
@@ -163,7 +164,7 @@ def rules():
 
 
 def real_tables():
-    """Yield table, group, size, subjects that lie far out and gain by normal scores."""
+    """Yield table, group, size, number of outlier subjects, and gain by normal scores."""
     folder = data_folder()
     for name in COVARIATES if folder else ():
         prepared = prepare(review(read_neuro(folder, name)).require())

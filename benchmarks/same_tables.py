@@ -1,9 +1,10 @@
-"""Whether `sgbn compare` gives the same tables and summary as at another revision, to the bit.
+"""Test whether `sgbn compare` gives the same tables and summary as at another revision.
 
 python benchmarks/same_tables.py --before REVISION    # writes results/same_tables.json and .md
 
-Compares the simulated cohort of `sgbn demo` and, where the data are there, IXI
-(`../shared/data`, or SGBN_DATA). Both trees run one after the other with the same versions.
+The files are compared byte by byte, for the simulated cohort of `sgbn demo` and, if the data are
+found, for IXI (`../shared/data`, or SGBN_DATA). Both revisions run one after the other with the
+same versions of all packages.
 """
 
 import filecmp
@@ -18,7 +19,7 @@ from output import ROOT, main, tree_at
 DATA = Path(os.environ.get("SGBN_DATA", ROOT.parent / "shared" / "data"))
 IXI = DATA / "neuro" / "ixi_age.csv"
 ROLES = ["--group", "group", "--covariates", "sex", "eTIV", "--site", "site"]
-# Age makes the groups of IXI, and the quality of scans is not a region.
+# Age defines the groups of IXI, and the quality of scans is not a region.
 COMPARE = [*ROLES, "--exclude", "age", "euler_mean", "--quick"]
 RUNS = {
     "demo": ["demo"],
@@ -27,15 +28,15 @@ RUNS = {
 
 
 def run(tree, words, out):
-    """Run a command of the tree; its tables are in `out` then."""
-    # One thread: the number of threads changes the last bits of a product.
+    """Run a command of the given tree, which writes its tables to `out`."""
+    # One thread is used, because the number of threads changes the last bits of a product.
     environment = os.environ | {"PYTHONPATH": str(tree / "src"), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "sgbn", *words, "--out", str(out)]
     subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
 
 
 def differing(before, now):
-    """Return the names of tables that differ between two folders, or are in only one."""
+    """Return the names of tables that differ or are in only one folder, and how many are equal."""
     names = {
         path.relative_to(folder)
         for folder in (before, now)
@@ -45,7 +46,7 @@ def differing(before, now):
         name
         for name in names
         if all((folder / name).exists() for folder in (before, now))
-        # Content, not size and time, which differ between two runs.
+        # The content is compared. By default filecmp trusts size and time.
         and filecmp.cmp(before / name, now / name, shallow=False)
     ]
     return sorted(names - set(same)), len(same)
@@ -70,7 +71,7 @@ def slots(runs):
         for run in runs
     ]
     if len(runs) < len(RUNS):
-        lines.append("- IXI: left out, since the table is not there.")
+        lines.append("- IXI: left out, because the table was not found.")
     return {"differences": lines}
 
 
@@ -78,5 +79,5 @@ if __name__ == "__main__":
     _, results = main(
         measure, slots, before={"metavar": "REVISION", "required": True, "help": "of git"}
     )
-    # A status for scripts: 1 where a file differs.
+    # The exit status is 1 if a file differs, so that scripts can use it.
     raise SystemExit(any(run["differ"] for run in results["runs"]))

@@ -1,12 +1,12 @@
-"""A cost model of fits, permutations and half samples, and a plan for 40,000 x 1,000 from it.
+"""Fit a cost model of fits, permutations and half samples, and plan 40,000 x 1,000 with it.
 
     python benchmarks/scale.py     # writes benchmarks/results/scale.json and .md
 
-Sizes that were measured are kept in ``--points`` (scale-points.jsonl), and not measured again.
+Sizes that were measured are kept in ``--points`` (scale-points.jsonl), and are not measured again.
 
-CPU seconds on one thread, medians of three where one takes less than a second. A quarter of the
-sizes is held out of the model. The plan's schedule is run at a thousandth and a hundredth of its
-time on a Dask cluster of threads (the extra `scale`), through the code that a real run takes.
+Times are CPU seconds on one thread, and medians of three if one takes less than a second. A quarter
+of the sizes is not used to fit the model. The schedule of the plan is run a thousand times and a
+hundred times faster, on a Dask cluster of threads (the extra `scale`), with the code of a real run.
 """
 
 import argparse
@@ -35,14 +35,14 @@ from sgbn.runs.calls import packed
 from sgbn.runs.files import write_result
 
 SEED, REPEATS = 8, 3
-SHORT = 1.0  # CPU seconds: what takes longer is measured once
+SHORT = 1.0  # CPU seconds: work that takes longer is measured once
 SIZES = [(m, n, d) for m in (50, 100, 200, 400) for n in (200, 1000, 4000, 16_000) for d in (2, 4)]
-# The dearest of the grid; the two below reach further in m.
+# The most expensive size of the grid is left out. The two sizes below have more variables.
 SIZES = [size for size in SIZES if size[:2] != (400, 16_000)]
 SIZES += [(1000, 2000, 2), (1000, 8000, 2)]
-PRODUCTS = {"fit": 1.0, "permutation": 2.0, "half sample": 0.5}  # X'X that each holds
+PRODUCTS = {"fit": 1.0, "permutation": 2.0, "half sample": 0.5}  # products X'X in each kind of work
 LARGE = {"n": 40_000, "m": 1000, "degree": 3, "permutations": 100_000, "workers": 64}
-FASTER = (1000, 100)  # times as fast as the real schedule
+FASTER = (1000, 100)  # speed of the schedule, as a multiple of the real speed
 MEGA, GIGA = 1e6, 1e9
 
 
@@ -64,12 +64,12 @@ def make_problem(X):
 
 
 def measure_size(m, n, degree):
-    """CPU seconds of each kind of work at one size, and bytes of a permutation task."""
+    """Return the CPU seconds of each kind of work at one size, and bytes of a permutation task."""
     X = simulate(m, n, degree)
     learner = SGBN(n_kicks=0)
     gram, _ = cpu(lambda: X.T @ X)
     fit, learned = cpu(lambda: SGBN(n_kicks=0).fit(X))
-    # Two halves, and two permutations below: costs are of one.
+    # Two halves here, and two permutations below, are measured and divided by two.
     pair, _ = cpu(lambda: learn_pair(read_rows(X), learner, 0, 0))
     problem = make_problem(X)
     permutation, part = cpu(lambda: permute(problem, (0, 0), 2, (0, 1)))
@@ -82,7 +82,7 @@ def measure_size(m, n, degree):
 
 
 def measure_all(kept):
-    """Measure all sizes that a file does not hold yet, and keep each in it, a line of JSON each."""
+    """Measure all sizes that a file does not have yet, and add each as a line of JSON."""
     runs = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
     measure_size(30, 200, 2)  # compiles
     done = {(run["m"], run["n"], run["degree"]) for run in runs}
@@ -95,20 +95,20 @@ def measure_all(kept):
 
 
 def predicted(coefficients, n, m, edges):
-    """Seconds: a product of the table with itself, and a power of n, m and edges a variable."""
-    # Logarithms, so that both factors are positive.
+    """Return seconds: a multiple of n m^2, plus a product of powers of n, m and edges / m."""
+    # The first two coefficients are logarithms, so that both factors are positive.
     table, rest, by_n, by_m, by_degree = coefficients
     degree = np.asarray(edges) / m
     return np.exp(table) * n * m**2.0 + np.exp(rest) * n**by_n * m**by_m * degree**by_degree
 
 
 def fit_model(runs, work):
-    """Coefficients by least squares of logarithms; no work has less than its products X'X."""
+    """Return coefficients by least squares of logarithms. X'X is a lower limit of each work."""
     n, m, edges, seconds = (
         np.array([run[k] for run in runs], float) for k in ("n", "m", "edges", work)
     )
     if work == "X'X":
-        # exp(-99) is nothing: a product has no second term.
+        # exp(-99) is practically 0: X'X has no second term.
         return [float(np.log(seconds / (n * m**2)).mean()), -99.0, 0.0, 0.0, 0.0]
     product = fit_model(runs, "X'X")[0]
     least = product + np.log(PRODUCTS[work])
@@ -116,7 +116,7 @@ def fit_model(runs, work):
         lambda c: np.log(predicted(c, n, m, edges) / seconds),
         [least + 1.0, -14.0, 0.3, 1.5, 1.5],
         bounds=([least, -40.0, 0.0, 0.0, 0.0], [-10.0, 0.0, 2.0, 4.0, 4.0]),
-        # A size that was disturbed by other programs must not bend the model.
+        # This loss limits the influence of a size that other programs disturbed.
         loss="soft_l1",
         f_scale=0.2,
     )
@@ -124,8 +124,8 @@ def fit_model(runs, work):
 
 
 def make_model(runs):
-    """Work -> coefficients, and relative errors at sizes that were and were not seen."""
-    # Every fourth is held out: they are spread over all sizes.
+    """Map each work to its coefficients, and relative errors at fitted and held-out sizes."""
+    # Every fourth size is held out, so that these sizes cover the whole range.
     seen = [run for k, run in enumerate(runs) if k % 4 != 2]
     unseen = [run for k, run in enumerate(runs) if k % 4 == 2]
     model = {}
@@ -143,7 +143,7 @@ def make_model(runs):
 
 
 def forty_thousand(sims=10):
-    """SGBN on 40,000 x 200 against X'X and 1.5 times its fit of 1,000 rows of the same table."""
+    """Compare a fit of 40,000 x 200 with the goal: X'X plus 1.5 times the fit of 1,000 rows."""
     runs = []
     for sim in range(sims):
         X = simulate(200, 40_000, 4, sim)
@@ -167,11 +167,11 @@ def large_run(path):
     """Run the order search and two permutations at the size of the plan, in this process."""
     X = np.load(path)
     problem, search = timed(make_problem, X)
-    del X  # a worker does not hold it either
+    del X  # a worker does not have the table either
     part, seconds = timed(permute, problem, (0, 0), 2, (0, 1))
     arguments = {"seed": (0, 1), "count": A_TASK, "members": (0, 1)}
     per_task = {
-        # As large as the result of a whole task would be: two permutations, repeated.
+        # Two permutations are repeated until they are as large as the result of a whole task.
         name: np.resize(array, (len(array) * A_TASK // 2, *array.shape[1:]))
         for name, array in part.items()
     }
@@ -187,10 +187,10 @@ def large_run(path):
 
 
 def large_on_dask(problem):
-    """Run two permutations on a Dask worker process: seconds, and highest memory."""
+    """Run two permutations on a Dask worker process. Return seconds and peak memory."""
     from distributed import Client
 
-    # No limit of Dask's: it would pause the worker, and hide the peak.
+    # Without this, Dask would pause the worker at its limit and hide the peak.
     settings = {"n_workers": 1, "threads_per_worker": 1, "memory_limit": 0}
     with Client(**settings, dashboard_address=None) as client, on_dask(client):
         begin = time.perf_counter()
@@ -209,14 +209,14 @@ def schedule(task_seconds, n_tasks, workers, batch_seconds):
     from distributed import Client
 
     usual = cluster.BATCH_SECONDS
-    # Batches shrink with the tasks, or they would hold many that the real run holds one of.
+    # Batches are as much shorter as the tasks, so that they have as many tasks as in a real run.
     cluster.BATCH_SECONDS = batch_seconds
     try:
         with (
             Client(
                 n_workers=workers // 16,
                 threads_per_worker=16,
-                # Threads: tasks that sleep need no processors.
+                # Threads are enough, because tasks that sleep need no processor.
                 processes=False,
                 dashboard_address=None,
             ) as client,
@@ -234,7 +234,7 @@ def plan(model, large):
     n, m, edges = LARGE["n"], LARGE["m"], large["edges_fit"]
     second = float(predicted(model["permutation"]["coefficients"], n, m, edges))
     tasks = -(-LARGE["permutations"] // A_TASK)
-    # The last round is as long as a full one.
+    # The last round takes as long as a full round.
     rounds = -(-tasks // LARGE["workers"])
     return {
         "predicted permutation": second,
@@ -251,7 +251,7 @@ def plan(model, large):
 
 def simulate_plan(planned):
     n_tasks, workers = planned["tasks"], LARGE["workers"]
-    # Tasks of no time: what the scheduler can hand out at most.
+    # Tasks without work show the highest rate of the scheduler.
     empty = schedule(0.0, n_tasks, workers, 0.0)
     runs = []
     for faster in FASTER:
@@ -269,9 +269,9 @@ def measure_large():
         X = simulate(LARGE["m"], LARGE["n"], LARGE["degree"])
         np.save(path, X)
         del X
-        # Another process: the peak of this one is of other work.
+        # A new process is used, because the peak of this process comes from other work.
         printed, _ = timed_process([sys.executable, __file__, "--large", str(path)])
-    # Libraries may print before it.
+    # The JSON is the last line: libraries may print before it.
     large = json.loads(printed.splitlines()[-1])
     # Each edge has two ends.
     return large | {"edges_fit": round(LARGE["m"] * LARGE["degree"] / 2)}
@@ -279,7 +279,7 @@ def measure_large():
 
 def measure(given):
     warnings.simplefilter("ignore")
-    if given.large:  # a process of its own
+    if given.large:  # this is the process that `measure_large` started
         print(json.dumps(large_run(given.large)))
         raise SystemExit
     runs = measure_all(given.points)
@@ -293,7 +293,7 @@ def measure(given):
 
 def slots(results):
     runs, schedule, planned = results["runs"], results["schedule"], results["plan"]
-    # 1 is just what was asked for.
+    # A share of 1 meets the goal exactly.
     shares = np.array([run["share of the goal"] for run in results["goal"]])
     sizes = {key: [run[key] for run in runs] for key in ("m", "n")}
     return {
@@ -313,7 +313,7 @@ def slots(results):
 
 
 def in_units(figures):
-    """Add megabytes and gigabytes of what is in bytes."""
+    """Return the figures, with figures in bytes added in megabytes and gigabytes."""
     sizes = {name.removesuffix(" bytes"): n for name, n in figures.items() if "bytes" in name}
     mega = {f"{name} MB": n_bytes / MEGA for name, n_bytes in sizes.items()}
     return figures | mega | {f"{name} GB": n_bytes / GIGA for name, n_bytes in sizes.items()}
@@ -323,14 +323,14 @@ def model_row(work, fitted):
     product, rest, *powers = fitted["coefficients"]
     seen, unseen = np.abs(fitted["seen"]), np.abs(fitted["unseen"])
     errors = [100 * error for error in (np.median(seen), np.median(unseen), unseen.max())]
-    # X'X is the first term alone.
+    # X'X has only the first term.
     beside = [None] * 4 if work == "X'X" else [np.exp(rest), *powers]
     return [work, np.exp(product), *beside, *errors]
 
 
 def schedule_row(run, planned):
-    # Costs of the scheduler do not shrink with the tasks: at full speed the same seconds are a
-    # smaller share.
+    # The cost of the scheduler does not depend on the length of tasks: in a real run the same
+    # seconds are a smaller share.
     more = run["makespan"] - run["predicted"]
     return run | {
         "more": 100 * more / run["predicted"],

@@ -1,10 +1,11 @@
-"""How often SGBN finds the best network known, and whether seeds agree on real tables.
+"""Measure how often SGBN finds the best known network, and whether seeds agree on real tables.
 
     python benchmarks/search.py         # writes benchmarks/results/search.json and search.md
 
-Random problems: 10 to 60 variables, 2 to 8 neighbours per variable, 100 to 1,000 samples (uniform
-in their logarithm), unequal noise variances. The best score known of a problem is the least one of
-all methods here. Real tables: age, sex and site regressed out, no rows left out.
+Random problems have 10 to 60 variables, 2 to 8 neighbours per variable, 100 to 1,000 samples
+(uniform in their logarithm), and unequal noise variances. The best known score of a problem is the
+smallest score of all methods here. In real tables, age, sex and site are regressed out, and no rows
+are left out.
 """
 
 import warnings
@@ -19,13 +20,13 @@ from sgbn.experiments.data import data_folder
 from sgbn.graph.equivalence import consistent_extension
 from sgbn.search.problem import default_gamma, ebic_prices
 
-HIT = 0.01  # difference of scores that is round-off
+HIT = 0.01  # scores with a smaller difference are equal up to round-off
 RESTARTS = 20  # of FLOP
 SIZES = ((10, 16), (17, 25), (26, 40), (41, 60))
 TABLES = {"IXI OLD": ("ixi_age", "OLD"), "ABIDE controls": ("abide1_asd", "CTR")}
 METHODS = {
     '`SGBN(effort="fast")`': lambda X: sgbn(X, effort="fast"),
-    # Given, n_starts or n_kicks ask for a search without tables of scores: trees alone.
+    # If n_starts or n_kicks is given, the search uses only trees, without tables of scores.
     "trees alone, `SGBN(n_starts=2)`": lambda X: sgbn(X, n_starts=2),
     "trees alone, `SGBN(n_kicks=300)`": lambda X: sgbn(X, n_kicks=300),
     "`SGBN()`": lambda X: sgbn(X),
@@ -38,16 +39,16 @@ METHODS = {
 
 
 def sgbn(X, **parameters):
-    # FLOP has no rule for outliers: all methods get all rows.
+    # FLOP has no rule for outliers, so that all methods get all rows.
     return float(SGBN(outliers="keep", **parameters).fit(X).score_)
 
 
 def flop_score(X):
-    """Score of FLOP's network by our criterion; its penalty is ours for a third parent."""
+    """Return our score of FLOP's network. Its penalty per parent is ours for a third parent."""
     from flopsearch import flop
 
     n, m = X.shape
-    # Price of k parents at place k.
+    # price[k] is the price of k parents.
     price = ebic_prices(n, m, default_gamma(n))
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     pdag = flop(Z, price[3] / (3 * np.log(n)), restarts=RESTARTS)
@@ -69,7 +70,7 @@ def problem(seed, number):
     m = int(rng.integers(10, 61))
     degree = rng.uniform(2, 8)
     n = round(10 ** rng.uniform(2, 3))
-    # No variable has more neighbours than there are others.
+    # A variable has at most m - 1 neighbours.
     graph = random_dag(m, min(degree, m - 1), rng)
     X, _ = simulate_sem(graph, n, noise="unequal", random_state=rng)
     return X, {"problem": number, "m": m, "degree": round(degree, 1), "n": n}
@@ -106,7 +107,7 @@ def real_table(name, group):
 def run_tables(folder, n_seeds):
     for name, (file, group) in TABLES.items():
         if folder is None:
-            yield {"table": name, "skipped": "the folder of real tables (SGBN_DATA) is not here"}
+            yield {"table": name, "skipped": "the folder of real tables (SGBN_DATA) was not found"}
             continue
         X = real_table(file, group)
         for effort, seeds in (("fast", 1), ("standard", n_seeds), ("thorough", n_seeds)):

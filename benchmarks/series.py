@@ -1,13 +1,13 @@
-"""Networks from time series: known truth, what breaks them, and what a comparison costs.
+"""Test networks from time series on known truth, and measure the cost of a comparison.
 
 python benchmarks/series.py --study netsim     # needs truth/netsim (SGBN_DATA)
-python benchmarks/series.py --study harder     # simulated: what breaks
-python benchmarks/series.py --study effective  # simulated: what filtered volumes are worth
+python benchmarks/series.py --study harder     # simulated: violations of the assumptions
+python benchmarks/series.py --study effective  # simulated: the effective number of volumes
 python benchmarks/series.py --study cost       # ABIDE NYU (timeseries of SGBN_DATA), two processes
 
-All settings are the defaults. The length of the search was chosen by its scores on ABIDE, which see
-no truth and no group; nothing else was tuned on these data.
-Regions of ABIDE are every third (60) or all (200) of the CC200 atlas.
+All settings are the defaults. The length of the search was chosen by its scores on ABIDE, without
+any truth or group. Nothing else was tuned on these data. The regions of ABIDE are every third (60)
+or all (200) of the CC200 atlas.
 """
 
 import resource
@@ -31,16 +31,16 @@ from sgbn.exceptions import DataWarning
 from sgbn.structure.series.subject_moments import filtered_series
 
 SEED = 23
-DRAWS, DRAWN_SUBJECTS = 20, 5  # small samples of NetSim
-SIMULATED = 200  # subjects of each filter
+DRAWS, DRAWN_SUBJECTS = 20, 5  # number and size of small samples of NetSim
+SIMULATED = 200  # subjects for each filter
 SIMS = ("sim1", "sim2")
 
 
 def pairs_and_arrows(P, truth):
-    """Return precision and recall of pairs, and how many arrows there are and are right."""
+    """Return precision and recall of pairs, the number of arrows, and how many are right."""
     joined, true_pairs = P | P.T, truth | truth.T
     arrows = P & ~P.T
-    # Both counts hold each pair twice: shares are right.
+    # All counts have each pair twice, so that shares are right.
     hits = (joined & true_pairs).sum()
     return {
         "precision": float(hits / max(joined.sum(), 1)),
@@ -51,22 +51,22 @@ def pairs_and_arrows(P, truth):
 
 
 def read_netsim(name):
-    """Return the series of 50 subjects, and the graph that they share."""
+    """Return the series of 50 subjects, and their common graph."""
     with np.load(real_data() / "truth" / "netsim" / f"{name}.npz") as arrays:
-        # An edge of all subjects; what NetSim has on the diagonal is not an edge.
+        # An edge must be in all subjects. NetSim's entries on the diagonal are not edges.
         truth = (arrays["net"] != 0).all(axis=0)
         np.fill_diagonal(truth, False)
         return list(arrays["ts"]), truth
 
 
 def stacked(series):
-    """All rows, standardised in each subject, as if they were independent."""
+    """Learn from all rows, standardised in each subject, as if they were independent."""
     rows = np.concatenate([(x - x.mean(axis=0)) / x.std(axis=0) for x in series])
     return SGBN(outliers="keep").fit(rows).cpdag_
 
 
 def stacked_filtered(series):
-    """Do the same after each subject's filter."""
+    """Learn from all rows after the filter of each subject, as if they were independent."""
     rows = np.concatenate([subject.rows for subject in filtered_series(SeriesCohort.of(series))])
     return SGBN(outliers="keep").fit(rows).cpdag_
 
@@ -78,7 +78,7 @@ def supported(series, **options):
 
 def common(series, **options):
     """Return the equivalence class of the common graph."""
-    # Without half samples, which only supported arrows need.
+    # Half samples are left out, because only supported arrows need them.
     return SeriesSGBN(n_pairs=0, random_state=SEED, **options).fit(series).cpdag_
 
 
@@ -111,7 +111,7 @@ def netsim(_):
 
 
 def rows_of(runs, names):
-    """Return the lines of a table, with numbers of three digits."""
+    """Return the lines of a table, with three digits for numbers below 1000."""
     return table(list(names), [[digits(run.get(name, "")) for name in names] for run in runs])
 
 
@@ -136,13 +136,14 @@ SEEDS = 10
 
 
 def harder(_):
-    """Break assumptions one at a time: 20 regions, 50 subjects, 200 volumes."""
+    """Violate one assumption at a time, with 20 regions, 50 subjects and 200 volumes."""
     runs = []
     for name, changes in HARDER.items():
         figures = []
         for seed in range(SEEDS):
             given = {"n_per_group": 25, "regions": 20, "n_volumes": 200} | changes
-            cohort = simulate_series(random_state=seed, n_changed=0, **given)  # groups alike
+            # With n_changed=0, the groups have the same network.
+            cohort = simulate_series(random_state=seed, n_changed=0, **given)
             truth = cohort.networks["control"].coef != 0
             learner = SeriesSGBN(n_pairs=15, random_state=SEED).fit(cohort)
             drawn = pairs_and_arrows(learner.drawn_graph_, truth)
@@ -165,7 +166,7 @@ def cost(regions):
         begin = time.perf_counter()
         comparison = compare(cohort, n_jobs=2)
         run = {"regions": m, "wall s": time.perf_counter() - begin}
-        # Linux counts in kilobytes.
+        # The unit of ru_maxrss is a kilobyte on Linux.
         run["GB of the main process"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
         run |= {f"{name} s": seconds for name, seconds in comparison.seconds.items()}
         runs.append(run)
@@ -174,7 +175,7 @@ def cost(regions):
 
 
 def abide_cohort(m):
-    """Return subjects with groups, age, sex and motion."""
+    """Return the subjects of ABIDE NYU with groups, age, sex and motion, and m regions."""
     folder = real_data() / "timeseries"
     cohort = read_series(
         folder / "abide_nyu_cc200.npz",
@@ -192,7 +193,7 @@ STUDIES = {
     "effective": lambda _: effective_runs(SEED, SIMULATED),
     "cost": cost,
 }
-COLUMNS = {  # of the tables; all that runs have, where none are named
+COLUMNS = {  # study -> columns of its table; other studies show all fields of their runs
     "netsim": ("data", "method", "precision", "recall", "arrows", "right"),
     "harder": (
         *("data", "edges", "precision", "recall", "arrows", "right / supported"),
@@ -202,7 +203,7 @@ COLUMNS = {  # of the tables; all that runs have, where none are named
 
 
 def slots(study, runs):
-    # The text on filters names sizes of that module.
+    # The text of the study "effective" names constants of series_effective.py.
     sizes = constants_of(effective_runs)
     return sizes | {"figures": rows_of(runs, COLUMNS.get(study, runs[0]))}
 

@@ -1,14 +1,15 @@
-"""ABIDE's NYU subjects told apart by their time series: networks beside nilearn's connectivity.
+"""Classify ABIDE's NYU subjects by their time series: networks against nilearn's connectivity.
 
 python benchmarks/series_accuracy.py --data FOLDER [--folder RUNS] [--jobs 2]
 
 FOLDER has abide_nyu_cc200.npz and abide_nyu_participants.csv (75 ASD, 100 controls, 176 volumes
-every 2 s). Regions that are empty in any subject are left out. Two sets of regions, by rules that
-were fixed before any label was seen: all that are left, and the first 60 of every third of them.
+every 2 s). Regions that are empty in any subject are left out. There are two sets of regions: all
+that are left, and the first 60 of every third of them. Both rules were fixed before any label was
+seen.
 
-All methods have the same folds (5 folds, 5 times, stratified), the same logistic regression with C
-chosen by folds inside the training part, and age, sex and motion taken out by each training part.
-Intervals (95 %) allow for the overlap of training parts.
+All methods have the same folds (5 folds, 5 times, stratified), and the same logistic regression
+with C chosen by folds inside the training part. The effects of age, sex and motion are learned in
+each training part and removed. Intervals (95 %) allow for the overlap of training parts.
 """
 
 from pathlib import Path
@@ -26,12 +27,12 @@ from sgbn.series_cohort import SeriesCohort
 
 SEED = 0
 COVARIATES = ("age", "sex", "mean_fd")
-REGIONS = {"60": (3, 60), "all": (1, None)}  # every so many of the regions, and at most so many
+REGIONS = {"60": (3, 60), "all": (1, None)}  # step between regions, and their largest number
 FOLDS, REPEATS = 5, 5
 
 
 def read(folder):
-    """Return the series of all subjects, with the regions that are empty in none."""
+    """Return the series of all subjects, with the regions that no subject lacks."""
     about = pd.read_csv(folder / "abide_nyu_participants.csv")
     with np.load(folder / "abide_nyu_cc200.npz") as arrays:
         series = [np.asarray(arrays[name], float) for name in about["subject_id"]]
@@ -43,13 +44,13 @@ def read(folder):
         group=about["group"].to_numpy(str),
         covariates={name: about[name].to_numpy() for name in COVARIATES},
     )
-    # A region that is empty in one subject is left out for all: methods need the same columns.
+    # A region that is empty in one subject is left out for all, so that columns are the same.
     full = ~np.isnan(cohort.values).any(axis=0)
     return cohort.subset(regions=np.array(cohort.regions)[full])
 
 
 def scores_of(cohort, name, folder, jobs):
-    """Yield one row per method: its scores and what it gains over ours on the same folds."""
+    """Yield one row per method: its scores, and our gain over it on the same folds."""
     every, most = REGIONS[name]
     part = cohort.subset(regions=cohort.regions[::every][:most])
     # The seed fixes the folds, which are the same for all methods.
@@ -64,9 +65,9 @@ def scores_of(cohort, name, folder, jobs):
                 float(scores.loc[(method, metric), end]) for end in ("mean", "low", "high")
             ]
         row["p"] = float(scores.loc[(method, METRICS[0]), "p"])
-        # Paired on the folds: more exact than two intervals side by side.
-        less = accuracy.difference(OURS, method)
-        row["ours more by"] = None if method == OURS else [less.mean, *less.interval(0.95)]
+        # The difference is paired by fold, so that it is more precise than two intervals.
+        gain = accuracy.difference(OURS, method)
+        row["ours more by"] = None if method == OURS else [gain.mean, *gain.interval(0.95)]
         yield row
 
 
@@ -100,6 +101,6 @@ if __name__ == "__main__":
         slots,
         data={"type": Path, "required": True},
         regions={"nargs": "+", "choices": list(REGIONS), "default": list(REGIONS)},
-        folder={"type": Path, "help": "keeps finished work"},
+        folder={"type": Path, "help": "folder that keeps finished results"},
         jobs=number(2),
     )

@@ -1,7 +1,8 @@
-"""What else is done to compare groups with time series: matrices of correlations, stacked rows.
+"""Other methods to compare groups with time series: correlation matrices and stacked rows.
 
-Each finds pairs of regions, a symmetric matrix of bool. Correlations are those of the series as
-they are, as in most studies; covariates are held fixed as in `series_differences`.
+Each method returns the pairs of regions that it finds, as a symmetric matrix of bool. Correlations
+are those of the unfiltered series, as in most studies. Covariates are held fixed as in
+`series_differences`.
 """
 
 import numpy as np
@@ -14,7 +15,7 @@ from sgbn.inference import edge_differences
 from sgbn.inference.adjusted_means import AdjustedMeans
 from sgbn.inference.difference_input import read_group_data
 
-NBS_T = 3.0  # pairs beyond it make components
+NBS_T = 3.0  # threshold: pairs with a larger |t| form components
 LEVEL = 0.05
 
 
@@ -32,22 +33,22 @@ def partial_correlations(cohort):
 
 def _off_diagonal(matrices):
     off = np.array(matrices)
-    # Or arctanh of the ones on it would be infinite.
+    # arctanh of the ones on the diagonal would be infinite.
     off[:, np.eye(off.shape[1], dtype=bool)] = 0.0
     return off
 
 
 def false_discoveries(matrices, cohort, covariates):
-    """Pairs with a false discovery rate of 5 %: t of each pair, and Benjamini and Hochberg."""
+    """Return the pairs that t tests find with Benjamini and Hochberg's method at 5 %."""
     values, pairs, means = _columns(matrices, cohort, covariates)
     t = means.estimates(values).statistic((0, 1))
-    # One degree of freedom less for each column of the design.
+    # Each column of the design takes one degree of freedom.
     p = 2 * stdtr(len(values) - means.full.rank, -np.abs(t))
     return _symmetric(pairs, false_discovery_control(p) <= LEVEL, matrices.shape[1])
 
 
 def network_based_statistic(matrices, cohort, covariates, n_permutations, rng):
-    """Pairs of components that are larger than chance makes them (Zalesky et al., 2010)."""
+    """Return the pairs in components that are larger than by chance (Zalesky et al., 2010)."""
     values, pairs, means = _columns(matrices, cohort, covariates)
     m, exchange = matrices.shape[1], means.data.exchange()
     labels, sizes = components(means.estimates(values).statistic((0, 1)), pairs, m)
@@ -64,7 +65,7 @@ def network_based_statistic(matrices, cohort, covariates, n_permutations, rng):
 
 
 def components(t, pairs, m):
-    """Component of each pair, -1 of one that is not beyond the threshold, and their sizes."""
+    """Return the component of each pair, or -1 below the threshold, and the components' sizes."""
     beyond = np.abs(t) > NBS_T
     i, j = pairs[:, beyond]
     _, of_region = connected_components(coo_array((np.ones(len(i)), (i, j)), shape=(m, m)), False)
@@ -75,8 +76,8 @@ def components(t, pairs, m):
 
 
 def stacked_rows(cohort, n_permutations):
-    """Pairs that `edge_differences` finds family-wise where each volume is taken for a subject."""
-    # Standardised in each subject: levels of subjects would look like edges.
+    """Return the pairs that `edge_differences` finds if each volume counts as a subject."""
+    # Rows are standardised in each subject: different levels would look like edges.
     rows = np.concatenate([(x - x.mean(axis=0)) / x.std(axis=0) for x in cohort.series])
     groups = np.repeat(cohort.group, cohort.n_volumes)
     tests = edge_differences(rows, groups, outliers="keep", n_permutations=n_permutations)
@@ -89,7 +90,7 @@ def ends_of(edges):
 
 
 def pairs_of(edges, regions):
-    """Return a matrix of the pairs that are given by the names of their regions."""
+    """Return a matrix of pairs, given the names of their regions."""
     place = {name: k for k, name in enumerate(regions)}
     at = np.array([[place[name] for name in edge] for edge in edges], int).reshape(-1, 2)
     return _symmetric(at.T, np.full(len(at), True), len(regions))

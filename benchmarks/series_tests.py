@@ -1,10 +1,10 @@
-"""Whether the tests of groups with time series hold their level, and what they find.
+"""Test whether the tests of groups with time series hold their level, and what they find.
 
 python benchmarks/series_tests.py               # writes benchmarks/results/series_tests.json, .md
 python benchmarks/series_tests.py --cohorts 20  # fewer cohorts of each setting
 
-Finished cohorts are kept in series_tests_runs beside the results: a second start does only what is
-missing.
+Finished cohorts are kept in series_tests_runs beside the results: a second start runs only missing
+cohorts.
 """
 
 import re
@@ -31,15 +31,14 @@ from sgbn.inference.series_differences import TESTED_PENALTY
 from sgbn.runs import Study
 from sgbn.series_cohort import SeriesCohort
 
-SEED, PENALTY_SEED = 21, 1021  # the penalty was set on other cohorts
+SEED, PENALTY_SEED = 21, 1021  # the penalty was chosen on other cohorts
 NAME = "series_tests"
-# Least and most volumes of a subject.
-VOLUMES, CHANGED = (150, 300), 10
-SHORT_VOLUMES, LONG_VOLUMES = 100, 300  # where groups differ in them
-NULL_REGIONS, POWER_REGIONS = 25, 40  # where nothing differs, and where something does
+VOLUMES, CHANGED = (150, 300), 10  # range of a subject's volumes, number of changed edges
+SHORT_VOLUMES, LONG_VOLUMES = 100, 300  # if the groups differ in the number of volumes
+NULL_REGIONS, POWER_REGIONS = 25, 40  # regions if nothing differs, and if edges differ
 HETEROGENEITY = 0.1  # standard deviation of a weight between subjects; 0.11 in ABIDE's controls
-NEW_WEIGHTS = 0.05, 0.25  # of edges that only patients have; in ABIDE the middle one is about 0.2
-# The least p is 1 / 200, and 1 / 100 where all volumes are rows.
+NEW_WEIGHTS = 0.05, 0.25  # range for edges that only patients have; the median of ABIDE is near 0.2
+# The smallest p is 1 / 200, and 1 / 100 if all volumes are rows.
 N_PERMUTATIONS, STACKED_PERMUTATIONS = 199, 99
 MOTION_GAP, MOTION_EFFECT = 0.8, 0.15
 PENALTIES = (0.25, 0.35, 0.5, 1.0)
@@ -64,8 +63,9 @@ TITLES = {
 class Setting:
     """Subjects per group, what differs, what is held fixed, and which tests are done.
 
-    `changed` edges are lost, weaker or stronger in patients; `new` ones only patients have. Motion
-    that `moves` weights is larger in patients. `held` is the form in which it is a covariate.
+    `changed` is the number of edges that are lost, weaker or stronger in patients, and `new` the
+    number of edges that only patients have. With `moves`, motion changes weights and is larger in
+    patients. `held` says in which form motion is a covariate: "", "raw" or "log".
     """
 
     n: int | tuple[int, int]
@@ -82,7 +82,10 @@ class Setting:
 
 @dataclass(frozen=True)
 class UnequalVolumes(Setting):
-    """Volumes of each control and of each patient; `n` holds the subjects of both groups."""
+    """A setting in which `volumes` are the numbers of volumes of controls and of patients.
+
+    `n` has the number of subjects of both groups.
+    """
 
     volumes: tuple[int, int] = (SHORT_VOLUMES, LONG_VOLUMES)
 
@@ -114,7 +117,7 @@ TRIED = {
     )
     for kind, counts in KINDS.items()
 }
-PARTS = {  # settings, and cohorts of each
+PARTS = {  # part -> settings, and largest number of cohorts of each
     "penalty": (TRIED, 25),
     "power": (POWER, 20),
     "stacked": (STACKED, 20),
@@ -124,7 +127,7 @@ PARTS = {  # settings, and cohorts of each
 
 
 def draw(setting, cohort):
-    """Simulate one cohort, and give the pairs of regions whose edge differs between the groups."""
+    """Simulate one cohort. Return it, and the pairs of regions whose edge differs."""
     rng = np.random.default_rng([setting.seed, cohort])
     drawn = simulate_series(
         setting.n,
@@ -144,7 +147,7 @@ def draw(setting, cohort):
 
 
 def cut(drawn, volumes):
-    """Keep the first volumes of each subject, as many as its group has."""
+    """Keep the first volumes of each subject. Their number depends on the group."""
     kept = dict(zip(("control", "patient"), volumes, strict=True))
     series = [x[: kept[group]] for x, group in zip(drawn.series, drawn.group, strict=True)]
     return SeriesCohort.of(
@@ -153,21 +156,21 @@ def cut(drawn, volumes):
 
 
 def with_new_edges(drawn, count, rng):
-    """Add edges that only patients have, into regions that drive no other."""
+    """Add edges that only patients have, into regions without children."""
     coef = drawn.networks["control"].coef
-    # A change of such a region is passed on to no other, so that only the new edges differ.
+    # A change of such a region affects no other region, so that only the new edges differ.
     ends = np.flatnonzero(~coef.any(axis=1))
     free = [(i, j) for j in ends for i in np.flatnonzero(coef[:, j] == 0) if i not in ends]
     chosen = np.array(free)[rng.choice(len(free), count, replace=False)]
     weights = rng.uniform(*NEW_WEIGHTS, count) * rng.choice([-1, 1], count)
     series = []
     for x, group in zip(drawn.series, drawn.group, strict=True):
-        # Weights per standard deviation; controls are scaled as well, or groups would differ in
-        # that.
+        # Weights are per standard deviation. Controls are scaled as well, so that scaling is not a
+        # difference between the groups.
         scaled = (x - x.mean(axis=0)) / x.std(axis=0)
         changed = scaled.copy()
         if group == "patient":
-            # New edges vary between subjects as the others do.
+            # New edges vary between subjects like the other edges.
             subject_weights = weights + HETEROGENEITY * rng.normal(size=count)
             for (i, j), weight in zip(chosen, subject_weights, strict=True):
                 changed[:, j] += weight * scaled[:, i]
@@ -182,7 +185,7 @@ def with_new_edges(drawn, count, rng):
 def held_fixed(setting, cohort):
     """Return the covariates of the tests."""
     motion = cohort.covariates["mean_fd"]
-    # Weights move with the logarithm: held fixed as it is, motion is only partly taken out.
+    # Weights change with the logarithm of motion. Raw motion removes this effect only in part.
     return {"": {}, "raw": {"motion": motion}, "log": {"motion": np.log(motion)}}[setting.held]
 
 
@@ -199,7 +202,10 @@ def score(setting, cohort):
 
 
 def finds_of(setting, drawn, cohort):
-    """Pairs that each method finds; a test that names no pairs gives whether it finds anything."""
+    """Return the pairs that each method finds.
+
+    A test that does not name pairs gives only whether it finds anything.
+    """
     if setting.stacked:
         return {"stacked rows, family-wise": stacked_rows(drawn, STACKED_PERMUTATIONS)}
     fixed = held_fixed(setting, drawn)
@@ -208,11 +214,11 @@ def finds_of(setting, drawn, cohort):
             f"{method}, penalty {penalty:g}": pairs
             for penalty in setting.penalties
             for method, pairs in sgbn_finds(drawn, fixed, penalty).items()
-            # The tests that name no pairs have no recall.
+            # Tests that do not name pairs have no recall.
             if pairs.ndim
         }
     finds = sgbn_finds(drawn, fixed, TESTED_PENALTY)
-    # Not the numbers of the rows.
+    # The 1 makes this stream differ from the stream of the rows.
     rng = np.random.default_rng([setting.seed, cohort, 1])
     for name, make in MATRICES.items() if setting.peers else ():
         matrices = make(drawn)
@@ -241,16 +247,20 @@ def sgbn_finds(drawn, fixed, penalty):
 
 
 def figures(pairs, truth):
-    """Whether anything is found, how many pairs, how many that differ, and of how many."""
+    """Return four figures of the pairs that a method finds.
+
+    They are whether anything is found, the number of found pairs, how many of these differ, and the
+    number of pairs that differ.
+    """
+    # Some tests only say whether anything was found.
     if not pairs.ndim:
-        # Whether anything was found is all that such a test says.
         return [float(pairs), np.nan, np.nan, np.nan]
     upper = np.triu(pairs, 1)
     return [upper.any(), upper.sum(), (upper & truth).sum(), np.triu(truth, 1).sum()]
 
 
 def measure(given):
-    """Run what the folder does not hold yet; yield one row per setting and method."""
+    """Run the cohorts that the folder does not have yet. Yield one row per setting and method."""
     for part in given.parts:
         settings, most = PARTS[part]
         for name, setting in settings.items():
@@ -265,10 +275,10 @@ def measure(given):
 
 
 def summary(by_cohort):
-    """Cohorts with a find, of how many; mean recall and its error; share of finds that differ."""
+    """Return the counts of cohorts and finds and, if edges differ, recall and share of hits."""
     any_find, count, hits, differ = by_cohort.T
     row = {"cohorts": len(count), "with_a_find": int(any_find.sum()), "found": count.mean()}
-    # Where nothing differs there is no recall.
+    # If nothing differs, there is no recall.
     if not differ.any() or np.isnan(differ).any():
         return {name: value for name, value in row.items() if value == value}
     recall = hits / differ
@@ -308,7 +318,7 @@ def power_cells(row):
 
 
 def level_cells(row):
-    """Cells of a row of cohorts with a find, where there is nothing to be found."""
+    """Return the cells of a row of cohorts with a find, for settings in which nothing differs."""
     n, hits = row["cohorts"], row["with_a_find"]
     low, high = wilson(hits / n, n)
     share = f"{hits / n:.3f} ({low:.3f} to {high:.3f})"
@@ -320,6 +330,6 @@ if __name__ == "__main__":
         measure,
         slots,
         parts={"nargs": "+", "choices": PARTS, "default": list(PARTS)},
-        cohorts=number(500, "most of each setting"),
+        cohorts=number(500, "largest number of cohorts per setting"),
         workers=number(1),
     )

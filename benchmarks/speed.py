@@ -1,9 +1,10 @@
-"""CPU time of the learners, as ratios to what they are made of, in one run.
+"""Compare the CPU time of the learners with the time of their basic steps, in one run.
 
     python benchmarks/speed.py            # writes benchmarks/results/speed.json and speed.md
 
-n = 1000, random DAGs of degree 4, alpha = 0.1, one thread, warm. "Base" is X'X plus one lasso
-pass: all m columns solved from zero, without an order, to the same tolerance.
+The data have n = 1000 rows of random DAGs of degree 4; alpha = 0.1, one thread, all code compiled.
+"Base" is X'X plus one lasso pass, in which all m columns are solved from zero, without an order, to
+the same tolerance.
 """
 
 import sys
@@ -24,11 +25,11 @@ N, DEGREE, ALPHA = 1000, 4, 0.1
 
 
 def cpu(function, seconds=1.0):
-    """Median CPU seconds of a call, over as many calls as fit, three at least, after one."""
-    # Compiles, and fills the caches.
+    """Return the median CPU seconds of at least three calls, after a first one to warm up."""
+    # The first call compiles and fills the caches.
     function()
     times = []
-    # Short calls need many repetitions, and long ones few.
+    # Short calls need many repetitions, long calls only a few.
     while len(times) < 3 or (sum(times) < seconds and len(times) < 200):
         times.append(timed(function)[1])
     return float(np.median(times))
@@ -61,11 +62,11 @@ def measure_order(m, seed):
     weights = W[tails, heads]
     n_edges = len(weights)
     edge = np.arange(n_edges)
-    # For each edge: place of the tail + 1 - place of the head <= excess.
+    # The constraint of an edge: place of the tail + 1 - place of the head <= excess.
     values = np.concatenate([np.ones(n_edges), -np.ones(2 * n_edges)])
     places = (np.tile(edge, 3), np.concatenate([tails, heads, m + edge]))
     A = csr_array((values, places), shape=(n_edges, m + n_edges))
-    # Places cost nothing, and the excess of an edge its weight.
+    # Places cost nothing. The excess of an edge costs its weight.
     costs = np.concatenate([np.zeros(m), weights])
     bounds = [(0, m)] * m + [(0, None)] * n_edges
 
@@ -76,13 +77,13 @@ def measure_order(m, seed):
     highs = cpu(linear_program)
     ours = cpu(lambda: solve_order(tails, heads, weights, m))
     order = solve_order(tails, heads, weights, m).x
-    # Optima, not orders: several orders may be equally good.
+    # Optima are compared, not orders, because several orders may be equally good.
     difference = abs(order_cost(tails, heads, weights, order) - program.fun) / program.fun
     return {"m": m, "edges": n_edges, "ours": ours, "highs": highs, "difference": difference}
 
 
 def measure_first_call():
-    """Wall seconds of a new process that fits all learners, with an empty and a full cache."""
+    """Return wall seconds of a new process that fits all learners, with empty and full cache."""
     program = (
         "import time; begin = time.perf_counter()\n"
         "import numpy as np; from sgbn import HSGBN, ORSGBN\n"
@@ -91,19 +92,19 @@ def measure_first_call():
         "print(time.perf_counter() - begin)\n"
     )
     with tempfile.TemporaryDirectory() as cache:
-        # First empty, then full: the second process finds what the first compiled.
+        # The second process finds the code that the first one compiled.
         words = [sys.executable, "-c", program]
         return [float(timed_process(words, NUMBA_CACHE_DIR=cache)[0]) for _ in range(2)]
 
 
 def learner_row(row):
     """Return the milliseconds of one size, and ratios."""
-    # What no learner of this kind can do without.
+    # Every learner of this kind needs at least these two steps.
     base = row["gram"] + row["lasso_pass"]
     ratios = {f"{name}_ratio": row[name] / base for name in ("literal", "homotopy")}
     if "hsgbn" in row:
         ratios["hsgbn_ratio"] = f"**{row['hsgbn'] / row['homotopy']:.1f}**"
-    # Named also where no size has them, for `check_fields`.
+    # `check_fields` needs these fields even if no size has them.
     gaps = {"hsgbn": None, "hsgbn_ratio": None}
     return gaps | {name: 1e3 * value for name, value in row.items()} | {"m": row["m"]} | ratios
 

@@ -95,7 +95,7 @@ def test_stored_runs_of_another_seed_are_refused(tmp_path):
     assert output.stored_runs(tmp_path, "study", 0) == [KEPT]
     assert output.stored_runs(tmp_path, "study") == [KEPT]  # where all runs have one seed
     assert output.stored_runs(tmp_path / "none", "study", 0) == []
-    with pytest.raises(SystemExit, match="made with another seed"):
+    with pytest.raises(SystemExit, match="runs of another seed"):
         output.stored_runs(tmp_path, "study", 1)
 
 
