@@ -1,8 +1,8 @@
-"""Whether the bound of stability selection holds.
+"""Test whether the bound of stability selection holds.
 
-Of a known network the probability that half a sample joins a pair is measured on samples of that
-size. The pairs of low probability are then those that the bound is about: it must exceed the mean
-number of them that stability selection chooses in other samples.
+The network is known. Many samples of half the size give the probability that a half sample joins a
+pair. The bound is about pairs of low probability: it must exceed the mean number of them that
+stability selection chooses in other samples.
 """
 
 from typing import NamedTuple
@@ -16,13 +16,12 @@ from sgbn.structure import SGBN
 from .cohorts import draw
 from .score import quiet
 
-N_PAIRS = 50  # of halves a cohort
-# Standard error of a probability of 0.1: 0.02.
-DRAWS = 200  # samples that measure probabilities
+N_PAIRS = 50  # pairs of halves per cohort
+DRAWS = 200  # samples for the probabilities; a probability of 0.1 has a standard error of 0.02
 THRESHOLDS = (0.6, 0.75, 0.9)
-MEAN = "mean"  # of all pairs, the default of `EdgeConfidence.bound`
+MEAN = "mean"  # the mean probability of all pairs, as in `EdgeConfidence.bound` by default
 THETAS = (MEAN, 0.1, 0.3)
-ROUND_OFF = 1e-9  # of a share of halves
+ROUND_OFF = 1e-9  # round-off of a share of halves
 
 
 class Selected(NamedTuple):
@@ -31,12 +30,12 @@ class Selected(NamedTuple):
     Attributes
     ----------
     low, low_false : float
-        Pairs of low probability; those of them that are not joined in truth.
+        Number of pairs of low probability, and of those that are not joined in truth.
     all, all_false : float
-        Pairs of any probability.
+        The same numbers for pairs of any probability.
     bound, stated : float
-        The bound from what halves join of the pairs of low probability, and from all they join,
-        which is what a user has (`EdgeConfidence.bound`).
+        The bound from the pairs of low probability that halves join, and from all pairs that they
+        join. A user has the second one (`EdgeConfidence.bound`).
     """
 
     low: float
@@ -48,10 +47,10 @@ class Selected(NamedTuple):
 
 
 def score_bound(design, cohort, seed, n_pairs=N_PAIRS, draws=DRAWS):
-    """Give `Selected` of each theta and threshold on one cohort."""
+    """Return `Selected` of each theta and threshold on one cohort."""
     pair = draw(design, cohort, seed)
     network, rows = pair.networks[0], pair.rows[0]
-    rng = np.random.default_rng([seed, cohort, 1])  # other numbers than the rows'
+    rng = np.random.default_rng([seed, cohort, 1])  # not the stream of the rows
 
     def score():
         probability = joined_share(network, len(rows) // 2, draws, rng)
@@ -86,7 +85,7 @@ def joined_share(network, n, draws, rng):
 
 
 def count(confidence, probability, joined, theta, threshold):
-    """Count the pairs that are selected at one threshold; `joined` is the truth."""
+    """Count the pairs that are selected at one threshold. `joined` has the true pairs."""
     pairs = np.triu(np.ones_like(joined), 1)  # each pair once
     limit = None if theta == MEAN else theta  # the mean is the default of the bound
     highest = float(probability[pairs].mean()) if limit is None else limit
@@ -98,7 +97,7 @@ def count(confidence, probability, joined, theta, threshold):
         int((chosen & low & ~joined).sum()),
         int(chosen.sum()),
         int((chosen & ~joined).sum()),
-        # Of the pairs of low probability, which only a simulation knows.
+        # This bound uses the pairs of low probability, which are known only in a simulation.
         selection_bound(threshold, highest, float(confidence.adjacency_[low].sum())),
         confidence.bound(threshold, limit),
     )

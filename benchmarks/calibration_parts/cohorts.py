@@ -1,7 +1,7 @@
 """Groups of subjects from known networks, on which the tests of differences are measured.
 
-Each cohort has a random network of its own: 1.5 edges per region, weights +-U(0.5, 1), noise of
-variance 1. Only the last group departs from the others.
+Each cohort has a new random network with 1.5 edges per region, weights +-U(0.5, 1), and noise of
+variance 1. Only the last group differs from the others.
 """
 
 from collections.abc import Mapping
@@ -17,16 +17,16 @@ from sgbn.gaussian import GaussianNetwork
 
 EDGES_PER_REGION = 1.5
 LOBES = 4
-# A changed weight moves by U(0.2, 0.7) towards zero and beyond. Chosen with the oracle alone (true
-# parents, Wald, BH), on other seeds than the benchmark's: its recall at n = 60 / 100 / 200 is
-# .51 / .72 / .88, near the .50 / .70 / .89 that the goals were set beside.
+# A changed weight moves by U(0.2, 0.7) towards zero and beyond it. This range was chosen with the
+# oracle alone (true parents, Wald, BH), on seeds that the benchmark does not use. Its recall at
+# n = 60 / 100 / 200 is .51 / .72 / .88. The goals were set for a recall of .50 / .70 / .89.
 CHANGE = (0.2, 0.7)
-# Weights of a network some edges of which the last group lacks: weak edges are hard to find at all.
-# The oracle's recall is .53 / .72 / .89, on other seeds than the benchmark's.
+# Absolute weights if the last group lacks some edges: weak edges are hard to find at all. The
+# oracle's recall is .53 / .72 / .89, on seeds that the benchmark does not use.
 WEAK = (0.2, 0.8)
-HIDDEN_LOAD = (0.5, 1.0)  # range of the loadings of hidden causes, of either sign
-SHIFT = 0.5  # standard deviations between the means, in half of the regions
-OUTLIER_FACTOR = 5.0  # of all regions of an outlier row
+HIDDEN_LOAD = (0.5, 1.0)  # range of the absolute loadings of hidden causes
+SHIFT = 0.5  # difference of the means in half of the regions, in standard deviations
+OUTLIER_FACTOR = 5.0  # factor of all regions of an outlier row
 SAME_PERSON = 0.7  # correlation of two rows of a person
 NOISES = {
     "Gaussian": lambda rng, shape: rng.standard_normal(shape),
@@ -39,22 +39,22 @@ NOISES = {
 
 @dataclass(frozen=True)
 class Setting:
-    """What cohorts are drawn from.
+    """How cohorts are drawn.
 
     Attributes
     ----------
     sizes : tuple of int
-        Subjects of each group (persons, where they have several rows).
+        Number of subjects of each group (of persons, if they have several rows).
     changed : int
-        Edges of the last group with another weight.
+        Number of edges of the last group with another weight.
     removed : bool
-        Whether all weights are +-U(0.2, 0.8), and the changed ones zero in the last group.
+        Whether all weights are +-U(0.2, 0.8), and changed weights are zero in the last group.
     noise : str
-        A key of NOISES; all have variance one.
+        A key of NOISES. All noises have variance one.
     scale : float
         Factor of the noise's standard deviation in half of the regions of the last group.
     hidden : int
-        Hidden causes, each of half of the regions.
+        Number of hidden causes. Each acts on half of the regions.
     squash, shift : bool
         Whether every column goes through tanh, and whether means differ before that.
     outliers : float
@@ -62,11 +62,13 @@ class Setting:
     uneven : bool
         Whether the noise of one child is proportional to its parent. This edge is named beforehand.
     nuisance : bool
-        Three sites and three covariates that are confounded with the groups (`simulate_cohort`).
+        Whether three sites and three covariates are confounded with the groups (`simulate_cohort`).
     sessions : int
-        Most rows of a person; the label is the person's.
+        Largest number of rows per person. All rows of a person have the same group.
     paired : bool
         Whether each person has one row in each group.
+    regions : int
+        Number of regions.
     """
 
     sizes: tuple[int, ...] = (80, 80)
@@ -86,18 +88,22 @@ class Setting:
 
 
 class Pair(NamedTuple):
-    """Rows of groups, two as a rule, and the truth about them.
+    """The rows of two or more groups, and the truth about them.
 
     Attributes
     ----------
+    values, codes : ndarray
+        The rows of all groups, and the group of each row as a number.
     networks : tuple of GaussianNetwork
-        One per group. Where `known`, weights of the population that are equal here are equal.
+        The true network of each group.
     changed : ndarray of bool
-        Edges of the truth that differ between the first and the last group.
+        True edges that differ between the first and the last group.
     options : mapping
-        Groups, covariates, sites, edges and the like, as `edge_differences` takes them.
+        Groups, covariates, sites, edges and so on, as arguments of `edge_differences`.
     seed : int
-        Of permutations.
+        Seed of the permutations.
+    known : bool
+        Whether `networks` show which weights of the population are equal.
     """
 
     values: np.ndarray
@@ -110,26 +116,26 @@ class Pair(NamedTuple):
 
     @property
     def rows(self):
-        """Rows of each group."""
+        """Return the rows of each group."""
         return tuple(self.values[self.codes == c] for c in range(self.codes.max() + 1))
 
 
 def draw(setting, cohort, seed):
-    """Draw one cohort; settings of one seed share their networks."""
-    # Settings draw in the same order, so that cohorts of one number share a network.
+    """Draw one cohort. Cohorts with the same seed and number have the same first network."""
+    # All settings draw in the same order, so that the networks are the same.
     rng = np.random.default_rng([seed, cohort])
     if setting.nuisance:
         return _with_nuisance(setting, cohort, rng)
     m = setting.regions
     first = random_weights(random_graph(m, rng), rng)
     if setting.removed:
-        # Sizes anew, signs as they were: what comes before draws the same numbers.
+        # Only the sizes are drawn again, so that the draws before this line stay the same.
         first = np.sign(first) * rng.uniform(*WEAK, first.shape)
     last = changed_weights(first, setting, rng)
     deviation = np.ones(m)
-    # Half of the regions at random, not the first: order would be confounded with variance.
+    # The half is random: with the first regions, order would be confounded with variance.
     deviation[rng.permutation(m)[: m // 2]] = setting.scale
-    # All groups but the last are equal, so that every pair of them is a null.
+    # All groups except the last are equal, so that nothing differs between them.
     equal = (GaussianNetwork(first),) * (len(setting.sizes) - 1)
     networks = (*equal, GaussianNetwork(last, noise_variance=deviation**2))
     if setting.sessions > 1 or setting.paired:
@@ -145,7 +151,7 @@ def draw(setting, cohort, seed):
     options = {"groups": codes}
     if edge is not None:
         options["edges"] = [tuple(f"x{k}" for k in edge)]
-    # Outliers and means squashed by tanh change the weights of the population by an unknown amount.
+    # Outliers, and means that are shifted before tanh, change the weights of the population.
     known = not (setting.outliers or setting.shift)
     return Pair(np.vstack(rows), codes, networks, first != last, options, cohort, known)
 
@@ -161,7 +167,7 @@ def random_graph(m, rng):
 
 
 def changed_weights(first, setting, rng):
-    """Move some weights towards zero and beyond, or take these edges away."""
+    """Move some weights towards zero and beyond it, or remove these edges."""
     other = first.copy()
     for i, j in rng.permutation(np.argwhere(first))[: setting.changed]:
         change = np.abs(first[i, j]) if setting.removed else rng.uniform(*CHANGE)
@@ -170,9 +176,9 @@ def changed_weights(first, setting, rng):
 
 
 def hidden_loads(n_causes, m, rng):
-    """Draw loadings of the hidden causes, one row each, on half of the regions."""
+    """Draw the loadings of hidden causes. Each has one row, and acts on half of the regions."""
     size = rng.uniform(*HIDDEN_LOAD, (n_causes, m)) * rng.choice([-1.0, 1.0], (n_causes, m))
-    # argsort of random numbers is a permutation per row: exactly half of the regions.
+    # argsort of random numbers is a permutation of each row, which gives exactly half.
     return size * (rng.random((n_causes, m)).argsort(axis=1) < m // 2)
 
 
@@ -181,11 +187,11 @@ def _rows(setting, network, n, loads, edge, rng):
     m = network.m
     noise = NOISES[setting.noise](rng, (n, m)) * np.sqrt(network.noise_variance)
     noise += rng.standard_normal((n, len(loads))) @ loads
-    # Rows of a linear model: noise times all paths.
+    # A row of a linear model is the noise, multiplied by the effects along all paths.
     spread = np.linalg.inv(np.eye(m) - network.coef)
     if edge is not None:
         parent, child = edge
-        # By the parent's values, which are known before the child's: the graph is a DAG.
+        # The values of the parent do not depend on the child, because the graph is a DAG.
         noise[:, child] *= np.abs((noise @ spread)[:, parent])
     return noise @ spread
 
@@ -194,7 +200,7 @@ def _disturbed(setting, rows, weights, rng):
     """Return the rows with shifted means, squashed columns and outlier rows."""
     m = len(weights)
     if setting.squash:
-        # Standardised, or tanh would be flat for regions of large variance and straight for others.
+        # Regions are standardised: otherwise tanh would affect them more the more they vary.
         sd = np.sqrt(np.diag(GaussianNetwork(weights).covariance))
         shift = SHIFT * setting.shift * (rng.permutation(m) < m // 2)
         moved = [*(group / sd for group in rows[:-1]), rows[-1] / sd + shift]
@@ -205,7 +211,7 @@ def _disturbed(setting, rows, weights, rng):
 
 
 def _repeated(setting, networks, cohort, rng):
-    """Rows of persons who come several times, or once in each group."""
+    """Draw rows of persons who have several rows in one group, or one row in each group."""
     n_groups = len(setting.sizes)
     if setting.paired:
         person = np.tile(np.arange(setting.sizes[0]), n_groups)
@@ -215,7 +221,7 @@ def _repeated(setting, networks, cohort, rng):
         times = rng.integers(1, setting.sessions + 1, len(label))
         person, codes = np.repeat(np.arange(len(label)), times), np.repeat(label, times)
     of_visit, of_person = (networks[0].sample(k, rng) for k in (len(person), person.max() + 1))
-    # Variance is as before: the two shares add up to 1.
+    # The two shares add up to 1, so that the variance does not change.
     values = np.sqrt(SAME_PERSON) * of_person[person] + np.sqrt(1 - SAME_PERSON) * of_visit
     options = {"groups": codes, ("pairs" if setting.paired else "persons"): person}
     return Pair(values, codes, networks, np.zeros((networks[0].m,) * 2, bool), options, cohort)
@@ -226,23 +232,23 @@ def _with_nuisance(setting, cohort, rng):
         setting.sizes,
         rng,
         regions=setting.regions,
-        # Confounded, but equal groups: what is found is due to sites or covariates.
+        # Groups are equal but confounded: all finds come from sites or covariates.
         differ="nothing",
         n_sites=3,
         covariates=True,
         confounding=0.5,
     )
     options = {"covariates": dict(drawn.covariates), "sites": drawn.site}
-    return _of_simulated(drawn, drawn.values, options, cohort)
+    return _of_simulated(drawn, options, cohort)
 
 
 def demo(cohort):
     """Draw the cohort of `sgbn demo` with this seed."""
     drawn = simulate_cohort(200, cohort)
-    return _of_simulated(drawn, drawn.values, {}, cohort)
+    return _of_simulated(drawn, {}, cohort)
 
 
-def _of_simulated(drawn, values, options, cohort):
+def _of_simulated(drawn, options, cohort):
     groups = list(drawn.networks)
     place = {name: k for k, name in enumerate(drawn.regions)}
     changed = np.zeros((len(place),) * 2, bool)
@@ -250,11 +256,14 @@ def _of_simulated(drawn, values, options, cohort):
         changed[place[source], place[target]] = True
     codes = np.array([groups.index(name) for name in drawn.group])
     options = {"groups": codes, **options}
-    return Pair(values, codes, tuple(drawn.networks.values()), changed, options, cohort)
+    return Pair(drawn.values, codes, tuple(drawn.networks.values()), changed, options, cohort)
 
 
 def in_lobes(values):
-    """Rows as a cohort whose regions lie in lobes, in turn; edges know nothing of these."""
+    """Return the rows as a cohort whose regions are dealt to lobes in turns.
+
+    The edges do not depend on the lobes.
+    """
     n, m = values.shape
     names = tuple(f"x{k}" for k in range(m))
     places = [Region(name, "", f"lobe {k % LOBES}", *[0.0] * 4) for k, name in enumerate(names)]

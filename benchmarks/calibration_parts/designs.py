@@ -1,4 +1,4 @@
-"""The studies of the calibration: settings by name, how a cohort is scored, how many there are."""
+"""The studies of the calibration: settings, how a cohort is scored, and numbers of cohorts."""
 
 import re
 from collections.abc import Callable
@@ -8,12 +8,15 @@ from typing import Any, NamedTuple
 from . import bound, intervals, peers, power, real, score
 from .cohorts import Setting
 
-CHANGED = 10  # edges
-VARIANCE = 2.0  # factor of standard deviations: variance x 4
+CHANGED = 10  # number of changed edges
+VARIANCE = 2.0  # factor of standard deviations, so that variances are 4 times as large
 
 
 class Design(NamedTuple):
-    """What `score(design=setting, cohort=..., seed=...)` is given, its folder, cohorts at most."""
+    """The score function and its setting, the folder of its results, and most cohorts.
+
+    The function is called as ``score(design=setting, cohort=..., seed=...)``.
+    """
 
     score: Callable[..., Any]
     setting: Any
@@ -23,7 +26,7 @@ class Design(NamedTuple):
 
 @dataclass(frozen=True)
 class Study:
-    """Designs by name; cohorts of each by default; whether `--powers` sets their number."""
+    """Designs by name, their default number of cohorts, and whether `--powers` sets this number."""
 
     designs: dict[str, Design]
     cohorts: int
@@ -31,18 +34,18 @@ class Study:
 
 
 def designs(function, settings):
-    """Give each setting a folder that is named after it."""
+    """Return one design per setting, with a folder that is named after the setting."""
     return {name: Design(function, setting, folder_of(name)) for name, setting in settings.items()}
 
 
 def folder_of(name):
-    """Return the name as the name of a folder."""
+    """Return a valid folder name for a setting."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
 
 
 NULLS = {
-    # Each of the others breaks an assumption of the tests, or is hard in another way.
     "Gaussian": Setting(),
+    # Each of the others violates an assumption of the tests, or is difficult in another way.
     "t3 noise": Setting(noise="t3"),
     "lognormal noise": Setting(noise="lognormal"),
     "tanh": Setting(squash=True),

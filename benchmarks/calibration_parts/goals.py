@@ -1,4 +1,4 @@
-"""What the calibration is to show, beside what it shows, with "no" where it does not."""
+"""The goals of the calibration, and the rows that compare them with the results."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from .real import DESIGNS
 from .score import BOTH_WAYS, NAMED, ONE_WAY, SHARES, SUMS, shown
 
 MAX_ERROR_RATE, MAX_POOLED_RATE = 0.08, 0.055  # share of cohorts with a find, at a level of 5 %
-MAX_FALSE_SHARE = 0.07  # of finds, at a false discovery rate of 5 %
+MAX_FALSE_SHARE = 0.07  # share of false finds, at a false discovery rate of 5 %
 UNEQUAL = (
     "variance x 4 in half of the regions",
     "30 v 150, t3 noise, variance x 4",
@@ -17,7 +17,7 @@ UNEQUAL = (
 )
 RECALL = {"n = 60": 0.30, "n = 100": 0.58, "n = 200": 0.84}
 RECALL |= {"t3 noise, n = 100": 0.45, "t3 noise, n = 200": 0.74}
-AIMS = {"n = 60": 0.10, "n = 100": 0.40, "n = 200": 0.70}  # both ways: reported, no goal
+AIMS = {"n = 60": 0.10, "n = 100": 0.40, "n = 200": 0.70}  # both ways: aims, but not goals
 WORDS = {
     "any_family": "family-wise find",
     "any_q": "find by q",
@@ -34,7 +34,7 @@ WORDS = {
 
 
 class Goal(NamedTuple):
-    """Limit of a figure; the mean over all settings where there are several."""
+    """The limit of a figure. If there are several settings, it is for the mean over them."""
 
     study: str
     settings: tuple[str, ...]
@@ -45,13 +45,13 @@ class Goal(NamedTuple):
 
 
 def way_of(setting):
-    """Judge tests both ways where noise or scales differ."""
-    # Where noise or scales differ, weights of one way differ in truth: only both ways are a null.
+    """Return the way of testing by which a setting is judged."""
+    # If noise or scales differ, one-way weights truly differ: only both ways have no difference.
     return BOTH_WAYS if setting in UNEQUAL else ONE_WAY
 
 
 def level_goals(study, settings, figures):
-    """Return goals: each of these shares of cohorts is at most MAX_ERROR_RATE."""
+    """Return the goals that each of these shares of cohorts is at most MAX_ERROR_RATE."""
     return [
         Goal(study, (name,), way_of(name), figure, MAX_ERROR_RATE)
         for name in settings
@@ -60,7 +60,7 @@ def level_goals(study, settings, figures):
 
 
 def power_goals():
-    """Recall, and false finds by the definition of the scores."""
+    """Return the goals of recall and of false finds."""
     goals = []
     for name, least in RECALL.items():
         goals.append(Goal("power", (name,), ONE_WAY, "recall", least, True))
@@ -88,7 +88,7 @@ GOALS = [
     *(
         Goal("nulls", (name,), sums, "any_family", MAX_ERROR_RATE)
         for name in NULLS
-        if name not in UNEQUAL  # these tests are of one way, where such noise is a difference
+        if name not in UNEQUAL  # these tests are one-way, and such noise makes a difference
         for sums in SUMS
     ),
     *power_goals(),
@@ -107,8 +107,8 @@ GOALS = [
 
 
 def goal_row(goal, runs):
-    """Yield the row of a goal whose study was run; the method is each setting's own if none."""
-    # Pooled goals have no method: each setting is judged its way.
+    """Yield the row of a goal, if its study was run."""
+    # Pooled goals have no method: each setting is judged by its own way of testing.
     wanted = {(name, goal.method or way_of(name)) for name in goal.settings}
     rows = [
         row
@@ -117,7 +117,7 @@ def goal_row(goal, runs):
         and (row["setting"], row["method"]) in wanted
         and goal.figure in row
     ]
-    if not rows:  # its study was not run yet
+    if not rows:
         return
     mean = sum(row[goal.figure][0] for row in rows) / len(rows)
     met = mean >= goal.limit if goal.at_least else mean <= goal.limit

@@ -1,10 +1,10 @@
-"""Whether intervals cover the truth where it is identified, and ranges contain it where not.
+"""Test whether intervals cover the truth if it is identified, and ranges contain it if not.
 
-The graph is the true one, as the intervals ask for: not learned from the same rows. Effects are
-those of regions on others that a directed path leads to.
+The graph is the true one, because intervals assume that it was not learned from the same rows.
+Effects are those of a region on another one to which a directed path leads.
 
-A range has no sampling error: it is sure to contain the truth only where the rows have the moments
-of the population. So it is judged on such rows, and on drawn ones beside.
+A range has no sampling error. It is certain to contain the truth only if the rows have the moments
+of the population. So ranges are judged on such rows, and also on drawn rows.
 """
 
 from typing import NamedTuple
@@ -18,20 +18,21 @@ from .cohorts import draw
 from .score import EQUAL, quiet
 
 KINDS = ("weight of an edge", "total effect", "difference of total effects")
-EFFECTS = 3  # pairs of regions a cohort
+EFFECTS = 3  # pairs of regions per cohort
 COVERAGE = 0.95
 GROUPS = ("first", "second")
 
 
 class Counts(NamedTuple):
-    """How many intervals and ranges there are, and what became of the truth.
+    """The numbers of intervals and ranges, and of those that contain the truth.
 
     Attributes
     ----------
     intervals, covered : int
-        Of what is identified.
+        Number of intervals of identified effects, and of those that cover the truth.
     ranges, contained, contained_exactly : int
-        Of what is not; in rows as they were drawn, and in rows with the population's moments.
+        Number of ranges of effects that are not identified, and of those that contain the truth: in
+        drawn rows, and in rows with the population's moments.
     """
 
     intervals: int = 0
@@ -43,9 +44,9 @@ class Counts(NamedTuple):
 
 def score_intervals(design, cohort, seed):
     """Count intervals and ranges of each kind on one cohort."""
-    rng = np.random.default_rng([seed, cohort, 1])  # other numbers than those of the rows
+    rng = np.random.default_rng([seed, cohort, 1])  # not the stream of the rows
     pair = draw(design, cohort, seed)
-    graph = pair.networks[0].coef != 0  # the second group's edges are among them
+    graph = pair.networks[0].coef != 0  # it includes the edges of the second group
 
     def score():
         counts = [count_weights(pair, graph), *count_effects(pair, graph, rng)]
@@ -65,8 +66,8 @@ def count_weights(pair, graph):
 
 
 def count_effects(pair, graph, rng):
-    """Count total effects in the groups, and their differences."""
-    # Pairs without a path have no effect, of which an interval is trivially right.
+    """Count the total effects in the groups, and their differences."""
+    # Without a path there is no effect, and an interval would be trivially right.
     chosen = rng.permutation(np.argwhere(reachable(graph)))[:EFFECTS]
     truths = [total_effects(network) for network in pair.networks]
     drawn = dict(zip(GROUPS, pair.rows, strict=True))
@@ -78,7 +79,7 @@ def count_effects(pair, graph, rng):
     for s, t in chosen.tolist():
         ends = graph, f"x{s}", f"x{t}"
         drawn_effects = effect_difference(drawn, *ends, level=COVERAGE, random_state=pair.seed)
-        ideal = effect_difference(exact, *ends, n_resamples=2)  # of which no interval is used
+        ideal = effect_difference(exact, *ends, n_resamples=2)  # its intervals are not used
         first, second = (float(truth[s, t]) for truth in truths)
         for name, truth in zip(GROUPS, (first, second), strict=True):
             effects.append(judge(drawn_effects.effects[name], ideal.effects[name], truth))
@@ -88,20 +89,20 @@ def count_effects(pair, graph, rng):
 
 
 def judge(drawn, ideal, truth):
-    """Judge one effect; `ideal` is that in rows with the population's moments."""
+    """Return the counts of one effect. `ideal` is from rows with the population's moments."""
     inside = drawn.low <= truth <= drawn.high
     if drawn.identified:
         return Counts(intervals=1, covered=inside)
-    # Not low and high: what drawn rows tell apart may be equal in the population.
+    # `possible` is used, because values that differ in drawn rows may be equal in the population.
     exactly = ideal.possible[0] - EQUAL <= truth <= ideal.possible[-1] + EQUAL
     return Counts(ranges=1, contained=inside, contained_exactly=exactly)
 
 
 def rows_with_moments(network, n, rng):
-    """Rows whose mean and covariance are those of the network, to round-off; n above m."""
+    """Return n > m rows whose mean and covariance are those of the network, up to round-off."""
     Z = rng.standard_normal((n, network.m))
     Z -= Z.mean(axis=0)
-    # QR of centred rows: columns without a mean that are orthogonal to each other.
+    # QR of centred rows gives orthogonal columns with mean 0.
     orthonormal = np.linalg.qr(Z)[0] * np.sqrt(n)
     return network.mean + orthonormal @ np.linalg.cholesky(network.covariance).T
 

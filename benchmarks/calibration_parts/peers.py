@@ -1,15 +1,16 @@
-"""What else is done to find differences between groups: methods to compare the tests with.
+"""Other methods that find differences between groups, with which the tests are compared.
 
-Correlations and partial correlations of two groups differ by Fisher's z,
+Correlations r1 and r2 of two groups of n1 and n2 subjects, with k regions held fixed, are compared
+by Fisher's z,
 
     ``z = (atanh r2 - atanh r1) / sqrt(1 / (n1 - k - 3) + 1 / (n2 - k - 3))``
 
-with k regions held fixed. The debiased precision is that of Jankova and van de Geer (2017): for a
-lasso of each region on all others with the matrix Theta that follows from it,
+The debiased precision is that of Jankova and van de Geer (2017). A lasso of each region on all
+others gives the matrix Theta. With the covariance matrix S of n rows, the estimate is
 
-    ``T = Theta + Theta' - Theta' S Theta``, of variance ``(Theta_ii Theta_jj + Theta_ij^2) / n``.
+    ``T = Theta + Theta' - Theta' S Theta``, with variance ``(Theta_ii Theta_jj + Theta_ij^2) / n``.
 
-DCI (package causaldag) and NBS (package bctpy) are run where their packages are installed.
+DCI (package causaldag) and NBS (package bctpy) are run if their packages are installed.
 """
 
 import contextlib
@@ -29,15 +30,15 @@ from sgbn.structure import SGBN
 from .cohorts import draw
 from .score import EQUAL, LEVEL, N_PERMUTATIONS, against_truth, quiet
 
-FISHER_LOSS = 3  # rows that Fisher's z of a correlation loses
-NBS_Z = 3.0  # pairs beyond it make components
+FISHER_LOSS = 3  # the variance of Fisher's z is 1 / (n - 3)
+NBS_Z = 3.0  # threshold: pairs with a larger |z| form components
 LASSO_MAX_ITER = 5000
-# Chosen in the peer's favour.
-PENALTY = 0.5  # times sqrt(log m / n); best recall at n = 200 of 1, 0.5 and 0.25, on other seeds
+# Multiple of sqrt(log m / n). Of 1, 0.5 and 0.25, it had the best recall at n = 200 on other seeds.
+PENALTY = 0.5
 
 
 class Found(NamedTuple):
-    """Discoveries; `equal` marks pairs for which nothing is to be found, if that is defined."""
+    """The edges that a method finds. `equal` marks pairs that are equal in the population."""
 
     edges: np.ndarray
     equal: np.ndarray | None = None
@@ -48,7 +49,7 @@ def naive(pair):
     signs = []
     for rows in pair.rows:
         coef = SGBN(n_kicks=0).fit(rows).coef_
-        # A DAG has one weight of a pair: the sum is that weight.
+        # A DAG has at most one weight per pair, and the sum is this weight.
         signs.append(np.sign(coef + coef.T))
     return Found(signs[0] != signs[1])
 
@@ -59,9 +60,9 @@ def correlation(pair):
 
 
 def partial_correlation(pair):
-    """Differences of partial correlations given all others; none where rows are too few."""
+    """Return the differences of partial correlations, or None if there are too few rows."""
     m = pair.values.shape[1]
-    # Each region held fixed costs one row.
+    # Each region that is held fixed costs one row.
     sizes = [n - (m - 2) for n in _sizes(pair)]
     if min(sizes) <= FISHER_LOSS:
         return None
@@ -72,9 +73,9 @@ def partial_correlation(pair):
 
 
 def network_based_statistic(pair):
-    """Return the pairs of components whose number of pairs is rare among permutations."""
+    """Return the pairs in components that are larger than in most permutations."""
     rng = np.random.default_rng(pair.seed)
-    # Means are not differences of networks: groups are centred before rows are exchanged.
+    # Groups are centred before rows are exchanged: means are not part of the networks.
     first, second = (rows - rows.mean(axis=0) for rows in pair.rows)
     pooled = np.vstack([first, second])
     n = len(first)
@@ -91,13 +92,13 @@ def network_based_statistic(pair):
 
 
 def nbs_of_bctpy(pair):
-    """NBS of bctpy; a subject's matrix has the products of its standardised regions."""
+    """Return the finds of bctpy's NBS on the products of each subject's standardised regions."""
     import bct
 
     products = []
     for rows in pair.rows:
         z = (rows - rows.mean(axis=0)) / rows.std(axis=0)
-        # NBS wants a matrix per subject; the mean of these products is a correlation.
+        # NBS needs one matrix per subject. The mean of these products is a correlation.
         products.append(np.einsum("ni,nj->ijn", z, z))
     with contextlib.redirect_stdout(io.StringIO()):  # it reports every permutation
         try:
@@ -134,7 +135,7 @@ def debiased(rows):
     Theta = np.eye(m)
     for j in range(m):
         rest = np.arange(m) != j
-        # In units of the region's standard deviation.
+        # The penalty is in units of the region's standard deviation.
         lasso = Lasso(penalty * X[:, j].std(), fit_intercept=False, max_iter=LASSO_MAX_ITER)
         lasso.fit(X[:, rest], X[:, j])
         tau2 = X[:, j] @ (X[:, j] - X[:, rest] @ lasso.coef_) / n
@@ -157,7 +158,7 @@ PEERS = {
 
 
 def score_peers(design, cohort, seed):
-    """Score all peers on one cohort; those that are not installed are left out."""
+    """Score all installed peers on one cohort."""
     return quiet(lambda: peer_figures(draw(design, cohort, seed)))
 
 
@@ -175,10 +176,10 @@ def peer_figures(pair):
 
 
 def figures_of(pair, finds):
-    """Compare finds with the truth; false is what is equal in the population, if that is known."""
+    """Compare finds with the truth. Pairs that are equal in the population are false finds."""
     figures = against_truth(pair, finds.edges)
-    # Directions that a method does not give cannot be right or wrong.
-    figures.pop("right_way", None)  # most of them find pairs
+    # Most methods find pairs without a direction, which cannot be right or wrong.
+    figures.pop("right_way", None)
     if finds.equal is not None:
         either = np.triu(finds.edges | finds.edges.T, 1)
         figures["false_share"] = (either & finds.equal).sum() / max(either.sum(), 1)
@@ -191,18 +192,14 @@ def _sizes(pair):
 
 
 def _fisher(first, second, n1, n2):
-    """Z of the difference of two matrices of correlations; 0 on the diagonal."""
+    """Return z of the difference of two correlation matrices, with 0 on the diagonal."""
     off = ~np.eye(len(first), dtype=bool)
     difference = np.arctanh(np.where(off, second, 0.0)) - np.arctanh(np.where(off, first, 0.0))
     return difference / np.sqrt(1 / (n1 - FISHER_LOSS) + 1 / (n2 - FISHER_LOSS))
 
 
 def _z_of(first, second):
-    return _fisher(_correlation(first), _correlation(second), len(first), len(second))
-
-
-def _correlation(rows):
-    return np.corrcoef(rows.T)
+    return _fisher(np.corrcoef(first.T), np.corrcoef(second.T), len(first), len(second))
 
 
 def _partial(S):

@@ -1,4 +1,4 @@
-"""What the tests find of known changes, beside an oracle that knows the parents; and their cost."""
+"""Measure what the tests and an oracle find of known changes, and the cost of the tests."""
 
 import numpy as np
 from output import cpu_times, timed
@@ -22,7 +22,7 @@ def score_power(design, cohort, seed):
 
 def power_figures(pair):
     """Return the figures of the tests and of both oracles."""
-    # The union: an edge that one group lacks is tested as well.
+    # The union is used, so that an edge that one group lacks is tested as well.
     graph = (pair.networks[0].coef != 0) | (pair.networks[-1].coef != 0)
     scores = score_tests(pair)
     for name, robust in {"oracle": False, "oracle, HC3": True}.items():
@@ -34,7 +34,7 @@ def power_figures(pair):
 def oracle_figures(pair, finds):
     """Compare the oracle's finds with the weights of the networks."""
     first, last = pair.networks[0].coef, pair.networks[-1].coef
-    # Given the true parents a weight is that of the network: equal there is equal.
+    # Given the true parents, the weights of the population are those of the network.
     false = finds & (np.abs(first - last) < EQUAL)
     return against_truth(pair, finds) | {"false_share": false.sum() / max(finds.sum(), 1)}
 
@@ -51,7 +51,7 @@ def oracle_z(rows, graph, robust):
 
 
 def least_squares(rows, parents, j, robust):
-    """Weights of a region's parents and their variances, HC3 where `robust`."""
+    """Return the weights of a region's parents and their variances (HC3 if `robust`)."""
     X = rows - rows.mean(axis=0)
     A, n = X[:, parents], len(rows)
     G = np.linalg.inv(A.T @ A)
@@ -59,7 +59,7 @@ def least_squares(rows, parents, j, robust):
     residuals = X[:, j] - A @ weights
     if not robust:
         return weights, np.diag(G) * (residuals @ residuals) / (n - 1 - len(parents))
-    # 1 / n for the mean, which was taken out.
+    # 1 / n is the leverage of the mean, which was subtracted.
     leverage = 1 / n + np.einsum("ij,jk,ik->i", A, G, A)
     part = A @ G * (residuals / (1 - leverage))[:, None]
     return weights, np.square(part).sum(axis=0)

@@ -1,8 +1,8 @@
-"""Real tables without a difference, and with planted ones.
+"""Real tables without a difference between groups, and with planted differences.
 
-Rows of ABIDE and IXI as users read them, with covariates and sites. Labels are shuffled within
-sites, or halves of one group are compared, as they are or after they were disturbed. Planted: in
-one half the child of an edge gets less of its parent.
+The rows of ABIDE and IXI are read as users read them, with covariates and sites. Labels are
+shuffled within sites, or two halves of one group are compared, unchanged or disturbed. A planted
+difference makes the child of an edge follow its parent less in one half.
 """
 
 import warnings
@@ -23,8 +23,9 @@ from .power import oracle_z
 from .score import against_truth, quiet, score_tests
 
 ABIDE, IXI, CONTROLS = "abide1_asd", "ixi_age", "CTR"
-SCALE = 2.0  # of half of the regions around their means, or of their noise
-MOTION_SHARE, MOTION_REGIONS, MOTION_SD = 0.02, 0.5, 4.0  # rows; regions that are this much thinner
+SCALE = 2.0  # factor of the deviations of half of the regions from their means, or of their noise
+# Share of rows and of regions that are thinner, and by how many standard deviations.
+MOTION_SHARE, MOTION_REGIONS, MOTION_SD = 0.02, 0.5, 4.0
 UNEQUAL = (30, 150)
 N_PLANTED = 8
 PLANTED = 0.4  # standard deviations of the child per standard deviation of the parent
@@ -40,7 +41,7 @@ DESIGNS = {
 
 @cache
 def table(name):
-    """Read one of the real tables; subjects with missing covariates are left out."""
+    """Read one of the real tables, without subjects whose covariates are missing."""
     cohort = read_neuro(data_folder(), name)
     numbers = [np.asarray(x) for x in cohort.covariates.values() if x.dtype.kind == "f"]
     return cohort.subset(~np.isnan(numbers).any(axis=0))
@@ -49,7 +50,7 @@ def table(name):
 def residuals(cohort):
     """Return the regions without the linear effects of covariates and sites."""
     site = np.unique(cohort.site, return_inverse=True)[1]
-    # Means of the groups stay: labels are shuffled or drawn.
+    # Means of the groups are not removed, because labels are shuffled or drawn.
     one_group = np.zeros(len(site), int)
     return nuisance_of(one_group, dict(cohort.covariates), site).residuals(cohort.values)
 
@@ -60,7 +61,7 @@ def shuffled(rng):
     group = np.array(cohort.group)
     for site in np.unique(cohort.site):
         at_site = np.flatnonzero(cohort.site == site)
-        # Within a site, or sites would be confounded with labels.
+        # Labels are shuffled within a site, so that they are not confounded with sites.
         group[at_site] = group[rng.permutation(at_site)]
     return cohort, (group == CONTROLS).astype(int)
 
@@ -79,21 +80,21 @@ def halves_of_controls(rng):
 
 
 def noise(rng):
-    """Return halves of controls; in the second, half of the regions have more noise.
+    """Return halves of controls. In the second half, half of the regions have more noise.
 
-    Noise is what the network of all controls leaves of a region; all weights stay as they are.
+    The noise of a region is its residual in the network of all controls. All weights stay the same.
     """
     cohort, codes = halves_of_controls(rng)
     rest, sd = residuals(cohort), _control_sd()
     coef = strong_edges()[0]
-    # Rows times (I - B) are the noise of each region; what is added goes through all paths again.
+    # Rows times (I - B) are the noise of each region. The added noise acts along all paths.
     added = rest / sd @ (np.eye(len(coef)) - coef) * (half_of(len(coef), rng) * (SCALE - 1))
     more = added @ np.linalg.inv(np.eye(len(coef)) - coef) * sd
     return replace(cohort, values=cohort.values + (codes == 1)[:, None] * more), codes
 
 
 def scale(rng):
-    """Return halves of controls; in the second, half of the regions vary more for any cause."""
+    """Return halves of controls. In the second half, half of the regions vary more."""
     cohort, codes = halves_of_controls(rng)
     more = residuals(cohort) * (half_of(len(cohort.regions), rng) * (SCALE - 1))
     return replace(cohort, values=cohort.values + (codes == 1)[:, None] * more), codes
@@ -105,7 +106,7 @@ def half_of(m, rng):
 
 
 def motion(rng):
-    """Halves of controls; in 2 % of the rows of the second half of the regions are thinner."""
+    """Return halves of controls. In 2 % of the second half's rows, some regions are thinner."""
     cohort, codes = halves_of_controls(rng)
     second = rng.permutation(np.flatnonzero(codes == 1))
     bad = second[: round(MOTION_SHARE * len(second))]
@@ -116,7 +117,7 @@ def motion(rng):
 
 
 def unequal(rng):
-    """Return 30 and 150 of the controls as two groups."""
+    """Return two groups of 30 and 150 controls."""
     cohort = table(ABIDE).subset(groups=[CONTROLS])
     rows = rng.permutation(len(cohort.ids))[: sum(UNEQUAL)]
     return cohort.subset(rows), np.repeat([0, 1], UNEQUAL)
@@ -133,11 +134,11 @@ DRAWS = {
 
 
 def pair_of(cohort, codes, cohort_number, changed=None):
-    """Rows as the scores take them; their population is not known."""
+    """Return rows in the form that the scores need. Their population is not known."""
     m = len(cohort.regions)
     changed = np.zeros((m, m), bool) if changed is None else changed
     options = {"groups": codes}
-    # No networks: of real tables no weight of the population is known.
+    # There are no networks, because the weights of the population are unknown in real tables.
     return Pair(cohort.values, codes, (), changed, options, cohort_number, known=False)
 
 
@@ -154,10 +155,10 @@ def _control_sd():
 
 @cache
 def strong_edges():
-    """Give the standardised network of all controls, and the edges of it to change.
+    """Return the standardised network of all controls, and the edges to change.
 
-    These are its strongest edges into regions that are parents of none, so that no other regression
-    changes; each region is the child of one of them at most.
+    These are its strongest edges into regions without children, so that no other regression
+    changes. Each region is the child of at most one of them.
     """
     rest = residuals(table(ABIDE).subset(groups=[CONTROLS]))
     with warnings.catch_warnings():
@@ -167,8 +168,8 @@ def strong_edges():
 
 
 def chosen_edges(coef):
-    """Mark the strongest edge into each region without children, N_PLANTED at most."""
-    # Of all regions with parents, those without children.
+    """Mark the strongest edge into each region without children, at most N_PLANTED edges."""
+    # Leaves have parents, but no children.
     leaves = np.flatnonzero(~(coef != 0).any(axis=1) & (coef != 0).any(axis=0))
     edges = [(np.abs(coef[:, j]).argmax(), j) for j in leaves]
     edges = sorted(edges, key=lambda edge: -abs(coef[edge]))[:N_PLANTED]
@@ -181,13 +182,13 @@ def plant(values, rest, coef, chosen):
     """Let each chosen child follow its parent less, by PLANTED per standard deviation."""
     sd, planted = rest.std(axis=0), values.copy()
     for i, j in np.argwhere(chosen):
-        # In the units of the table.
+        # The change is in the units of the table.
         planted[:, j] -= np.sign(coef[i, j]) * PLANTED * sd[j] / sd[i] * rest[:, i]
     return planted
 
 
 def score_planted(design, cohort, seed):
-    """Score one split of the controls with changes in the second half, beside an oracle."""
+    """Score the tests and an oracle on one split of controls with changes in the second half."""
     del design
     rows, codes = halves_of_controls(np.random.default_rng([seed, cohort]))
     return quiet(lambda: planted_figures(rows, codes, cohort))

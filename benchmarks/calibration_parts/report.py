@@ -1,7 +1,7 @@
-"""Tables of the calibration, drawn from the rows of its JSON, with goals beside what was measured.
+"""Functions that make the tables of the calibration from the rows of its JSON.
 
-A row has a study, a setting, a method, the number of cohorts, and figures: mean, standard error and
-number of the cohorts in which they mean something.
+A row has a study, a setting, a method, the number of cohorts, and figures. Each figure has a mean,
+a standard error, and the number of cohorts that have the figure.
 """
 
 from output import filled, select
@@ -15,7 +15,7 @@ from .peers import PEERS
 from .real import MOTION_REGIONS, MOTION_SD, N_PLANTED, PLANTED
 from .score import N_PERMUTATIONS, NAMED, SHARES, SUMS, shown
 
-SIZES = {  # what the texts name
+SIZES = {  # constants that the texts name
     "permutations": N_PERMUTATIONS,
     "change": CHANGE,
     "weak": WEAK,
@@ -31,7 +31,7 @@ SIZES = {  # what the texts name
 
 
 def slots(results):
-    """Fill the text: a section per study that was run, and the goals."""
+    """Return the slots of the text: one section per study that was run, and the goals."""
     sections = []
     for study in STUDIES:
         if study in results["studies"]:
@@ -50,14 +50,14 @@ def study_tables(study, rows):
     missing = [name for name in PEERS if study == "peers" and name not in methods]
     return {
         "figures": [{name: cell(row, name) for name in row} for row in main],
-        # These tests have one figure each, and would leave most columns empty.
+        # These tests have one figure each. In the main table most columns would be empty.
         "sums": sum_rows(rows) if study in ("nulls", "repeated") else [],
         "missing": [(f"\nNot run, its package is not installed: {name}.",) for name in missing],
     }
 
 
 def sum_rows(rows):
-    """Return the rows of any finds of hubs, lobes and components, family-wise."""
+    """Return the rows of family-wise finds of hubs, lobes and components."""
     of = {(row["setting"], row["method"]): row for row in rows}
     settings = dict.fromkeys(row["setting"] for row in rows)
     return [[name, *(cell(of[name, test], "any_family") for test in SUMS)] for name in settings]
@@ -68,8 +68,7 @@ def interval_table(rows):
     cells = []
     for row in rows:
         figures = {name: value for name, value in row.items() if isinstance(value, list)}
-        # Means times cohorts are counts again: shares must not weigh a cohort of few intervals as
-        # one of many.
+        # Means times cohorts are counts: a cohort with few intervals must count less.
         count = {name: round(mean * n) for name, (mean, _, n) in figures.items()}
         parts = {"covered": "intervals", "contained_exactly": "ranges", "contained": "ranges"}
         shares = {
@@ -81,11 +80,11 @@ def interval_table(rows):
 
 
 def cell(row, name):
-    """Share with its interval, or mean with its standard error; what is not a figure as it is."""
+    """Return a share with its interval, or a mean with its standard error. Text is unchanged."""
     if not isinstance(row[name], list):
         return row[name]
     mean, error, n = row[name]
-    # Shares of cohorts have Wilson's interval; a standard error of 0 would mislead near 0.
+    # Shares of cohorts have Wilson's interval: near 0, a standard error of 0 would mislead.
     if name in SHARES or (row["method"], name) == (NAMED, "low_p"):
         return shown(mean, n)
     return f"{mean:.3g} +- {error:.2g}" if n > 1 else f"{mean:.3g}"

@@ -1,8 +1,8 @@
-"""What the tests of differences make of one cohort.
+"""Score the tests of differences on one cohort.
 
-A find is false when the weights of the population, given the parents tested, are equal in both
-groups. Both ways, each region of a pair is regressed on the other and on the parents of both: the
-pair has changed only if both weights, and the partial correlation of the two, differ.
+A find is false if the weights of the population, given the tested parents, are equal in both
+groups. Both ways, each region of a pair is regressed on the other region and on the parents of
+both. The pair counts as changed only if both weights and the partial correlation differ.
 """
 
 import warnings
@@ -20,17 +20,16 @@ from sgbn.structure import SGBN
 from .cohorts import draw, in_lobes
 
 LEVEL = 0.05
-# The least p is 1 / 200: enough for a level of 5 %.
-N_PERMUTATIONS = 199
+N_PERMUTATIONS = 199  # the smallest p is 1 / 200, which is enough for a level of 5 %
 EQUAL = 1e-6  # weights and correlations of the population that differ by less are equal
 ONE_WAY, BOTH_WAYS, NAMED = "one way", "both ways", "named beforehand"
-SUFFIX = {ONE_WAY: "", BOTH_WAYS: "_both"}  # of the columns
+SUFFIX = {ONE_WAY: "", BOTH_WAYS: "_both"}  # way of testing -> ending of the column names
 SHARES = {"any_family", "false_family", "any_q", "global"}  # of cohorts; other figures are means
 SUMS = ("hubs", "lobes", "components")
 
 
 class Columns(NamedTuple):
-    """What is read of the tests: places of the edges, their p, and the global p."""
+    """The results of one way of testing: places of the edges, their p, and the global p."""
 
     i: np.ndarray
     j: np.ndarray
@@ -42,7 +41,7 @@ class Columns(NamedTuple):
 
 
 def read_columns(tests, way):
-    """Read the columns of one way of testing. Nothing else knows their names."""
+    """Return the columns of one way of testing. Only this function knows their names."""
     edges, end = tests.edges, SUFFIX[way]
     place = {name: k for k, name in enumerate(tests.regions)}
     i, j = (np.array([place[name] for name in edges[at]], int) for at in ("source", "target"))
@@ -72,7 +71,7 @@ def score_tests(pair, values=None):
         parents[columns.i, columns.j] = True
         same = EQUALS[way](pair, parents)[columns.i, columns.j] if pair.known else None
         scores[way] = way_figures(pair, columns, same)
-    # Once: both ways test the same edges.
+    # Rows are counted once, because both ways leave out the same rows.
     scores[ONE_WAY]["left_out"] = sum(map(len, tests.left_out.values()))
     if "edges" in pair.options:
         p = tests.named["p"]
@@ -83,7 +82,7 @@ def score_tests(pair, values=None):
 
 
 def way_figures(pair, columns, same):
-    """Figures of one way of testing; `same` marks edges without a change, if that is known."""
+    """Return the figures of one way of testing. `same` marks unchanged edges, if known."""
     graph = np.zeros(pair.changed.shape, bool)
     by_rate, family = columns.q <= LEVEL, columns.p_fwer <= LEVEL
     graph[columns.i[by_rate], columns.j[by_rate]] = True
@@ -102,14 +101,14 @@ def way_figures(pair, columns, same):
             "unequal": np.sum(~same),
             "false_family": np.any(family & same),
             "false_share": np.sum(by_rate & same) / max(by_rate.sum(), 1),
-            # Where the truth is known only edges without a change count for the level.
+            # If the truth is known, only unchanged edges count for the level.
             "low_p": share(low[same]),
         }
     return figures
 
 
 def against_truth(pair, graph):
-    """Compare finds with the edges that were changed; pairs count once."""
+    """Compare finds with the edges that were changed. Each pair counts once."""
     either, changed = (np.triu(edges | edges.T, 1) for edges in (graph, pair.changed))
     hits, count = int((either & changed).sum()), int(either.sum())
     figures = {"any_q": count > 0, "found": count}
@@ -119,7 +118,7 @@ def against_truth(pair, graph):
             "hits": hits,
             "recall": hits / changed.sum(),
             "beside": (count - hits) / max(count, 1),
-            # Pairs may be found by the wrong direction, which `hits` does not tell.
+            # `hits` also counts pairs that are found with the wrong direction.
             "right_way": (graph & pair.changed).sum() / hits if hits else np.nan,
         }
     return figures
@@ -132,15 +131,15 @@ def shown(part, n):
 
 
 def share(marked):
-    """Return the share of marked entries, or NaN of an empty array."""
+    """Return the share of marked entries, or NaN if the array is empty."""
     return float(np.mean(marked)) if len(marked) else np.nan
 
 
 def same_weights(pair, parents):
-    """Whether the population's weights given these parents are equal in the outer groups."""
+    """Return which weights, given these parents, are equal in the first and the last group."""
     m, parents = len(parents), np.ascontiguousarray(parents)
     first, last = (
-        # Degrees of freedom do not matter here: only weights are read.
+        # Degrees of freedom do not matter, because only weights are used.
         regressions(np.ascontiguousarray(network.covariance), m + 1, m + 1.0, parents)[0]
         for network in (pair.networks[0], pair.networks[-1])
     )
@@ -148,9 +147,9 @@ def same_weights(pair, parents):
 
 
 def same_some_way(pair, parents):
-    """Return whether a pair's weights in one direction, or partial correlations, are equal.
+    """Return which pairs have an equal weight in one direction, or equal partial correlations.
 
-    All given the parents of both.
+    Weights and correlations are given the parents of both regions.
     """
     same = np.ones(parents.shape, bool)
     covariances = [pair.networks[k].covariance for k in (0, -1)]
@@ -159,7 +158,7 @@ def same_some_way(pair, parents):
         nodes = [i, j, *(k for k in either if k not in (i, j))]
         ways = []
         for S in covariances:
-            # K of i, j and their parents: weights and partial correlation are its entries, divided.
+            # Weights and partial correlation are ratios of entries of the precision matrix K.
             K = np.linalg.inv(S[np.ix_(nodes, nodes)])
             size = np.sqrt(K[0, 0] * K[1, 1])
             ways.append(K[0, 1] / np.array([K[1, 1], K[0, 0], size]))
@@ -171,15 +170,15 @@ EQUALS = {ONE_WAY: same_weights, BOTH_WAYS: same_some_way}
 
 
 def as_arrays(scores):
-    """Turn method -> figures into one array per figure, with NaN where a method has none."""
+    """Return one array per figure, with one entry per method: NaN if it lacks the figure."""
     names = list(dict.fromkeys(name for figures in scores.values() for name in figures))
-    # NaN where a method has no such figure: `summary` leaves it out.
+    # `summary` leaves NaN out.
     rows = [[float(of.get(name, np.nan)) for name in names] for of in scores.values()]
     return {"methods": list(scores), **dict(zip(names, np.array(rows).T, strict=True))}
 
 
 def quiet(score):
-    """Run a score in one thread, without warnings about the data, and give arrays."""
+    """Run a score in one thread, without warnings about the data. Return arrays."""
     with warnings.catch_warnings(), one_blas_thread():
         warnings.simplefilter("ignore", DataWarning)
         return as_arrays(score())
@@ -191,12 +190,12 @@ def score_null(design, cohort, seed):
 
 
 def score_pairwise(design, cohort, seed):
-    """Score the closed pairwise tests of more than two groups; only the last one may differ."""
+    """Score the closed pairwise tests of several groups, of which only the last may differ."""
     return quiet(lambda: pairwise_figures(draw(design, cohort, seed)))
 
 
 def pairwise_figures(pair):
-    """Figures of the tests of equal groups, and of those with the last group."""
+    """Return the figures of tests between equal groups, and of tests with the last group."""
     tests = run_tests(pair.values, pair)
     scores = {"global": {"global": tests.global_p <= LEVEL}}
     for way, end in SUFFIX.items():
@@ -212,7 +211,7 @@ def _pairwise_way(pair, tests, end):
     equal, other = [], []
     for groups, rows in tests.pairwise.items():
         (other if last in groups and changed.any() else equal).append(rows)
-    # Of groups that are equal: a null, even where the last group differs.
+    # These groups are equal even if the last group differs.
     scores = {"equal groups": _any_find(equal, end)}
     if other:
         hits = [
@@ -220,7 +219,7 @@ def _pairwise_way(pair, tests, end):
             for rows in other
             for row in rows[rows[f"p_fwer{end}"] <= LEVEL]
         ]
-        # Each pair with the last group can find each changed edge.
+        # Each pair of groups with the last one can find each changed edge.
         recall = np.sum(hits) / (pair.changed.sum() * len(other))
         beside = 1 - np.mean(hits) if hits else np.nan
         scores["with the group that differs"] = _any_find(other, end) | {
