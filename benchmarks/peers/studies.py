@@ -1,4 +1,4 @@
-"""The data of the race: from a case and a seed, always the same columns, shuffled, standardised."""
+"""The data of the race. A case and a seed give shuffled, standardised columns."""
 
 import csv
 from typing import NamedTuple
@@ -11,14 +11,14 @@ from sgbn.experiments.data import data_folder
 from sgbn.gaussian import GaussianNetwork
 from sgbn.graph import random_dag
 
-STUDIES = {"networks": 10, "gaussian": 10, "small": 20, "scale": 3}  # with their simulations
+STUDIES = {"networks": 10, "gaussian": 10, "small": 20, "scale": 3}  # study -> simulations
 GAUSSIAN = ("ecoli70", "magic-niab")
 DEGREE = 4
 SCALE_SIZES = (100, 200, 400, 1000)
 
 
 class Case(NamedTuple):
-    """One data set; cases of the same `block` share a table of the report."""
+    """One data set. Cases of the same `block` are in the same table of the report."""
 
     study: str
     block: str
@@ -41,15 +41,15 @@ def cases(study, sims):
 
 
 def make_data(case, seed):
-    """Return X, standardised, and the true graph."""
+    """Return the standardised data X and the true graph."""
     X, graph = raw_data(case, seed)
-    # Standardised, so that no learner can read the order from growing variances.
+    # Without standardising, learners could infer the order from increasing variances.
     return np.ascontiguousarray((X - X.mean(axis=0)) / X.std(axis=0)), graph
 
 
 def raw_data(case, seed):
-    """Return X in the units of the simulation, columns shuffled, and the true graph."""
-    # Part of the seed: no two data sets of a study share numbers.
+    """Return X with shuffled columns, in the units of the simulation, and the true graph."""
+    # The label is part of the seed, so that data sets of a study differ.
     label = f"{case.study} {case.network} {case.n}".encode()
     rng = np.random.default_rng([seed, case.sim, *label])
     if case.study == "gaussian":
@@ -58,7 +58,7 @@ def raw_data(case, seed):
     else:
         graph = _graph(case.network, rng)
         X, _ = simulate_sem(graph, case.n, random_state=rng)
-    # Published orders are often topological, which would help some.
+    # Published orders are often topological, which would help some learners.
     order = rng.permutation(len(graph))
     return X[:, order], graph[np.ix_(order, order)]
 
@@ -74,7 +74,7 @@ def read_gaussian(name):
     """Return a Gaussian network of the Bayesian Network Repository, with its weights and noise."""
     folder = data_folder()
     if folder is None:
-        raise SystemExit("the study 'gaussian' needs truth/gaussian/ in the folder SGBN_DATA names")
+        raise SystemExit("the study 'gaussian' needs a folder truth/gaussian/ in SGBN_DATA.")
     nodes, arcs = (
         _rows(folder / "truth" / "gaussian" / f"{name}{end}.csv") for end in ("_nodes", "")
     )

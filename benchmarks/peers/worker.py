@@ -1,7 +1,8 @@
-"""One process per method: it loads that library alone, warms up, and learns what it is sent.
+"""A process per method, which loads only that library, warms up, and learns from data it gets.
 
-Run as a script (``worker.py METHOD FD``) this file is the process; imported, it gives `Worker`, the
-race's end of it. The process does not import sgbn unless the method does: its memory is the peer's.
+As a script (``worker.py METHOD FD``), this file is the process. The race imports `Worker`, which
+starts the process and talks to it. The process does not import sgbn unless the method does, so that
+its memory is that of the peer.
 """
 
 import contextlib
@@ -22,7 +23,7 @@ START_LIMIT = 300  # seconds for imports and the warm-up
 
 
 class Worker:
-    """A method in a process of its own, which is started when needed and ended at a time limit."""
+    """A method in a separate process, which starts when needed and ends at a time limit."""
 
     def __init__(self, name, warm_up):
         self.name = name
@@ -31,7 +32,7 @@ class Worker:
         self.connection = None
 
     def run(self, X, limit):
-        """Learn from X; return the record of the run, the graph in it if there is one."""
+        """Learn from X. Return the record of the run, with the graph if there is one."""
         if self.process is None:
             answer = self._start()
             if answer["status"] != "ok":
@@ -40,7 +41,7 @@ class Worker:
         return self._ask(X, limit)
 
     def stop(self):
-        """End the process, whatever it is doing."""
+        """End the process at once."""
         if self.process is not None:
             self.process.kill()
             self.process.wait()
@@ -50,16 +51,16 @@ class Worker:
     def _start(self):
         self.connection, theirs = Pipe()
         command = [sys.executable, __file__, self.name, str(theirs.fileno())]
-        # Not a fork: that would hold the libraries of the race as well.
+        # A fork would also contain the libraries of the race.
         self.process = subprocess.Popen(command, pass_fds=[theirs.fileno()])
-        # Or the end of the process would not be seen on this side.
+        # If this end stayed open, the end of the process would not be noticed.
         theirs.close()
         return self._ask(self.warm_up, START_LIMIT)
 
     def _ask(self, X, limit):
         try:
             self.connection.send(X)
-            # Wall seconds: a method that waits must be ended too.
+            # The limit is in wall seconds, so that a method that only waits is ended too.
             if self.connection.poll(limit):
                 return self.connection.recv()
             answer = {"status": "over limit", "limit": limit, **_peak_of(self.process.pid)}
@@ -70,7 +71,7 @@ class Worker:
 
 
 def serve(name, connection):
-    """Answer one data set after another; the first is that of the warm-up."""
+    """Answer one data set after another. The first data set is for the warm-up."""
     warnings.simplefilter("ignore")
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # some libraries print
     method = METHODS[name]
@@ -78,7 +79,7 @@ def serve(name, connection):
     try:
         learn = method.load()
         for _ in range(method.warm_ups):
-            # Some change what they are given.
+            # A copy is needed, because some methods change their input.
             learn(X.copy())
     except Exception as error:
         connection.send({"status": "crashed", "message": _message(error)})
@@ -90,8 +91,8 @@ def serve(name, connection):
 
 
 def timed(learn, X):
-    """Run once; CPU seconds are those of all threads of the process, the JVM's included."""
-    # What the last run left is not this run's time or memory.
+    """Run a method once. CPU seconds count all threads of the process, including the JVM's."""
+    # Garbage of the last run must not count as time or memory of this run.
     gc.collect()
     _reset_peak()
     wall, cpu = time.perf_counter(), time.process_time()
@@ -110,7 +111,7 @@ def _message(error):
 
 
 def _reset_peak():
-    """Let the kernel count the peak anew, where it can (Linux)."""
+    """Reset the peak that the kernel counts, if it can (Linux)."""
     with contextlib.suppress(OSError):
         # 5 resets the peak of resident memory.
         Path("/proc/self/clear_refs").write_text("5")
