@@ -150,6 +150,11 @@ def cut(drawn, volumes):
     """Keep the first volumes of each subject. Their number depends on the group."""
     kept = dict(zip(("control", "patient"), volumes, strict=True))
     series = [x[: kept[group]] for x, group in zip(drawn.series, drawn.group, strict=True)]
+    return with_series(drawn, series)
+
+
+def with_series(drawn, series):
+    """Return the same subjects with other series."""
     return SeriesCohort.of(
         series, drawn.regions, drawn.ids, group=drawn.group, covariates=drawn.covariates
     )
@@ -175,11 +180,8 @@ def with_new_edges(drawn, count, rng):
             for (i, j), weight in zip(chosen, subject_weights, strict=True):
                 changed[:, j] += weight * scaled[:, i]
         series.append(changed)
-    cohort = SeriesCohort.of(
-        series, drawn.regions, drawn.ids, group=drawn.group, covariates=drawn.covariates
-    )
     names = np.array(drawn.regions)
-    return cohort, pairs_of(names[chosen].tolist(), drawn.regions)
+    return with_series(drawn, series), pairs_of(names[chosen].tolist(), drawn.regions)
 
 
 def held_fixed(setting, cohort):

@@ -35,10 +35,15 @@ def cpu(function, seconds=1.0):
     return float(np.median(times))
 
 
-def measure_learners(m, seed):
-    rng = np.random.default_rng([seed, m])
+def simulate(m, seed):
+    """Return rows of a random DAG, and their correlations."""
+    rng = np.random.default_rng(seed)
     X, _ = simulate_sem(random_dag(m, DEGREE, rng), N, random_state=rng)
-    R = moments_of(X, [f"x{k}" for k in range(m)]).R
+    return X, moments_of(X, [f"x{k}" for k in range(m)]).R
+
+
+def measure_learners(m, seed):
+    X, R = simulate(m, [seed, m])
     prices = np.full((m, m), ALPHA)
     row = {
         "m": m,
@@ -54,9 +59,7 @@ def measure_learners(m, seed):
 
 def measure_order(m, seed):
     """Measure the first order step of a fit, and scipy's HiGHS on the same edges."""
-    rng = np.random.default_rng([seed, m, 1])
-    X, _ = simulate_sem(random_dag(m, DEGREE, rng), N, random_state=rng)
-    R = moments_of(X, [f"x{k}" for k in range(m)]).R
+    _, R = simulate(m, [seed, m, 1])
     W = np.abs(lasso_gram(R, np.full((m, m), ALPHA)).x.T)
     tails, heads = np.nonzero(W)
     weights = W[tails, heads]

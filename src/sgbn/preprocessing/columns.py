@@ -145,8 +145,9 @@ class NamedColumnTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
         # The order of the parameters is the order of the columns of `Table.named`.
         self._names = [name for names in roles.values() for name in names]
         _check_once(roles)
-        if len(roles.get("site", ())) > 1:
-            raise InputError(f"site names several columns: {listed(roles['site'])}. Name one.")
+        for role in ("site", "subject"):
+            if len(names := roles.get(role, ())) > 1:
+                raise InputError(f"{role} names several columns: {listed(names)}. Name one.")
         self._named_places = np.array(
             [find(name, columns, role) for role, names in roles.items() for name in names], np.intp
         )

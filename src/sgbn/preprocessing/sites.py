@@ -300,10 +300,7 @@ class SiteHarmonizer(NamedColumnTransformer):
 
     def _learn_persons(self, table: Table) -> list[Any]:
         """Return the persons in training, sorted. The list is empty if each has a single row."""
-        names = as_names(self.subject)
-        if len(names) > 1:
-            raise InputError(f"subject names several columns: {listed(names)}. Name one.")
-        if not names:
+        if not as_names(self.subject):
             return []
         labels = self._persons(table)
         persons = sorted_levels(labels)
