@@ -30,7 +30,7 @@ class CycleError(InputError):
         self.cycle = list(cycle)
         super().__init__(
             f"the graph has a directed cycle: {' -> '.join(self.cycle)}. Remove one of these "
-            "edges, or fit ORSGBN, which always returns a DAG."
+            "edges, or fit SGBN, which always returns a DAG."
         )
 
     def __reduce__(self) -> tuple[type[CycleError], tuple[list[str]]]:

@@ -135,6 +135,7 @@ def _check_only_regions(X: Any, names: list[Any]) -> None:
 
 
 def _first_text(cells: NDArray[np.object_]) -> str:
+    """Name the first cell that is not a number."""
     for (row, column), cell in np.ndenumerate(cells):
         try:
             float(cell)
@@ -143,7 +144,7 @@ def _first_text(cells: NDArray[np.object_]) -> str:
                 f"not numeric: column {column}, row {row} (counted from 0) holds {cell!r}. Drop "
                 "the column, or convert it to numbers."
             )
-    return "X holds text that cannot be converted to numbers."
+    return "not numeric: X holds text. Convert it to numbers, or drop the columns of text."
 
 
 def _is_numeric(dtype: Any) -> bool:

@@ -444,8 +444,9 @@ def test_settings_of_series_leave_out_steps_and_repeat_themselves(chains_of_seri
 
 
 def test_settings_of_tables_say_their_defaults(six_regions):
-    settings = settings_for(six_regions, *asked_for())
-    assert (settings.outliers, settings.transform) == ("trim", "none")
+    for options in ([], ["--learner", "ensemble"], ["--learner", "SGBN"]):
+        settings = settings_for(six_regions, *asked_for(*options))
+        assert (settings.outliers, settings.transform) == ("trim", "none")
     other = settings_for(six_regions, *asked_for("--learner", "ORSGBN"))
     assert (other.outliers, other.transform) == (None, None)
     named = asked_for("--outliers", "keep", "--transform", "normal-scores")

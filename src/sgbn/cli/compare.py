@@ -130,7 +130,7 @@ def settings_for(cohort: Cohort, settings: Settings, arguments: argparse.Namespa
                 # Names that are not in NOT_FOR_SERIES are options of a learner.
                 why = NOT_FOR_SERIES.get(name, "SeriesSGBN learns the networks")
                 raise OptionError(f"--{name} is not for time series: {why}. Leave it out.")
-    elif (arguments.learner or "SGBN") == "SGBN":
+    elif arguments.learner in (None, ENSEMBLE, "SGBN"):
         # Written out for config.toml, because a later version may have other defaults.
         outliers, transform = settings.outliers or "trim", settings.transform or "none"
         settings = replace(settings, outliers=outliers, transform=transform)

@@ -232,8 +232,8 @@ def without_outliers(
     if isinstance(outliers, str) and far.any():
         names = [data.ids[row] for row in np.flatnonzero(far)]
         warn(
-            f"{len(names)} of {n} rows lie far from the others of their group and are not tested: "
-            f"{listed(names)}. Look at these rows. To test them too, give outliers='keep'.",
+            f"{len(names)} of {n} rows lie far from the others of their group. These are not "
+            f"tested: {listed(names)}. Look at them. To test them too, give outliers='keep'.",
             OutlierWarning,
         )
     left_out = {

@@ -82,7 +82,8 @@ def read_among(names: Sequence[str], data: GroupData | Cohort) -> Mask | None:
         inside |= named
     if inside.sum() < 2:
         raise InputError(
-            f"among has only one region, {names[0]!r}. Name two or more regions, or a lobe."
+            f"among={names} names only one region. Name two or more regions, or a lobe that has "
+            "several."
         )
     return np.outer(inside, inside)
 

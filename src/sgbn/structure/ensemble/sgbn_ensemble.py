@@ -213,7 +213,8 @@ class SGBNEnsemble(ConfidentNetwork, NetworkEstimator):
         """
         values = check_data(self, X)
         n = len(values)
-        groups = (_labels(labels, n) for labels in (strata, persons, blocks))
+        labels = {"strata": strata, "persons": persons, "blocks": blocks}
+        groups = (_labels(name, given, n) for name, given in labels.items())
         sample = Sample(values, column_names(self, X), _design(nuisance, n), *groups)
         _check_nested(sample)
         return self.fit_sample(sample, Study(folder, self.n_jobs, progress), row_labels(X))
@@ -362,14 +363,13 @@ def _design(nuisance: ArrayLike | None, n: int) -> Array:
     return design
 
 
-def _labels(labels: ArrayLike | None, n: int) -> NDArray[Any] | None:
+def _labels(name: str, labels: ArrayLike | None, n: int) -> NDArray[Any] | None:
     """Return labels as an array; raise InputError unless there is one per row."""
     if labels is None:
         return None
     values = np.asarray(labels)
     if values.shape != (n,):
         raise InputError(
-            f"strata, persons or blocks has shape {values.shape}: give one label for each of the "
-            f"{n} rows of X."
+            f"{name} has shape {values.shape}. Give one label for each of the {n} rows of X."
         )
     return values
