@@ -38,17 +38,15 @@ def test_what_a_fit_leaves_fits_together(classifier, analysis):
         ("temperature_", 1e-320, "not a number from"),
         ("networks_", {}, "not have one network per class"),
         ("networks_", None, "not have one network per class"),
-        ("n_features_in_", 7, "6 features, but their names"),
+        ("n_features_in_", 7, "has the shape (6,), not (7,)"),
         ("n_features_in_", "six", "not a positive integer"),
-        ("feature_names_in_", np.arange(6), "feature name that is not text"),
+        ("feature_names_in_", np.arange(6), "name of a feature is not text"),
         ("classes_", None, "is not an array"),
     ],
 )
 def test_a_classifier_of_parts_that_do_not_fit_is_refused(classifier, attribute, value, said):
     made = copy(classifier)
     setattr(made, attribute, value)
-    if attribute == "n_features_in_":
-        said = said.replace("6 features", "7 features")
     with pytest.raises(InputError, match=re.escape(said)):
         check_object("SGBNClassifier", made)
 
@@ -89,7 +87,7 @@ def test_steps_of_parts_that_do_not_fit_are_refused(analysis, step, attribute, v
 def test_a_pipeline_has_steps(analysis, steps):
     made = clone(analysis)
     made.steps = steps
-    with pytest.raises(InputError, match="Pipeline"):
+    with pytest.raises(InputError, match="step"):
         check_object("Pipeline", made)
 
 
@@ -108,7 +106,7 @@ def test_a_pipeline_has_no_cache(analysis):
 
 
 def test_variables_have_names():
-    with pytest.raises(InputError, match="without a name"):
+    with pytest.raises(InputError, match="variable has no name"):
         check_object("GaussianNetwork", sgbn.GaussianNetwork(np.zeros((2, 2)), names=["a", ""]))
 
 
@@ -121,7 +119,7 @@ def test_networks_of_numbers_too_large_to_compute_with_are_refused(attribute, la
     at_most = parts | {attribute: largest * parts[attribute]}
     check_object("GaussianNetwork", sgbn.GaussianNetwork(**at_most))
     beyond = parts | {attribute: 1.01 * largest * parts[attribute]}
-    with pytest.raises(InputError, match=f"{attribute} of a network"):
+    with pytest.raises(InputError, match=f"{attribute} has an entry"):
         check_object("GaussianNetwork", sgbn.GaussianNetwork(**beyond))
 
 

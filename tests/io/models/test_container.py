@@ -48,7 +48,7 @@ def test_the_same_members_give_the_same_bytes(path, tmp_path):
 )
 def test_a_member_of_another_name_is_refused(path, name):
     rewrite(path, lambda parts: [*parts, (name, b"")])
-    with pytest.raises(InputError, match="not part of a model"):
+    with pytest.raises(InputError, match="lists other parts than the file has"):
         read_members(path)
 
 
@@ -62,7 +62,7 @@ def test_a_member_that_is_there_twice_is_refused(path):
 def test_compressed_members_are_refused_whatever_they_unpack_to(path):
     bomb = ("arrays/0001.npy", bytes(10**6))
     rewrite(path, lambda parts: [*parts, bomb], compression=zipfile.ZIP_DEFLATED)
-    with pytest.raises(InputError, match="compressed or encrypted"):
+    with pytest.raises(InputError, match="is compressed"):
         read_members(path)
 
 
@@ -87,7 +87,7 @@ def test_a_long_directory_behind_a_small_count_is_refused(path):
     content = bytearray(path.read_bytes())
     struct.pack_into("<L", content, len(content) - 22 + 12, 2**31)
     path.write_bytes(content)
-    with pytest.raises(InputError, match="it has more than"):
+    with pytest.raises(InputError, match="damaged or incomplete"):
         read_members(path)
 
 
@@ -95,7 +95,7 @@ def test_a_zip64_locator_which_would_replace_the_count_is_refused(path):
     content = path.read_bytes()
     locator = struct.pack("<4sLQL", b"PK\x06\x07", 0, 0, 1)
     path.write_bytes(content[:-22] + locator + content[-22:])
-    with pytest.raises(InputError, match="it has more than"):
+    with pytest.raises(InputError, match="damaged or incomplete"):
         read_members(path)
 
 
@@ -111,7 +111,7 @@ def test_a_truncated_file_is_refused_wherever_it_ends(path):
     content = path.read_bytes()
     for end in range(0, len(content), 29):
         path.write_bytes(content[:end])
-        with pytest.raises(InputError, match="its end is missing"):
+        with pytest.raises(InputError, match="damaged or incomplete"):
             read_members(path)
 
 
@@ -209,7 +209,7 @@ def test_encrypted_members_are_refused(path):
         if content[k : k + 4] == b"PK\x01\x02":
             content[k + 8] |= 1
     path.write_bytes(content)
-    with pytest.raises(InputError, match="compressed or encrypted"):
+    with pytest.raises(InputError, match="is encrypted"):
         read_members(path)
 
 

@@ -42,15 +42,3 @@ def test_an_attribute_has_the_name_it_has_now_whatever_an_older_version_called_i
     made = build("SGBN", {"_arrows": "some"})
     assert made.arrows_ == "some"
     assert not hasattr(made, "_arrows")
-
-
-def test_what_has_no_default_must_be_there():
-    with pytest.raises(InputError, match="no 'steps'"):
-        build("Pipeline", {"memory": None})
-
-
-def test_fields_must_be_those_of_the_class():
-    with pytest.raises(InputError, match="a Scale has no"):
-        build("Scale", {"mean": 1, "size": 2})
-    with pytest.raises(InputError, match=r"a Scale has 'mean', 'sd', 'size', not 'mean', 'sd'"):
-        build("Scale", {"mean": 1, "sd": 1, "size": 2})

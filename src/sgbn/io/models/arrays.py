@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -31,10 +30,11 @@ def to_npy(array: NDArray[Any]) -> bytes:
 def plain(array: NDArray[Any]) -> NDArray[Any]:
     """Return the array with little-endian bytes; raise InputError unless it holds plain numbers."""
     dtype = array.dtype.newbyteorder("<")
-    if dtype.str not in DTYPES:
-        raise InputError(f"an array of {array.dtype} cannot be saved. Only numbers can.")
-    if array.ndim > MAX_AXES:
-        raise InputError(f"an array of {array.ndim} axes cannot be saved. At most {MAX_AXES} can.")
+    if dtype.str not in DTYPES or array.ndim > MAX_AXES:
+        raise InputError(
+            f"an array of {array.dtype} with {array.ndim} axes cannot be saved. Only numbers can, "
+            f"with at most {MAX_AXES} axes."
+        )
     return array.astype(dtype, copy=False)
 
 
@@ -46,41 +46,30 @@ def from_npy(content: bytes) -> NDArray[Any]:
     """
     stream = io.BytesIO(content)
     try:
-        version = npy.read_magic(stream)
+        require(npy.read_magic(stream) == VERSION, "it is of another version than 1.0")
         header = npy.read_array_header_1_0(stream, max_header_size=MAX_HEADER_BYTES)
+        shape, is_fortran, dtype = header
+        require(dtype.str in DTYPES, f"it holds {dtype.str!r}, which are not plain numbers")
+        # frombuffer gives a read-only view of the file, and in_order copies it.
+        flat = np.frombuffer(content, dtype, offset=stream.tell())
+        return in_order(flat, shape, "F" if is_fortran else "C")
     except Exception as error:  # numpy evaluates the header as text, and may fail anywhere
-        raise InputError(f"it is not an npy file of version 1.0 ({_short(error)}).") from error
-    shape, is_fortran, dtype = header
-    check_shape(shape)
-    require(version == VERSION, "it is an npy file of another version than 1.0.")
-    require(dtype.str in DTYPES, f"it holds {dtype.str!r}, which are not plain numbers.")
-    # Python's integers do not overflow, unlike numpy's: a huge shape cannot look small.
-    size, rest = prod(shape) * dtype.itemsize, len(content) - stream.tell()
-    require(size == rest, f"its header announces {size} bytes of numbers, but {rest} follow.")
-    # frombuffer gives a read-only view of the file, and in_order copies it.
-    flat = np.frombuffer(content, dtype, offset=stream.tell())
-    return in_order(flat, shape, "F" if is_fortran else "C")
+        reason = " ".join(str(error).split())[:80] or type(error).__name__
+        raise InputError(f"it is not an npy file of a model ({reason}).") from error
 
 
-def in_order(flat: NDArray[Any], shape: tuple[int, ...], order: str) -> NDArray[Any]:
+def in_order(flat: NDArray[Any], shape: Any, order: str) -> NDArray[Any]:
     """Return a copy of the numbers as an array of this shape and memory order."""
+    # By type, and not isinstance: True and False are instances of int. A side of -1 would ask
+    # numpy to choose a length.
+    right = all(type(side) is int and side >= 0 for side in shape) and len(shape) <= MAX_AXES
+    require(right, f"{shape!r:.60} is not the shape of an array.")
     array = flat.reshape(shape, order="F" if order == "F" else "C")
     # Native bytes to compute with. The order in memory is kept: sums in another order may differ in
     # the last bits, but predictions must be the same bit by bit.
     return array.astype(array.dtype.newbyteorder("="), order="K", copy=True)
 
 
-def check_shape(shape: Any) -> None:
-    """Raise InputError unless `shape` has at most `MAX_AXES` sides, all integers from 0 upwards."""
-    # By type, and not isinstance: True and False are instances of int.
-    right = all(type(side) is int and side >= 0 for side in shape) and len(shape) <= MAX_AXES
-    require(right, f"{tuple(shape)!r:.60} is not the shape of an array.")
-
-
 def order_of(array: NDArray[Any]) -> str:
     """Return the order of an array in memory: "F" if its cells lie column by column, else "C"."""
     return "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
-
-
-def _short(error: Exception) -> str:
-    return " ".join(str(error).split())[:80] or type(error).__name__

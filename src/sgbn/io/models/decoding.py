@@ -7,7 +7,7 @@ versions of scikit-learn set other attributes. These too are plain values, and n
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,35 +15,91 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sgbn.exceptions import InputError, listed
-from sgbn.io.models.arrays import DTYPES, check_shape, from_npy, in_order
+from sgbn.io.models.arrays import DTYPES, from_npy, in_order
 from sgbn.io.models.checks import require, require_type
 from sgbn.io.models.consistency import check_object
-from sgbn.io.models.encoding import MAX_DEPTH
 from sgbn.io.models.registry import attributes, build
 
 MAX_BYTES = 2**29  # of the arrays of a model, each counted as often as it is used
 # Cells of arrays do not count. An analysis has ten values per region, 250 with IterativeImputer.
 MAX_VALUES = 2**18
+MAX_DEPTH = 40  # levels of values inside values; a model has about 15
+# Errors of values that do not fit together. InputError is a ValueError.
+MISFITS = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError)
+NOT_FINITE = "it holds NaN or infinity, but its numbers must be finite."
+TOO_LARGE = f"the arrays of the model need more than {MAX_BYTES >> 20} MB."
 
-# Kind of value -> its keys, in the order of the parameters of the method that decodes it.
-KINDS = {
-    "tuple": ("items",),
-    "set": ("items",),
-    "dict": ("items",),
-    "float": ("value",),
-    "array": ("of", "shape", "dtype", "order"),
-    "file": ("name",),
-    "labels": ("cells", "shape", "kind"),
-    "records": ("fields",),
-    "range": ("length",),
-    "index": ("cells", "object", "name"),
-    "series": ("index", "of"),
-    "dtype": ("name",),
-    "slice": ("of",),
-    "object": ("class", "state"),
-}
 _DTYPES = {np.dtype(code).name: np.dtype(code).newbyteorder("=") for code in DTYPES}
 _TYPES_OF_CELLS: dict[str, set[type]] = {"b": {bool}, "i": {int}, "u": {int}, "f": {int, float}}
+
+
+def _dict(items: list[Any]) -> dict[Any, Any]:
+    made = dict(items)
+    # Otherwise the later value would silently replace the earlier one.
+    require(len(made) == len(items), "a dict has a key twice.")
+    return made
+
+
+def _slice(ends: list[Any]) -> slice:
+    return slice(*(require_type(end, int | None) for end in ends))
+
+
+def _array(numbers: list[Any], shape: list[Any], dtype: str, order: str) -> NDArray[Any]:
+    kind = _DTYPES[dtype]
+    # numpy would turn text and truth values into numbers.
+    odd = set(map(type, numbers)) - _TYPES_OF_CELLS[kind.kind]
+    require(not odd, f"an array of {kind} holds {listed([cell.__name__ for cell in odd])}.")
+    require(order in ("C", "F"), f"{order!r:.60} is not an order of cells in memory.")
+    return in_order(np.array(numbers, kind), tuple(shape), order)
+
+
+def _labels(cells: list[Any], shape: list[Any], kind: str) -> NDArray[Any]:
+    require(kind in ("text", "object"), f"{kind!r:.60} is not a kind of labels.")
+    # Labels are compared and sorted later: a list or an object among them would fail there.
+    for label in cells:
+        require_type(label, str if kind == "text" else str | float | int | None)
+    array = np.empty(len(cells), object)
+    array[:] = cells
+    if kind == "text":
+        # numpy stores each label with the length of the longest, at four bytes per character.
+        n_bytes = 4 * len(cells) * max(map(len, cells), default=0)
+        require(n_bytes <= MAX_BYTES, TOO_LARGE)
+        array = array.astype(str)
+    return in_order(array, tuple(shape), "C")
+
+
+def _records(fields: list[Any]) -> NDArray[Any]:
+    columns = _dict(fields)
+    shape = next(iter(columns.values())).shape
+    made = np.empty(shape, [(name, column.dtype) for name, column in columns.items()])
+    for name, column in columns.items():
+        made[name] = column
+    return made
+
+
+def _index(cells: list[Any], is_object: bool, name: str | None) -> pd.Index[Any]:
+    return pd.Index(cells, dtype=object if is_object else None, name=name)
+
+
+def _series(index: pd.Index[Any], cells: NDArray[Any]) -> pd.Series[Any]:
+    return pd.Series(cells, index=index)
+
+
+# Kind of value -> the function that makes it, and the type of each of its parts.
+KINDS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
+    "tuple": (tuple, {"items": list}),
+    "set": (set, {"items": list}),
+    "dict": (_dict, {"items": list}),
+    "float": (float, {"value": str}),
+    "array": (_array, {"of": list, "shape": list, "dtype": str, "order": str}),
+    "labels": (_labels, {"cells": list, "shape": list, "kind": str}),
+    "records": (_records, {"fields": list}),
+    "range": (pd.RangeIndex, {"length": int}),
+    "index": (_index, {"cells": list, "object": bool, "name": str | None}),
+    "series": (_series, {"index": pd.Index, "of": np.ndarray}),
+    "dtype": (_DTYPES.__getitem__, {"name": str}),
+    "slice": (_slice, {"of": list}),
+}
 
 
 class Decoder:
@@ -70,145 +126,71 @@ class Decoder:
         self.arrays: dict[str, NDArray[Any]] = {}
         self._members, self._depth = members, 0
         self._bytes_left, self._values_left = MAX_BYTES, MAX_VALUES
+        # Parts of these two kinds need the files, or are not finite: they cannot be in the table.
+        self._kinds = KINDS | {
+            "file": (self._file, {"name": str}),
+            "object": (self._object, {"class": str, "state": dict}),
+        }
+        self._place = "the model"  # class or attribute that is being made, for messages
 
-    def decode(self, value: Any, finite: bool = True) -> Any:
+    def decode(self, content: Any, finite: bool = True) -> Any:
         """Return the value of a piece of JSON; with `finite`, NaN and infinity are refused."""
+        try:
+            return self._value(content, finite)
+        except MISFITS as error:
+            reason = f"{error!s:.200}".rstrip(".")
+            raise InputError(f"{self._place} does not fit: {reason}.") from error
+
+    def _value(self, given: Any, finite: bool) -> Any:
         self._values_left -= 1
         if self._values_left < 0:
-            raise InputError(f"it holds more than {MAX_VALUES} values.")
-        if not isinstance(value, list | dict):
-            # Python's JSON reader accepts NaN, and reads 1e999 as infinity.
-            _check_finite(not finite or not isinstance(value, float) or math.isfinite(value))
-            return value
-        self._depth += 1
-        require(self._depth <= MAX_DEPTH, f"its values are nested more than {MAX_DEPTH} deep.")
-        made = self._all(value, finite) if isinstance(value, list) else self._made(value, finite)
-        self._depth -= 1
-        return made
+            raise InputError(f"the model holds more than {MAX_VALUES} values.")
+        value = given
+        if isinstance(given, list | dict):
+            self._depth += 1
+            require(self._depth <= MAX_DEPTH, f"its values are nested more than {MAX_DEPTH} deep.")
+            if isinstance(given, list):
+                value = [self._value(part, finite) for part in given]
+            else:
+                value = self._made(given, finite)
+            self._depth -= 1
+        # Python's JSON reader accepts NaN, and reads 1e999 as infinity.
+        require(not finite or not isinstance(value, float) or math.isfinite(value), NOT_FINITE)
+        return value
 
     def _made(self, given: Mapping[str, Any], finite: bool) -> Any:
-        kind = given.get("is")
-        if not isinstance(kind, str) or kind not in KINDS:
-            raise InputError(f"{kind!r:.60} is not a kind of value.")
-        keys = ("is", *KINDS[kind])
-        if set(given) != set(keys):  # not `require`: its message would be made for each value
-            raise InputError(f"a {kind} has the keys {listed(sorted(given))}, not {listed(keys)}.")
-        return getattr(self, f"_{kind}")(finite, *(given[key] for key in keys[1:]))
-
-    def _all(self, values: Any, finite: bool) -> list[Any]:
-        return [self.decode(part, finite) for part in require_type(values, list)]
-
-    def _tuple(self, finite: bool, items: Any) -> tuple[Any, ...]:
-        return tuple(self._all(items, finite))
-
-    def _set(self, finite: bool, items: Any) -> set[Any]:
-        return set(self._all(items, finite))
-
-    def _dict(self, finite: bool, items: Any) -> dict[Any, Any]:
-        made: dict[Any, Any] = {}
-        for pair in require_type(items, list):
-            require(len(require_type(pair, list)) == 2, "a dict has an item that is not a pair.")
-            key = self.decode(pair[0])
-            # Otherwise the later value would silently replace the earlier one.
-            require(key not in made, f"a dict has the key {key!r:.60} twice.")
-            made[key] = self.decode(pair[1], finite)
+        kind = require_type(given.get("is"), str)
+        require(kind in self._kinds, f"{kind!r:.60} is not a kind of value.")
+        make, types = self._kinds[kind]
+        if given.keys() != {"is", *types}:
+            raise InputError(f"a {kind} has the parts {listed([*given])}, not {listed([*types])}.")
+        parts = [given[key] for key in types]
+        # The numbers of an array do not count as values, and attributes may differ in `finite`.
+        if kind not in ("array", "object"):
+            parts = [self._value(part, finite) for part in parts]
+        for part, type_of_part in zip(parts, types.values(), strict=True):
+            require_type(part, type_of_part)
+        made = make(*parts)
+        if isinstance(made, np.ndarray):
+            self._bytes_left -= made.nbytes
+            require(self._bytes_left >= 0, TOO_LARGE)
+            is_finite = made.dtype.kind != "f" or bool(np.isfinite(made).all())
+            require(is_finite or not finite, NOT_FINITE)
         return made
 
-    def _float(self, finite: bool, value: Any) -> float:
-        require(value in ("nan", "inf", "-inf"), f"{value!r:.60} is not a number.")
-        _check_finite(not finite)
-        return float(value)
+    def _file(self, name: str) -> NDArray[Any]:
+        if name not in self.arrays:
+            require(name in self._members, f"the file has no part {name!r:.80}.")
+            self.arrays[name] = from_npy(self._members[name])
+        return self.arrays[name]
 
-    def _array(self, finite: bool, numbers: Any, shape: Any, dtype: Any, order: Any) -> Any:
-        cells, kind = require_type(numbers, list), self._dtype(finite, dtype)
-        _check_cells(cells, shape)
-        require(order in ("C", "F"), f"{order!r:.60} is not an order of cells in memory.")
-        # numpy would turn text and truth values into numbers.
-        odd = set(map(type, cells)) - _TYPES_OF_CELLS[kind.kind]
-        if odd:
-            raise InputError(f"an array of {kind} holds a {odd.pop().__name__}.")
-        return self._counted(in_order(np.array(cells, kind), tuple(shape), order), finite)
-
-    def _file(self, finite: bool, name: Any) -> NDArray[Any]:
-        if require_type(name, str) not in self.arrays:
-            require(name in self._members, f"it has no part {name!r:.80}.")
-            try:
-                self.arrays[name] = from_npy(self._members[name])
-            except InputError as error:
-                raise InputError(f"in {name}: {error}") from error
-        return self._counted(self.arrays[name], finite)
-
-    def _counted(self, array: NDArray[Any], finite: bool) -> NDArray[Any]:
-        self._spend(array.nbytes)
-        _check_finite(not finite or bool(np.isfinite(array).all()))
-        return array
-
-    def _spend(self, n_bytes: int) -> None:
-        self._bytes_left -= n_bytes
-        require(self._bytes_left >= 0, f"its arrays need more than {MAX_BYTES >> 20} MB.")
-
-    def _labels(self, finite: bool, cells: Any, shape: Any, kind: Any) -> NDArray[Any]:
-        labels = self._all(cells, finite)
-        _check_cells(labels, shape)
-        require(kind in ("text", "object"), f"{kind!r:.60} is not a kind of labels.")
-        # Labels are compared and sorted later: a list or an object among them would fail there.
-        for label in labels:
-            require_type(label, str if kind == "text" else str | float | int | None)
-        array = np.empty(len(labels), object)
-        array[:] = labels
-        if kind == "text":
-            # numpy stores each label with the length of the longest, at four bytes per character.
-            self._spend(4 * len(labels) * max(map(len, labels), default=0))
-            array = array.astype(str)
-        return array.reshape(shape)
-
-    def _records(self, finite: bool, fields: Any) -> NDArray[Any]:
-        columns = self._dict(finite, fields)
-        for name, column in columns.items():
-            require_type(name, str)
-            require_type(column, np.ndarray)
-        shapes = {column.shape for column in columns.values()}
-        require(len(shapes) == 1, f"the fields of records have several shapes: {sorted(shapes)}.")
-        made = np.empty(shapes.pop(), [(name, column.dtype) for name, column in columns.items()])
-        for name, column in columns.items():
-            made[name] = column
-        return made
-
-    def _range(self, _: bool, length: Any) -> pd.RangeIndex:
-        return pd.RangeIndex(require_type(length, int))
-
-    def _index(self, finite: bool, cells: Any, is_object: Any, name: Any) -> pd.Index[Any]:
-        dtype = object if is_object else None
-        return pd.Index(self._all(cells, finite), dtype=dtype, name=require_type(name, str | None))
-
-    def _series(self, finite: bool, index: Any, cells: Any) -> pd.Series[Any]:
-        labels = require_type(self.decode(index), pd.Index)
-        return pd.Series(require_type(self.decode(cells, finite), np.ndarray), index=labels)
-
-    def _dtype(self, _: bool, name: Any) -> np.dtype[Any]:
-        known = require_type(name, str) in _DTYPES
-        require(known, f"{name!r:.60} is not a type of numbers.")
-        return _DTYPES[name]
-
-    def _slice(self, _: bool, ends: Any) -> slice:
-        require(len(require_type(ends, list)) == 3, "a slice does not have three numbers.")
-        return slice(*(require_type(end, int | None) for end in ends))
-
-    def _object(self, _: bool, name: Any, state: Any) -> Any:
-        not_finite = attributes(require_type(name, str), "not_finite")
-        items = require_type(state, dict).items()
-        parts = {key: self.decode(part, key not in not_finite) for key, part in items}
+    def _object(self, name: str, state: Mapping[str, Any]) -> Any:
+        not_finite, parts = attributes(name, "not_finite"), {}
+        for key, part in state.items():
+            self._place = f"{name:.60}.{key:.60}"
+            parts[key] = self._value(part, key not in not_finite)
+        self._place = f"{name:.60}"
         made = build(name, parts)
         check_object(name, made)  # now, because the next object may be built from this one
         self.classes.add(name)
         return made
-
-
-def _check_cells(cells: list[Any], shape: Any) -> None:
-    check_shape(require_type(shape, list))
-    right = math.prod(shape) == len(cells)
-    require(right, f"an array has the shape {shape}, but {len(cells)} cells.")
-
-
-def _check_finite(right: bool) -> None:
-    require(right, "it holds NaN or infinity where numbers must be finite.")

@@ -28,8 +28,6 @@ from sgbn.io.models.registry import class_named
 from sgbn.runs import versions
 
 LIBRARY = "scikit-learn"
-# Errors that a file made by hand can cause, besides InputError, if its parts do not fit together.
-MISFITS = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError)
 
 
 def save(model: Any, path: PathName) -> Path:
@@ -76,13 +74,13 @@ def parts_of(model: Any) -> dict[str, bytes]:
     """Return the parts of a model's file except the manifest, as name -> content."""
     _check_fitted(model)
     encoder = Encoder()
-    content = encoder.encode(model, type(model).__name__)
+    content = encoder.encode(model)
     try:
         # A model that could not be read again, such as one that is too large, is not written.
         # Only the reader checks sizes, shapes and classes, so it reads the whole model here.
         Decoder(encoder.members).decode(content)
-    except (InputError, *MISFITS) as error:
-        raise InputError(f"the model cannot be saved: {error}") from error
+    except InputError as error:
+        raise InputError(f"the model cannot be saved: {error} Fit it again.") from error
     if "KNNImputer" in encoder.classes:
         warn(
             "the file will hold the regions of all training subjects, because strategy='knn' "
@@ -170,8 +168,6 @@ def _decoded(manifest: Mapping[str, Any], members: Mapping[str, bytes]) -> tuple
         require(not unused, f"it holds {listed(unused)}, which the model does not use.")
     except InputError as error:
         raise InputError(f"{error} {AGAIN}") from error
-    except MISFITS as error:
-        raise InputError(f"its parts do not fit together ({error!s:.120}). {AGAIN}") from error
     return model, decoder.classes
 
 

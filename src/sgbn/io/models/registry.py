@@ -10,13 +10,12 @@ import tomllib
 from functools import cache
 from importlib import import_module
 from importlib.resources import files
-from inspect import Parameter, getattr_static, signature
+from inspect import getattr_static, signature
 from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from sgbn.exceptions import InputError, listed
-from sgbn.io.models.checks import require
+from sgbn.exceptions import InputError
 from sgbn.structure import baselines
 
 _MODULES = tomllib.loads(files(__package__).joinpath("classes.toml").read_text("utf-8"))
@@ -60,13 +59,12 @@ def attributes(name: str, key: str) -> list[str]:
 
 
 @cache
-def parameters(name: str) -> dict[str, Any]:
-    """Return the parameters of the constructor with their defaults, or `Parameter.empty`.
+def parameters(name: str) -> tuple[str, ...]:
+    """Return the names of the parameters of the constructor.
 
     A named tuple, a dataclass or a network is fully described by the values of its parameters.
     """
-    given = signature(class_named(name)).parameters.values()
-    return {p.name: p.default for p in given if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
+    return tuple(signature(class_named(name)).parameters)
 
 
 def state_of(name: str, value: Any) -> dict[str, Any]:
@@ -83,20 +81,15 @@ def build(name: str, state: dict[str, Any]) -> Any:
     A parameter that is missing, because an older version did not have it, gets its default.
     """
     cls, known = class_named(name), parameters(name)
-    state = known | {RENAMED.get(attribute, attribute): part for attribute, part in state.items()}
-    missing = [key for key, part in state.items() if part is Parameter.empty]
-    require(not missing, f"a {name} has no {listed(missing)}.")
+    state = {RENAMED.get(attribute, attribute): part for attribute, part in state.items()}
     if not is_estimator(name):
-        if not state.keys() <= known.keys():
-            raise InputError(f"a {name} has {listed(sorted(state))}, not {listed([*known])}.")
         return cls(**state)  # the constructor checks the values
     for attribute in state:
         # Otherwise a file could replace a method by data, and so change what a model does.
         if not attribute.isidentifier() or attribute.startswith("__") or _is_member(cls, attribute):
-            raise InputError(f"a {name} cannot have an attribute {attribute!r}.")
-    # Not by __init__, because a fit sets attributes that are not parameters.
-    made: Any = object.__new__(cls)
-    vars(made).update(state)
+            raise InputError(f"it cannot have an attribute {attribute!r}.")
+    made = cls(**{attribute: part for attribute, part in state.items() if attribute in known})
+    vars(made).update(state)  # a fit sets attributes that are not parameters
     return made
 
 
