@@ -47,7 +47,7 @@ def test_what_is_no_plain_number_is_not_written(dtype):
 
 def test_an_array_of_more_axes_than_are_read_is_not_written():
     assert from_npy(to_npy(np.zeros((1, 1, 1, 2)))).shape == (1, 1, 1, 2)
-    with pytest.raises(InputError, match="with 5 axes cannot be saved.*at most 4"):
+    with pytest.raises(InputError, match=r"with 5 axes cannot be saved.*at most 4"):
         to_npy(np.zeros((1, 1, 1, 1, 2)))
 
 

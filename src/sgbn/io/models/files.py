@@ -156,13 +156,11 @@ def _names(model: Any) -> dict[str, list[str] | None]:
 
 
 def _decoded(manifest: Mapping[str, Any], members: Mapping[str, bytes]) -> tuple[Any, Set[str]]:
-    content = parse_json(members[MODEL], MODEL)
-    decoder = Decoder(members)
-    given = (content.get("is"), content.get("class")) if isinstance(content, dict) else None
+    content, decoder = parse_json(members[MODEL], MODEL), Decoder(members)
     try:
-        right = given == ("object", manifest.get("class"))
-        require(right, "its model is of another class than its manifest says.")
         model = decoder.decode(content)
+        same = type(model).__name__ == manifest.get("class")
+        require(same, "its model is of another class than its manifest says.")
         _check_fitted(model)
         unused = sorted(set(members) - {MODEL} - set(decoder.arrays))
         require(not unused, f"it holds {listed(unused)}, which the model does not use.")

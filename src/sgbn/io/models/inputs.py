@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from sgbn.atlases import UNKNOWN_LOBE, Atlas, Region
-from sgbn.cohort import ID, Cohort
+from sgbn.cohort import Cohort
 from sgbn.exceptions import InputError, did_you_mean, listed
 from sgbn.io.tables.assembly import assemble, load_cells
 from sgbn.io.tables.columns import find_column
@@ -20,6 +19,7 @@ from sgbn.io.tables.files import Source
 from sgbn.io.tables.options import Options
 from sgbn.io.tables.raw import RawTable
 from sgbn.preprocessing.columns import NamedColumnTransformer, as_names
+from sgbn.preprocessing.preparation import regions_table, table_cells
 
 
 @dataclass(frozen=True)
@@ -157,9 +157,11 @@ def read_inputs(
         marks = {"sheet": sheet, "delimiter": delimiter, "decimal": decimal}
         return load_cells(source, options, **marks), options
 
-    table, options = read(site or inputs.site_column or inputs.site)
-    if site is None and _is_called_as_in_the_model(table, inputs):
-        table, options = read(inputs.site)  # read again, because labels of a site are read as text
+    # In a new table, sites may be called as in the training table, or as in the model.
+    names = [site] if site is not None else [inputs.site_column or inputs.site, inputs.site]
+    table, options = read(names[0])
+    if _lacks(table, names[0]) and not _lacks(table, names[-1]):
+        table, options = read(names[-1])  # again, because labels of a site are read as text
     _check_columns(table, options, inputs, joined=participants is not None)
     return _rows(assemble(table, options, participants)[0], inputs)
 
@@ -175,14 +177,8 @@ def _atlas_of(inputs: Inputs) -> Atlas:
     return Atlas("model", "regions of the model", tuple(regions))
 
 
-def _is_called_as_in_the_model(table: RawTable, inputs: Inputs) -> bool:
-    """Return whether the column of sites has its name in the model, not in the training table."""
-    return (
-        inputs.site is not None
-        and inputs.site_column not in (None, inputs.site)
-        and find_column(table.columns, str(inputs.site_column)) is None
-        and find_column(table.columns, inputs.site) is not None
-    )
+def _lacks(table: RawTable, name: str | None) -> bool:
+    return name is not None and find_column(table.columns, name) is None
 
 
 def _check_columns(table: RawTable, options: Options, inputs: Inputs, joined: bool) -> None:
@@ -193,7 +189,7 @@ def _check_columns(table: RawTable, options: Options, inputs: Inputs, joined: bo
     wanted = list(inputs.regions)
     if not joined:
         wanted += [*inputs.covariates, *([options.site] if options.site else [])]
-    missing = [name for name in wanted if find_column(table.columns, name) is None]
+    missing = [name for name in wanted if _lacks(table, name)]
     if missing:
         free = [name for name in table.columns if name not in wanted]
         near = did_you_mean(missing[0], free) if free else ""
@@ -211,21 +207,15 @@ def _check_columns(table: RawTable, options: Options, inputs: Inputs, joined: bo
 
 def _rows(cohort: Cohort, inputs: Inputs) -> pd.DataFrame:
     """Return the rows with the columns in the order of the model, and the labels of training."""
-    columns: dict[str, Any] = dict(zip(cohort.regions, cohort.values.T, strict=True))
-    for name, cells in cohort.covariates.items():
-        known = inputs.levels.get(name)
-        columns[name] = cells if known is None and cells.dtype.kind == "f" else _as(cells, known)
+    table, named = regions_table(cohort), dict(cohort.covariates)
     if inputs.site is not None and cohort.site is not None:
-        columns[inputs.site] = _as(cohort.site, inputs.levels.get(inputs.site))
-    index = pd.Index(cohort.ids, name=ID, dtype=object)
-    return pd.DataFrame({name: columns[name] for name in inputs.columns}, index=index)
-
-
-def _as(cells: NDArray[Any], levels: tuple[Any, ...] | None) -> NDArray[np.object_]:
-    """Replace each label by the training label of the same text ("1" by 1), a gap by None."""
-    known = {str(level): level for level in levels or ()}
-    labels = np.empty(len(cells), object)
-    for row, cell in enumerate(cells.tolist()):
-        is_missing = cell == "" or cell != cell  # NaN is not equal to itself
-        labels[row] = None if is_missing else known.get(str(cell), cell)
-    return labels
+        named[inputs.site] = cohort.site
+    for name, column in named.items():
+        cells = table_cells(column)
+        if name in inputs.levels:
+            # The training label of the same text: 1 for "1".
+            known = {str(label): label for label in inputs.levels[name]}
+            labels = [None if pd.isna(cell) else known.get(str(cell), cell) for cell in cells]
+            cells = np.array(labels, object)
+        table[name] = cells
+    return table[list(inputs.columns)]
