@@ -49,12 +49,10 @@ def _check_pipeline(made: Any) -> None:
     site = getattr(made, "site_column_", None)
     require(site is None or isinstance(site, str), "its site column is not a name.")
     require(isinstance(made.steps, list) and len(made.steps) > 0, "it has no steps.")
-    for step in made.steps:
-        is_pair = isinstance(step, tuple) and len(step) == 2 and isinstance(step[0], str)
-        require(is_pair, "a step is not a pair of a name and an estimator.")
-        name = name_of(step[1])
-        right = name is not None and is_estimator(name)
-        require(right, f"the step {step[0]!r} is not an estimator.")
+    for name, step in made.steps:
+        class_name = name_of(step)
+        right = isinstance(name, str) and class_name is not None and is_estimator(class_name)
+        require(right, f"the step {name!r:.60} is not an estimator with a name.")
 
 
 def _check_shapes(made: Any, table: str) -> None:

@@ -10,7 +10,6 @@ NaN in a weight. `save` therefore reads each model before it writes the file.
 from __future__ import annotations
 
 import math
-from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,6 @@ from sgbn.io.models.arrays import order_of, plain, to_npy
 from sgbn.io.models.registry import name_of, state_of
 
 MAX_NUMBERS_IN_JSON = 256  # larger arrays are npy files; a small npy file is mostly header
-ARRAY_NAME = "arrays/{:04}.npy"
 
 
 class Encoder:
@@ -39,7 +37,6 @@ class Encoder:
     def __init__(self) -> None:
         self.members: dict[str, bytes] = {}
         self.classes: set[str] = set()
-        self._names: dict[str, str] = {}  # checksum of an npy file -> its name
         self._place = "the model"  # attribute that is being encoded, for messages
 
     def encode(self, value: Any) -> Any:
@@ -79,8 +76,10 @@ class Encoder:
 
     def _member(self, content: bytes) -> str:
         """Return the name of the file with this content. Equal arrays share one file."""
-        name = ARRAY_NAME.format(len(self._names))
-        name = self._names.setdefault(sha256(content).hexdigest(), name)
+        for name, other in self.members.items():
+            if other == content:
+                return name
+        name = f"arrays/{len(self.members):04}.npy"
         self.members[name] = content
         return name
 
