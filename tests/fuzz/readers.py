@@ -31,7 +31,7 @@ from sgbn.io.images.label_names import read_label_names
 from sgbn.io.images.voxels import measure_image
 from sgbn.io.models.arrays import from_npy, to_npy
 from sgbn.io.models.container import MANIFEST, MODEL
-from sgbn.io.networks.formats import FORMATS, WRITTEN, network_text
+from sgbn.io.networks.formats import FORMATS, network_text
 from sgbn.io.subjects.cat12_xml import read_regions
 from sgbn.io.subjects.stats_files import read_stats
 
@@ -360,14 +360,7 @@ def tool_files() -> list[bytes]:
     """A network in each format, after the byte that chooses it."""
     network = sgbn.GaussianNetwork([[0, 0.5], [0, 0]], names=["a b", "c"])
     fixed = {"lavaan": "fixed", "semopy": "start"}
-    texts = {name: network_text(network, name, weights=fixed.get(name)) for name in WRITTEN}
-    texts["json"] = json.dumps(
-        {
-            "directed": True,
-            "nodes": [{"id": "a"}, {"id": "b"}],
-            "edges": [{"source": "a", "target": "b"}],
-        }
-    )
+    texts = {name: network_text(network, name, weights=fixed.get(name)) for name in FORMATS}
     first = {name: bytes([len(FORMATS) * 10 + k]) for k, name in enumerate(FORMATS)}
     return [first[name] + text.encode() for name, text in texts.items()]
 

@@ -184,8 +184,8 @@ AB = variable("a") + variable("b")
         ('<?xml version="1.0"?>', "not with '<?xml'"),
         (bytes(range(256)), "line 1: not a BIF file, or damaged"),
         ("network".encode("utf-16"), "line 1: not a BIF file, or damaged"),
-        (gzip.compress(AB.encode(), mtime=0)[:-20], "the gzip file is damaged"),
-        (b"\x1f\x8bnothing", "the gzip file is damaged"),
+        (gzip.compress(AB.encode(), mtime=0)[:-20], "is a damaged gzip file"),
+        (b"\x1f\x8bnothing", "is a damaged gzip file"),
         (AB + "probability ( b | b ) { }", "line 3: the graph has a directed cycle: b -> b."),
         (
             AB + "probability ( b | a ) { }\nprobability ( a | b ) { }",
@@ -196,7 +196,7 @@ AB = variable("a") + variable("b")
 def test_errors_say_where_and_what_to_do(read, tmp_path, text, message):
     with pytest.raises(InputError) as caught:
         read(text)
-    assert str(caught.value).startswith(f"{tmp_path / 'net.bif'}: ")
+    assert str(tmp_path / "net.bif") in str(caught.value)
     assert message in str(caught.value)
 
 
@@ -232,6 +232,6 @@ def test_a_gzip_bomb_is_refused(read, monkeypatch):
         read(gzip.compress(bytes(2**20 + 1), compresslevel=1))
 
 
-def test_a_missing_file_is_python_s_own_error(tmp_path):
-    with pytest.raises(FileNotFoundError):
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(InputError, match=r"no file '.*none\.bif'. Check the path"):
         read_bif(tmp_path / "none.bif")

@@ -8,14 +8,15 @@ from hypothesis import strategies as st
 
 from sgbn import GaussianNetwork, InputError, NamedGraph, load_network, read_network, write_network
 from sgbn.graph import cpdag
-from sgbn.io import write_node_link
-from sgbn.io.networks.formats import FORMATS, WRITTEN
+from sgbn.io import read_bif, write_node_link
+from sgbn.io.networks.formats import FORMATS
 from sgbn.io.networks.named_graph import named_graph
 
 WEIGHTED = [
     ("bnlearn-r", None),
     ("dagitty", None),
     ("dot", None),
+    ("json", None),
     *((name, weights) for name in ("lavaan", "semopy") for weights in ("start", "fixed")),
 ]
 WITH_LINES = ("dagitty", "tetrad", "dot")
@@ -29,7 +30,7 @@ def assert_same_network(network, wanted):
         np.testing.assert_allclose(getattr(network, part), getattr(wanted, part), rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", WRITTEN)
+@pytest.mark.parametrize("name", FORMATS)
 def test_the_graph_and_the_names_are_read_back(tmp_path, nasty, name):
     path = write_network(tmp_path / "net", nasty, name)
     found = read_network(path, name)
@@ -43,7 +44,7 @@ def test_weights_are_read_back(tmp_path, nasty, name, weights):
     assert_same_network(read_network(path, name).network, nasty)
 
 
-@pytest.mark.parametrize("name", WRITTEN)
+@pytest.mark.parametrize("name", FORMATS)
 @per_format
 @given(
     names=st.lists(
@@ -74,6 +75,24 @@ def test_any_text_is_read_or_refused(name, text):
     assert found.graph.shape == (len(found.names),) * 2
 
 
+def test_a_file_that_cannot_be_read_is_named_with_what_to_do(tmp_path):
+    (tmp_path / "present.dot").touch()
+    with pytest.raises(InputError, match=r"no file '.*absent\.bif'\. Check the path"):
+        read_network(tmp_path / "absent.bif")
+    with pytest.raises(InputError, match=r"no file '.*presnt\.dot'\. Did you mean 'present.dot'"):
+        read_network(tmp_path / "presnt.dot")
+    with pytest.raises(InputError, match="is a folder"):
+        read_network(tmp_path)
+
+
+@pytest.mark.parametrize("reader", [read_network, read_bif])
+def test_a_damaged_gzip_file_is_named_once(tmp_path, reader):
+    path = tmp_path / "net.bif.gz"
+    path.write_bytes(gzip.compress(b"network a { }")[:-4])
+    with pytest.raises(InputError, match=r"^'[^']*net\.bif\.gz' is a damaged gzip file"):
+        reader(path)
+
+
 def test_a_refused_file_is_named(tmp_path):
     (tmp_path / "x.dot").write_text("digraph {\n a -> \n}")
     with pytest.raises(InputError, match=r"x\.dot: line 3: expected a name"):
@@ -99,7 +118,7 @@ def test_the_equivalence_class_is_read_back(tmp_path, nasty, name):
     np.testing.assert_array_equal(read_network(path, name).graph, cpdag(nasty.coef))
 
 
-@pytest.mark.parametrize("name", [name for name in WRITTEN if name not in WITH_LINES])
+@pytest.mark.parametrize("name", [name for name in FORMATS if name not in WITH_LINES])
 def test_lines_are_refused_by_formats_without_them(tmp_path, small, name):
     with pytest.raises(InputError, match=r"without a direction.*'a' - 'b'"):
         write_network(tmp_path / "net", small, name, directions="supported")
@@ -138,7 +157,7 @@ def test_a_gzipped_file_and_a_text_file_are_known_by_their_content(tmp_path, sma
     [
         ({"format": "dagity"}, "Did you mean 'dagitty'"),
         ({}, "the ending does not tell the format"),
-        ({"format": "json"}, "write_node_link"),
+        ({"format": "json", "weights": "fixed"}, "lavaan and semopy"),
         ({"format": "dot", "weights": "fixed"}, "lavaan and semopy"),
         ({"format": "lavaan", "weights": "fix"}, "free, start, fixed"),
         ({"format": "dot", "directions": "some"}, "graph, supported, cpdag"),

@@ -31,7 +31,7 @@ def test_a_file_knows_its_supported_edges(small):
     arrows, lines = edges_and_lines(named_graph(content, "supported"))
     assert arrows == [("b", "d e")]
     assert lines == [("a", "b"), ("b", "c")]
-    with pytest.raises(InputError, match="not known of this network"):
+    with pytest.raises(InputError, match="not known which directions of this network"):
         named_graph(content._replace(supported=None), "supported")
 
 

@@ -3,8 +3,10 @@ import json
 import numpy as np
 import pytest
 
-from sgbn import InputError, read_network
+from sgbn import InputError, read_network, write_network
 from sgbn.io import write_node_link
+from sgbn.io.networks.formats import network_text
+from sgbn.io.networks.named_graph import named_graph
 from sgbn.io.networks.node_link import read_node_link
 
 
@@ -16,6 +18,27 @@ def test_all_is_read_back_to_the_last_bit(tmp_path, nasty):
     for part in ("coef", "intercept", "noise_variance"):
         np.testing.assert_array_equal(getattr(found.network, part), getattr(nasty, part))
     np.testing.assert_array_equal(found.supported, supported)
+
+
+def test_a_file_that_is_converted_to_the_same_format_keeps_all_that_is_read(tmp_path, nasty):
+    supported = np.zeros(nasty.coef.shape, bool)
+    supported[tuple(np.argwhere(nasty.coef)[1])] = True
+    first = read_network(write_node_link(tmp_path / "n.json", nasty, supported=supported))
+    again = read_network(write_network(tmp_path / "again.json", first))
+    assert again.names == first.names
+    for part in ("coef", "intercept", "noise_variance"):
+        np.testing.assert_array_equal(getattr(again.network, part), getattr(nasty, part))
+    np.testing.assert_array_equal(again.supported, supported)
+
+
+def test_a_network_without_half_samples_does_not_say_which_directions_are_supported(nasty):
+    assert read_node_link(network_text(nasty, "json")).supported is None
+
+
+def test_a_mask_of_another_size_is_refused(tmp_path, nasty):
+    for given in (nasty, named_graph(nasty)):
+        with pytest.raises(InputError, match=r"supported has shape \(2, 2\)"):
+            write_network(tmp_path / "n.json", given, supported=np.ones((2, 2)))
 
 
 @pytest.mark.parametrize("said", [True, False])

@@ -39,6 +39,17 @@ def test_what_extract_wrote_has_ids_and_tr(write, tmp_path):
     assert (run.name.subject, run.tr) == ("p 1", 2.5)
 
 
+@pytest.mark.parametrize(
+    "content",
+    [b"", b'subject_id,file,step\n"p,1', b"subject_id,file,step\np,p.tsv,x\n", b"\xff\xfe\x00a"],
+)
+def test_a_damaged_list_of_extracted_series_is_named_with_what_to_do(write, content):
+    folder = write("p_1_timeseries.tsv").parent
+    (folder / "quality_subjects.csv").write_bytes(content)
+    with pytest.raises(InputError, match=r"quality_subjects\.csv' is damaged .*Extract the series"):
+        found(folder)
+
+
 def test_a_pattern_chooses_files(bids, write):
     write("sub-01/func/sub-01_task-rest_seg-B_timeseries.tsv")
     with pytest.raises(

@@ -80,8 +80,9 @@ def read_bif(path: str | PathLike[str]) -> BenchmarkNetwork:
     InputError
         If the file is not BIF, contradicts itself, or its graph has a directed cycle.
     """
+    text = read_text(Path(path))
     try:
-        return parse_bif(read_text(Path(path)))
+        return parse_bif(text)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
 

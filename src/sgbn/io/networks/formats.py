@@ -23,7 +23,7 @@ from sgbn.io.networks.bnlearn import (
 from sgbn.io.networks.dagitty import read_dagitty, write_dagitty
 from sgbn.io.networks.dot import read_dot, write_dot
 from sgbn.io.networks.named_graph import NamedGraph, named_graph
-from sgbn.io.networks.node_link import read_node_link
+from sgbn.io.networks.node_link import node_link_text, read_node_link
 from sgbn.io.networks.sem_reader import read_sem
 from sgbn.io.networks.sem_writer import write_lavaan, write_semopy
 from sgbn.io.networks.tetrad import NODES, read_tetrad, write_tetrad
@@ -35,8 +35,8 @@ class Format(NamedTuple):
 
     Attributes
     ----------
-    write : function or None
-        NamedGraph -> text; None for a format that `write_node_link` writes.
+    write : function
+        NamedGraph -> text.
     read : function
         Text -> NamedGraph.
     endings : tuple of str
@@ -45,7 +45,7 @@ class Format(NamedTuple):
         Whether parameters may be free, start at the weights, or be fixed at them.
     """
 
-    write: Callable[..., str] | None
+    write: Callable[..., str]
     read: Callable[[str], NamedGraph]
     endings: tuple[str, ...]
     has_weights_option: bool = False
@@ -60,9 +60,8 @@ FORMATS: dict[str, Format] = {
     "lavaan": Format(write_lavaan, read_sem, (".lavaan", ".lav"), has_weights_option=True),
     "semopy": Format(write_semopy, read_sem, (".semopy",), has_weights_option=True),
     "dot": Format(write_dot, read_dot, (".dot", ".gv")),
-    "json": Format(None, read_node_link, (".json",)),
+    "json": Format(node_link_text, read_node_link, (".json",)),
 }
-WRITTEN = tuple(name for name, known in FORMATS.items() if known.write is not None)
 
 
 def write_network(
@@ -127,8 +126,6 @@ def network_text(
 ) -> str:
     """Text of the file that `write_network` writes, in the format of this name."""
     chosen = FORMATS[name]
-    if chosen.write is None:
-        raise InputError(f"{name} is written by sgbn.io.write_node_link. Call it instead.")
     options: dict[str, Any] = {}
     if weights is not None:
         if not chosen.has_weights_option:

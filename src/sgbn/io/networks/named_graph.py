@@ -60,9 +60,17 @@ def named_graph(
     else:
         weights = network_of(network)
         given = NamedGraph(weights.coef != 0, weights.names, weights)
-        mask = support_mask(network, None, supported) if directions == "supported" else None
+        supported = getattr(network, "supported_", None) if supported is None else supported
+        # Without half samples no direction is supported, and a file must not say so of each edge.
+        is_known = directions == "supported" or supported is not None
+        mask = support_mask(network, None, supported) if is_known else None
+    if mask is not None and mask.shape != given.graph.shape:
+        raise InputError(
+            f"supported has shape {mask.shape}, but the graph has {len(given.names)} nodes. Give "
+            "one value for each pair of nodes."
+        )
     if directions == "graph":
-        return given._replace(supported=None)
+        return given._replace(supported=mask)
     # Lines of a file have a direction again where its weights say which.
     graph = given.graph if given.network is None else given.network.coef != 0
     return given._replace(graph=_directed(graph, given.names, directions, mask), supported=None)
@@ -74,9 +82,9 @@ def _directed(graph: Mask, names: tuple[str, ...], directions: str, mask: Mask |
         check_acyclic(graph, names)
         # cpdag has both entries of a reversible edge, as a line of `NamedGraph` has.
         return np.asarray(cpdag(graph) != 0)
-    if mask is None or mask.shape != graph.shape:
+    if mask is None:
         raise InputError(
-            "which directions are supported is not known of this network. Give the mask "
+            "it is not known which directions of this network are supported. Give the mask "
             "`supported`, one value for each pair of variables, or choose directions='graph'."
         )
     return drawn_graph(graph, mask)

@@ -1,4 +1,4 @@
-"""Networks from the node-link JSON that sgbn writes, also to each results folder."""
+"""Networks to and from node-link JSON, which sgbn also writes to each results folder."""
 
 from __future__ import annotations
 
@@ -7,8 +7,32 @@ from typing import Any, TypeGuard
 
 from sgbn.datasets import BenchmarkNetwork
 from sgbn.exceptions import InputError
-from sgbn.io.networks.builder import GraphBuilder
-from sgbn.io.networks.named_graph import NamedGraph
+from sgbn.io.networks.builder import INTERCEPT, VARIANCE, GraphBuilder
+from sgbn.io.networks.named_graph import NamedGraph, check_dag, edges_and_lines, weights_of
+
+
+def node_link_text(content: NamedGraph) -> str:
+    """Return a graph as node-link JSON, with its numbers and supported directions if known.
+
+    Unlike `sgbn.io.write_node_link`, it has no standardised weights and no places of an atlas.
+    """
+    check_dag(content, "node-link JSON")
+    nodes: list[dict[str, Any]] = [{"id": name} for name in content.names]
+    if content.network is not None:
+        for k, node in enumerate(nodes):
+            node[INTERCEPT] = float(content.network.intercept[k])
+            node[VARIANCE] = float(content.network.noise_variance[k])
+    weights, place = weights_of(content), {name: k for k, name in enumerate(content.names)}
+    edges: list[dict[str, Any]] = []
+    for source, target in edges_and_lines(content)[0]:
+        edge: dict[str, Any] = {"source": source, "target": target}
+        if weights:
+            edge["weight"] = weights[source, target]
+        if content.supported is not None:
+            edge["supported"] = bool(content.supported[place[source], place[target]])
+        edges.append(edge)
+    graph = {"directed": True, "multigraph": False, "graph": {}, "nodes": nodes, "edges": edges}
+    return json.dumps(graph, indent=1, allow_nan=False) + "\n"
 
 
 def read_node_link(text: str) -> NamedGraph:
@@ -18,10 +42,10 @@ def read_node_link(text: str) -> NamedGraph:
     names = [_text(node, "id", f"node {k}") for k, node in enumerate(nodes, start=1)]
     for k, (name, node) in enumerate(zip(names, nodes, strict=True), start=1):
         builder.add_node(name)
-        if "intercept" in node:
-            builder.intercept[name] = _number(node, "intercept", name)
-        if "noise_variance" in node:
-            builder.set_variance(name, _number(node, "noise_variance", name), k)
+        if INTERCEPT in node:
+            builder.intercept[name] = _number(node, INTERCEPT, name)
+        if VARIANCE in node:
+            builder.set_variance(name, _number(node, VARIANCE, name), k)
     # The builder takes a node twice without a word, as formats with edges alone need it.
     if len(set(names)) < len(names):
         raise InputError("two nodes have the same id. Rename one of them.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import math
 import re
 import zlib
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from sgbn.exceptions import InputError
+from sgbn.io.tables.files import read_bytes
 
 MAX_BYTES = 2**28  # far more than a network needs: a larger file is a gzip bomb
 # Narrower than float(), which takes "1_0", "nan" and digits of other scripts too.
@@ -17,16 +19,20 @@ NUMBER = r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
 
 
 def read_text(path: Path) -> str:
-    """Decode a plain or gzipped file; line ends become line feeds."""
-    try:
-        with path.open("rb") as file:
-            zipped = file.read(2) == b"\x1f\x8b"  # whatever its name
-        with gzip.open(path) if zipped else path.open("rb") as source:
-            content = source.read(MAX_BYTES + 1)  # one more than may be, so that too much is seen
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"the gzip file is damaged ({error}): fetch it again.") from error
+    """Return the text of a plain or gzipped file, with line feeds as line ends."""
+    name = repr(str(path))
+    content = read_bytes(path, name)
+    if content.startswith(b"\x1f\x8b"):  # the mark of gzip, whatever the file is called
+        try:
+            with gzip.open(io.BytesIO(content)) as source:
+                # One byte more than the limit shows that the limit is exceeded.
+                content = source.read(MAX_BYTES + 1)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise InputError(f"{name} is a damaged gzip file ({error}). Fetch it again.") from error
     if len(content) > MAX_BYTES:
-        raise InputError(f"more than {MAX_BYTES >> 20} MB of text: this cannot be one network.")
+        raise InputError(
+            f"{name} holds more than {MAX_BYTES >> 20} MB of text. Give a file of one network."
+        )
     try:
         # Some editors of Windows put a byte order mark before the text.
         text = content.decode("utf-8-sig")

@@ -137,11 +137,18 @@ def _extracted(folder: Path) -> dict[str, tuple[str, float | None]]:
     path = folder / EXTRACTED
     if not path.is_file():
         return {}
-    table = pd.read_csv(path, dtype={"subject_id": str, "file": str})
-    # Another program may have written a file of this name.
-    if not {"subject_id", "file", "step"} <= set(table.columns):
-        return {}
-    steps = [float(step) if step > 0 and math.isfinite(step) else None for step in table["step"]]
+    try:
+        table = pd.read_csv(path, dtype={"subject_id": str, "file": str})
+        # Another program may have written a file of this name.
+        if not {"subject_id", "file", "step"} <= set(table.columns):
+            return {}
+        numbers = table["step"].astype(float)
+    except (ValueError, OSError) as error:  # pandas' errors about a damaged file are ValueErrors
+        raise InputError(
+            f"{str(path)!r} is damaged ({error!s:.120}). It lists the series of `sgbn extract`. "
+            "Extract the series again, or remove this file."
+        ) from error
+    steps = [step if step > 0 and math.isfinite(step) else None for step in numbers]
     return dict(zip(table["file"], zip(table["subject_id"], steps, strict=True), strict=True))
 
 
