@@ -161,14 +161,14 @@ AB = variable("a") + variable("b")
     [
         (AB + "probability ( a | c ) { }", "line 3: there is no variable 'c'. Declare it"),
         (AB + "probability ( c | a ) { }", "line 3: there is no variable 'c'. Declare it"),
-        (AB + variable("a"), "line 3: a second variable block of 'a'; the first is in line 1"),
+        (AB + variable("a"), "line 3: a second variable block of 'a'. The first is in line 1"),
         (
             AB + "probability ( a ) { }\nprobability ( a | b ) { }",
-            "line 4: a second probability block of 'a'; the first is in line 3. Remove one",
+            "line 4: a second probability block of 'a'. The first is in line 3. Remove one",
         ),
         (AB + "probability ( a | b, b ) { }", "line 3: 'a' has the parent 'b' 2 times"),
         (AB + "\nvariable c {\n{ }\n" + variable("d"), "line 4: the { of this block is never"),
-        (AB + "}", "line 3: this } closes nothing"),
+        (AB + "}", "line 3: no block is open"),
         (AB + "probability ( a | b )", "line 3: this probability has no { block }"),
         (AB + "{ }", "line 3: not a BIF file, or damaged"),
         (AB + "variable c d { }", "line 3: expected 'variable NAME {'. Quote a name"),

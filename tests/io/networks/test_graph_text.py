@@ -37,9 +37,9 @@ def test_quotes_are_read_back():
 @pytest.mark.parametrize(
     ("text", "match"),
     [
-        ("", "the file ends where a name is expected"),
-        ("dag { a", "ends where '}'"),
-        ("dag { a } b", "line 1: the graph ends before"),
+        ("", "the file ends, but a name is expected"),
+        ("dag { a", "ends, but '}'"),
+        ("dag { a } b", "line 1: text follows"),
         ("pag { a }", "line 1: expected dag, not 'pag'"),
         ("dag {\n a ->\n}", "line 3: expected a name, not '}'"),
         ('dag {\n "a }', "line 2: .* not closed"),

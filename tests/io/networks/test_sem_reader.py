@@ -33,7 +33,7 @@ def test_values_make_a_network():
     ("text", "match"),
     [
         ("f =~ a + b", "line 1: 'f' is a latent variable"),
-        ("a ~ b\na ~~ b", "line 2: a ~~ b lets the noise"),
+        ("a ~ b\na ~~ b", "line 2: a ~~ b is a covariance"),
         ("a ~ b\n\na ~ c(1, 2)*d", "line 3: the term"),
         ("a ~ b + b", "second edge"),
         ("a := b*c", "line 1: .* is not a formula"),

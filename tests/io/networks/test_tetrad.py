@@ -27,7 +27,7 @@ def test_lists_with_commas_and_further_sections_are_read():
         (HEAD + "1. a --> d", "line 5: 'd' is not among the nodes"),
         (HEAD + "1. a o-> b", "line 5: a o-> b is neither"),
         (HEAD + "1. a <-> b", "hidden cause"),
-        (HEAD + "a --> b", "line 5: expected an edge"),
+        (HEAD + "a --> b", "line 5: write an edge"),
         (HEAD + "1. a --> b\n2. b --> a", "directed cycle"),
         ("Graph Nodes:\na;;b", "line 2: the node '' is empty"),
     ],

@@ -1,4 +1,4 @@
-"""Networks to and from files of other tools."""
+"""Write networks as files of other tools, and read such files."""
 
 from sgbn.io.networks.bif import read_bif
 from sgbn.io.networks.formats import read_network, write_network

@@ -1,6 +1,6 @@
-"""Structures from BIF files, the format of the Bayesian Network Repository.
+"""Read graphs from BIF files, the format of the Bayesian Network Repository.
 
-A file is a sequence of blocks ``head { body }``. The heads say all about the graph::
+A file is a sequence of blocks ``head { body }``. The heads alone describe the graph::
 
     network asia { }
     variable smoke { type discrete [ 2 ] { yes, no }; }
@@ -55,7 +55,7 @@ class _Token(NamedTuple):
 
 
 class _Block(NamedTuple):
-    """What the head of a block says."""
+    """The content of the head of a block."""
 
     name: str
     parents: list[str]
@@ -63,22 +63,23 @@ class _Block(NamedTuple):
 
 
 def read_bif(path: str | PathLike[str]) -> BenchmarkNetwork:
-    """Structure of the network in a BIF file; its probabilities are not read.
+    """Return the graph of a BIF file. Its probabilities are not read.
 
     Parameters
     ----------
     path : str or path
-        A file as the Bayesian Network Repository has them, ``.bif`` or ``.bif.gz``.
+        A file such as those of the Bayesian Network Repository, ``.bif`` or ``.bif.gz``.
 
     Returns
     -------
     BenchmarkNetwork
-        The graph, and the variables' names in the order of the file.
+        The graph and the names of the variables, in the order of the file.
 
     Raises
     ------
     InputError
-        If the file is not BIF, contradicts itself, or its graph has a directed cycle.
+        If there is no such file, if it is not BIF or contradicts itself, or if its graph has a
+        directed cycle.
     """
     text = read_text(Path(path))
     try:
@@ -88,30 +89,33 @@ def read_bif(path: str | PathLike[str]) -> BenchmarkNetwork:
 
 
 def parse_bif(text: str) -> BenchmarkNetwork:
-    """Structure that the text of a BIF file declares."""
+    """Return the graph that the text of a BIF file declares."""
     blocks: dict[str, dict[str, _Block]] = {"variable": {}, "probability": {}}
     for head in _heads(_tokens(text)):
         kind = head[0].text
         if kind in blocks:
             block = _variable(head) if kind == "variable" else _probability(head)
-            # setdefault gives back the block that was there first, if there is one.
+            # setdefault returns the earlier block of this name, if there is one.
             first = blocks[kind].setdefault(block.name, block)
             if first is not block:
                 raise InputError(
-                    f"line {block.line}: a second {kind} block of {block.name!r}; the first is "
-                    f"in line {first.line}. Remove one."
+                    f"line {block.line}: a second {kind} block of {block.name!r}. The first is in "
+                    f"line {first.line}. Remove one."
                 )
     if not blocks["variable"]:
-        raise InputError("not a BIF file: it declares no variable.")
-    # Before the matrix is made: a file of a few MB can name so many.
+        raise InputError("not a BIF file: it declares no variable. Give another file.")
+    # Checked before the matrix is made, since a file of a few MB can name very many variables.
     if len(blocks["variable"]) > MAX_VARIABLES:
-        raise InputError(f"more than {MAX_VARIABLES} variables: sgbn holds a graph as a matrix.")
+        raise InputError(
+            f"it has more than {MAX_VARIABLES} variables. Give a smaller graph: sgbn keeps a graph "
+            "as a matrix in memory."
+        )
     return _network(tuple(blocks["variable"]), blocks["probability"])
 
 
 def _tokens(text: str) -> Iterator[_Token]:
-    """Names and marks of the heads; of the bodies only the braces."""
-    # Bodies are numbers, most of a file: another pattern takes them in large pieces.
+    """Yield the names and marks of the heads. Of the bodies, yield only the braces."""
+    # Most of a file are the numbers of the bodies. Another pattern skips them in large pieces.
     position, line, depth = 0, 1, 0
     while position < len(text):
         piece = (_IN_BODIES if depth else _IN_HEADS).match(text, position)
@@ -129,23 +133,25 @@ def _tokens(text: str) -> Iterator[_Token]:
 
 
 def _heads(tokens: Iterable[_Token]) -> Iterator[list[_Token]]:
-    """Tokens before the brace of every block; what stands between braces is skipped."""
+    """Yield the tokens before the brace of each block. The text between braces is skipped."""
     head: list[_Token] = []
-    # Lines of the braces that are open, for the message about one that is never closed.
+    # Lines of the open braces, for the message about a brace that is never closed.
     opened: list[int] = []
     for token in tokens:
         mark = token.text if token.kind == "mark" else ""
         if mark == "}":
             if not opened:
-                raise InputError(f"line {token.line}: this }} closes nothing. Remove it.")
+                raise InputError(
+                    f"line {token.line}: no block is open that this }} could close. Remove it."
+                )
             opened.pop()
         elif mark == "{" and (head or opened):
             if head:
                 yield head
                 head = []
             opened.append(token.line)
-        elif not opened and (head or mark != ";"):  # a stray ; begins no block
-            if not head:  # else a text file of any kind would be read as one long head
+        elif not opened and (head or mark != ";"):  # a single ; does not begin a block
+            if not head:  # otherwise any text file would be read as one long head
                 _check_begins_a_block(token)
             head.append(token)
     if opened:
@@ -158,7 +164,7 @@ def _check_begins_a_block(token: _Token) -> None:
     if token.kind != "word" or token.text not in KEYWORDS:
         raise InputError(
             f"line {token.line}: not a BIF file, or damaged: a block should begin here with "
-            f"{', '.join(KEYWORDS)}, not with {token.text[:40]!r}."
+            f"{', '.join(KEYWORDS)}, not with {token.text[:40]!r}. Correct the file."
         )
 
 
@@ -172,7 +178,7 @@ def _variable(head: list[_Token]) -> _Block:
 def _probability(head: list[_Token]) -> _Block:
     """Read ``probability ( CHILD | PARENT, PARENT )``.
 
-    JavaBayes writes neither bar nor commas: the first name is the child's.
+    JavaBayes writes no bar and no commas. The first name is the child.
     """
     if not re.fullmatch(r"\(x\|?(x,?)*\)", _shape(head)):
         raise _unreadable(head, "( CHILD | PARENT, PARENT )")
@@ -186,7 +192,7 @@ def _probability(head: list[_Token]) -> _Block:
 
 
 def _shape(head: list[_Token]) -> str:
-    """Spell what follows the keyword, with x for each name."""
+    """Return the marks after the keyword as text, with x for each name."""
     return "".join("x" if token.is_name else token.text for token in head[1:])
 
 

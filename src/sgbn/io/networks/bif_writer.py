@@ -1,7 +1,7 @@
-"""Structures as BIF files, which bnlearn (`read.bif`) and pgmpy (`BIFReader`) read.
+"""Write graphs as BIF files, which bnlearn (`read.bif`) and pgmpy (`BIFReader`) read.
 
-BIF has discrete variables only: it cannot hold the weights of a Gaussian network. The file has the
-graph; its variables have two states, and all probabilities are the same and mean nothing.
+BIF has discrete variables only, so it cannot hold the weights of a Gaussian network. The file holds
+the graph. Each variable has two states. All probabilities are the same, and mean nothing.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from sgbn.io.networks.named_graph import NamedGraph, check_dag
 from sgbn.io.networks.safe_names import name_comments, safe_names, with_true_names
 
 STATES = ("low", "high")
-MAX_PARENTS = 12  # a table has one row per combination of the parents' states: 4096
+MAX_PARENTS = 12  # a table has one row per combination of the parents' states, here 4096
 
-# Narrower than what `read_bif` takes, so that other readers take the names as well.
+# Fewer names than `read_bif` accepts, because other readers accept only these.
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
 def write_bif(content: NamedGraph) -> str:
-    """Graph as BIF, with probabilities that mean nothing."""
+    """Return a graph as BIF. Its probabilities are placeholders, and mean nothing."""
     check_dag(content, "BIF")
-    # pgmpy ignores the case of names
+    # pgmpy does not distinguish upper and lower case.
     names = safe_names(content.names, _PLAIN, ignore_case=True)
     lines = [
         "// Structure only: the probabilities are placeholders and mean nothing.",
@@ -42,20 +42,20 @@ def write_bif(content: NamedGraph) -> str:
         if len(parents) > MAX_PARENTS:
             raise InputError(
                 f"{name!r} has {len(parents)} parents, but sgbn writes BIF for at most "
-                f"{MAX_PARENTS}: the file lists all combinations of their states. Choose another "
-                "format."
+                f"{MAX_PARENTS}, because the file lists all combinations of their states. Choose "
+                "another format."
             )
         lines += _probability(names[name], [names[parent] for parent in parents])
     return "\n".join(lines) + "\n"
 
 
 def read_bif_text(text: str) -> NamedGraph:
-    """Graph of a BIF file."""
+    """Return the graph of a BIF file."""
     return with_true_names(NamedGraph(*parse_bif(text)), text)
 
 
 def _probability(name: str, parents: list[str]) -> list[str]:
-    # BIF has "table" for a node without parents; others have one row per combination.
+    # A node without parents has a "table". All other nodes have one row per combination.
     if not parents:
         return [f"probability ( {name} ) {{", "  table 0.5, 0.5;", "}"]
     rows = [f"  ({', '.join(states)}) 0.5, 0.5;" for states in product(STATES, repeat=len(parents))]

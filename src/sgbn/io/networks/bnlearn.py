@@ -1,8 +1,8 @@
 """Networks for the R package bnlearn: its model string, and an R script with the weights.
 
-A model string names each node with its parents, ``[a][b][c|a:b]``; ``model2network`` reads it. The
-files that bnlearn writes for other programs (BIF, DSC, NET) hold discrete networks only. A Gaussian
-one is made by ``custom.fit``, of which the script is a call.
+A model string such as ``[a][b][c|a:b]`` names each node with its parents. ``model2network`` reads
+it. The files that bnlearn writes for other programs (BIF, DSC, NET) hold discrete networks only.
+Therefore the script makes a Gaussian network by a call of ``custom.fit``.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from sgbn.io.networks.texts import NUMBER, number_of, number_text, pieces
 
 INTERCEPT = "(Intercept)"
 
-# Anything but the four marks of a model string, a quote, a backslash, and what ends a line.
+# All characters except the four marks of a model string, quotes, backslashes and line ends.
 _PLAIN = re.compile(r"(?![\s#])[^\[\]|:\"\\\x00-\x1f\x7f-\xa0\u2028\u2029\ud800-\udfff]+(?<!\s)")
-# Nothing is quoted in a model string: the four marks end a name, whatever stands around them.
+# A model string has no quotes, so each of the four marks ends a name.
 _NODE = re.compile(r"\[([^\[\]|:]+)(?:\|([^\[\]|]+))?\]")
-# Possessive (*+), so that a long string without an end is refused at once.
+# A possessive repeat (*+) never goes back, so a long string without an end is refused at once.
 _STRING = r'"(?:[^"\\]|\\.)*+"'
 _MODEL = re.compile(rf"^\s*model *<- *({_STRING})\s*$", re.M)
 _FIT = re.compile(
@@ -41,28 +41,28 @@ class _Family(NamedTuple):
 
 
 def write_model_string(content: NamedGraph) -> str:
-    """Model string in the first line; comments below it, if names had to be replaced."""
+    """Return the model string, and below it comments about names that had to be replaced."""
     names = _names(content)
     return "\n".join([_model_string(content, names), *name_comments(names)]) + "\n"
 
 
 def read_model_string(text: str) -> NamedGraph:
-    """Graph of a model string, which may be broken into lines between nodes."""
+    """Return the graph of a model string, which may have line ends between nodes."""
     families = [
         family
         for number, line in enumerate(text.split("\n"), start=1)
-        if not line.lstrip().startswith("#")  # a # within a line belongs to a name
+        if not line.lstrip().startswith("#")  # inside a line, # belongs to a name
         for family in _families(line.strip(), number)
     ]
     return with_true_names(_graph(families), text)
 
 
 def write_script(content: NamedGraph) -> str:
-    """R script that makes the network, with its weights, by `custom.fit`."""
+    """Return an R script that makes the network with its weights, by `custom.fit`."""
     network = content.network
     if network is None:
         raise InputError(
-            "an R script for bnlearn needs weights, and this graph has none. Write the model "
+            "an R script for bnlearn needs weights, but this graph has none. Write the model "
             "string (format='bnlearn'), or give a GaussianNetwork."
         )
     names = _names(content)
@@ -73,7 +73,7 @@ def write_script(content: NamedGraph) -> str:
             f"{_quoted(names[network.names[i]])} = {number_text(network.coef[i, j])}"
             for i in np.flatnonzero(network.coef[:, j])
         ]
-        # bnlearn has standard deviations where sgbn has variances.
+        # bnlearn uses standard deviations, and sgbn uses variances.
         sd = number_text(np.sqrt(network.noise_variance[j]))
         rows.append(f"  {_quoted(names[name])} = list(coef = c({', '.join(cells)}), sd = {sd})")
     lines = [
@@ -89,15 +89,17 @@ def write_script(content: NamedGraph) -> str:
 
 
 def read_script(text: str) -> NamedGraph:
-    """Network of a script of the form that `write_script` gives it; nothing in it is run."""
+    """Return the network of a script that `write_script` made. The script is not run."""
     model = _MODEL.search(text)
     if model is None:
-        raise InputError("the script has no line 'model <- \"[...]\"'. Is it one that sgbn wrote?")
+        raise InputError(
+            "the script has no line 'model <- \"[...]\"'. Give a script that sgbn wrote."
+        )
     line = text.count("\n", 0, model.start(1)) + 1
-    # The script says each parent twice: in the model string, and as the name of a coefficient.
+    # The script names each parent twice: in the model string, and as the name of a coefficient.
     graph = _graph(_families(_unquoted(model[1], line), line))
     builder = GraphBuilder()
-    # Nodes in the order of the model string, or the comparison below would fail.
+    # Nodes are added in the order of the model string. Otherwise the comparison below would fail.
     for name in graph.names:
         builder.add_node(name)
     for fit in _FIT.finditer(text):
@@ -106,7 +108,7 @@ def read_script(text: str) -> NamedGraph:
     fitted = builder.graph()
     if fitted.names != graph.names or (fitted.graph != graph.graph).any():
         raise InputError(
-            "the coefficients are not those of the parents that the model string names. Write the "
+            "the names of the coefficients differ from the parents in the model string. Write the "
             "script again, or correct one of the two."
         )
     return with_true_names(fitted, text)
@@ -115,11 +117,11 @@ def read_script(text: str) -> NamedGraph:
 def _read_fit(name: str, fit: re.Match[str], line: int, builder: GraphBuilder) -> None:
     """Read the coefficients and the standard deviation of one node."""
     weights = _coefficients(fit[2], line)
-    # R has the intercept among the coefficients, by this name.
+    # R lists the intercept among the coefficients, under this name.
     builder.intercept[name] = weights.pop(INTERCEPT, 0.0)
     sd = number_of(fit[3], line)
-    # Squared with its sign, or -1 would pass as 1.
-    builder.set_variance(name, sd * abs(sd), line)  # a negative one is refused
+    # The square keeps the sign, so that a negative number is refused.
+    builder.set_variance(name, sd * abs(sd), line)
     for parent, weight in weights.items():
         builder.add_edge(parent, name, line, weight, arrow=True)
 
@@ -132,7 +134,7 @@ def _coefficients(text: str, line: int) -> dict[str, float]:
 
 def _names(content: NamedGraph) -> dict[str, str]:
     check_dag(content, "bnlearn")
-    # A dot, as R's make.names fills in: the names are then those of a table read by R.
+    # R's make.names also fills in a dot, so the names are the same as in a table that R has read.
     return safe_names(content.names, _PLAIN, ".")
 
 
@@ -145,10 +147,9 @@ def _model_string(content: NamedGraph, names: dict[str, str]) -> str:
 
 
 def _families(line: str, number: int) -> list[_Family]:
-    """Nodes of a line of a model string, with their parents."""
+    """Return the nodes in one line of a model string, with their parents."""
     wrong = (
-        "line {line}: expected [node|parent:parent] and not {part}. Is it a model string of "
-        "bnlearn?"
+        "line {line}: expected [node|parent:parent], not {part}. Give a model string of bnlearn."
     )
     nodes = (node for node, _ in pieces(_NODE, line, wrong, number))
     return [_Family(node[1], node[2].split(":") if node[2] else [], number) for node in nodes]
@@ -157,10 +158,12 @@ def _families(line: str, number: int) -> list[_Family]:
 def _graph(families: list[_Family]) -> NamedGraph:
     builder = GraphBuilder()
     declared: set[str] = set()
-    # All nodes first: a parent may be declared after its child.
+    # All nodes come first, because a parent may be declared after its child.
     for family in families:
         if family.name in declared:
-            raise InputError(f"line {family.line}: a second node {family.name!r}. Keep one.")
+            raise InputError(
+                f"line {family.line}: the node {family.name!r} is there twice. Keep one."
+            )
         declared.add(family.name)
         builder.add_node(family.name)
     for family in families:
@@ -174,7 +177,7 @@ def _graph(families: list[_Family]) -> NamedGraph:
     return builder.graph()
 
 
-# A string of JSON is one of R too: both have the same escapes, and \u with four digits.
+# A string of JSON is also a string of R: both have the same escapes, and \u with four digits.
 def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 

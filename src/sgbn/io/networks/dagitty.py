@@ -1,10 +1,10 @@
-"""Graphs for DAGitty (the web page, and the R package of this name).
+"""Write and read graphs for DAGitty (the web page, and the R package of this name).
 
-``dag { a -> b }`` has arrows only, ``pdag { a -- b }`` has edges without a direction too. DAGitty
-takes ``beta`` for the standardised weight of an edge, as its ``simulateSEM`` does; what else the
-file says of an edge or a node it leaves alone: ``coef``, the weight in the units of the data,
-``intercept`` and ``noise_variance``. It has no comments: the true name of a node that had to be
-renamed is its attribute ``sgbn_name``, with ``%`` and two digits for each byte but letters.
+``dag { a -> b }`` has arrows only. ``pdag { a -- b }`` may also have edges without a direction. In
+DAGitty, for example in its ``simulateSEM``, ``beta`` is the standardised weight of an edge. DAGitty
+ignores the other attributes that sgbn writes: ``coef`` (the weight in the units of the data),
+``intercept`` and ``noise_variance``. DAGitty has no comments. So if a node had to be renamed, its
+attribute ``sgbn_name`` holds its true name, quoted as in a web address (``%20`` for a blank).
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from sgbn.io.networks.texts import number_of, number_text
 
 BETA, COEF = "beta", "coef"
 NAME = "sgbn_name"
-TAKEN = ("graph", "node", "edge")  # a node of this name would be an attribute of the graph
+TAKEN = ("graph", "node", "edge")  # DAGitty would read a node of this name as an attribute
 
 
 def write_dagitty(content: NamedGraph) -> str:
-    """Graph in the language of DAGitty: a dag, or a pdag if there are lines."""
+    """Return a graph in the language of DAGitty: a dag, or a pdag if there are lines."""
     names = safe_names(content.names, QUOTABLE, reserved=TAKEN)
     arrows, lines = edges_and_lines(content)
-    # Every node is written, also one that an edge names: it fixes the order of the nodes.
+    # All nodes are written before the edges, to keep their order.
     rows = [_node(content, k, names[name]) for k, name in enumerate(content.names)]
     weights, betas = weights_of(content), _betas(content)
     for source, target in arrows:
@@ -40,7 +40,7 @@ def write_dagitty(content: NamedGraph) -> str:
         if weights:
             about[COEF] = weights[source, target]
         rows.append(f"{quoted(names[source])} -> {quoted(names[target])}{_attributes(about)}")
-    # The weight of a line would belong to a direction that the line does not have.
+    # A line gets no weight, because a weight belongs to a direction.
     rows += [f"{quoted(names[source])} -- {quoted(names[target])}" for source, target in lines]
     return "\n".join([f"{'pdag' if lines else 'dag'} {{", *rows, "}"]) + "\n"
 
@@ -49,7 +49,7 @@ def _node(content: NamedGraph, k: int, safe: str) -> str:
     network, name = content.network, content.names[k]
     about: dict[str, float | str] = {}
     if safe != name:
-        # A name may hold a lone surrogate, which UTF-8 refuses without surrogatepass.
+        # A name may hold half of a surrogate pair. Without surrogatepass UTF-8 refuses it.
         about[NAME] = quote(name.encode("utf-8", "surrogatepass"), safe="")
     if network is not None:
         about |= {INTERCEPT: network.intercept[k], VARIANCE: network.noise_variance[k]}
@@ -65,7 +65,7 @@ def _attributes(about: dict[str, float | str] | dict[str, float]) -> str:
 
 
 def _betas(content: NamedGraph) -> dict[Edge, float]:
-    """Standardised weights, where both ends of an edge vary."""
+    """Return the standardised weights of the edges whose two ends vary."""
     if content.network is None:
         return {}
     weights, names = standardised_or_nan(content.network), content.names
@@ -74,10 +74,10 @@ def _betas(content: NamedGraph) -> dict[Edge, float]:
 
 
 def read_dagitty(text: str) -> NamedGraph:
-    """Graph of a text of DAGitty.
+    """Return the graph of a text of DAGitty.
 
-    A latent variable that only an edge ``<->`` stands for is not a node of a network: such an edge
-    is refused, as is one of a mag or pag whose end is not known.
+    An edge ``<->`` is refused, because it stands for a latent variable that is not a node. An edge
+    of a mag or pag with an unknown end is refused too.
     """
     parsed = parse_graph_text(text, ("dag", "pdag", "digraph", "graph"))
     builder = GraphBuilder()
@@ -101,15 +101,15 @@ def _add_edge(statement: Statement, builder: GraphBuilder) -> None:
     source, target = statement.names
     operator, line = statement.operator, statement.line
     if operator == "<-":
-        # Reversed once here, so that all that follows knows one arrow only.
+        # Reversed here, so that the code below has to handle one kind of arrow only.
         source, target, operator = target, source, "->"
     if operator not in ("->", "--"):
         raise InputError(
-            f"line {line}: {source} {operator} {target} is neither an arrow (->) nor a line (--): "
-            "a hidden cause, or an end that is not known, has no place in a network. Remove it, or "
-            "name the hidden cause as a node."
+            f"line {line}: {source} {operator} {target} is neither an arrow (->) nor a line (--). "
+            "A network cannot have an edge with a hidden cause or with an unknown end. Remove the "
+            "edge, or make the hidden cause a node."
         )
     about = statement.attributes
-    # Not beta: the network is in the units of the data.
+    # beta is not read, because a network has its weights in the units of the data.
     weight = number_of(about[COEF], line) if COEF in about else None
     builder.add_edge(source, target, line, weight, arrow=operator == "->")

@@ -1,8 +1,8 @@
-"""Networks as dot files of Graphviz, with weights, intercepts and variances.
+"""Write and read networks as dot files of Graphviz, with weights, intercepts and variances.
 
-Graphviz draws the file; other attributes than its own it leaves alone. The weight of an edge is the
-attribute ``coef``: Graphviz has another meaning for ``weight``, and refuses negative ones. An edge
-without a direction has ``dir=none``, and is drawn as a line.
+Graphviz draws the file, and ignores attributes that it does not know. The weight of an edge is the
+attribute ``coef``, because in Graphviz ``weight`` means something else and must not be negative. An
+edge without a direction has ``dir=none``, and is drawn as a line.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ COEF = "coef"
 
 
 def write_dot(content: NamedGraph) -> str:
-    """Graph in the dot language."""
+    """Return a graph in the dot language."""
     names = safe_names(content.names, QUOTABLE)
     weights, network = weights_of(content), content.network
     rows = []
@@ -28,7 +28,7 @@ def write_dot(content: NamedGraph) -> str:
             numbers = {INTERCEPT: network.intercept[k], VARIANCE: network.noise_variance[k]}
         about = [f'{key}="{number_text(value)}"' for key, value in numbers.items()]
         rows.append(f"  {quoted(names[name])}{_attributes(about)};")
-    # Also a line is written as ->, for a digraph of Graphviz has no other edge.
+    # A line is written as -> too, because a digraph of Graphviz has no other kind of edge.
     for edges, shape in zip(edges_and_lines(content), ([], ["dir=none"]), strict=True):
         for source, target in edges:
             weight = weights.get((source, target))
@@ -44,17 +44,17 @@ def _attributes(about: list[str]) -> str:
 
 
 def read_dot(text: str) -> NamedGraph:
-    """Graph of a dot file; a network too, if all weights and variances are there."""
+    """Return the graph of a dot file. It has a network if all weights and variances are there."""
     parsed = parse_graph_text(text, ("digraph", "graph"))
     builder = GraphBuilder()
     defaults: dict[str, str] = {}
     for statement in parsed.statements:
-        if statement.is_default:  # of nodes and of the graph it says nothing that is read
-            # Graphviz ignores the case of its keywords.
+        if statement.is_default:  # only the defaults of edges are needed
+            # Graphviz does not distinguish upper and lower case in its keywords.
             if statement.names[0].lower() == "edge":
                 defaults |= statement.attributes
         elif statement.operator:
-            # What stands at the edge itself goes before a default.
+            # An attribute of the edge itself replaces a default.
             _add_edge(statement, defaults | statement.attributes, parsed.kind, builder)
         else:
             (name,) = statement.names
@@ -73,7 +73,7 @@ def _add_edge(
             f"{statement.operator}. Correct the line."
         )
     source, target = statement.names
-    # What Graphviz draws where nothing is said.
+    # The defaults of Graphviz.
     way = about.get("dir", "forward" if kind == "digraph" else "none")
     if way == "back":
         source, target, way = target, source, "forward"

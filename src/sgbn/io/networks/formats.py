@@ -1,4 +1,4 @@
-"""Networks to and from the files of other tools: one table of formats."""
+"""Write and read networks in the formats of other tools: one table of formats."""
 
 from __future__ import annotations
 
@@ -36,13 +36,14 @@ class Format(NamedTuple):
     Attributes
     ----------
     write : function
-        NamedGraph -> text.
+        Function that makes the text of a file from a `NamedGraph`.
     read : function
-        Text -> NamedGraph.
+        Function that makes a `NamedGraph` from the text of a file.
     endings : tuple of str
-        Endings of file names that mean this format.
+        Endings of the names of such files.
     has_weights_option : bool
-        Whether parameters may be free, start at the weights, or be fixed at them.
+        Whether `write` has the option that parameters are free, start at the weights, or are fixed
+        at them.
     """
 
     write: Callable[..., str]
@@ -80,30 +81,31 @@ def write_network(
     path : path
         File to write.
     network : GaussianNetwork, fitted learner, NamedGraph or BenchmarkNetwork
-        What `read_network` returns can be written in another format.
+        Network to write. The result of `read_network` can be written in another format.
     format : str, optional
-        By default the ending of the path says it. ``bnlearn`` is the model string of bnlearn,
-        ``bnlearn-r`` an R script that makes the fitted network (.R); ``bif``, ``dagitty``,
-        ``tetrad``, ``lavaan``, ``semopy``, ``dot``. Weights, intercepts and variances are in
-        ``bnlearn-r``, ``dagitty``, ``dot``, and, if asked for, in ``lavaan`` and ``semopy``; the
-        others have the graph only. BIF has discrete variables only: its probabilities are
-        placeholders.
+        Name of the format: ``bnlearn`` (the model string of bnlearn), ``bnlearn-r`` (an R script
+        that makes the fitted network), ``bif``, ``dagitty``, ``tetrad``, ``lavaan``, ``semopy``,
+        ``dot`` or ``json`` (node-link JSON). By default the ending of the path gives the format.
+        ``bnlearn-r``, ``dagitty``, ``dot`` and ``json`` hold weights, intercepts and variances.
+        ``lavaan`` and ``semopy`` hold them if `weights` asks for them. The other formats hold the
+        graph only. BIF has discrete variables only, so its probabilities are placeholders.
     directions : {"graph", "supported", "cpdag"}
-        "graph" writes all edges as arrows, as they are in the one graph of the network.
-        "supported" writes those edges as arrows whose direction is supported, and the others as
-        lines; "cpdag" those that every equivalent graph directs the same way. Only ``dagitty``
-        (then a pdag), ``tetrad`` and ``dot`` have lines.
+        Which edges are arrows. "graph" writes all edges as arrows, as they are in the graph of the
+        network. "supported" writes an edge as an arrow if its direction is supported. "cpdag"
+        writes an edge as an arrow if it has the same direction in all equivalent graphs. The other
+        edges are lines. Only ``dagitty`` (then a pdag), ``tetrad`` and ``dot`` have lines.
     supported : array-like of bool, shape (m, m), optional
-        Edges whose direction is supported; by default what the learner or the file says.
+        Edges whose direction is supported, for m variables. By default they are taken from the
+        learner or from the file that was read.
     weights : {"free", "start", "fixed"}, optional
         For ``lavaan`` and ``semopy``: whether parameters are free (the default), start at the
-        network's numbers, or are fixed at them.
+        numbers of the network, or are fixed at them.
 
     Returns
     -------
     Path
-        The file written. A name that the format cannot express is replaced, and the file says by
-        what; `read_network` puts the true names back.
+        Path of the file. A name that the format cannot express is replaced. The file holds the
+        true name, which `read_network` restores.
 
     Examples
     --------
@@ -124,16 +126,15 @@ def network_text(
     supported: ArrayLike | None = None,
     weights: str | None = None,
 ) -> str:
-    """Text of the file that `write_network` writes, in the format of this name."""
+    """Return the text of the file that `write_network` writes, in the format of this name."""
     chosen = FORMATS[name]
     options: dict[str, Any] = {}
     if weights is not None:
         if not chosen.has_weights_option:
             raise InputError(
-                f"weights={weights!r} is for lavaan and semopy, and not for {name}. Leave it out."
+                f"weights={weights!r} is for lavaan and semopy, not for {name}. Leave it out."
             )
         options["weights"] = weights
-    # `weights` is passed on only if given, since most writers do not take it.
     return chosen.write(named_graph(network, directions, supported), **options)
 
 
@@ -145,43 +146,45 @@ def read_network(path: PathName, format: str | None = None) -> NamedGraph:
     path : path
         A text file, which may be gzipped.
     format : str, optional
-        See `write_network`; ``json`` is the node-link JSON of a results folder. By default the
-        ending of the path says it, or for a ``.txt`` file its first characters.
+        Name of the format, see `write_network`. ``json`` is also the format of the networks in a
+        results folder. By default the ending of the path gives the format. For a ``.txt`` file,
+        its first characters do.
 
     Returns
     -------
     NamedGraph
-        The graph and the names of its nodes; `network` too, if the file has all weights.
+        The graph and the names of its nodes. It has a network if the file has all weights.
 
     Raises
     ------
     InputError
-        If the text is not of this format (the message names the line), or has a directed cycle.
+        If there is no such file, if its text is not of this format (the message names the line),
+        or if the graph has a directed cycle.
     """
     text = read_text(Path(path))
     name = _format_name(path, format, text)
     try:
         return FORMATS[name].read(text)
-    except InputError as error:  # readers see text, and know no file
+    except InputError as error:  # a reader gets only the text, so its message lacks the file
         raise InputError(f"{path}: {error}") from None
 
 
 def _format_name(path: PathName, chosen: str | None, text: str = "") -> str:
-    """Name of a format: what was chosen, else what the ending or the text says."""
+    """Return the name of a format: the chosen one, or the one that fits the ending or the text."""
     if chosen is not None:
         if chosen not in FORMATS:
             raise InputError(
                 f"no format is called {chosen!r}. {did_you_mean(chosen, list(FORMATS))}"
             )
         return chosen
-    # Endings in any case: R's scripts are .R.
+    # In any case of letters, because scripts of R end in .R.
     ending = str(path).lower()
     for name, known in FORMATS.items():
         if ending.endswith(known.endings):
             return name
-    # A .txt file may be any of these three, which begin as no other format does.
+    # A .txt file may be of one of these three formats, which have a typical beginning. If a file is
+    # written, there is no text yet.
     start = text.lstrip()
-    # When a file is to be written there is no text, and only the ending can tell.
     if start.startswith(NODES):
         return "tetrad"
     if start.startswith("["):
@@ -189,6 +192,6 @@ def _format_name(path: PathName, chosen: str | None, text: str = "") -> str:
     if re.match(r"(dag|pdag|mag|pag)\s*\{", start):
         return "dagitty"
     raise InputError(
-        f"{str(path)!r}: the ending does not tell the format. Name it (format=, --from): one of "
-        f"{', '.join(FORMATS)}. From a results folder, take networks/GROUP.json."
+        f"{str(path)!r}: the ending does not tell the format. Give the format (format=, --from): "
+        f"one of {', '.join(FORMATS)}. From a results folder, give networks/GROUP.json."
     )

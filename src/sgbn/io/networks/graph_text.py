@@ -1,4 +1,4 @@
-"""The language that dot (Graphviz) and DAGitty share: a kind of graph, and its statements.
+"""Read the language that dot (Graphviz) and DAGitty share: a kind of graph and its statements.
 
 ::
 
@@ -19,10 +19,10 @@ from typing import NamedTuple
 from sgbn.exceptions import InputError
 from sgbn.io.networks.texts import pieces
 
-# Possessive repeats (++) never go back, so that no input makes an expression slow.
-# A # begins a comment only at the start of a line: dot leaves out what a C preprocessor puts there.
-# Marks have the longest first, or <-> would be read as <- and >. A word may be a negative number,
-# or letters of any script: dot takes both without quotes.
+# Possessive repeats (++) never go back, so that no input makes an expression slow. A # begins a
+# comment only at the start of a line, where a C preprocessor puts its lines. The longest marks come
+# first, because otherwise <-> would be read as <- and >. A word may be a negative number or letters
+# of any script, since dot accepts both without quotes.
 _TOKEN = re.compile(
     r"""
       (?P<space> [\s;]++ | //[^\n]*+ | /\*.*?\*/ | (?<![^\n])\#[^\n]*+ )
@@ -33,8 +33,8 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _NO_TOKEN = (
-    "line {line}: {part} cannot be read: a quote or comment that is not closed, or a mark that the "
-    "format does not have. Correct it."
+    "line {line}: {part} cannot be read. A quote or comment is not closed, or the format does not "
+    "have this mark. Correct it."
 )
 OPERATORS = ("->", "<-", "--", "<->", "@->", "<-@", "@-@", "@--", "--@")
 
@@ -46,20 +46,21 @@ class _Token(NamedTuple):
 
 
 class Statement(NamedTuple):
-    """A node (no operator), an edge, or the defaults of nodes or edges.
+    """One statement: a node (without an operator), an edge, or defaults of nodes or edges.
 
     Attributes
     ----------
     names : tuple of str
-        One name of a node, two of an edge; one of ``graph``, ``node`` and ``edge`` for defaults.
+        The name of a node, or the two names of an edge. For defaults, it is ``graph``, ``node`` or
+        ``edge``.
     operator : str
-        Between the names of an edge, else empty.
+        The mark between the names of an edge. Empty for other statements.
     attributes : dict of str to str
-        What stands in brackets behind it.
+        Name -> value of the attributes, which follow in brackets.
     line : int
-        Line of the file where it begins.
+        Line of the file where the statement begins.
     is_default : bool
-        Whether it says what later nodes or edges have.
+        Whether the attributes are defaults for later nodes or edges.
     """
 
     names: tuple[str, ...]
@@ -70,17 +71,17 @@ class Statement(NamedTuple):
 
 
 class GraphText(NamedTuple):
-    """Kind of a graph (``digraph``, ``pdag``, ...), and its statements."""
+    """A graph that was read: its kind (``digraph``, ``pdag``, ...) and its statements."""
 
     kind: str
     statements: list[Statement]
 
 
 def parse_graph_text(text: str, kinds: tuple[str, ...]) -> GraphText:
-    """Read the text of a graph, which must be of one of these kinds."""
+    """Return the statements of a graph; raise InputError unless it is of one of these kinds."""
     reader = _Reader(list(_tokens(text)))
     kind = reader.next_word().lower()
-    # It forbids a second edge of a pair, which is refused in any graph.
+    # `strict` forbids a second edge of a pair. Here it is refused in every graph.
     if kind == "strict":
         kind = reader.next_word().lower()
     if kind not in kinds:
@@ -88,13 +89,13 @@ def parse_graph_text(text: str, kinds: tuple[str, ...]) -> GraphText:
             f"line {reader.line}: expected {' or '.join(kinds)}, not {kind[:40]!r}. Check the "
             "format of the file."
         )
-    if reader.peek() != "{":  # the name of the graph, which nothing needs
+    if reader.peek() != "{":  # the name of the graph, which is not needed
         reader.next_word()
     reader.take("{")
     statements = list(reader.statements())
     reader.take("}")
     if not reader.at_end:
-        raise InputError(f"line {reader.line}: the graph ends before this line. Remove the rest.")
+        raise InputError(f"line {reader.line}: text follows after the end of the graph. Remove it.")
     return GraphText(kind, statements)
 
 
@@ -102,14 +103,14 @@ def _tokens(text: str) -> Iterator[_Token]:
     for piece, line in pieces(_TOKEN, text, _NO_TOKEN):
         kind = str(piece.lastgroup)
         if kind == "quoted":
-            # A backslash at the end of a line joins it to the next; before a quote it is dropped.
+            # A backslash joins a line to the next one. Before a quote, the backslash is removed.
             yield _Token(kind, piece["quoted"].replace('\\"', '"').replace("\\\n", ""), line)
         elif kind != "space":
             yield _Token(kind, piece[kind], line)
 
 
 class _Reader:
-    """Tokens, taken one after another."""
+    """Takes tokens one after another, and makes statements of them."""
 
     def __init__(self, tokens: list[_Token]) -> None:
         self._tokens = tokens
@@ -121,11 +122,11 @@ class _Reader:
 
     @property
     def line(self) -> int:
-        """Line of the last token taken, or of the first."""
+        """Line of the last token that was taken, or of the first token."""
         return self._tokens[max(self._next - 1, 0)].line if self._tokens else 1
 
     def peek(self) -> str:
-        """Mark that comes next; nothing if it is a name."""
+        """Return the mark that comes next, or empty text if a name comes next."""
         if self.at_end or self._tokens[self._next].kind != "mark":
             return ""
         return self._tokens[self._next].text
@@ -136,7 +137,7 @@ class _Reader:
         self._next += 1
 
     def next_word(self) -> str:
-        """Name that comes next; strings joined by a plus sign are one."""
+        """Take and return the next name. Strings that are joined by a plus sign are one name."""
         parts = []
         while True:
             if self.at_end or self._tokens[self._next].kind == "mark":
@@ -144,7 +145,7 @@ class _Reader:
             token = self._tokens[self._next]
             self._next += 1
             parts.append(token.text)
-            # Only strings in quotes are joined: after a word a plus sign is a mistake.
+            # Only strings in quotes can be joined. After a word, a plus sign is a mistake.
             if token.kind != "quoted" or self.peek() != "+":
                 return "".join(parts)
             self._next += 1
@@ -152,7 +153,7 @@ class _Reader:
     def _unexpected(self, expected: str) -> InputError:
         if self.at_end:
             return InputError(
-                f"the file ends where {expected} is expected: a part is missing. Fetch or write "
+                f"the file ends, but {expected} is expected, so a part is missing. Fetch or write "
                 "the file again."
             )
         token = self._tokens[self._next]
@@ -162,15 +163,15 @@ class _Reader:
         )
 
     def statements(self) -> Iterator[Statement]:
-        """Statements up to the closing brace."""
+        """Yield the statements up to the closing brace."""
         while not self.at_end and self.peek() != "}":
-            if self.peek() == ",":  # between statements it says nothing
+            if self.peek() == ",":  # it has no meaning between statements
                 self.take(",")
                 continue
             yield from self._statement()
 
     def _statement(self) -> Iterator[Statement]:
-        # In quotes, "node" is the name of a node, not a default.
+        # In quotes, "node" is the name of a node, and does not begin a default.
         bare = not self.at_end and self._tokens[self._next].kind == "word"
         chain, operators = [self._operand()], []
         line = self.line
@@ -187,13 +188,13 @@ class _Reader:
             default = bare and chain[0][0].lower() in ("graph", "node", "edge")
             for name in chain[0]:
                 yield Statement((name,), "", attributes, line, default)
-        # "a -> b -> c" is two edges, and braces join each of one side to each of the other.
+        # "a -> b -> c" is two edges. Braces join each name on one side to each name on the other.
         for (firsts, seconds), operator in zip(pairwise(chain), operators, strict=True):
             for pair in product(firsts, seconds):
                 yield Statement(pair, operator, attributes, line)
 
     def _operand(self) -> list[str]:
-        """Name, or names in braces."""
+        """Take a name, or several names in braces, and return them as a list."""
         if self.peek() != "{":
             name = self.next_word()
             if self.peek() == ":":
@@ -214,7 +215,7 @@ class _Reader:
 
     def _attributes(self) -> dict[str, str]:
         attributes: dict[str, str] = {}
-        # Several brackets may follow each other: [a=1][b=2].
+        # Several pairs of brackets may follow each other: [a=1][b=2].
         while self.peek() == "[":
             self.take("[")
             while not self.at_end and self.peek() != "]":
@@ -222,7 +223,7 @@ class _Reader:
                     self.take(",")
                     continue
                 key = self.next_word()
-                # Both languages have attributes without a value, such as DAGitty's [exposure].
+                # An attribute may have no value in both languages, such as DAGitty's [exposure].
                 attributes[key] = ""
                 if self.peek() == "=":
                     self.take("=")
@@ -232,9 +233,9 @@ class _Reader:
 
 
 def quoted(name: str) -> str:
-    """Name in quotes; it must have no backslash."""
+    """Return a name in quotes. The name must not have a backslash."""
     return '"' + name.replace('"', r"\"") + '"'
 
 
-# What can stand in quotes, in both tools: a backslash means something else in each of them.
+# Text that both tools can read in quotes. A backslash has a different meaning in each of them.
 QUOTABLE = re.compile(r"[^\\\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")

@@ -1,4 +1,4 @@
-"""Graphs with names, and with weights where they are known: what files of other tools hold."""
+"""The content of a file of another tool: a graph with names, and with weights if known."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ Edge = tuple[str, str]
 
 
 class NamedGraph(NamedTuple):
-    """A graph as a file has it.
+    """A graph from a file, or for a file.
 
     Attributes
     ----------
     graph : ndarray of bool, shape (m, m)
-        ``graph[i, j]`` is the arrow from ``names[i]`` to ``names[j]``. Set both ways, it is a line:
-        an edge without a direction.
+        ``graph[i, j]`` is the arrow from ``names[i]`` to ``names[j]``. If ``graph[j, i]`` is set
+        too, the edge is a line: it has no direction.
     names : tuple of str
         Names of the nodes.
     network : GaussianNetwork or None
-        The weights, where the file has all of them. Its edges have the direction to which the
-        weights belong, also where `graph` has a line.
+        The network with its weights, if the file has all of them. A weight belongs to a direction,
+        so all edges of the network have one, also those that are lines in `graph`.
     supported : ndarray of bool, shape (m, m), or None
-        Edges whose direction is supported, where the file says so.
+        Edges whose direction is supported. None if the file does not say it.
     """
 
     graph: Mask
@@ -48,14 +48,14 @@ def named_graph(
     directions: str = "graph",
     supported: ArrayLike | None = None,
 ) -> NamedGraph:
-    """Graph of a network, a fitted learner or a file, with the directions asked for."""
+    """Return the graph of a network, a fitted learner or a file, with the chosen directions."""
     if directions not in DIRECTIONS:
-        raise InputError(f"directions is one of {', '.join(DIRECTIONS)}, not {directions!r}.")
+        raise InputError(f"directions is {directions!r}. Give one of {', '.join(DIRECTIONS)}.")
     if isinstance(network, BenchmarkNetwork):
         network = NamedGraph(network.graph, network.names)
     if isinstance(network, NamedGraph):
         given = network
-        # A mask that is given goes before that of the file.
+        # The argument replaces the mask of the file.
         mask = given.supported if supported is None else np.asarray(supported, bool)
     else:
         weights = network_of(network)
@@ -71,16 +71,16 @@ def named_graph(
         )
     if directions == "graph":
         return given._replace(supported=mask)
-    # Lines of a file have a direction again where its weights say which.
+    # If the file has weights, they give each of its lines a direction.
     graph = given.graph if given.network is None else given.network.coef != 0
     return given._replace(graph=_directed(graph, given.names, directions, mask), supported=None)
 
 
 def _directed(graph: Mask, names: tuple[str, ...], directions: str, mask: Mask | None) -> Mask:
-    """Graph with lines for the edges without a supported direction, or for the reversible ones."""
+    """Return the graph with lines for the edges that are reversible, or not supported."""
     if directions == "cpdag":
         check_acyclic(graph, names)
-        # cpdag has both entries of a reversible edge, as a line of `NamedGraph` has.
+        # `cpdag` sets both entries of a reversible edge, like a line of `NamedGraph`.
         return np.asarray(cpdag(graph) != 0)
     if mask is None:
         raise InputError(
@@ -91,7 +91,7 @@ def _directed(graph: Mask, names: tuple[str, ...], directions: str, mask: Mask |
 
 
 def check_acyclic(graph: Mask, names: tuple[str, ...]) -> None:
-    """Raise InputError with the names on a directed cycle, if there is one."""
+    """Raise InputError if there is a directed cycle, with the names of its nodes."""
     cycle = find_cycle(graph)
     if cycle is not None:
         circle = " -> ".join(names[k] for k in (*cycle, cycle[0]))
@@ -99,8 +99,11 @@ def check_acyclic(graph: Mask, names: tuple[str, ...]) -> None:
 
 
 def edges_and_lines(content: NamedGraph) -> tuple[list[Edge], list[Edge]]:
-    """Arrows and lines of a graph; a line has the direction of its weight, if that is known."""
-    # Without weights a line has no direction: the upper triangle gives it once, not twice.
+    """Return the arrows and the lines of a graph as pairs of names.
+
+    The names of a line are in the direction of its weight, if it has one.
+    """
+    # Without weights, the upper triangle gives each line once, not twice.
     both = content.graph & content.graph.T
     way = np.triu(both) if content.network is None else both & (content.network.coef != 0)
     arrows, lines = (
@@ -111,7 +114,7 @@ def edges_and_lines(content: NamedGraph) -> tuple[list[Edge], list[Edge]]:
 
 
 def weights_of(content: NamedGraph) -> dict[Edge, float]:
-    """Weight of each edge; nothing if the weights are not known."""
+    """Return edge -> weight; an empty dict if the weights are not known."""
     if content.network is None:
         return {}
     coef, names = content.network.coef, content.names
@@ -119,13 +122,14 @@ def weights_of(content: NamedGraph) -> dict[Edge, float]:
 
 
 def check_dag(content: NamedGraph, tool: str) -> None:
-    """Refuse lines where a tool's format has none."""
+    """Raise InputError unless all edges are arrows, for a format that has no lines."""
     _, lines = edges_and_lines(content)
     if lines:
         source, target = lines[0]
         raise InputError(
-            f"a file for {tool} has no edges without a direction, such as {source!r} - {target!r}. "
-            "Choose directions='graph' (--directions graph) and a network whose edges all have "
-            "one, such as networks/GROUP.json, or a format that has lines: dagitty, tetrad, dot."
+            f"a file for {tool} cannot hold edges without a direction, such as {source!r} - "
+            f"{target!r}. Choose directions='graph' (--directions graph) and a network whose edges "
+            "all have a direction, such as networks/GROUP.json. Or choose a format that has lines: "
+            "dagitty, tetrad, dot."
         )
     check_acyclic(content.graph, content.names)

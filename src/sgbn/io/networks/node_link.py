@@ -36,9 +36,9 @@ def node_link_text(content: NamedGraph) -> str:
 
 
 def read_node_link(text: str) -> NamedGraph:
-    """Graph of node-link JSON, with weights and supported directions where it has them."""
+    """Return the graph of node-link JSON, with its weights and supported directions if given."""
     nodes, edges = _parts(text)
-    builder = GraphBuilder("entry")  # JSON has no lines to name: its entries are counted
+    builder = GraphBuilder("entry")  # messages count entries, not lines
     names = [_text(node, "id", f"node {k}") for k, node in enumerate(nodes, start=1)]
     for k, (name, node) in enumerate(zip(names, nodes, strict=True), start=1):
         builder.add_node(name)
@@ -46,7 +46,7 @@ def read_node_link(text: str) -> NamedGraph:
             builder.intercept[name] = _number(node, INTERCEPT, name)
         if VARIANCE in node:
             builder.set_variance(name, _number(node, VARIANCE, name), k)
-    # The builder takes a node twice without a word, as formats with edges alone need it.
+    # The builder accepts a node twice, because some formats name nodes only in edges.
     if len(set(names)) < len(names):
         raise InputError("two nodes have the same id. Rename one of them.")
     supported: set[tuple[str, str]] | None = set()
@@ -58,7 +58,7 @@ def read_node_link(text: str) -> NamedGraph:
         weight = _number(edge, "weight", f"edge {k}") if "weight" in edge else None
         builder.add_edge(source, target, k, weight, arrow=True)
         if "supported" not in edge:
-            # One edge that does not say leaves the mask unknown: "not said" is not "not supported".
+            # If one edge does not say it, the mask is unknown: this is not "not supported".
             supported = None
         elif supported is not None and edge["supported"] is True:
             supported.add((source, target))
@@ -73,12 +73,12 @@ def _with_support(content: NamedGraph, supported: set[tuple[str, str]] | None) -
 
 
 def _parts(text: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Nodes and edges of a directed graph."""
+    """Return the nodes and the edges of a directed graph."""
     try:
         content = json.loads(text)
-    # Deeply nested brackets end json.loads by RecursionError.
+    # Deeply nested brackets cause a RecursionError.
     except (ValueError, RecursionError) as error:
-        raise InputError(f"not JSON: {error}. Check that the file is whole.") from None
+        raise InputError(f"it is not JSON ({error}). Check that the file is complete.") from None
     content = content if isinstance(content, dict) else {}
     nodes, edges = content.get("nodes"), content.get("edges")
     if not _is_list_of_tables(nodes) or not _is_list_of_tables(edges):
@@ -104,9 +104,9 @@ def _text(table: dict[str, Any], key: str, where: str) -> str:
 
 def _number(table: dict[str, Any], key: str, where: str) -> float:
     value = table[key]
-    # True is an int in Python; a float cannot hold a whole number of a thousand digits.
+    # True is an int in Python. Very large integers cannot become a float.
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < 1e300:
         raise InputError(
-            f"{where}: {key} is {str(value)[:40]!r}, and not a finite number. Correct it."
+            f"{where}: {key} is {str(value)[:40]!r}, which is not a finite number. Correct it."
         )
     return float(value)

@@ -1,4 +1,4 @@
-"""Networks as models of pgmpy, and back."""
+"""Convert networks to models of pgmpy, and back."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sgbn.io.networks.named_graph import NamedGraph
 
 
 def to_pgmpy(network: NetworkLike) -> Any:
-    """Make a ``LinearGaussianBayesianNetwork`` of pgmpy, with the same weights.
+    """Return a network as a ``LinearGaussianBayesianNetwork`` of pgmpy, with the same weights.
 
     Parameters
     ----------
@@ -24,25 +24,25 @@ def to_pgmpy(network: NetworkLike) -> Any:
     Returns
     -------
     pgmpy.models.LinearGaussianBayesianNetwork
-        Its nodes are in the order of the network.
+        The model. Its nodes are in the order of the network.
     """
     try:
-        # Inside the function: pgmpy is an extra.
+        # Imported here, because pgmpy is optional.
         from pgmpy.factors.continuous import LinearGaussianCPD
         from pgmpy.models import LinearGaussianBayesianNetwork
     except ImportError as error:
         raise InputError(
             'a model of pgmpy needs pgmpy. Install it: pip install "sgbn[pgmpy]".'
         ) from error
-    make_cpd: Any = LinearGaussianCPD  # its type says that it is abstract, which it is not
+    make_cpd: Any = LinearGaussianCPD  # its type hints call it abstract, but it is not
     weights = network_of(network)
     model = LinearGaussianBayesianNetwork()
-    # Nodes first: the model has the order in which they come, and one without edges stays.
+    # Nodes come before edges, to keep their order and to keep nodes without edges.
     model.add_nodes_from(weights.names)
     model.add_edges_from((weights.names[i], weights.names[j]) for i, j in np.argwhere(weights.coef))
     for j, name in enumerate(weights.names):
         parents = np.flatnonzero(weights.coef[:, j])
-        # pgmpy has the intercept as the first of the weights.
+        # In pgmpy the intercept is the first weight.
         beta = [float(weights.intercept[j]), *weights.coef[parents, j].tolist()]
         sd = float(np.sqrt(weights.noise_variance[j]))
         model.add_cpds(make_cpd(name, beta, sd, [weights.names[i] for i in parents]))
@@ -50,7 +50,7 @@ def to_pgmpy(network: NetworkLike) -> Any:
 
 
 def from_pgmpy(model: Any) -> NamedGraph:
-    """Graph of a model or DAG of pgmpy; with a network, if all its nodes are linear Gaussian.
+    """Return the graph of a model or DAG of pgmpy.
 
     Parameters
     ----------
@@ -60,16 +60,17 @@ def from_pgmpy(model: Any) -> NamedGraph:
     Returns
     -------
     NamedGraph
+        The graph. It has a network too, if all nodes of the model are linear Gaussian.
     """
     if not hasattr(model, "nodes") or not hasattr(model, "edges"):
         raise InputError(f"{type(model).__name__} is not a graph of pgmpy. Give a model or a DAG.")
     builder = GraphBuilder()
     for node in model.nodes():
-        # Nodes of pgmpy may be any hashable object; ours have names.
+        # Nodes of pgmpy may be any hashable object, but nodes of sgbn have names.
         builder.add_node(str(node))
     if len(builder.names) < len(model.nodes()):
-        raise InputError("two nodes have the same name as text. Rename one of them.")
-    # A DAG of pgmpy has no distributions, a discrete network has others than linear Gaussian.
+        raise InputError("two nodes have the same name when written as text. Rename one of them.")
+    # A DAG of pgmpy has no distributions. Those of a discrete network are not linear Gaussian.
     weights: dict[tuple[str, str], float] = {}
     for cpd in model.get_cpds() if hasattr(model, "get_cpds") else []:
         if hasattr(cpd, "beta") and hasattr(cpd, "std"):
@@ -77,7 +78,7 @@ def from_pgmpy(model: Any) -> NamedGraph:
             intercept, *betas = map(float, cpd.beta)
             builder.intercept[name] = intercept
             sd = float(cpd.std)
-            builder.set_variance(name, sd * sd, 0)  # no line to name
+            builder.set_variance(name, sd * sd, 0)  # there is no line to name
             parents = [str(parent) for parent in cpd.evidence]
             weights |= {(p, name): beta for p, beta in zip(parents, betas, strict=True)}
     for source, target in ((str(i), str(j)) for i, j in model.edges()):

@@ -1,11 +1,12 @@
-"""Names that a format can express, and comments that keep the true ones.
+"""Replace names that a format cannot express, and keep the true names in comments.
 
-Each format has names that it cannot write: spaces in Tetrad, a leading digit in lavaan. Such a name
-is replaced, and a comment of the file says by what, so that the file can be read back::
+Each format has names that it cannot write: names with spaces in Tetrad, names that begin with a
+digit in lavaan. Such a name is replaced. A comment in the file gives the true name, so that reading
+the file gives the true name back::
 
     # sgbn name: X7Networks_LH = "7Networks-LH"
 
-The true name is a JSON string in ASCII, so that no character of it can end the line.
+The true name is written as a JSON string in ASCII, so that none of its characters ends the line.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from sgbn.io.networks.named_graph import NamedGraph
 
 _COMMENT = re.compile(r"^[ \t]*(?:\#|//)[ ]sgbn[ ]name:[ ](\S+)[ ]=[ ](\".*\")[ \t]*$", re.M)
 
-# Words of R that cannot name a variable of a formula.
+# Words that cannot be the name of a variable in a formula of R.
 _R_WORDS = """
 if else repeat while function for in next break
 TRUE FALSE NULL Inf NaN NA NA_integer_ NA_real_ NA_character_ NA_complex_
@@ -37,25 +38,24 @@ def safe_names(
     *,
     ignore_case: bool = False,
 ) -> dict[str, str]:
-    """Map true names to names in a file: those that match `plain` stay, unless reserved.
+    """Return true name -> name in the file. A name that matches `plain` stays, unless reserved.
 
-    Others become ASCII: accents are dropped, and each character that is not a letter, digit or
-    underscore becomes `fill`; an X goes before a name that begins with no letter. No two are the
-    same (in any case of letters, if `ignore_case`). With a dot for `fill` this is what R's
-    ``make.names(unique = TRUE)`` makes of names in ASCII, so that they are the columns of a table
-    that ``read.csv`` has read.
+    All other names become ASCII. Accents are removed, and each character that is not a letter, a
+    digit or an underscore becomes `fill`. A name that does not begin with a letter gets an X in
+    front. All names in the file differ. With `ignore_case`, they differ in more than upper and
+    lower case. If `fill` is a dot, names in ASCII become the same as by R's
+    ``make.names(unique = TRUE)``. These are the names of columns that R's ``read.csv`` gives.
     """
     key = str.lower if ignore_case else str
     chosen: dict[str, str] = {}
-    # Taken from the start, so that neither a kept nor a replaced name is reserved.
+    # Reserved words count as taken, so that no name in the file is reserved.
     taken = set(map(key, reserved))
-    # Names that can stay come first, so that no replaced one takes them.
+    # Names that stay come first, so that a replaced name cannot be the same as one of them.
     for name in names:
         if plain.fullmatch(name) and key(name) not in taken:
             chosen[name] = name
             taken.add(key(name))
-    # Numbers go on from the last for each name, or long lists of equal names would take a square of
-    # steps.
+    # The last number of each name is kept. Otherwise many equal names would take quadratic time.
     numbers: Counter[str] = Counter()
     for name in names:
         if name not in chosen:
@@ -69,9 +69,9 @@ def safe_names(
 
 
 def _made(name: str, fill: str) -> str:
-    # NFKD parts a letter from its accent, and the accent is not ASCII.
+    # NFKD separates a letter from its accent. The accent is not ASCII, and so is removed.
     ascii_name = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
-    # R takes a dot for the beginning of a name, unless a digit follows.
+    # In R, a name may begin with a dot, unless a digit follows.
     begins_well = r"\.?[A-Za-z]" if fill == "." else "[A-Za-z]"
     safe = re.sub(rf"[^A-Za-z0-9_{fill}]", fill, ascii_name)
     if not re.match(begins_well, ascii_name):
@@ -80,7 +80,7 @@ def _made(name: str, fill: str) -> str:
 
 
 def name_comments(names: dict[str, str], mark: str = "#") -> list[str]:
-    """Comment lines that say which names were replaced."""
+    """Return comment lines with the true names of all names that were replaced."""
     return [
         f"{mark} sgbn name: {safe} = {json.dumps(name)}"
         for name, safe in names.items()
@@ -89,7 +89,7 @@ def name_comments(names: dict[str, str], mark: str = "#") -> list[str]:
 
 
 def true_names(text: str) -> dict[str, str]:
-    """Name in the file -> true name, as its comments say."""
+    """Return name in the file -> true name, from the comments of the file."""
     names: dict[str, str] = {}
     for comment in _COMMENT.finditer(text):
         line = text.count("\n", 0, comment.start()) + 1
@@ -105,22 +105,22 @@ def true_names(text: str) -> dict[str, str]:
 
 
 def with_true_names(content: NamedGraph, text: str) -> NamedGraph:
-    """Graph with the names that the comments of its file say."""
+    """Return the graph with the true names, which are in the comments of the file."""
     return renamed(content, true_names(text))
 
 
 def renamed(content: NamedGraph, replaced: dict[str, str]) -> NamedGraph:
-    """Return the graph with its names replaced by those that `replaced` gives."""
+    """Return the graph with new names. `replaced` is a mapping of old to new names."""
     names = tuple(replaced.get(name, name) for name in content.names)
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(
-            f"two variables have the true name {twice!r}, as the comments of the file say. Correct "
-            "these comments."
+            f"the comments of the file give two variables the true name {twice!r}. Correct these "
+            "comments."
         )
     network = content.network
     if network is not None:
         weights = (network.coef, network.intercept, network.noise_variance)
-        # The names of a network are part of it, and it cannot be changed.
+        # A network cannot be changed, so a new network is made.
         network = type(network)(*weights, names)
     return content._replace(names=names, network=network)

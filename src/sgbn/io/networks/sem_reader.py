@@ -1,7 +1,7 @@
-"""Graphs of structural equation models in the syntax of lavaan and semopy.
+"""Read graphs from structural equation models in the syntax of lavaan and semopy.
 
-Read are regressions (``y ~ a + 0.5*b``), variances (``y ~~ y``), intercepts (``y ~ 1``) and start
-values. Latent variables and covariances are not part of a network over observed variables.
+The reader takes regressions (``y ~ a + 0.5*b``), variances (``y ~~ y``), intercepts (``y ~ 1``) and
+start values. It refuses latent variables and covariances, which a network does not have.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TERM = re.compile(
     re.VERBOSE,
 )
 _START = re.compile(rf"\s*START\(\s*({NUMBER})\s*\)\s*(\S[\w.\s]*)")
-# A plus sign between terms: neither inside brackets, nor that of an exponent such as 1e+5.
+# A plus sign between terms. It is not inside brackets or in an exponent such as 1e+5.
 _PLUS = re.compile(r"\+(?![^()]*\))(?<![\d.][eE]\+)")
 
 
@@ -37,14 +37,14 @@ class _Term(NamedTuple):
 
 
 def read_sem(text: str) -> NamedGraph:
-    """Graph of a model of lavaan or semopy.
+    """Return the graph of a model of lavaan or semopy.
 
-    The graph has a network too if each regression weight and each variance has a value, fixed or
-    to start from. An intercept without a value is 0.
+    The graph has a network if each regression weight and each variance has a value, either a fixed
+    value or a start value. An intercept without a value is 0.
     """
     starts: dict[str, float] = {}
     lines = list(_formulas(text))
-    # Starts first: semopy writes them behind the formulas that use their names.
+    # Start values are read first, because semopy writes them after the formulas that use them.
     for line, formula in lines:
         if start := _START.fullmatch(formula):
             starts |= dict.fromkeys(start[2].split(), number_of(start[1], line))
@@ -55,18 +55,21 @@ def read_sem(text: str) -> NamedGraph:
         if not _START.fullmatch(formula)
         for term in _terms(formula, line, starts)
     ]
-    # Variances first: they name all nodes, in the order in which sgbn writes them.
+    # Variances come first: sgbn writes one for each node, in the order of the network.
     for term in sorted(terms, key=lambda term: term.operator != "~~"):
         _add(term, builder)
     return with_true_names(builder.graph(), text)
 
 
 def _formulas(text: str) -> Iterator[tuple[int, str]]:
-    """Formulas with their first lines; one goes on after an operator at the end of a line."""
+    """Yield the formulas with their first lines.
+
+    A formula continues in the next line if a line ends with an operator.
+    """
     formula, first = "", 0
     for number, raw in enumerate(text.split("\n"), start=1):
-        line = re.split("[#!]", raw, maxsplit=1)[0]  # lavaan has both marks for comments
-        for k, part in enumerate(line.split(";")):  # a semicolon ends a formula as a line does
+        line = re.split("[#!]", raw, maxsplit=1)[0]  # both begin a comment in lavaan
+        for k, part in enumerate(line.split(";")):  # a semicolon ends a formula, like a line end
             if k and formula.strip():
                 yield first, formula
                 formula = ""
@@ -96,8 +99,8 @@ def _terms(formula: str, line: int, starts: dict[str, float]) -> Iterator[_Term]
         term = _TERM.fullmatch(part)
         if term is None:
             raise InputError(
-                f"line {line}: the term {part.strip()[:40]!r} cannot be read: a name, 1, or one of "
-                "them after a number or label and '*' is expected. Correct it."
+                f"line {line}: the term {part.strip()[:40]!r} cannot be read. Write a name or 1, "
+                "such as 'a', '0.5*a' or 'label*a'."
             )
         value = starts.get(term["label"] or "")
         if term["start"] or term["fixed"]:
@@ -108,15 +111,15 @@ def _terms(formula: str, line: int, starts: dict[str, float]) -> Iterator[_Term]
 def _add(term: _Term, builder: GraphBuilder) -> None:
     builder.add_node(term.child)
     if term.operator == "~~" and term.name != term.child:
-        if term.value != 0:  # fixed at 0 it only says that there is no covariance
+        if term.value != 0:  # a covariance of 0 means that there is none
             raise InputError(
-                f"line {term.line}: {term.child} ~~ {term.name} lets the noise of two nodes vary "
-                "together; a network has no such edge. Remove it, or direct it."
+                f"line {term.line}: {term.child} ~~ {term.name} is a covariance between two nodes, "
+                "which a network cannot have. Remove it, or write it as a regression (~)."
             )
     elif term.operator == "~~":
         if term.value is not None:
             builder.set_variance(term.child, term.value, term.line)
-    # "y ~ 0" is R for no intercept, which is 0 here in any case.
+    # In R, "y ~ 0" means that there is no intercept. Here an intercept without a value is 0.
     elif term.name in ("0", "1"):
         if term.value is not None and term.name == "1":
             builder.intercept[term.child] = term.value

@@ -1,8 +1,8 @@
-"""Networks as structural equation models: the syntax of lavaan (R) and semopy (Python).
+"""Write networks as structural equation models, in the syntax of lavaan (R) and semopy (Python).
 
-The model of a graph has one regression per node with parents, and an own variance and intercept for
-each node; nothing else varies together. Its parameters are free (a confirmatory model of the
-graph), start at the weights of the network, or are fixed at them.
+The model of a graph has one regression per node with parents, and one variance and one intercept
+per node. It has no covariances. Its parameters are free (a confirmatory model of the graph), start
+at the weights of the network, or are fixed at them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SEMOPY_ABOUT = "# Fit it by semopy.ModelMeans(text).fit(data)."
 
 
 def write_lavaan(content: NamedGraph, weights: str = "free") -> str:
-    """Model syntax of lavaan."""
+    """Return a graph in the model syntax of lavaan."""
     _check(content, weights, "lavaan")
     names = safe_names(content.names, _LAVAAN_NAME, ".", RESERVED)
     equations = _equations(content, names, weights, lambda value: f"start({value})")
@@ -36,7 +36,10 @@ def write_lavaan(content: NamedGraph, weights: str = "free") -> str:
 
 
 def write_semopy(content: NamedGraph, weights: str = "free") -> str:
-    """Model syntax of semopy, in which a parameter with a start value must have a name."""
+    """Return a graph in the model syntax of semopy.
+
+    In semopy, a parameter with a start value must have a name.
+    """
     _check(content, weights, "semopy")
     names = safe_names(content.names, _SEMOPY_NAME, "_", RESERVED)
     starts: list[str] = []
@@ -44,7 +47,7 @@ def write_semopy(content: NamedGraph, weights: str = "free") -> str:
 
     def start(value: str) -> str:
         parameter = f"p{len(starts) + 1}"
-        # A parameter of the name of a variable could not be told from it.
+        # A parameter must not have the same name as a variable.
         while parameter in taken:
             parameter += "_"
         starts.append(f"START({value}) {parameter}")
@@ -57,7 +60,7 @@ def write_semopy(content: NamedGraph, weights: str = "free") -> str:
 def _equations(
     content: NamedGraph, names: dict[str, str], weights: str, start: Callable[[str], str]
 ) -> list[str]:
-    """Regressions, variances and intercepts; `start` marks a value to start from."""
+    """Return lines with regressions, variances and intercepts. `start` formats a start value."""
     network = content.network
 
     def parameter(value: float) -> str:
@@ -68,7 +71,7 @@ def _equations(
 
     n = len(content.names)
     coef, variance, intercept = np.zeros((n, n)), np.zeros(n), np.zeros(n)
-    if network is not None:  # else `_check` has made sure that no value is asked for
+    if network is not None:  # otherwise weights are free, see `_check`, and need no values
         coef, variance, intercept = network.coef, network.noise_variance, network.intercept
     regressions, variances, intercepts = [], [], []
     for j, name in enumerate(content.names):
@@ -87,9 +90,9 @@ def _equations(
 def _check(content: NamedGraph, weights: str, tool: str) -> None:
     check_dag(content, tool)
     if weights not in WEIGHTS:
-        raise InputError(f"weights is one of {', '.join(WEIGHTS)}, not {weights!r}.")
+        raise InputError(f"weights is {weights!r}. Give one of {', '.join(WEIGHTS)}.")
     if weights != "free" and content.network is None:
         raise InputError(
-            f"weights={weights!r} needs weights, and this graph has none. Choose weights='free', "
+            f"weights={weights!r} needs weights, but this graph has none. Choose weights='free', "
             "or give a GaussianNetwork."
         )

@@ -1,7 +1,7 @@
-"""Graphs as the text files of Tetrad ("Save Graph as Text"), which hold no weights.
+"""Write and read graphs as text files of Tetrad ("Save Graph as Text"), which hold no weights.
 
-The nodes stand in one line, the edges are numbered: ``-->`` is an arrow, ``---`` an edge without a
-direction::
+All nodes are in one line. The edges are numbered: ``-->`` is an arrow, and ``---`` is a line, an
+edge without a direction::
 
     Graph Nodes:
     a;b;c
@@ -22,13 +22,16 @@ from sgbn.io.networks.safe_names import name_comments, safe_names, with_true_nam
 
 NODES, EDGES = "Graph Nodes:", "Graph Edges:"
 
-# An edge ends at white space, a list at ";" or ","; a name in brackets is a latent variable.
+# White space ends a name in an edge, and ";" or "," ends it in the list of nodes. Brackets mark a
+# latent variable.
 _PLAIN = re.compile(r"(?!\#)[^\s;,()\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
-_EDGE = re.compile(r"\d+\.\s+(\S+)\s+(\S+)\s+(\S+)(?:\s.*)?")  # colours and such may follow
+_EDGE = re.compile(
+    r"\d+\.\s+(\S+)\s+(\S+)\s+(\S+)(?:\s.*)?"
+)  # other text, such as colours, may follow
 
 
 def write_tetrad(content: NamedGraph) -> str:
-    """Graph as text of Tetrad; comments stand at the end, where Tetrad does not read on."""
+    """Return a graph as text of Tetrad. Comments are at the end, which Tetrad does not read."""
     names = safe_names(content.names, _PLAIN)
     arrows, lines = edges_and_lines(content)
     marked = [(edge, "-->") for edge in arrows] + [(edge, "---") for edge in lines]
@@ -42,10 +45,10 @@ def write_tetrad(content: NamedGraph) -> str:
 
 
 def read_tetrad(text: str) -> NamedGraph:
-    """Graph of a text file of Tetrad.
+    """Return the graph of a text file of Tetrad.
 
-    Edges that stand for a hidden common cause (``<->``) or for an end that is not known (``o->``)
-    are not edges of a DAG, and are refused.
+    An edge with a hidden common cause (``<->``) or with an unknown end (``o->``) is refused,
+    because a DAG does not have such edges.
     """
     builder = GraphBuilder()
     declared: set[str] = set()
@@ -55,7 +58,7 @@ def read_tetrad(text: str) -> NamedGraph:
         if line in (NODES, EDGES):
             part = line
         elif not line:
-            # An empty line ends a section, but one may stand between its title and the nodes.
+            # An empty line ends a section, but it may also be between the title and the nodes.
             part = "" if part == EDGES or declared else part
         elif part == NODES:
             declared |= _read_nodes(line, number, builder)
@@ -63,7 +66,7 @@ def read_tetrad(text: str) -> NamedGraph:
             _read_edge(line, number, declared, builder)
         elif not declared:
             raise InputError(
-                f"line {number}: expected '{NODES}', not {line[:40]!r}. Is it Tetrad's?"
+                f"line {number}: expected '{NODES}', not {line[:40]!r}. Give a file of Tetrad."
             )
     return with_true_names(builder.graph(), text)
 
@@ -81,9 +84,9 @@ def _read_nodes(line: str, number: int, builder: GraphBuilder) -> set[str]:
 def _read_edge(line: str, number: int, declared: set[str], builder: GraphBuilder) -> None:
     edge = _EDGE.fullmatch(line)
     if edge is None:
-        raise InputError(f"line {number}: expected an edge as '1. a --> b', not {line[:40]!r}.")
+        raise InputError(f"line {number}: write an edge as '1. a --> b', not as {line[:40]!r}.")
     first, mark, second = edge[1], edge[2], edge[3]
-    # A name that is only in an edge is a mistake of typing: Tetrad lists all nodes.
+    # A name that is only in an edge is a typing error, because Tetrad lists all nodes.
     for name in (first, second):
         if name not in declared:
             raise InputError(

@@ -1,4 +1,4 @@
-"""What all readers and writers of text share: text of a file, and numbers with all their digits."""
+"""Functions that all readers and writers of text share: text of a file, and exact numbers."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pathlib import Path
 from sgbn.exceptions import InputError
 from sgbn.io.tables.files import read_bytes
 
-MAX_BYTES = 2**28  # far more than a network needs: a larger file is a gzip bomb
-# Narrower than float(), which takes "1_0", "nan" and digits of other scripts too.
+MAX_BYTES = 2**28  # of text; a network needs far less, and a larger file may be a gzip bomb
+# float() would also accept "1_0", "nan" and the digits of other scripts.
 NUMBER = r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
 
 
@@ -34,9 +34,9 @@ def read_text(path: Path) -> str:
             f"{name} holds more than {MAX_BYTES >> 20} MB of text. Give a file of one network."
         )
     try:
-        # Some editors of Windows put a byte order mark before the text.
+        # Some editors on Windows put a byte order mark before the text.
         text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:  # older tools write latin-1, in which every file can be read
+    except UnicodeDecodeError:  # older tools write latin-1, which can decode any bytes
         text = content.decode("latin-1")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
@@ -44,13 +44,14 @@ def read_text(path: Path) -> str:
 def pieces(
     pattern: re.Pattern[str], text: str, wrong: str, line: int = 1
 ) -> Iterator[tuple[re.Match[str], int]]:
-    """Give the matches of a pattern, one after another up to the end of a text, with their lines.
+    """Yield the matches that a text consists of, one after another, with their lines.
 
-    `wrong` is the message where none follows, with {line} and {part} for the place.
+    `wrong` is the message if the rest of the text does not begin with a match. Its {line} and
+    {part} are replaced by the place.
     """
     position = 0
     while position < len(text):
-        # match and not search: what stands between two pieces must not be passed over.
+        # match, not search, because the text between two pieces must not be skipped.
         piece = pattern.match(text, position)
         if piece is None:
             part = text[position : position + 40]
@@ -61,12 +62,13 @@ def pieces(
 
 
 def number_text(value: float) -> str:
-    """Shortest text that gives the same number back; without a plus sign, which semopy misreads."""
+    """Return the shortest text that gives exactly this number."""
+    # semopy misreads a plus sign in an exponent.
     return repr(float(value)).replace("e+", "e")
 
 
 def number_of(text: str, line: int) -> float:
-    """Finite number that a text is."""
+    """Return the finite number that a text stands for."""
     if not re.fullmatch(NUMBER, text) or not math.isfinite(float(text)):
         raise InputError(f"line {line}: {text[:40]!r} is not a finite number. Correct it.")
     return float(text)
