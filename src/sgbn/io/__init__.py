@@ -1,7 +1,7 @@
 """Readers and writers of tables, images, series, networks and model files.
 
-The public names are listed in ``__init__.pyi``. Each name loads on first use. So a command that
-reads one table does not load the readers of images, series and models.
+The public names are listed in ``__init__.pyi``. Each name is loaded on first use, so that a command
+that reads one table does not load the readers of images, series and models.
 """
 
 import lazy_loader

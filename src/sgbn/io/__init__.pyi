@@ -1,4 +1,4 @@
-"""The public names of `sgbn.io`: `__init__.py` loads each on first use from here."""
+"""The public names of `sgbn.io`. `__init__.py` loads each of them on first use."""
 
 from . import images as images  # its TimeSeries is documented
 from .exports.brainnet import write_brainnet as write_brainnet

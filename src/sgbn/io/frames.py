@@ -61,7 +61,7 @@ def _stacked(parts: Mapping[Any, NDArray[Any]], *names: str) -> pd.DataFrame:
         n_parts = len(key) if isinstance(key, tuple) else 1
         if len(names) != n_parts:
             raise InputError(
-                f"the key {key!r} of the records needs {counted(n_parts, 'name')}, and "
+                f"the key {key!r} of the records needs {counted(n_parts, 'name')}, but "
                 f"{counted(len(names), 'is', 'are')} given. Give one column name per part of the "
                 'key, as in to_frame(records, "group", "other").'
             )

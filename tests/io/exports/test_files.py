@@ -55,7 +55,7 @@ def test_a_matrix_has_all_digits(tmp_path):
 
 def test_a_stem_may_have_dots(tmp_path):
     assert beside(tmp_path / "v1.2", ".node") == tmp_path / "v1.2.node"
-    with pytest.raises(InputError, match="no file name"):
+    with pytest.raises(InputError, match="not end with a file name"):
         beside("/", ".node")
 
 

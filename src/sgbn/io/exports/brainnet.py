@@ -1,4 +1,4 @@
-"""Networks for BrainNet Viewer (Xia, Wang & He 2013, PLoS ONE 8:e68910)."""
+"""Write networks for BrainNet Viewer (Xia, Wang & He 2013, PLoS ONE 8:e68910)."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from sgbn.io.exports.network_tables import (
 )
 from sgbn.structure.ensemble import EdgeConfidence
 
-NO_LABEL = "-"  # BrainNet Viewer's own
-MIN_NODE_SIZE = 1.0  # of a region without edges, so that it is seen
+NO_LABEL = "-"  # what BrainNet Viewer itself uses for an empty label
+MIN_NODE_SIZE = 1.0  # size of a region without edges, so that it is visible
 
-# A label ends at white space, and "#" begins a comment.
+# White space ends a label, and "#" begins a comment.
 _ENDS_LABEL = re.compile(r"[\s#]+")
 
 
@@ -40,19 +40,20 @@ def write_brainnet(
 ) -> list[Path]:
     """Write STEM.node, STEM.edge and STEM_arrows.edge for BrainNet Viewer.
 
-    A row of STEM.node is a region: x, y, z (MNI, in mm), colour, size, label, with tabs between.
-    The colour is the number of the lobe, from 1 in the order of the atlas; the size is 1 plus the
-    absolute standardised weights of all its edges. Blanks and "#" in a label become "_", as
-    BrainNet Viewer would end the label there; an empty one is "-".
+    Each row of STEM.node is a region: x, y, z (MNI, in mm), colour, size and label, separated by
+    tabs. The colour is the number of the lobe, counted from 1 in the order of the atlas. The size
+    is 1 plus the sum of the absolute standardised weights of all edges of the region. Blanks and
+    "#" in a label become "_", because BrainNet Viewer would end the label there. An empty label
+    becomes "-".
 
-    STEM.edge has all edges as lines: the standardised weight of an edge between i and j is in row i
-    and column j as well as in row j and column i. STEM_arrows.edge, which is written if there are
-    any, has those whose direction is supported: row i and column j is i -> j, as BrainNet Viewer
-    draws it once "Directed" is ticked among its options of edges. Its threshold hides negative
-    weights unless absolute values are asked for.
+    STEM.edge has all edges as lines. The standardised weight of an edge between i and j is both in
+    row i, column j and in row j, column i. STEM_arrows.edge has the edges whose direction is
+    supported. Row i, column j is i -> j. It is written only if there are such edges. BrainNet
+    Viewer draws arrows if "Directed" is ticked in its options for edges. Its threshold hides
+    negative weights, unless absolute values are chosen.
 
-    Regions without coordinates in the atlas cannot be drawn: they are left out, and a warning
-    names them.
+    Regions without coordinates in the atlas cannot be drawn. They are left out, and a warning names
+    them.
 
     Parameters
     ----------
@@ -61,31 +62,31 @@ def write_brainnet(
     network : GaussianNetwork or fitted learner
         Network to write.
     atlas : Atlas, str or path
-        Where the regions lie.
+        Atlas with the places of the regions.
     confidence, supported : optional
         Which directions are supported, see `edge_table`.
 
     Returns
     -------
     list of Path
-        The files written.
+        Paths of the files.
     """
     gaussian = network_of(network)
     atlas = as_atlas(atlas)
     nodes, weights = node_table(gaussian, atlas), standardised_weights(gaussian)
     check_text(nodes["region"])  # before the first of three files is written
-    # Rows and columns of all three files are those that have a place: the viewer goes by their
-    # number.
+    # All three files have only the regions with coordinates, because the viewer matches rows and
+    # columns by number.
     drawn = has_place(nodes)
     check_drawn(nodes["region"], weights, drawn, "the files for BrainNet Viewer")
     colours = {lobe: k for k, lobe in enumerate(_lobes(atlas), start=1)}
     rows = [_row(node, colours) for node in nodes[drawn].to_dict("records")]
-    kept = weights[np.ix_(drawn, drawn)]  # a DAG: of each pair one of the two weights is 0
+    kept = weights[np.ix_(drawn, drawn)]  # in a DAG, at least one of the two weights of a pair is 0
     files = [
         write_text(beside(stem, ".node"), "\n".join(rows) + "\n"),
         write_matrix(beside(stem, ".edge"), pd.DataFrame(kept + kept.T), header=False),
     ]
-    # The learner, not the network: only a learner says which directions are supported.
+    # `network` and not `gaussian`, because only a learner has the supported directions.
     mask = support_mask(network, confidence, supported)[np.ix_(drawn, drawn)]
     arrows = np.where(mask, kept, 0.0)
     if arrows.any():
@@ -95,7 +96,7 @@ def write_brainnet(
 
 
 def has_place(nodes: pd.DataFrame) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Which rows of a table of nodes have coordinates."""
+    """Return which rows of a table of nodes have coordinates."""
     return np.isfinite(nodes[PLACE].to_numpy(float)).all(axis=1)
 
 
@@ -117,18 +118,18 @@ def check_drawn(
     drawn: np.ndarray[Any, Any],
     picture: str,
 ) -> None:
-    """Say which regions and edges a picture leaves out; refuse to leave out all."""
+    """Warn about regions and edges that a picture leaves out; raise InputError if these are all."""
     missing = regions[~drawn].tolist()
     if not missing:
         return
     if not drawn.any():
         raise InputError(
             f"the atlas has coordinates for none of the regions ({listed(missing)}). Give the "
-            "atlas of these regions; read_atlas reads your own table of coordinates."
+            "atlas of these regions. read_atlas reads your own table of coordinates."
         )
-    # Of all edges: one that joins a drawn region to one that is not cannot be drawn either.
+    # This includes edges of which only one end is drawn.
     edges = np.count_nonzero(weights) - np.count_nonzero(weights[np.ix_(drawn, drawn)])
     warn(
         f"the atlas has no coordinates for {listed(missing)}. Left out of {picture}: these "
-        f"regions and {edges} edges. Give an atlas that has them; read_atlas reads your own table."
+        f"regions and {edges} edges. Give an atlas that has them. read_atlas reads your own table."
     )

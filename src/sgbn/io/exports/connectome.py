@@ -1,4 +1,4 @@
-"""Networks for nilearn's `plot_connectome`."""
+"""Prepare networks for nilearn's `plot_connectome`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from sgbn.types import Array
 
 
 class Connectome(NamedTuple):
-    """What `nilearn.plotting.plot_connectome` takes, and the names of the regions in it.
+    """The arguments of `nilearn.plotting.plot_connectome`, and the names of the regions.
 
     Attributes
     ----------
     adjacency : ndarray of shape (k, k)
-        Standardised weights, set both ways: a line between two regions, without a direction.
+        Standardised weights. The matrix is symmetric, so that edges are drawn as lines.
     coordinates : ndarray of shape (k, 3)
         Centres in MNI space, in mm.
     names : tuple of str
@@ -32,21 +32,22 @@ class Connectome(NamedTuple):
 
 
 def connectome(network: NetworkLike, atlas: AtlasLike) -> Connectome:
-    """Make the adjacency and the coordinates that nilearn's `plot_connectome` draws.
+    """Return the adjacency and the coordinates that nilearn's `plot_connectome` draws.
 
-    Regions without coordinates in the atlas cannot be drawn: they are left out, and a warning
-    names them.
+    Regions without coordinates in the atlas cannot be drawn. They are left out, and a warning names
+    them.
 
     Parameters
     ----------
     network : GaussianNetwork or fitted learner
         Network to draw.
     atlas : Atlas, str or path
-        Where the regions lie, such as ``cohort.atlas``.
+        Atlas with the places of the regions, such as ``cohort.atlas``.
 
     Returns
     -------
     Connectome
+        The adjacency, the coordinates and the names of the regions.
 
     Examples
     --------
@@ -58,12 +59,11 @@ def connectome(network: NetworkLike, atlas: AtlasLike) -> Connectome:
 
     ``nilearn.plotting.plot_connectome(found.adjacency, found.coordinates)`` draws it.
     """
-    weights_of_edges = network_of(network)
-    atlas = as_atlas(atlas)
-    nodes, weights = node_table(weights_of_edges, atlas), standardised_weights(weights_of_edges)
+    gaussian = network_of(network)
+    nodes, weights = node_table(gaussian, as_atlas(atlas)), standardised_weights(gaussian)
     drawn = has_place(nodes)
     check_drawn(nodes["region"], weights, drawn, "the connectome")
     kept = weights[np.ix_(drawn, drawn)]
     places = nodes.loc[drawn, PLACE].to_numpy(float)
-    # A DAG has one of two weights of a pair, so that the sum sets the other and adds nothing.
+    # In a DAG, at least one of the two weights of a pair is 0, so the sum mirrors the other one.
     return Connectome(kept + kept.T, places, tuple(nodes.loc[drawn, "region"]))

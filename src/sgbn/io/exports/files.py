@@ -1,4 +1,4 @@
-"""What all exports share: files that are whole or absent, and text that they can hold."""
+"""Functions that all exports share: write complete files, and check text for them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ from sgbn.runs import write_atomically
 
 PathName = str | PathLike[str]
 
-# Control characters, halves of surrogate pairs and non-characters: XML has no way to write most
-# of them, and lines and cells of text files end at others.
+# Control characters, halves of surrogate pairs and non-characters. XML cannot hold most of them,
+# and others end a line or a cell of a text file.
 _UNWRITABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 
 def write_file(path: PathName, write: Callable[[Any], object]) -> Path:
-    """Call `write` on a binary stream of a file that is whole or absent, and return its path."""
+    """Write a file that is complete or absent, and return its path.
+
+    `write` is called with the binary stream of the file.
+    """
     target = Path(path)
     try:
         write_atomically(target, write)
@@ -30,7 +33,7 @@ def write_file(path: PathName, write: Callable[[Any], object]) -> Path:
         raise InputError(
             f"{str(path)!r} cannot be written: {error.strerror or error}. Check the folder."
         ) from error
-    # A name may hold half of a surrogate pair, which UTF-8 cannot write.
+    # A name may hold half of a surrogate pair, which UTF-8 cannot express.
     except UnicodeEncodeError as error:
         raise InputError(
             f"{str(path)!r} cannot be written: {error.object[error.start : error.end]!r} is not a "
@@ -40,18 +43,18 @@ def write_file(path: PathName, write: Callable[[Any], object]) -> Path:
 
 
 def write_text(path: PathName, text: str) -> Path:
-    """Write text in UTF-8."""
+    """Write text in UTF-8, and return the path of the file."""
     return write_file(path, lambda stream: stream.write(text.encode()))
 
 
 def write_json(path: PathName, content: Mapping[str, Any]) -> Path:
-    """Write JSON in the order given; NaN, which JSON lacks, is an error of the caller."""
+    """Write JSON with the keys in the given order. The caller must remove NaN, which JSON lacks."""
     return write_text(path, json.dumps(content, indent=1, allow_nan=False) + "\n")
 
 
 def write_matrix(path: PathName, table: pd.DataFrame, *, header: bool) -> Path:
-    """Write a table with tabs between its cells, ``n/a`` where one is missing."""
-    # "n/a" is what BIDS writes for a missing cell.
+    """Write a table with tabs between its cells, and with ``n/a`` for missing cells."""
+    # BIDS prescribes "n/a" for missing cells.
     return write_file(
         path,
         lambda stream: table.to_csv(
@@ -60,19 +63,19 @@ def write_matrix(path: PathName, table: pd.DataFrame, *, header: bool) -> Path:
     )
 
 
-# Path.with_suffix would cut a group's name at its last dot: "T1.5" is not a file of the type .5.
+# Path.with_suffix is not used, because it would cut the name of a group at its last dot ("T1.5").
 def beside(stem: PathName, ending: str) -> Path:
-    """Path of the file whose name is that of the stem and an ending."""
+    """Return the path whose name is the name of the stem and an ending."""
     start = Path(stem)
     if not start.name:
         raise InputError(
-            f"{str(stem)!r} ends with no file name. Give a folder and the start of a name."
+            f"{str(stem)!r} does not end with a file name. Give a folder and the start of a name."
         )
     return start.with_name(start.name + ending)
 
 
 def check_text(texts: Iterable[object]) -> None:
-    """Refuse text with characters that not every format can hold."""
+    """Raise InputError if a text has characters that some formats cannot hold."""
     for text in texts:
         if isinstance(text, str) and _UNWRITABLE.search(text):
             raise InputError(

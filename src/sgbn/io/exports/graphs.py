@@ -1,4 +1,4 @@
-"""Networks as graph files: GraphML (Gephi, Cytoscape, igraph) and node-link JSON (networkx, D3)."""
+"""Write graph files: GraphML (Gephi, Cytoscape, igraph) and node-link JSON (networkx, D3)."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def write_graphml(
 ) -> Path:
     """Write a directed graph as GraphML.
 
-    Nodes carry intercept, noise_variance and the columns of `node_table`, edges those of
-    `edge_table` and the further columns. What is unknown (empty, NaN or infinite) is left out of
-    that node or edge.
+    The attributes of a node are intercept, noise_variance and the columns of `node_table`. The
+    attributes of an edge are the columns of `edge_table` and the further columns. An attribute is
+    left out if its value is unknown (empty, NaN or infinite).
 
-    All edges of the file are directed, because weights belong to a direction. Draw an arrow only
-    where the edge's `supported` is true, and a line elsewhere: let the shape of the arrow's head
-    follow this attribute.
+    All edges in the file are directed, because a weight belongs to a direction. Draw an edge as an
+    arrow only if its attribute `supported` is true, and as a line otherwise. Graph programs can
+    choose the shape of the arrow head by this attribute.
 
     Parameters
     ----------
@@ -52,27 +52,28 @@ def write_graphml(
     network : GaussianNetwork or fitted learner
         Network to write.
     atlas : Atlas, str or path, optional
-        Where the regions lie.
+        Atlas with the places of the regions.
     more_edge_columns : DataFrame, optional
-        With the columns source and target: what else to say of an edge.
+        Further columns about edges, beside the columns source and target.
     confidence, supported : optional
-        See `edge_table`.
+        How often half samples contain the edges, and which directions are supported, see
+        `edge_table`.
 
     Returns
     -------
     Path
-        The file written.
+        Path of the file.
 
     Raises
     ------
     InputError
         If a name or label has control characters, which XML cannot hold.
     """
-    # Only here, so that others do not wait for the import of networkx.
+    # Imported here, because the import of networkx takes time.
     import networkx as nx
 
     graph = annotated_graph(network, atlas, more_edge_columns, confidence, supported)
-    # nx.write_graphml would take lxml where it is installed, and the file would depend on that.
+    # nx.write_graphml would use lxml if it is installed, and the file would depend on that.
     return write_file(path, lambda stream: nx.write_graphml_xml(graph, stream))
 
 
@@ -87,16 +88,16 @@ def write_node_link(
 ) -> Path:
     """Write a directed graph as node-link JSON.
 
-    ``networkx.node_link_graph(data, edges="edges")`` reads it. Parameters, attributes and what is
-    refused are those of `write_graphml`; the JSON holds no NaN.
+    ``networkx.node_link_graph(data, edges="edges")`` reads it. Parameters, attributes and errors
+    are the same as of `write_graphml`. The JSON has no NaN.
 
     Returns
     -------
     Path
-        The file written.
+        Path of the file.
     """
     graph = annotated_graph(network, atlas, more_edge_columns, confidence, supported)
-    # By hand: networkx calls the list of edges by another name from one version to the next.
+    # networkx is not used, because its versions differ in the name of the list of edges.
     content = {
         "directed": True,
         "multigraph": False,
@@ -114,8 +115,8 @@ def annotated_graph(
     confidence: EdgeConfidence | None = None,
     supported: ArrayLike | None = None,
 ) -> nx.DiGraph:
-    """Graph of a network with all that is known of its nodes and edges, as plain Python values."""
-    graph = network_of(network).to_networkx()  # has intercepts, variances and weights
+    """Return a graph with all known attributes of its nodes and edges, as plain Python values."""
+    graph = network_of(network).to_networkx()  # it has intercepts, variances and weights
     nodes = node_table(network, atlas)
     known = edge_table(network, confidence=confidence, supported=supported)
     edges = with_columns(known, more_edge_columns)
@@ -124,16 +125,16 @@ def annotated_graph(
         graph.nodes[row["region"]].update(_known(row, leave_out=["region"]))
     for row in edges.to_dict("records"):
         about = _known(row, leave_out=ENDS)
-        # Names of columns too: they become attributes of the XML.
+        # Names of columns are checked too, because they become attributes in the XML.
         check_text([*about, *about.values()])
         graph.edges[row["source"], row["target"]].update(about)
     return graph
 
 
 def _known(row: Mapping[Any, Any], leave_out: list[str]) -> dict[str, Any]:
-    """Values of a row that are known."""
+    """Return the values of a row that are known."""
     plain = {
-        # numpy's scalars are not JSON, and networkx has no GraphML type for some of them.
+        # JSON cannot hold scalars of numpy, and networkx has no GraphML type for some of them.
         str(name): value.item() if hasattr(value, "item") else value
         for name, value in row.items()
         if name not in leave_out

@@ -1,4 +1,4 @@
-"""Networks as tables: one row per edge, or one row per region."""
+"""Make tables of networks: one row per edge, or one row per region."""
 
 from __future__ import annotations
 
@@ -26,35 +26,43 @@ def edge_table(
     confidence: EdgeConfidence | None = None,
     supported: ArrayLike | None = None,
 ) -> pd.DataFrame:
-    """Edges of a network, or of a fitted learner, the strongest first.
+    """Return the edges of a network or of a fitted learner, with the strongest edge first.
 
     Parameters
     ----------
     network : GaussianNetwork or fitted learner
         Network to list.
     confidence : EdgeConfidence, optional
-        What half samples say of its edges; by default what the learner knows, as `SGBNEnsemble`
-        does.
+        How often half samples contain the edges. By default it is taken from the learner, if the
+        learner has it, such as `SGBNEnsemble`.
     supported : array-like of bool, shape (m, m), optional
-        Edges whose direction is supported. By default those of `supported_` of the learner, or that
-        the confidence supports: none without half samples.
+        Edges whose direction is supported, for m regions. By default they are taken from
+        `supported_` of the learner, or from the confidence. Without half samples no direction is
+        supported.
 
     Returns
     -------
     DataFrame
-        Columns source, target, weight (in the units of the data), low and high (ends of its
-        interval, if the learner has one), weight_std (per standard deviation that the network
-        implies), by the size of which the rows are sorted; supported: whether the direction is, so
-        that the edge is to be drawn as an arrow; with half samples adjacent (the share of their
-        networks that join the two) and this_way (of these, the share with this direction); and
-        graph_direction: what the arrow rests on in this one graph, see `sgbn.graph.edge_kinds`.
-        Only a learner knows of prior knowledge, of equal variances and of non-Gaussian
-        residuals.
+        One row per edge, with these columns:
+
+        - source, target: names of the two regions.
+        - weight: weight of the edge in the units of the data.
+        - low, high: ends of the interval of the weight, if the learner has intervals.
+        - weight_std: weight per standard deviation that the network implies. The rows are sorted
+          by its absolute value.
+        - supported: whether the direction is supported, so that the edge is drawn as an arrow.
+        - adjacent: share of the networks of half samples that join the two regions. Only with half
+          samples.
+        - this_way: share of the networks that join the two regions in which the edge has this
+          direction. Only with half samples.
+        - graph_direction: what gives the edge its direction in this graph, see
+          `sgbn.graph.edge_kinds`. Prior knowledge, equal variances and non-Gaussian residuals are
+          only found if `network` is a learner.
     """
     learner, network = network, network_of(network)
     confidence = getattr(learner, "confidence_", None) if confidence is None else confidence
     arrows, weights = support_mask(learner, confidence, supported), standardised_or_nan(network)
-    # A mask picks entries row by row, in the order of `network.edges()`.
+    # A mask selects entries row by row, which is the order of `network.edges()`.
     edges = network.coef != 0
     table = to_frame(network.edges())
     for name in ("low", "high"):
@@ -63,11 +71,11 @@ def edge_table(
     table["weight_std"], table["supported"] = weights[edges], arrows[edges]
     if confidence is not None:
         table["adjacent"] = adjacent = confidence.adjacency_[edges]
-        # The share of joined half samples means nothing where none joins the pair.
+        # If no half sample joins the pair, there is no share of a direction.
         table["this_way"] = np.where(adjacent > 0, confidence.direction_[edges], np.nan)
     kinds = getattr(learner, "edge_kinds_", None)
     table["graph_direction"] = edge_kinds(network.coef) if kinds is None else kinds
-    # Stable, so that edges of equal weight keep the order of the network.
+    # A stable sort keeps the order of the network among edges of equal weight.
     strongest_first = table["weight_std"].abs().sort_values(ascending=False, kind="stable").index
     return table.loc[strongest_first].reset_index(drop=True)
 
@@ -75,7 +83,7 @@ def edge_table(
 def support_mask(
     network: NetworkLike, confidence: EdgeConfidence | None, supported: ArrayLike | None
 ) -> Mask:
-    """Mask of supported edges: what is given, else what the learner or its half samples say."""
+    """Return the mask of supported edges: the given one, or the one of the learner."""
     if supported is None:
         return supported_of(network, confidence)
     mask, shape = np.asarray(supported, bool), network_of(network).coef.shape
@@ -88,23 +96,30 @@ def support_mask(
 
 
 def node_table(network: NetworkLike, atlas: AtlasLike | None = None) -> pd.DataFrame:
-    """Regions of a network, or of a fitted learner, in its order.
+    """Return the regions of a network or of a fitted learner, in the order of the network.
 
     Parameters
     ----------
     network : GaussianNetwork or fitted learner
         Network to list.
     atlas : Atlas, str or path, optional
-        Where the regions lie, such as ``cohort.atlas``. Regions are found by name, whatever the
-        spelling.
+        Atlas with the places of the regions, such as ``cohort.atlas``. Regions are found by name,
+        in different spellings.
 
     Returns
     -------
     DataFrame
-        Columns region; label (its name in the atlas), lobe, hemisphere ("L", "R", "" on the
-        midline), x, y, z (MNI, in mm); parents and children (how many); in_strength and
-        out_strength (sums of the absolute standardised weights of its edges in and out). Of a
-        region that the atlas does not know, label and hemisphere are "", the lobe is "unknown"
+        One row per region, with these columns:
+
+        - region: name of the region in the network.
+        - label: name of the region in the atlas.
+        - lobe: name of the lobe.
+        - hemisphere: "L", "R", or "" on the midline.
+        - x, y, z: centre in MNI space, in mm.
+        - parents, children: number of edges that end and begin at the region.
+        - in_strength, out_strength: sums of the absolute standardised weights of these edges.
+
+        If the atlas does not have the region, label and hemisphere are "", the lobe is "unknown"
         and the coordinates are NaN.
     """
     network = network_of(network)
@@ -121,44 +136,46 @@ def node_table(network: NetworkLike, atlas: AtlasLike | None = None) -> pd.DataF
         }
     )
     centres = [(np.nan,) * 3 if place is None else (place.x, place.y, place.z) for place in places]
-    # reshape, since an empty list has no second axis.
+    # reshape is needed for an empty list, which has no second axis.
     table[PLACE] = np.array(centres, dtype=float).reshape(-1, 3)
-    # Columns of coef are children: a sum down counts the parents.
+    # Columns of coef are children, so a sum over the rows counts the parents.
     table["parents"], table["children"] = joined.sum(axis=0), joined.sum(axis=1)
     table["in_strength"], table["out_strength"] = strength.sum(axis=0), strength.sum(axis=1)
     return table
 
 
 def with_columns(edges: pd.DataFrame, more: pd.DataFrame | None) -> pd.DataFrame:
-    """Table of edges with further columns, found by source and target.
+    """Return a table of edges with further columns, which are joined by source and target.
 
     Parameters
     ----------
     edges : DataFrame
-        As `edge_table` makes it.
+        Table that `edge_table` returned.
     more : DataFrame, optional
-        With the columns source and target. Rows that are not edges here are left out, and edges
-        that are not among the rows have missing cells.
+        Further columns, beside source and target. Rows that are not edges of the first table are
+        left out. An edge without a row gets missing cells.
     """
     if more is None:
         return edges
     _check_columns(more, edges.columns)
-    # Left, so that every edge stays; a duplicate in `more`, refused above, would double its edge.
+    # A left join keeps every edge. Two rows for one edge would double it, but are refused above.
     return edges.merge(more, on=ENDS, how="left", sort=False)
 
 
 def _check_columns(more: pd.DataFrame, taken: Collection[str]) -> None:
-    """Refuse further columns that cannot be told to belong to one edge each."""
+    """Raise InputError unless each row of further columns belongs to one edge."""
     if not isinstance(more, pd.DataFrame) or not set(ENDS) <= set(more.columns):
         raise InputError(
-            "more_edge_columns must be a DataFrame that has the columns 'source' and 'target' "
-            "beside others. Add these two."
+            "more_edge_columns must be a DataFrame with the columns 'source' and 'target' and at "
+            "least one other column. Add these two columns."
         )
     names = list(more.columns)
     further = [name for name in names if name not in ENDS]
     twice = [name for name in further if name in taken or names.count(name) > 1]
     if twice:
-        raise InputError(f"more_edge_columns: {listed(twice)} is a column already. Rename it.")
+        raise InputError(
+            f"more_edge_columns: the table has a column {listed(twice)} already. Rename it."
+        )
     rows = more.duplicated(ENDS)
     if rows.any():
         first = more.loc[rows, ENDS].iloc[0]
@@ -169,7 +186,7 @@ def _check_columns(more: pd.DataFrame, taken: Collection[str]) -> None:
 
 
 def network_of(network: NetworkLike) -> GaussianNetwork:
-    """Take the network itself, or that of a fitted learner."""
+    """Return the network itself, or the network of a fitted learner."""
     gaussian = getattr(network, "network_", network)
     if not isinstance(gaussian, GaussianNetwork):
         raise InputError(
@@ -180,32 +197,32 @@ def network_of(network: NetworkLike) -> GaussianNetwork:
 
 
 def standardised_weights(network: GaussianNetwork) -> Array:
-    """Weights per standard deviation that the network implies; [i, j] is that of i -> j.
+    """Return weights per standard deviation that the network implies; [i, j] is for i -> j.
 
     Raises
     ------
     InputError
-        If an edge has none, because one of its ends has no variance.
+        If an edge has no standardised weight, because one of its ends has no variance.
     """
     weights = standardised_or_nan(network)
-    # An edge of weight 0 here would silently vanish from every file.
+    # An edge with a standardised weight of 0 would be missing from every file without a message.
     lost = np.argwhere((network.coef != 0) & (~np.isfinite(weights) | (weights == 0)))
     if lost.size:
         source, target = (network.names[k] for k in lost[0])
         raise InputError(
-            f"the edge {source!r} -> {target!r} has no standardised weight: one of its ends does "
-            "not vary (it was set by do(), or its scale is out of range). Export the network "
-            "before the intervention, or rescale it."
+            f"the edge {source!r} -> {target!r} has no standardised weight, because one of its "
+            "ends does not vary: it was set by do(), or its scale is out of range. Export the "
+            "network before the intervention, or rescale it."
         )
     return weights
 
 
 def standardised_or_nan(network: GaussianNetwork) -> Array:
-    """Standardised weights; NaN or infinite where an end of an edge has no variance."""
+    """Return standardised weights. They are NaN or infinite if an end of an edge does not vary."""
     sd = np.sqrt(np.diag(network.covariance))
     i, j = np.nonzero(network.coef)
     weights = np.zeros_like(network.coef)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
-        # The ratio first: coef * sd may overflow where the standardised weight does not.
+        # The ratio is computed first, because coef * sd may overflow.
         weights[i, j] = network.coef[i, j] * (sd[i] / sd[j])
     return weights

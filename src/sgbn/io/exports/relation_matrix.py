@@ -1,9 +1,9 @@
-"""Networks as relation matrices after BIDS extension proposal 17 (BEP017, a draft).
+"""Write networks as relation matrices of BIDS extension proposal 17 (BEP017, a draft).
 
-The proposal names three parts: the matrix (``_relmat``), a JSON file that says what its numbers
-are, and a table of the nodes that its rows and columns stand for (``_nodeindices``). Names of files
-are made of entities, such as ``seg-aal`` for the atlas and ``meas-StandardisedWeight`` for what the
-numbers are (XCP-D calls the latter ``stat``); their labels have ASCII letters and digits only.
+The proposal names three parts: the matrix (``_relmat``), a JSON file that describes its numbers,
+and a table of the nodes of its rows and columns (``_nodeindices``). The names of the files consist
+of entities: ``seg-aal`` names the atlas, and ``meas-StandardisedWeight`` names the kind of numbers
+(XCP-D calls this entity ``stat``). The label of an entity has ASCII letters and digits only.
 """
 
 from __future__ import annotations
@@ -28,24 +28,25 @@ from sgbn.io.exports.network_tables import PLACE, network_of, node_table, standa
 MATRIX, NODES = "_relmat", "_nodeindices"
 MEASURE = "StandardisedWeight"
 
-# Entities that may stand before seg; another word before a dash is a part of a group's name.
+# Entities that may come before seg. Any other word before a dash is part of the name of a group.
 _ENTITY = r"(?:group|cohort|sub|ses|sample|task|acq|dir|run|space|res|den|atlas|seg)-[A-Za-z0-9]+"
 _ENTITIES = re.compile(rf"{_ENTITY}(?:_{_ENTITY})*")
 
 _MEASURE = "standardised edge weight of a Gaussian Bayesian network"
 _MEANING = (
-    "Row i, column j is the weight of the directed edge from node i to node j: the change of j, in "
-    "its standard deviations, for one standard deviation of i, all other parents of j held fixed. "
-    "Zero means no edge. Rows and columns are in the order of the node file, and the header names "
-    "the columns. Edges form a directed acyclic graph; what supports the direction of an "
-    "edge is in the table of edges, and without support it is that of one graph among others."
+    "Row i, column j is the weight of the directed edge from node i to node j. It is the change of "
+    "j, in standard deviations of j, if i changes by one standard deviation and all other parents "
+    "of j stay the same. Zero means no edge. Rows and columns are in the order of the node file, "
+    "and the header names the columns. The edges form a directed acyclic graph. The table of edges "
+    "says whether the direction of an edge is supported. A direction without support is only the "
+    "direction in one graph among others."
 )
 _COLUMNS = {
     "index": "Row and column of the matrix, counted from 0.",
     "name": "Name of the region in the data.",
     "label": "Name of the region in the atlas.",
     "lobe": "Lobe of the region.",
-    "hemisphere": "L or R; n/a on the midline or where it is unknown.",
+    "hemisphere": "L or R; n/a on the midline or if it is unknown.",
     "x": "Centre in MNI space, left to right.",
     "y": "Centre in MNI space, back to front.",
     "z": "Centre in MNI space, bottom to top.",
@@ -61,16 +62,16 @@ def write_relation_matrix(
 ) -> list[Path]:
     """Write a matrix and a table of its nodes, each with a JSON file that describes it.
 
-    For the stem ``patients`` and the atlas AAL these are
-    ``group-patients_seg-aal_meas-StandardisedWeight_relmat.tsv`` and ``.json``, and
-    ``group-patients_seg-aal_nodeindices.tsv`` and ``.json``. A stem that is made of entities
-    already, such as ``sub-01_task-rest``, is kept. Labels have ASCII letters and digits only; the
-    true names are in the JSON.
+    For the stem ``patients`` and the atlas AAL, the matrix is
+    ``group-patients_seg-aal_meas-StandardisedWeight_relmat.tsv``, and the table of nodes is
+    ``group-patients_seg-aal_nodeindices.tsv``. Each has a ``.json`` file of the same name. A stem
+    that consists of entities, such as ``sub-01_task-rest``, stays as it is. Labels have ASCII
+    letters and digits only. The true names are in the JSON.
 
-    The matrix holds standardised weights and is directed: row i, column j is i -> j. Its first
-    line names the columns, as in every TSV file of BIDS; rows have the same order. Missing cells
-    of the node table are ``n/a``. Names are written as they are, unlike by `write_csv`: the files
-    are made for programs, not for a spreadsheet.
+    The matrix holds standardised weights and is directed: row i, column j is i -> j. Its first line
+    names the columns, as in every TSV file of BIDS. The rows have the same order. Missing cells of
+    the node table are ``n/a``. Unlike `write_csv`, it adds no apostrophe to names, because the
+    files are made for programs, not for a spreadsheet.
 
     Parameters
     ----------
@@ -79,27 +80,27 @@ def write_relation_matrix(
     network : GaussianNetwork or fitted learner
         Network to write.
     atlas : Atlas, str or path, optional
-        Where the regions lie. Without it the names have no ``seg``.
+        Atlas with the places of the regions. Without it, the file names have no ``seg``.
     group : str, optional
-        True name of the group, for the JSON; by default that of the stem.
+        True name of the group, for the JSON. By default it is the name of the stem.
 
     Returns
     -------
     list of Path
-        The files written.
+        Paths of the files.
 
     Raises
     ------
     InputError
-        If the folder has the matrix of another group whose label is the same.
+        If the folder has the matrix of another group with the same label.
     """
     gaussian = network_of(network)
     atlas = None if atlas is None else as_atlas(atlas)
-    # The last part of the stem: folders are not part of a group's name.
+    # Only the last part of the stem, because folders are not part of the name of a group.
     about = _about(beside(stem, "").name if group is None else group, atlas)
     start = bids_stem(stem, atlas)
     matrix_start = beside(start, f"_meas-{MEASURE}{MATRIX}")
-    # Before anything is written: two groups of one label would share all four files.
+    # Checked before a file is written: two groups with one label would share all four files.
     _check_not_taken(beside(matrix_start, ".json"), about["Group"])
     nodes = _node_indices(gaussian, atlas)
     for column in ("name", "label", "lobe"):
@@ -119,46 +120,46 @@ def write_relation_matrix(
 
 
 def bids_stem(stem: PathName, atlas: Atlas | None) -> Path:
-    """Path whose name is made of entities: the stem's, or ``group``, and the atlas as ``seg``."""
+    """Return the path with entities as its name: those of the stem or ``group``, and ``seg``."""
     path = beside(stem, "")
     name = path.name if _ENTITIES.fullmatch(path.name) else f"group-{label(path.name)}"
-    # A stem of entities may name its atlas already.
+    # A stem of entities may already name its atlas.
     if atlas is not None and "seg-" not in name:
         name += f"_seg-{label(atlas.name)}"
     return path.with_name(name)
 
 
 def label(name: str) -> str:
-    """Label of an entity: the ASCII letters and digits of a name, without accents."""
+    """Return the label of an entity: the ASCII letters and digits of a name, without accents."""
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
-    # A name in another script keeps nothing: its label is made of what it is written with.
+    # A name in another script would have an empty label, so its label is a checksum.
     return re.sub("[^A-Za-z0-9]", "", plain) or sha256(name.encode()).hexdigest()[:8]
 
 
 def _check_not_taken(path: Path, group: str) -> None:
-    """Refuse to replace the matrix of another group, which happens to have the same label."""
+    """Raise InputError if the file is the matrix of another group with the same label."""
     try:
         other = json.loads(path.read_text()).get("Group")
     except (OSError, ValueError, AttributeError):
-        return  # there is none, or it is not a file of sgbn
+        return  # there is no such file, or it is not a file of sgbn
     if other != group:
         raise InputError(
-            f"{str(path)!r} already holds the group {other!r}, and {group!r} would get the same "
-            "file name, which has letters and digits only. Rename one of the two groups, or write "
-            "to another folder."
+            f"{str(path)!r} already holds the group {other!r}. {group!r} would get the same file "
+            "name, because file names have letters and digits only. Rename one of the two groups, "
+            "or write to another folder."
         )
 
 
 def _about(group: str, atlas: Atlas | None) -> dict[str, Any]:
-    """Return the true names of group and atlas; the file name has only their labels."""
+    """Return the true names of group and atlas, because the file name has only their labels."""
     return {"Group": group} | ({} if atlas is None else {"Atlas": atlas.name})
 
 
 def _node_indices(network: GaussianNetwork, atlas: Atlas | None) -> pd.DataFrame:
-    """Table of the nodes in the order of the matrix; missing cells are missing, not empty."""
+    """Return a table of the nodes in the order of the matrix. Unknown text is None, not empty."""
     nodes = node_table(network, atlas).rename(columns={"region": "name"})
     nodes["lobe"] = nodes["lobe"].replace(UNKNOWN_LOBE, "")
-    # Empty text would be an empty cell, where BIDS has n/a.
+    # Empty text would give an empty cell, but BIDS prescribes n/a.
     for column in ("label", "lobe", "hemisphere"):
         nodes[column] = nodes[column].where(nodes[column] != "", None)
     nodes.insert(0, "index", np.arange(len(nodes)))
@@ -166,7 +167,7 @@ def _node_indices(network: GaussianNetwork, atlas: Atlas | None) -> pd.DataFrame
 
 
 def _about_matrix(node_file: str) -> dict[str, Any]:
-    """Return the description of a matrix that the proposal asks for."""
+    """Return the description of a matrix, with the keys that the proposal requires."""
     release = version("sgbn")
     return {
         "NodeFiles": [node_file],

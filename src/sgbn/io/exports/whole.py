@@ -1,4 +1,4 @@
-"""A network in all formats at once."""
+"""Write a network in all formats at once."""
 
 from __future__ import annotations
 
@@ -32,40 +32,48 @@ def export_network(
 ) -> list[Path]:
     """Write a network in all formats.
 
-    STEM_edges.csv and STEM_nodes.csv for people, STEM.graphml and STEM.json (node-link) for graph
-    programs, STEM.node, STEM.edge and STEM_arrows.edge for BrainNet Viewer (if any region has
-    coordinates), and a relation matrix after BIDS, whose name is made of entities, such as
-    group-STEM_seg-ATLAS_meas-StandardisedWeight_relmat.tsv. See `write_csv`, `write_graphml`,
-    `write_node_link`, `write_brainnet` and `write_relation_matrix`; `write_network` has the formats
-    of further tools.
+    - STEM_edges.csv and STEM_nodes.csv are tables for people, see `edge_table`, `node_table` and
+      `write_csv`.
+    - STEM.graphml and STEM.json (node-link) are for graph programs, see `write_graphml` and
+      `write_node_link`.
+    - STEM.node, STEM.edge and STEM_arrows.edge are for BrainNet Viewer, see `write_brainnet`. They
+      are written if at least one region has coordinates.
+    - group-STEM_seg-ATLAS_meas-StandardisedWeight_relmat.tsv is a relation matrix of BIDS, see
+      `write_relation_matrix`.
+
+    `write_network` writes the formats of other tools.
 
     Parameters
     ----------
     network : GaussianNetwork or fitted learner
         Network to write.
     stem : path
-        Folder, made if absent, and start of the file names.
+        Folder and start of the file names. The folder is made if it is absent.
     atlas : Atlas, str or path, optional
-        Where the regions lie, such as ``cohort.atlas``.
+        Atlas with the places of the regions, such as ``cohort.atlas``.
     more_edge_columns : DataFrame, optional
-        With the columns source and target: what else to say of an edge. It goes to the CSV and the
-        graph files. Rows that are not edges here are left out.
+        Further columns about edges, beside the columns source and target. They are written to the
+        CSV and the graph files. Rows that are not edges of the network are left out.
     confidence, supported : optional
-        What half samples say of the edges, and which directions are supported, see `edge_table`.
-        Only these are arrows: nothing is for a learner without half samples, such as `SGBN`.
+        How often half samples contain the edges, and which directions are supported, see
+        `edge_table`. Only supported directions are arrows. A learner without half samples, such as
+        `SGBN`, has none.
     group : str, optional
-        True name of the group, for the JSON of the relation matrix; by default that of the stem.
+        True name of the group, for the JSON of the relation matrix. By default it is the name of
+        the stem.
 
     Returns
     -------
     list of Path
-        The files written. Nothing is written if a name or column is refused.
+        Paths of the files. No file is written if a name or column is refused.
     """
     atlas = None if atlas is None else as_atlas(atlas)
     nodes = node_table(network, atlas)
     known: dict[str, Any] = {"confidence": confidence, "supported": supported}
     edges = with_columns(edge_table(network, **known), more_edge_columns)
-    known["more_edge_columns"] = more_edge_columns  # which `edge_table` above does not take
+    known["more_edge_columns"] = (
+        more_edge_columns  # not above, because `edge_table` does not have it
+    )
     annotated_graph(network, atlas, **known)  # refuses names before a file is written
     folder = beside(stem, "").parent
     try:
@@ -80,7 +88,7 @@ def export_network(
         write_graphml(beside(stem, ".graphml"), network, atlas, **known),
         write_node_link(beside(stem, ".json"), network, atlas, **known),
     ]
-    # Without any place BrainNet Viewer has nothing to draw, and `write_brainnet` would refuse.
+    # Without coordinates BrainNet Viewer cannot draw anything, so `write_brainnet` would refuse.
     if atlas is not None and has_place(nodes).any():
         written += write_brainnet(stem, network, atlas, confidence=confidence, supported=supported)
     return [*written, *write_relation_matrix(stem, network, atlas, group=group)]
