@@ -1,6 +1,5 @@
 import io
 import json
-import os
 import struct
 import zipfile
 
@@ -29,7 +28,7 @@ def rewrite(path, change=lambda parts: None, **options):
 
 
 def test_members_come_back_with_a_manifest(path):
-    manifest, members = read_members(path)
+    manifest, members = read_members(path.read_bytes())
     assert members == PARTS
     assert manifest["schema"] == 1
     assert manifest["class"] == "SGBN"
@@ -49,21 +48,21 @@ def test_the_same_members_give_the_same_bytes(path, tmp_path):
 def test_a_member_of_another_name_is_refused(path, name):
     rewrite(path, lambda parts: [*parts, (name, b"")])
     with pytest.raises(InputError, match="lists other parts than the file has"):
-        read_members(path)
+        read_members(path.read_bytes())
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_a_member_that_is_there_twice_is_refused(path):
     rewrite(path, lambda parts: [*parts, parts[0]])
     with pytest.raises(InputError, match="twice"):
-        read_members(path)
+        read_members(path.read_bytes())
 
 
 def test_compressed_members_are_refused_whatever_they_unpack_to(path):
     bomb = ("arrays/0001.npy", bytes(10**6))
     rewrite(path, lambda parts: [*parts, bomb], compression=zipfile.ZIP_DEFLATED)
     with pytest.raises(InputError, match="is compressed"):
-        read_members(path)
+        read_members(path.read_bytes())
 
 
 def test_members_that_overlap_are_refused(path):
@@ -73,14 +72,14 @@ def test_members_that_overlap_are_refused(path):
         struct.pack_into("<LL", content, k + 20, len(content), len(content))
     path.write_bytes(content)
     with pytest.raises(InputError, match="larger than the file"):
-        read_members(path)
+        read_members(path.read_bytes())
 
 
 def test_too_many_members_are_refused_before_they_are_listed(path, monkeypatch):
     monkeypatch.setattr(container, "ZipFile", None)  # not to be reached
     monkeypatch.setattr(container, "MAX_MEMBERS", 2)
     with pytest.raises(InputError, match="more than 2 parts"):
-        read_members(path)
+        read_members(path.read_bytes())
 
 
 def test_a_long_directory_behind_a_small_count_is_refused(path):
@@ -88,7 +87,7 @@ def test_a_long_directory_behind_a_small_count_is_refused(path):
     struct.pack_into("<L", content, len(content) - 22 + 12, 2**31)
     path.write_bytes(content)
     with pytest.raises(InputError, match="damaged or incomplete"):
-        read_members(path)
+        read_members(path.read_bytes())
 
 
 def test_a_zip64_locator_which_would_replace_the_count_is_refused(path):
@@ -96,7 +95,7 @@ def test_a_zip64_locator_which_would_replace_the_count_is_refused(path):
     locator = struct.pack("<4sLQL", b"PK\x06\x07", 0, 0, 1)
     path.write_bytes(content[:-22] + locator + content[-22:])
     with pytest.raises(InputError, match="damaged or incomplete"):
-        read_members(path)
+        read_members(path.read_bytes())
 
 
 @pytest.mark.parametrize("content", [b"", b"PK", b"no zip at all" * 10, b"PK\x05\x06" + bytes(18)])
@@ -104,7 +103,7 @@ def test_what_is_no_zip_is_refused(tmp_path, content):
     path = tmp_path / "x"
     path.write_bytes(content)
     with pytest.raises(InputError, match="not a model"):
-        read_members(path)
+        read_members(path.read_bytes())
 
 
 def test_a_truncated_file_is_refused_wherever_it_ends(path):
@@ -112,21 +111,13 @@ def test_a_truncated_file_is_refused_wherever_it_ends(path):
     for end in range(0, len(content), 29):
         path.write_bytes(content[:end])
         with pytest.raises(InputError, match="damaged or incomplete"):
-            read_members(path)
+            read_members(path.read_bytes())
 
 
 def test_a_file_that_is_too_large_is_not_read(path, monkeypatch):
     monkeypatch.setattr(container, "MAX_FILE_BYTES", 100)
     with pytest.raises(InputError, match="it is larger than"):
-        read_members(path)
-
-
-def test_a_huge_sparse_file_is_not_read(tmp_path):
-    path = tmp_path / "huge"
-    with path.open("wb") as stream:
-        os.truncate(stream.fileno(), 2**40)
-    with pytest.raises(InputError, match="larger than 256 MB"):
-        read_members(path)
+        read_members(path.read_bytes())
 
 
 def test_what_would_be_too_large_is_not_written(tmp_path, monkeypatch):
@@ -139,20 +130,20 @@ def test_what_would_be_too_large_is_not_written(tmp_path, monkeypatch):
 def test_a_changed_member_has_another_checksum(path):
     rewrite(path, lambda parts: [(n, b"other" if "npy" in n else c) for n, c in parts])
     with pytest.raises(InputError, match="another checksum"):
-        read_members(path)
+        read_members(path.read_bytes())
 
 
 def test_the_manifest_lists_what_there_is(path):
     rewrite(path, lambda parts: [*parts, ("arrays/0001.npy", b"")])
     with pytest.raises(InputError, match="lists other parts"):
-        read_members(path)
+        read_members(path.read_bytes())
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "model.json"])
 def test_a_part_that_all_have_is_needed(path, name):
     rewrite(path, lambda parts: [pair for pair in parts if pair[0] != name])
     with pytest.raises(InputError, match=f"has no part '{name}'"):
-        read_members(path)
+        read_members(path.read_bytes())
 
 
 @pytest.mark.parametrize(
@@ -171,14 +162,14 @@ def test_other_schemas_say_what_to_do(path, schema, said):
 
     rewrite(path, change)
     with pytest.raises(InputError, match=f"of schema .*{said}"):
-        read_members(path)
+        read_members(path.read_bytes())
 
 
 @pytest.mark.parametrize("text", [b"[]", b"{}", b'{"format": "zip"}'])
 def test_another_manifest_is_refused(path, text):
     rewrite(path, lambda parts: [(n, text if n == "manifest.json" else c) for n, c in parts])
     with pytest.raises(InputError, match="does not belong to a model"):
-        read_members(path)
+        read_members(path.read_bytes())
 
 
 @pytest.mark.parametrize(
@@ -210,16 +201,7 @@ def test_encrypted_members_are_refused(path):
             content[k + 8] |= 1
     path.write_bytes(content)
     with pytest.raises(InputError, match="is encrypted"):
-        read_members(path)
-
-
-def test_paths_that_are_no_file_say_so(tmp_path):
-    with pytest.raises(InputError, match="folder"):
-        read_members(tmp_path)
-    with pytest.raises(InputError, match="no such file"):
-        read_members(tmp_path / "absent")
-    with pytest.raises(InputError, match="no such file"):
-        read_members("a\0b")
+        read_members(path.read_bytes())
 
 
 def test_other_programs_can_look_into_it(path):

@@ -1,4 +1,5 @@
 import json
+import os
 import re
 import warnings
 from contextlib import suppress
@@ -267,7 +268,7 @@ def test_rows_of_subjects_in_a_file_are_said(table, tmp_path):
 
 
 def test_the_manifest_says_what_is_inside(analysis, saved):
-    about, _ = read_members(saved)
+    about, _ = read_members(saved.read_bytes())
     assert (about["class"], about["kind"]) == ("Pipeline", "classifier")
     assert about["classes"] == ["control", "patient"]
     assert about["features"] == list(analysis.feature_names_in_)
@@ -307,6 +308,23 @@ def test_errors_name_the_file_and_what_to_do(tmp_path):
     with pytest.raises(
         InputError, match=r"model\.sgbn' cannot be read as a model.*Download or copy"
     ):
+        load(path)
+
+
+def test_paths_that_are_not_a_file_say_so(tmp_path, saved):
+    with pytest.raises(InputError, match="is a folder"):
+        load(tmp_path)
+    with pytest.raises(InputError, match=r"no file '.*modl\.sgbn'. Did you mean 'model\.sgbn'"):
+        load(saved.with_name("modl.sgbn"))
+    with pytest.raises(InputError, match="is not a path"):
+        load("a\0b")
+
+
+def test_a_huge_sparse_file_is_not_read(tmp_path):
+    path = tmp_path / "huge"
+    with path.open("wb") as stream:
+        os.truncate(stream.fileno(), 2**40)
+    with pytest.raises(InputError, match="huge' cannot be read as a model: .*larger than 256 MB"):
         load(path)
 
 

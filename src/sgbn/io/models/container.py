@@ -69,9 +69,10 @@ def to_json(content: Any) -> bytes:
     return text.encode()
 
 
-def read_members(path: PathName) -> tuple[dict[str, Any], dict[str, bytes]]:
+def read_members(content: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
     """Return the manifest of a model file and its other members; their checksums are checked."""
-    content = read_bytes(path)
+    is_small = len(content) <= MAX_FILE_BYTES
+    require(is_small, f"it is larger than {MAX_FILE_BYTES >> 20} MB. Give a model of sgbn.")
     # The zip library needs about a kilobyte for each entry, so they are counted before.
     count = content.count(ENTRY_MARK)
     require(count <= MAX_MEMBERS, f"it has more than {MAX_MEMBERS} parts. {AGAIN}")
@@ -87,23 +88,6 @@ def read_members(path: PathName) -> tuple[dict[str, Any], dict[str, bytes]]:
     manifest = parse_json(members.pop(MANIFEST), MANIFEST)
     _check_manifest(manifest, members)
     return manifest, members
-
-
-def read_bytes(path: PathName) -> bytes:
-    """Return the content of a file; raise InputError if it is larger than any model."""
-    target = Path(path)
-    try:
-        require(not target.is_dir(), "it is a folder. Give the path of the file in it.")
-        require(target.exists(), "there is no such file. Check the path.")
-        with target.open("rb") as stream:
-            # The size is counted while reading, since a pipe does not have one before.
-            content = stream.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
-        reason = error.strerror or error
-        raise InputError(f"it cannot be read: {reason}. Check its permissions.") from error
-    is_small = len(content) <= MAX_FILE_BYTES
-    require(is_small, f"it is larger than {MAX_FILE_BYTES >> 20} MB. Give a model of sgbn.")
-    return content
 
 
 def _check_directory(infos: list[ZipInfo], n_bytes: int) -> None:

@@ -16,6 +16,7 @@ from sgbn.io.exports.files import PathName
 from sgbn.io.models.checks import require
 from sgbn.io.models.container import (
     AGAIN,
+    MAX_FILE_BYTES,
     MODEL,
     parse_json,
     read_members,
@@ -25,6 +26,7 @@ from sgbn.io.models.container import (
 from sgbn.io.models.decoding import Decoder
 from sgbn.io.models.encoding import Encoder
 from sgbn.io.models.registry import class_named
+from sgbn.io.tables.files import read_bytes
 from sgbn.runs import versions
 
 LIBRARY = "scikit-learn"
@@ -116,8 +118,10 @@ def load(path: PathName) -> Any:
     InputError
         If the file cannot be read as a model. The message says why, and what to do.
     """
+    # One byte more than the limit shows that the limit is exceeded.
+    content = read_bytes(Path(path), repr(str(path)), MAX_FILE_BYTES + 1)
     try:
-        manifest, members = read_members(path)
+        manifest, members = read_members(content)
         model, classes = _decoded(manifest, members)
     except InputError as error:
         raise InputError(f"{str(path)!r} cannot be read as a model: {error}") from error

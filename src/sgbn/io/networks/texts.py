@@ -21,11 +21,11 @@ NUMBER = r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
 def read_text(path: Path) -> str:
     """Return the text of a plain or gzipped file, with line feeds as line ends."""
     name = repr(str(path))
-    content = read_bytes(path, name)
+    # One byte more than the limit shows that the limit is exceeded.
+    content = read_bytes(path, name, MAX_BYTES + 1)
     if content.startswith(b"\x1f\x8b"):  # the mark of gzip, whatever the file is called
         try:
             with gzip.open(io.BytesIO(content)) as source:
-                # One byte more than the limit shows that the limit is exceeded.
                 content = source.read(MAX_BYTES + 1)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise InputError(f"{name} is a damaged gzip file ({error}). Fetch it again.") from error

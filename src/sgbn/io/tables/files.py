@@ -106,16 +106,21 @@ def from_frame(frame: pd.DataFrame, name: str, decimal: str | None = None) -> ra
     return raw.RawTable(table, raw.Origin(name, rows, FROM_ZERO, decimal or "."), facts=facts)
 
 
-def read_bytes(path: Path, name: str) -> bytes:
-    """Return the bytes of a file. A file that is absent or cannot be read is an error."""
+def read_bytes(path: Path, name: str, most: int = -1) -> bytes:
+    """Return the first `most` bytes of a file, by default all of them.
+
+    A file that is absent or cannot be read is an error.
+    """
     try:
-        return path.read_bytes()
+        with path.open("rb") as file:
+            return file.read(most)
     except IsADirectoryError as error:
         raise InputError(f"{name} is a folder. Give a file in it.") from error
     except FileNotFoundError as error:
         raise InputError(f"there is no file {name}. {_near(path)}") from error
     except OSError as error:
-        raise InputError(f"{name} cannot be read: {error.strerror or error}.") from error
+        reason = error.strerror or error
+        raise InputError(f"{name} cannot be read: {reason}. Check its permissions.") from error
     except ValueError as error:  # a NUL in the path
         raise InputError(f"{name} is not a path: {error}.") from error
 
