@@ -50,6 +50,7 @@ def deep(levels):
         (SQUARE | {"of": [0, 1, True, 0]}, "float64 holds 'bool'"),
         (SQUARE | {"of": [0, 1, [], 0]}, "float64 holds 'list'"),
         (SQUARE | {"of": [0, 1, 0.5, 0], "dtype": "int64"}, "int64 holds 'float'"),
+        (SQUARE | {"of": [1e30, 0, 0, 0], "dtype": "float16"}, "overflow"),
         (SQUARE | {"of": [0, 1, 1, 0], "dtype": "bool"}, "bool holds 'int'"),
         ({"is": "labels", "cells": ["a"], "shape": [2], "kind": "text"}, "size 1 into shape"),
         ({"is": "labels", "cells": [1], "shape": [1], "kind": "text"}, "of another type"),

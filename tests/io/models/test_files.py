@@ -324,7 +324,7 @@ def test_a_huge_sparse_file_is_not_read(tmp_path):
     path = tmp_path / "huge"
     with path.open("wb") as stream:
         os.truncate(stream.fileno(), 2**40)
-    with pytest.raises(InputError, match="huge' cannot be read as a model: .*larger than 256 MB"):
+    with pytest.raises(InputError, match=r"huge' cannot be read as a model: .*larger than 256 MB"):
         load(path)
 
 

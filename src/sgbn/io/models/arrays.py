@@ -1,4 +1,4 @@
-"""Write arrays as npy files, and read them. A file is read only if its header fits its size."""
+"""Write arrays as npy files, and read them. The header of a file must fit its size."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def from_npy(content: bytes) -> NDArray[Any]:
         header = npy.read_array_header_1_0(stream, max_header_size=MAX_HEADER_BYTES)
         shape, is_fortran, dtype = header
         require(dtype.str in DTYPES, f"it holds {dtype.str!r}, which are not plain numbers")
-        # frombuffer gives a read-only view of the file, and in_order copies it.
+        # frombuffer gives a read-only view of the file. in_order copies it.
         flat = np.frombuffer(content, dtype, offset=stream.tell())
         return in_order(flat, shape, "F" if is_fortran else "C")
     except Exception as error:  # numpy evaluates the header as text, and may fail anywhere
@@ -60,16 +60,16 @@ def from_npy(content: bytes) -> NDArray[Any]:
 
 def in_order(flat: NDArray[Any], shape: Any, order: str) -> NDArray[Any]:
     """Return a copy of the numbers as an array of this shape and memory order."""
-    # By type, and not isinstance: True and False are instances of int. A side of -1 would ask
-    # numpy to choose a length.
+    # By type, because True and False are instances of int. For a side of -1, numpy would choose a
+    # length.
     right = all(type(side) is int and side >= 0 for side in shape) and len(shape) <= MAX_AXES
     require(right, f"{shape!r:.60} is not the shape of an array.")
     array = flat.reshape(shape, order="F" if order == "F" else "C")
-    # Native bytes to compute with. The order in memory is kept: sums in another order may differ in
-    # the last bits, but predictions must be the same bit by bit.
+    # Bytes in the order of this machine, to compute with. The order of the cells is kept: sums in
+    # another order may differ in the last bits, but predictions must be the same bit by bit.
     return array.astype(array.dtype.newbyteorder("="), order="K", copy=True)
 
 
 def order_of(array: NDArray[Any]) -> str:
-    """Return the order of an array in memory: "F" if its cells lie column by column, else "C"."""
+    """Return the order of an array in memory: "F" if it is stored column by column, else "C"."""
     return "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"

@@ -15,6 +15,6 @@ def require(right: bool, wrong: str) -> None:
 
 def require_type(value: Any, kind: Any) -> Any:
     """Return `value`, or raise InputError unless it is an instance of `kind`."""
-    if not isinstance(value, kind):  # not `require`: the text of a large list is slow to make
-        raise InputError(f"it holds {value!r:.60} where a value of another type belongs.")
+    if not isinstance(value, kind):  # not by `require`, which would make the text of each value
+        raise InputError(f"it holds {value!r:.60}, but a value of another type is needed here.")
     return value

@@ -1,7 +1,7 @@
 """Check that the parts of a model fit together.
 
-A file made by hand must be refused when it is read. It must not fail later, in a prediction. The
-shapes of arrays are in ``classes.toml``. All other conditions are here.
+A file that was made by hand must be refused when it is read, and must not fail later in a
+prediction. The shapes of arrays are in ``classes.toml``. All other conditions are here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sgbn.io.models.checks import require
 from sgbn.io.models.registry import CLASSES, SHARED, is_estimator, name_of
 from sgbn.validation import LARGEST
 
-# Smallest and largest temperature. A fit finds 1e-3 to 10, but a user may give any other.
+# Smallest and largest temperature. A fit finds values from 1e-3 to 10. A user may give others.
 TEMPERATURES = (1e-6, 1e6)
 # Largest size of an entry that a network can compute with. Variances are squares of cells.
 SIZES = {"coef": LARGEST, "intercept": LARGEST, "noise_variance": LARGEST**2}
@@ -44,7 +44,7 @@ def _check_network(made: Any) -> None:
 
 
 def _check_pipeline(made: Any) -> None:
-    # A cache is a folder of pickles that joblib would read, and a pickle can run any code.
+    # A cache is a folder of pickles that joblib would read. A pickle can run any code.
     require(made.memory is None, "it has a cache.")
     site = getattr(made, "site_column_", None)
     require(site is None or isinstance(site, str), "its site column is not a name.")
@@ -56,7 +56,7 @@ def _check_pipeline(made: Any) -> None:
 
 
 def _check_shapes(made: Any, table: str) -> None:
-    """Raise InputError unless each array of the table has its shape."""
+    """Raise InputError unless each array has the shape that the table gives."""
     features = made.n_features_in_
     right = isinstance(features, int) and features > 0
     require(right, "the number of features is not a positive integer.")
@@ -70,7 +70,7 @@ def _check_shapes(made: Any, table: str) -> None:
 
 
 def _check_array(made: Any, path: str, letters: str, sizes: dict[str, int]) -> None:
-    """Raise InputError unless an array has its shape; add letters that are new to `sizes`."""
+    """Raise InputError unless an array has its shape. The sizes of new letters go to `sizes`."""
     letters, _, bound = letters.partition("<")
     shape = letters.rstrip("?")
     array = _part(made, path)
@@ -79,7 +79,7 @@ def _check_array(made: Any, path: str, letters: str, sizes: dict[str, int]) -> N
     require(isinstance(array, np.ndarray), f"{path} is not an array.")
     for letter, size in zip(shape, array.shape, strict=False):
         sizes.setdefault(letter, size)
-    # A letter without a size belongs to an axis that the array lacks: -1 never matches.
+    # A letter without a size belongs to an axis that the array does not have. -1 never matches.
     wanted = tuple(sizes.get(letter, -1) for letter in shape)
     require(array.shape == wanted, f"{path} has the shape {array.shape}, not {wanted}.")
     if bound:

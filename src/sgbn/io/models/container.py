@@ -30,22 +30,23 @@ MAX_JSON_BYTES = 2**24  # JSON needs up to twenty times as much memory once it i
 MAX_MEMBERS = 4096
 ENTRY_MARK = b"PK\x01\x02"  # the first bytes of each entry in the zip's directory
 FIRST_TIME = (1980, 1, 1, 0, 0, 0)  # the earliest that a zip can store
-READ_BY_ALL = 0o100644 << 16  # a file of Unix that all users may read
+READ_BY_ALL = 0o100644 << 16  # permissions in Unix: all users may read the file
 AGAIN = "Download or copy the file again, or save the model again."
-# What the zip library raises for damaged bytes. NotImplementedError is a RuntimeError.
+# Errors that the zip library raises for damaged bytes. NotImplementedError is a RuntimeError.
 DAMAGES = (BadZipFile, ValueError, OSError, EOFError, RuntimeError, LookupError, struct.error)
 
 
 def write_members(path: PathName, about: Mapping[str, Any], members: Mapping[str, bytes]) -> Path:
-    """Write the members and a manifest with their checksums."""
+    """Write a model file with these members, and with a manifest that has their checksums."""
     sums = {name: sha256(content).hexdigest() for name, content in members.items()}
     manifest = {"format": FORMAT, "schema": SCHEMA, **about, "files": sums}
     members = {**members, MANIFEST: to_json(manifest)}
     content = _zipped(members)
-    total, largest = len(content), max(len(members[MODEL]), len(members[MANIFEST]))
-    if total > MAX_FILE_BYTES or largest > MAX_JSON_BYTES or len(members) > MAX_MEMBERS:
+    total, n_members = len(content), content.count(ENTRY_MARK)  # as `read_members` counts them
+    largest = max(len(members[MODEL]), len(members[MANIFEST]))
+    if total > MAX_FILE_BYTES or largest > MAX_JSON_BYTES or n_members > MAX_MEMBERS:
         raise InputError(
-            f"the model is too large for a file: it has {total >> 20} MB in {len(members)} parts. "
+            f"the model is too large for a file: it has {total >> 20} MB in {n_members} parts. "
             f"A file has at most {MAX_FILE_BYTES >> 20} MB in {MAX_MEMBERS} parts. Use fewer "
             "regions, or an imputer that does not keep all rows."
         )
@@ -64,16 +65,16 @@ def _zipped(members: Mapping[str, bytes]) -> bytes:
 
 
 def to_json(content: Any) -> bytes:
-    """Return the content as JSON, with sorted keys: the same content gives the same bytes."""
+    """Return the content as JSON. Keys are sorted, so the same content gives the same bytes."""
     text = json.dumps(content, allow_nan=False, sort_keys=True, separators=(",", ":"))
     return text.encode()
 
 
 def read_members(content: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """Return the manifest of a model file and its other members; their checksums are checked."""
+    """Return the manifest of a model file and its other members, after all checks."""
     is_small = len(content) <= MAX_FILE_BYTES
     require(is_small, f"it is larger than {MAX_FILE_BYTES >> 20} MB. Give a model of sgbn.")
-    # The zip library needs about a kilobyte for each entry, so they are counted before.
+    # Entries are counted first, because the zip library needs about a kilobyte for each of them.
     count = content.count(ENTRY_MARK)
     require(count <= MAX_MEMBERS, f"it has more than {MAX_MEMBERS} parts. {AGAIN}")
     try:
@@ -91,7 +92,7 @@ def read_members(content: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
 
 
 def _check_directory(infos: list[ZipInfo], n_bytes: int) -> None:
-    """Raise BadZipFile if a member is there twice, or if all could take more than `n_bytes`."""
+    """Raise BadZipFile if a member is there twice, or if all members have more than `n_bytes`."""
     if len({info.filename for info in infos}) < len(infos):
         raise BadZipFile("a part is there twice")
     if any(info.compress_type != ZIP_STORED for info in infos):
@@ -116,7 +117,7 @@ def _check_manifest(manifest: Any, members: Mapping[str, bytes]) -> None:
     sums = manifest.get("files")
     if not isinstance(sums, dict) or set(sums) != set(members):
         raise InputError(f"its manifest lists other parts than the file has. {AGAIN}")
-    # This finds damage, not forgery: whoever changes a part can also change its checksum.
+    # This finds damage, but not forgery: a forger can change the checksum too.
     for name, content in members.items():
         same = sha256(content).hexdigest() == sums[name]
         require(same, f"its part {name!r} was changed: it has another checksum. {AGAIN}")

@@ -1,7 +1,7 @@
-"""Make a model from JSON and arrays. Whatever `encoding` does not write is refused.
+"""Make a model from JSON and arrays. Content that `encoding` does not write is refused.
 
 There is one exception. An estimator may have attributes that a fit does not set, because other
-versions of scikit-learn set other attributes. These too are plain values, and never methods.
+versions of scikit-learn set other attributes. These attributes are plain values, never methods.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from sgbn.io.models.checks import require, require_type
 from sgbn.io.models.consistency import check_object
 from sgbn.io.models.registry import attributes, build
 
-MAX_BYTES = 2**29  # of the arrays of a model, each counted as often as it is used
-# Cells of arrays do not count. An analysis has ten values per region, 250 with IterativeImputer.
+MAX_BYTES = 2**29  # in all arrays of a model, each counted as often as it is used
+# Values in a model, without the numbers in arrays. An analysis has ten values per region, or 250
+# with IterativeImputer.
 MAX_VALUES = 2**18
 MAX_DEPTH = 40  # levels of values inside values; a model has about 15
-# Errors of values that do not fit together. InputError is a ValueError.
+# Errors that values cause if they do not fit together. InputError is a ValueError.
 MISFITS = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError)
 NOT_FINITE = "it holds NaN or infinity, but its numbers must be finite."
 TOO_LARGE = f"the arrays of the model need more than {MAX_BYTES >> 20} MB."
@@ -50,12 +51,13 @@ def _array(numbers: list[Any], shape: list[Any], dtype: str, order: str) -> NDAr
     odd = set(map(type, numbers)) - _TYPES_OF_CELLS[kind.kind]
     require(not odd, f"an array of {kind} holds {listed([cell.__name__ for cell in odd])}.")
     require(order in ("C", "F"), f"{order!r:.60} is not an order of cells in memory.")
-    return in_order(np.array(numbers, kind), tuple(shape), order)
+    with np.errstate(over="raise"):  # 1e30 is too large for float16
+        return in_order(np.array(numbers, kind), tuple(shape), order)
 
 
 def _labels(cells: list[Any], shape: list[Any], kind: str) -> NDArray[Any]:
     require(kind in ("text", "object"), f"{kind!r:.60} is not a kind of labels.")
-    # Labels are compared and sorted later: a list or an object among them would fail there.
+    # Labels are compared and sorted later, which would fail for a list or an object.
     for label in cells:
         require_type(label, str if kind == "text" else str | float | int | None)
     array = np.empty(len(cells), object)
@@ -126,7 +128,7 @@ class Decoder:
         self.arrays: dict[str, NDArray[Any]] = {}
         self._members, self._depth = members, 0
         self._bytes_left, self._values_left = MAX_BYTES, MAX_VALUES
-        # Parts of these two kinds need the files, or are not finite: they cannot be in the table.
+        # These two kinds need the decoder itself, so they are not in the table.
         self._kinds = KINDS | {
             "file": (self._file, {"name": str}),
             "object": (self._object, {"class": str, "state": dict}),
@@ -165,7 +167,8 @@ class Decoder:
         if given.keys() != {"is", *types}:
             raise InputError(f"a {kind} has the parts {listed([*given])}, not {listed([*types])}.")
         parts = [given[key] for key in types]
-        # The numbers of an array do not count as values, and attributes may differ in `finite`.
+        # The numbers of an array do not count as values. `_object` decodes its attributes itself,
+        # because some of them may be NaN.
         if kind not in ("array", "object"):
             parts = [self._value(part, finite) for part in parts]
         for part, type_of_part in zip(parts, types.values(), strict=True):

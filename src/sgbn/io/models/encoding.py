@@ -3,8 +3,8 @@
 None, truth values, integers, finite numbers, text and lists are written as in JSON. Every other
 value is a JSON object whose key ``is`` names its kind: tuple, set, dict, float (nan or inf), array,
 file (an array in its own npy file), labels, records, range, index, series, dtype, slice, or object
-(an instance of a class in `registry`). `decoding` refuses what does not belong in a model, such as
-NaN in a weight. `save` therefore reads each model before it writes the file.
+(an instance of a class in `registry`). Only `decoding` checks whether values belong in a model: it
+refuses NaN in a weight, for example. So `save` decodes each model before it writes the file.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from sgbn.io.models.container import (
     to_json,
     write_members,
 )
-from sgbn.io.models.decoding import Decoder
+from sgbn.io.models.decoding import MISFITS, Decoder
 from sgbn.io.models.encoding import Encoder
 from sgbn.io.models.registry import class_named
 from sgbn.io.tables.files import read_bytes
@@ -82,7 +82,8 @@ def parts_of(model: Any) -> dict[str, bytes]:
         # Only the reader checks sizes, shapes and classes, so it reads the whole model here.
         Decoder(encoder.members).decode(content)
     except InputError as error:
-        raise InputError(f"the model cannot be saved: {error} Fit it again.") from error
+        remedy = "Fit it again, with fewer regions if it is too large."
+        raise InputError(f"the model cannot be saved: {error} {remedy}") from error
     if "KNNImputer" in encoder.classes:
         warn(
             "the file will hold the regions of all training subjects, because strategy='knn' "
@@ -168,7 +169,7 @@ def _decoded(manifest: Mapping[str, Any], members: Mapping[str, bytes]) -> tuple
         _check_fitted(model)
         unused = sorted(set(members) - {MODEL} - set(decoder.arrays))
         require(not unused, f"it holds {listed(unused)}, which the model does not use.")
-    except InputError as error:
+    except MISFITS as error:  # InputError is one of them
         raise InputError(f"{error} {AGAIN}") from error
     return model, decoder.classes
 

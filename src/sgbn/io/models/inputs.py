@@ -95,8 +95,8 @@ def inputs_of(model: Any) -> Inputs:
 
 
 def _levels(steps: Iterable[Any], site: str | None) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    """Yield names and training labels of categories; a later pair of the same name is better."""
-    # An imputer knows only the label that it fills in. A later step knows all labels.
+    """Yield names and training labels of categories. A later pair replaces an earlier one."""
+    # An imputer has only the label that it fills in. A later step has all labels.
     for step in steps:
         for name, filling in getattr(step, "_fillings", {}).items():
             if filling.is_categorical:
@@ -157,11 +157,11 @@ def read_inputs(
         marks = {"sheet": sheet, "delimiter": delimiter, "decimal": decimal}
         return load_cells(source, options, **marks), options
 
-    # In a new table, sites may be called as in the training table, or as in the model.
+    # In a new table, the column of sites may have its name from the training table or the model.
     names = [site] if site is not None else [inputs.site_column or inputs.site, inputs.site]
     table, options = read(names[0])
     if _lacks(table, names[0]) and not _lacks(table, names[-1]):
-        table, options = read(names[-1])  # again, because labels of a site are read as text
+        table, options = read(names[-1])  # read again, because the labels of a site are text
     _check_columns(table, options, inputs, joined=participants is not None)
     return _rows(assemble(table, options, participants)[0], inputs)
 

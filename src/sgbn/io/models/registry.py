@@ -1,7 +1,7 @@
-"""Classes whose instances a model file may hold.
+"""The classes whose instances a model file may hold.
 
-``classes.toml`` lists them by name. A class that is not in this list is never imported, whatever a
-file asks for.
+``classes.toml`` lists them by name. A class that is not in this list is never imported, even if a
+file names it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sgbn.structure import baselines
 
 _MODULES = tomllib.loads(files(__package__).joinpath("classes.toml").read_text("utf-8"))
 SHARED: dict[str, str] = _MODULES.pop("shared")
-# All baselines share one line of the table, so that a new baseline needs no line here.
+# All baselines share one line of the table, so that a new baseline needs no new line.
 _BASELINE = _MODULES["sgbn.structure.baselines"]["each"]
 _MODULES["sgbn.structure.baselines"] = dict.fromkeys(baselines.__all__, _BASELINE)
 # Name of the class -> its line of the table, with the module to import it from as "home".
