@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.lib import format as npy
@@ -70,6 +70,6 @@ def in_order(flat: NDArray[Any], shape: Any, order: str) -> NDArray[Any]:
     return array.astype(array.dtype.newbyteorder("="), order="K", copy=True)
 
 
-def order_of(array: NDArray[Any]) -> str:
+def order_of(array: NDArray[Any]) -> Literal["C", "F"]:
     """Return the order of an array in memory: "F" if it is stored column by column, else "C"."""
     return "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"

@@ -63,7 +63,8 @@ def _check_shapes(made: Any, table: str) -> None:
     n_classes = np.size(getattr(made, "classes_", ()))
     sizes = {"f": features, "c": n_classes, "p": 1 if n_classes == 2 else n_classes}
     for item in f"feature_names_in_:f? {table}".split():
-        _check_array(made, *item.split(":"), sizes)
+        path, letters = item.split(":")
+        _check_array(made, path, letters, sizes)
     names = getattr(made, "feature_names_in_", None)
     is_text = names is None or all(isinstance(name, str) for name in names.tolist())
     require(is_text, "the name of a feature is not text.")

@@ -124,5 +124,5 @@ def _described_array(value: NDArray[Any]) -> tuple[str, dict[str, Any]]:
         kind = "text" if value.dtype.kind == "U" else "object"
         return "labels", {"cells": value.ravel().tolist(), "shape": shape, "kind": kind}
     value, order = plain(value), order_of(value)
-    numbers = value.ravel(order=order).tolist()  # type: ignore[call-overload]
+    numbers = value.ravel(order=order).tolist()
     return "array", {"dtype": value.dtype.name, "shape": shape, "order": order, "of": numbers}
