@@ -35,6 +35,8 @@ _TYPES_OF_CELLS: dict[str, set[type]] = {"b": {bool}, "i": {int}, "u": {int}, "f
 
 
 def _dict(items: list[Any]) -> dict[Any, Any]:
+    for pair in items:  # `dict` would read any other iterable to its end, however long it is
+        require_type(pair, list)
     made = dict(items)
     # Otherwise the later value would silently replace the earlier one.
     require(len(made) == len(items), "a dict has a key twice.")
@@ -72,11 +74,19 @@ def _labels(cells: list[Any], shape: list[Any], kind: str) -> NDArray[Any]:
 
 def _records(fields: list[Any]) -> NDArray[Any]:
     columns = _dict(fields)
-    shape = next(iter(columns.values())).shape
-    made = np.empty(shape, [(name, column.dtype) for name, column in columns.items()])
+    # numpy would repeat a short column, so that a small file could ask for any amount of memory.
+    shapes = {column.shape for column in columns.values()}
+    require(len(shapes) == 1, f"the fields of records have several shapes: {sorted(shapes)}.")
+    made = np.empty(shapes.pop(), [(name, column.dtype) for name, column in columns.items()])
     for name, column in columns.items():
         made[name] = column
     return made
+
+
+def _range(length: int) -> pd.RangeIndex:
+    # A range takes no memory, but the code that reads it would not end.
+    require(0 <= length <= MAX_VALUES, f"a range has {length!r:.20} values.")
+    return pd.RangeIndex(length)
 
 
 def _index(cells: list[Any], is_object: bool, name: str | None) -> pd.Index[Any]:
@@ -96,7 +106,7 @@ KINDS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "array": (_array, {"of": list, "shape": list, "dtype": str, "order": str}),
     "labels": (_labels, {"cells": list, "shape": list, "kind": str}),
     "records": (_records, {"fields": list}),
-    "range": (pd.RangeIndex, {"length": int}),
+    "range": (_range, {"length": int}),
     "index": (_index, {"cells": list, "object": bool, "name": str | None}),
     "series": (_series, {"index": pd.Index, "of": np.ndarray}),
     "dtype": (_DTYPES.__getitem__, {"name": str}),
