@@ -30,13 +30,10 @@ class Encoder:
     ----------
     members : dict of str to bytes
         Name -> content of the npy files, one for each large array.
-    classes : set of str
-        Names of the classes of all objects that were encoded.
     """
 
     def __init__(self) -> None:
         self.members: dict[str, bytes] = {}
-        self.classes: set[str] = set()
         self._place = "the model"  # attribute that is being encoded, for messages
 
     def encode(self, value: Any) -> Any:
@@ -66,7 +63,6 @@ class Encoder:
         return {"is": kind} | {key: self._json(part) for key, part in parts.items()}
 
     def _object(self, name: str, value: Any) -> Any:
-        self.classes.add(name)
         state = {}
         # Sorted, because otherwise attributes have the order in which a fit sets them.
         for key, part in sorted(state_of(name, value).items()):

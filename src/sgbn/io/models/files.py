@@ -76,15 +76,15 @@ def parts_of(model: Any) -> dict[str, bytes]:
     """Return the parts of a model's file except the manifest, as name -> content."""
     _check_fitted(model)
     encoder = Encoder()
-    content = encoder.encode(model)
+    content, decoder = encoder.encode(model), Decoder(encoder.members)
     try:
         # A model that could not be read again, such as one that is too large, is not written.
         # Only the reader checks sizes, shapes and classes, so it reads the whole model here.
-        Decoder(encoder.members).decode(content)
+        decoder.decode(content)
     except InputError as error:
         remedy = "Fit it again, with fewer regions if it is too large."
         raise InputError(f"the model cannot be saved: {error} {remedy}") from error
-    if "KNNImputer" in encoder.classes:
+    if "KNNImputer" in decoder.classes:
         warn(
             "the file will hold the regions of all training subjects, because strategy='knn' "
             "fills gaps from them. Choose another strategy if they must not leave your machine."
