@@ -188,7 +188,7 @@ def test_pairs_of_groups_with_finds_have_a_line_each(three_groups, two):
 
 def test_that_pairs_of_many_groups_are_not_tested_is_said(three_groups):
     untested = replace(three_groups, tests=replace(three_groups.tests, pairwise={}))
-    said = "Single groups are compared for up to 5 groups; here are 3."
+    said = "Pairs of groups are compared only if there are at most 5 groups. Here there are 3."
     assert edge_lines(untested)[-1] == said
 
 

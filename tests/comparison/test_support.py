@@ -109,7 +109,7 @@ def test_agreement_leaves_out_what_there_is_none_of():
     no_arrow = Agreement(4.0, 0.25, 0.0, NAN)
     said = agreement_words(comparison_of({"a": 0, "b": 0, "c": 0}, [SOME, none, no_arrow]))
     assert "half of a joins 20 pairs of regions on average, and the other half joins 50%" in said
-    assert "This half is sure of 2.5 directions on average, and the other half has 80%" in said
+    assert "One half is sure of 2.5 directions on average, and the other half has 80%" in said
     assert "half of b" not in said
     assert "half of c joins 4 pairs of regions on average, and the other half joins 25%" in said
     assert said.count("directions on average") == 1
@@ -120,7 +120,7 @@ def test_halves_of_series_have_one_network_each():
     found = comparison_of({"a": 1}, [SOME])
     found.of_series = True
     said = agreement_words(found)
-    assert "Its network has 2.5 directions on average, and the other half has 80%" in said
+    assert "The network of one half has 2.5 directions on average, and the other" in said
     assert "networks of half samples of the subjects join the pair" in support_words(found)
 
 

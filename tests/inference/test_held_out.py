@@ -145,7 +145,7 @@ def test_columns_and_rows_without_a_density_are_refused(cohort):
     train = np.arange(60) >= 12
     still = sample.values.copy()
     still[train, 3] = sample.nuisance[train, 0]  # follows age, but for the rows of the fold
-    with pytest.raises(InputError, match=r"outside of fold 1 .*taken out: 'r3'. Leave"):
+    with pytest.raises(InputError, match=r"outside of fold 1 .*taken out. Leave out 'r3'"):
         standardised(sample._replace(values=still), train, 0)
     many = np.random.default_rng(0).standard_normal((60, 45))
     with pytest.raises(InputError, match=r"48 rows .* covariates use up 45"):

@@ -141,7 +141,10 @@ def _pairwise(tests: Differences, level: float, cohort: Cohort) -> Iterator[str]
     if len(tests.groups) < 3:
         return
     if not tests.pairwise:
-        yield f"Single groups are compared for up to 5 groups; here are {len(tests.groups)}."
+        yield (
+            "Pairs of groups are compared only if there are at most 5 groups. Here there are "
+            f"{len(tests.groups)}."
+        )
         return
     lines = []
     for (first, second), edges in tests.pairwise.items():

@@ -210,7 +210,7 @@ def _verdict(ours: Mapping[str, float], chance: float, level: float) -> str:
     """Say whether the accuracy is better than a guess, by its p and its interval.
 
     p is one-sided and the interval two-sided. So p can reach the level while the interval includes
-    a guess, and one of the two alone is not called a yes.
+    a guess, and one of the two alone is not called a yes. Without p, the interval alone decides.
     """
     above = ours["low"] > chance
     if np.isnan(ours["p"]):

@@ -26,7 +26,8 @@ UNSEEN = (  # the numbers are from benchmarks/results/series-harder.md
 )
 USUAL_ARROWS = (  # the numbers are from benchmarks/results/replication.md
     "On brain tables of 250 subjects, three in four supported directions came back in 250 other "
-    "subjects, and none was reversed. With 100 subjects, hardly any direction is supported."
+    "subjects, and none was supported in the opposite direction. With 100 subjects, hardly any "
+    "direction is supported."
 )
 
 
@@ -134,7 +135,7 @@ def agreement_words(comparison: Comparison) -> str:
         )
         if not math.isnan(agreement.arrows):
             # A half of series has one network, and a half of a table has many.
-            half = "Its network has" if comparison.of_series else "This half is sure of"
+            half = "The network of one half has" if comparison.of_series else "One half is sure of"
             sentences.append(
                 f"{half} {agreement.n_arrows:.1f} directions on average, and the other half has "
                 f"{agreement.arrows:.0%} of these too."

@@ -136,8 +136,9 @@ def standardised(sample: Sample, train: Mask, fold: int) -> tuple[Array, Array]:
     gone = np.flatnonzero(sd <= NOTHING_LEFT * sample.values.std(axis=0))
     if len(gone):
         raise InputError(
-            f"columns do not vary among the rows outside of fold {fold + 1} once sites and "
-            f"covariates are taken out: {listed([sample.names[k] for k in gone])}. Leave them out."
+            f"{counted(len(gone), 'column does', 'columns do')} not vary among the rows outside of "
+            f"fold {fold + 1} once sites and covariates are taken out. Leave out "
+            f"{listed([sample.names[k] for k in gone])}."
         )
     return left[train] / sd, left[~train] / (sd * np.sqrt((n - 1) / (n - 1 - lost)))
 

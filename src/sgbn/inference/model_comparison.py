@@ -133,7 +133,7 @@ class ModelComparison:
 
     @property
     def verdict(self) -> str:
-        """The result of the comparison in one to three sentences."""
+        """The result of the comparison in one or two sentences."""
         return " ".join(filter(None, (self._beside_factors(), self._beside_others())))
 
     def _beside_factors(self) -> str:

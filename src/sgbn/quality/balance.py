@@ -146,8 +146,8 @@ def _imbalance(name: str, cohort: Cohort) -> Iterator[Finding]:
         yield Finding(
             "stop",
             f"the covariate {name!r} is the group under another name",
-            "Do not name it as a covariate: removing its effect would remove all differences "
-            "between the groups",
+            "Do not name it as a covariate: removing its effect would remove the differences "
+            "between the means of the groups",
         )
         return
     if not is_counted(column):

@@ -41,7 +41,7 @@ def learned_by(learners: Sequence[LearnedNetwork], cite: Callable[..., str]) -> 
         return (
             "by SGBNEnsemble, the consensus of networks drawn from posteriors over orders of the "
             f"regions {cite('friedman2003')} by {first.n_chains} chains. Each chain leaves out "
-            "another tenth of the subjects. A priori the odds of an edge are (m - 1) to the power "
+            "a tenth of the subjects. A priori the odds of an edge are (m - 1) to the power "
             f"of -{gamma:.3g}, with m regions. {_idea(cite)}"
         )
     if isinstance(first, SGBN):

@@ -155,8 +155,8 @@ def check_same_columns(first: RawTable, table: RawTable, never: Sequence[str]) -
     odd = [name for name in (*table.columns, *first.columns) if name in columns ^ first_columns]
     raise InputError(
         f"{table.name}{_of_subject(table)} has {counted(len(table.columns), 'column')}, but "
-        f"{first.name}{_of_subject(first)} has {len(first.columns)}. Only one of them has "
-        f"{listed(odd, 3)}. {_exchanged(first, table)}{SAME_REGIONS}"
+        f"{first.name}{_of_subject(first)} has {len(first.columns)}. Columns of only one of "
+        f"them: {listed(odd, 3)}. {_exchanged(first, table)}{SAME_REGIONS}"
     )
 
 
