@@ -188,8 +188,10 @@ def test_pairs_of_groups_with_finds_have_a_line_each(three_groups, two):
 
 def test_that_pairs_of_many_groups_are_not_tested_is_said(three_groups):
     untested = replace(three_groups, tests=replace(three_groups.tests, pairwise={}))
-    said = "Pairs of groups are compared only if there are at most 5 groups. Here there are 3."
-    assert edge_lines(untested)[-1] == said
+    said = edge_lines(untested)[-1]
+    assert "two at a time" in said
+    assert "at most 5 groups" in said
+    assert "there are 3." in said
 
 
 def test_a_named_edge_of_three_groups_has_no_single_change(three_groups, two):

@@ -213,7 +213,9 @@ def test_of_many_regions_only_those_with_a_change_are_in_the_matrix(compared, mo
     wanted = {compared.cohort.labels[name] for name in ends}
     assert set(options["names"]) == wanted
     assert options["weights"].shape == (len(wanted),) * 2
-    assert options["title"].endswith(f"{len(wanted)} of 12 regions: only those of these pairs")
+    assert options["title"].endswith(
+        f"{len(wanted)} of 12 regions: only the regions of these pairs"
+    )
     plans(compared)["differences_matrix"].draw()
 
 

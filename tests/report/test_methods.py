@@ -186,7 +186,7 @@ def test_a_gamma_that_was_not_given_is_that_of_all_rows(compared):
 def test_what_supported_means_is_said_and_compelled_is_not(compared):
     text = describe_methods(compared).text
     assert "called supported if at least 80% of these networks join its two regions" in text
-    assert "at least 90% of those that do have this direction" in text
+    assert "at least 90% of the networks that join them have this direction" in text
     assert "removed from each half by itself. Sites were balanced" in text
     assert not any(word in text for word in ("compelled", "decide", "reversible"))
     learners = {group: copy(one) for group, one in compared.learners.items()}

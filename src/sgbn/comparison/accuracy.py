@@ -55,7 +55,7 @@ class Accuracy:
         group.
     permuted : ndarray of shape (n_permutations,)
         The balanced accuracy of our classifier after each exchange of the labels; see
-        `permuted_accuracies`. It is empty if no exchanges were requested.
+        `permuted_accuracies`. It is empty if there were no exchanges.
     """
 
     groups: tuple[str, ...]
@@ -110,8 +110,9 @@ class Accuracy:
         is the share of them that reach the accuracy of the first repeat. The first repeat itself
         counts as one of them. Otherwise p comes from the corrected resampled t test of Nadeau and
         Bengio over the folds, like the intervals. A permutation of the labels that keeps the
-        predictions would give a p that is too small: the predictions depend on the labels of the
-        other subjects, and the repeats depend on each other (benchmarks/accuracy_level.py).
+        predictions would give a p that is too small, because the predictions depend on the labels
+        of the other subjects, and the repeats depend on each other
+        (benchmarks/accuracy_level.py).
         """
         method = self.ours if method is None else method
         if method == self.ours and len(self.permuted):

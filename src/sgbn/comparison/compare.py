@@ -65,8 +65,7 @@ def compare(
     not mistaken for an effect of a covariate. Then come these steps:
 
     1. Learn one network per group.
-    2. Compare each network with hidden factors without edges, by their prediction of unseen
-       subjects.
+    2. Compare how well each network, and hidden factors without edges, predict unseen subjects.
     3. Count how often networks of half samples contain the edges of the network.
     4. Test every edge for a difference between the groups.
     5. Refine the networks so that they distinguish the groups better, and show what changes.
@@ -90,8 +89,8 @@ def compare(
         The learner of the networks, which may be any learner of sgbn. By default it is an
         `SGBNEnsemble` with `n_pairs` and the seed of the settings. If you give an ensemble, it
         keeps its own `n_pairs`. An ensemble also learns which directions are supported. For any
-        other learner, networks of half samples are learned in a separate step (an `SGBN` learns
-        them without kicks).
+        other learner, networks of half samples are learned in a separate step (an `SGBN` uses
+        its fast search for them).
 
         The other steps learn hundreds of networks with the same learner. An ensemble would take too
         long, so these steps replace it by `SGBN` with the ensemble's prior knowledge. All groups
@@ -247,7 +246,7 @@ def _as_learned(settings: Settings, learner: LearnedNetwork) -> Settings:
 
 
 def _plain(learner: Learner) -> Learner:
-    """Return the learner of the other steps: it keeps all subjects and transforms no values."""
+    """Return the learner for the other steps, which keeps all subjects and does not transform."""
     if not set(ROBUST.values()) <= set(learner.get_params()):
         return learner
     return clone(learner).set_params(outliers="keep", column_transform="none")
@@ -261,7 +260,7 @@ def _begin(job: Job) -> None:
 
 
 def _truth(cohort: Cohort) -> dict[str, Array]:
-    """Return the true standardised weights of each group of a simulated cohort, else {}."""
+    """Return the true standardised weights of each group of a simulated cohort, or {}."""
     if not isinstance(cohort, SimulatedCohort | SimulatedSeries):
         return {}
     weights = {}
@@ -288,7 +287,7 @@ def _recorded(messages: list[str]) -> Iterator[None]:
             messages.append(str(message))
 
     with warnings.catch_warnings():
-        # "default" would hide a warning of the second group with the same text as of the first.
+        # "default" would hide a warning of the second group that has the same text as the first.
         warnings.simplefilter("always")
         warnings.showwarning = keep
         yield

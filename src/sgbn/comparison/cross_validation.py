@@ -161,7 +161,7 @@ def fit_model(cohort: Cohort, settings: Settings, study: Study) -> Pipeline:
     settings : Settings
         The settings: `select` and the seed are used.
     study : Study
-        The study that runs one task and keeps its result, so that a second start need not fit it.
+        The study that runs one task and keeps its result. A second start does not fit it again.
 
     Returns
     -------
@@ -217,7 +217,7 @@ def _methods(
 
 
 def _fit(analysis: Pipeline, cohort: Cohort, table: pd.DataFrame, rows: Mask) -> None:
-    """Fit to some rows of a cohort. Inner folds keep the rows of a person or family together."""
+    """Fit an analysis to some rows. Inner folds keep the rows of a person or family together."""
     name, last = analysis.steps[-1]
     more = {}
     # Only classifiers with inner folds accept groups=. For others, scikit-learn raises an error.

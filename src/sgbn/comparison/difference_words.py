@@ -38,7 +38,7 @@ def overall_words(comparison: Comparison) -> str:
     n_pairs = np.count_nonzero(tests.edges["q_both"] <= level)
     where = "one pair" if n_pairs == 1 else "single pairs"
     at_pairs = f"The networks of {groups} differ at {where} of regions"
-    # The global test and those of single pairs can disagree either way; each case has its sentence.
+    # The test of all edges and the tests of single pairs may disagree. Each case has its sentence.
     if tests.global_p > level:
         if n_pairs:
             return (
@@ -137,12 +137,12 @@ def _one_way(comparison: Comparison) -> Iterator[str]:
 
 
 def _pairwise(tests: Differences, level: float, cohort: Cohort) -> Iterator[str]:
-    """Name the edges in which each two of more than two groups differ, one line per two groups."""
+    """Name the edges in which two groups differ, one line per pair of at least three groups."""
     if len(tests.groups) < 3:
         return
     if not tests.pairwise:
         yield (
-            "Pairs of groups are compared only if there are at most 5 groups. Here there are "
+            "Groups are compared two at a time only if there are at most 5 groups. Here there are "
             f"{len(tests.groups)}."
         )
         return
@@ -181,7 +181,7 @@ def _named(tests: Differences, level: float) -> Iterator[str]:
 
 
 def both_ways_column(n_named: int) -> str:
-    """Name the column with p both ways of edges named beforehand.
+    """Return the name of the column with the p of both ways, for edges named beforehand.
 
     A single edge needs no family-wise correction.
     """

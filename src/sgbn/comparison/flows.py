@@ -33,7 +33,7 @@ class Flow:
     ----------
     settings : callable
         It returns the settings without the steps that this kind of cohort cannot have. It raises
-        InputError if one of them was requested.
+        InputError if a setting is not possible for this kind of cohort.
     learner : callable
         It returns the given learner of networks, or the default. It raises InputError if the
         learner is for the other kind of cohort.
@@ -72,7 +72,7 @@ def _table_learner(learner: LearnedNetwork | None, settings: Settings) -> Learne
 
 def _prepare_table(cohort: Cohort, settings: Settings) -> tuple[Cohort, Iterable[Finding]]:
     prepared = prepare(cohort)
-    # It is None if the learner has no such parameter. Then only the tests leave outliers out.
+    # A setting is None if the learner has no such parameter. Then only tests leave outliers out.
     how = settings.outliers or "tests", settings.transform or "none"
     return prepared, review_prepared(prepared, *how)
 

@@ -54,7 +54,7 @@ def estimate(values: Array, overlap: float) -> Estimate:
 
 
 def relative_width(n_folds: int, n_repeats: int) -> float:
-    """Return the half width of the interval of a mean over folds, in SD of one fold."""
+    """Return the half width of the interval of a mean over folds, in SD of a fold's score."""
     n_splits = n_folds * n_repeats
     # The second term (test rows per training row) does not shrink with more repeats.
     error = np.sqrt(1 / n_splits + 1 / (n_folds - 1))
@@ -77,8 +77,8 @@ def repeats_for(sizes: Sequence[int], n_folds: int) -> int:
     `MIN_GAIN_PER_REPEAT`. `sizes` holds the number of subjects of each group.
     """
     # The standard deviation of the balanced accuracy of a fold, which is a mean of binomial shares.
-    # It assumes the largest value, which comes if half of each group is recognised:
-    # sqrt(1/2 * 1/2 / n).
+    # This is its largest value, sqrt(1/2 * 1/2 / n) per group. It is reached if half of each group
+    # is recognised.
     between_folds = 0.5 * np.sqrt(np.sum(n_folds / np.array(sizes))) / len(sizes)
     # The gain falls towards 0, so the search ends. For two folds it ends after five repeats.
     return next(

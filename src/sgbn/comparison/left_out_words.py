@@ -29,7 +29,7 @@ def left_out_words(comparison: Comparison) -> str:
 
 
 def left_out_counts(comparison: Comparison, left_out: Mapping[str, tuple[Any, ...]]) -> str:
-    """Give the number left out of each group, such as "2 of 63 CTR and 0 of 61 SCZ"."""
+    """Return how many rows of each group are left out, such as "2 of 63 CTR and 0 of 61 SCZ"."""
     # Rows are counted, not persons: a person with several visits may lose one of them.
     sizes = comparison.cohort.sizes
     counts = [
@@ -40,7 +40,7 @@ def left_out_counts(comparison: Comparison, left_out: Mapping[str, tuple[Any, ..
 
 def without_them(comparison: Comparison) -> str:
     """Say which steps leave out the subjects that are far from their group."""
-    # A learner may keep outliers, or the tests may not have been done: four cases, three sentences.
+    # A learner may keep outliers, and the tests may be missing, so there are three sentences.
     networks, tests = comparison.left_out, comparison.tests
     if tests is None or not any(tests.left_out.values()):
         return "The networks leave them out."
@@ -51,7 +51,10 @@ def without_them(comparison: Comparison) -> str:
 
 
 def visits_words(comparison: Comparison) -> str:
-    """Say how many visits the tests leave out; return "" if only the far ones are left out."""
+    """Say how many rows the tests leave out, if these are more than the rows that are far out.
+
+    Otherwise return "". If one row of a person is far out, the tests leave out all its rows.
+    """
     tests = comparison.tests
     if tests is None or tests.left_out == comparison.far_out or not any(tests.left_out.values()):
         return ""

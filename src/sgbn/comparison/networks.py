@@ -38,7 +38,7 @@ def default_ensemble(settings: Settings, gamma: float | None = None) -> SGBNEnse
 
 
 def searcher_of(learner: LearnedNetwork, labels: NDArray[Any]) -> LearnedNetwork:
-    """Return the learner of steps with hundreds of networks: `SGBN` in place of an ensemble.
+    """Return the learner for steps with hundreds of networks: `SGBN` in place of an ensemble.
 
     It has the prior knowledge and `max_parents` of the ensemble, and one gamma for all groups. The
     gamma of an ensemble belongs to a prior, and has another meaning than the gamma of `SGBN`.
@@ -51,9 +51,11 @@ def searcher_of(learner: LearnedNetwork, labels: NDArray[Any]) -> LearnedNetwork
 
 
 def fast_learner(learner: Any) -> Any:
-    """Return a fast learner for many networks, whose networks are nearly as good.
+    """Return a faster version of a learner, for steps that learn many networks.
 
-    This is SGBN with ``effort="fast"`` and without kicks. Other learners are returned as they are.
+    Its networks are nearly as good as the networks of the learner itself. For SGBN, this is the
+    learner with ``effort="fast"`` and without kicks (new local searches from random changes of the
+    best order). Other learners are returned as they are.
     """
     if not isinstance(learner, SGBN):
         return learner

@@ -26,7 +26,7 @@ REFINED_BY = {  # the keys are the names in `Settings.refinements`
     "MM-SGBN": MMSGBNClassifier,
     "CL-SGBN": CLSGBNClassifier,
 }
-WARNINGS = "warnings"  # the entry of a result that keeps its warnings; a process would lose them
+WARNINGS = "warnings"  # the entry of a result with its warnings, which would be lost otherwise
 
 
 def refine(

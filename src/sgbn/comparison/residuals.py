@@ -29,8 +29,8 @@ def residual_table(comparison: Comparison) -> pd.DataFrame:
         - group, rows, regions, edges: the group and its numbers of subjects, regions and edges.
         - not_gaussian: the number of regions whose residuals are not Gaussian at the level, after
           Holm's correction.
-        - skewness, skewed_region: the skewness of largest size, and its region.
-        - kurtosis, heavy_region: the kurtosis of largest size, and its region.
+        - skewness, skewed_region: the skewness with the largest absolute value, and its region.
+        - kurtosis, heavy_region: the kurtosis with the largest absolute value, and its region.
         - curved: the number of edges that are curved at the level, after Holm's correction.
         - far, expected_far: the number of residuals of more than 4 robust standard deviations, and
           the number that Gaussian data would have.

@@ -60,8 +60,8 @@ class Comparison:
     confidence : mapping of group to EdgeConfidence
         The agreement of half samples on the edges. Groups that were too small are not included.
     tests : Differences or None
-        The tests of the differences between the groups, without the subjects that lie far out. Its
-        attribute `left_out` names these subjects.
+        The tests of the differences between the groups. They leave out the subjects that lie far
+        from the others of their group; its attribute `left_out` names these subjects.
     replication : Replication or None
         The differences that one part of the subjects shows, and their tests in the other part.
     sensitivity : Sensitivity or None
@@ -175,7 +175,7 @@ class Comparison:
         return self.review.cohort
 
     def kept(self, group: str) -> Cohort:
-        """Return the subjects from which the network of a group was learned, prepared."""
+        """Return the prepared subjects from which the network of a group was learned."""
         # The prepared cohort has the same rows in the same order.
         rows = np.flatnonzero(np.asarray(self.cohort.group) == group)
         # `outliers_` has one entry per row of the group, because the learner got only these rows.
@@ -214,11 +214,11 @@ class Comparison:
 
     @cached_property
     def left_out(self) -> Mapping[str, tuple[str, ...]]:
-        """Return the subjects of each group that lie far out, and that its network left out.
+        """Return the subjects of each group that its network left out as outliers.
 
-        The tests leave these subjects out too. Tests of paired visits also leave out the other
-        visits of these persons. If the learner does not look for outliers, the tests do it
-        themselves; see `Differences.left_out`.
+        The tests leave these subjects out too. If one row of a person is an outlier, the tests
+        leave out all rows of this person. If the learner does not look for outliers, the tests do
+        it themselves; see `Differences.left_out`.
         """
         group, ids = np.asarray(self.cohort.group), np.asarray(self.cohort.ids)
         none = slice(0)  # for a learner that does not look for outliers
@@ -234,13 +234,15 @@ class Comparison:
 
     @cached_property
     def supported(self) -> Mapping[str, Mask]:
-        """Return a mask of the edges i -> j of each group whose direction half samples support.
+        """Return, for each group, a mask of the edges i -> j with a supported direction.
 
-        Only these edges are drawn as arrows. The thresholds are the thresholds of the
-        `SGBNEnsemble`, or of `EdgeConfidence.supported` for another learner. Without half samples,
-        no direction is supported. Half samples also agree on edges that come from hidden factors.
-        If factors without any edge predict unseen subjects better than the network, an edge only
-        counts if it stays in a refit with these factors.
+        A direction is supported if enough half samples have it. Only these edges are drawn as
+        arrows. The thresholds are those of the `SGBNEnsemble`, or of `EdgeConfidence.supported` for
+        another learner. Without half samples, no direction is supported.
+
+        Half samples also agree on edges that come from hidden factors. If hidden factors alone,
+        without edges, predict unseen subjects better than the network, an edge counts only if it
+        stays in a refit with these factors.
         """
         arrows = dict(self.agreed)
         for group, compared in self.models.items():
@@ -253,9 +255,9 @@ class Comparison:
 
     @cached_property
     def agreed(self) -> Mapping[str, Mask]:
-        """Return a mask of the edges whose direction half samples support.
+        """Return, for each group, a mask of the edges on whose direction half samples agree.
 
-        This includes edges that hidden factors may explain.
+        Unlike `supported`, this includes edges that hidden factors may explain.
         """
         return {
             group: supported_of(learner, self.confidence.get(group))

@@ -141,7 +141,7 @@ def _written(tests: Differences, pairs: Mapping[Pair, Any]) -> dict[Pair, Sequen
 
 
 def sensitivity_words(comparison: Comparison) -> str:
-    """Say how many pairs all repetitions found. Return "" if there were no repetitions."""
+    """Say how many pairs were found in all repetitions. Return "" without repetitions."""
     table, sensitivity = comparison.tables.sensitivity, comparison.sensitivity
     if sensitivity is None:
         return ""

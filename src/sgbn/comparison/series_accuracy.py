@@ -53,7 +53,7 @@ CONNECTIVITY = {  # the kind of nilearn's ConnectivityMeasure by method
     "correlation (nilearn)": "correlation",
 }
 FIRST_PEER = next(iter(CONNECTIVITY))
-Cs = np.logspace(-6, 1, 8)  # for hundreds to 20 000 features of variance 1
+Cs = np.logspace(-6, 1, 8)  # values of C to try, for hundreds to 20 000 features of variance 1
 
 
 def cross_validate_series(

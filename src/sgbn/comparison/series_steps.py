@@ -77,7 +77,7 @@ def series_learner(learner: LearnedNetwork | None, settings: Settings) -> Learne
 
 
 def networks_of_series(job: Job) -> dict[str, LearnedNetwork]:
-    """Learn one network per group. Halves balance the sites and keep persons together."""
+    """Learn one network per group. Half samples balance sites and keep persons together."""
     return networks_by(job, partial(series_network, job.learner, job.cohort))
 
 

@@ -40,8 +40,8 @@ def series_table(comparison: Comparison) -> pd.DataFrame:
 def with_volumes(comparison: Comparison, table: pd.DataFrame) -> Cohort:
     """Return the cohort with the numbers of volumes as covariates, for Table 1.
 
-    The numbers come from a `series_table`. A covariate of the same name stays. Numbers that are the
-    same in all subjects are left out.
+    The numbers come from a `series_table`. They do not replace a covariate of the same name.
+    Numbers that are the same in all subjects are left out.
     """
     volumes = {
         title: table[name].to_numpy(float)

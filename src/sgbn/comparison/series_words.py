@@ -26,7 +26,7 @@ NO_MOTION = (
 
 
 def series_words(comparison: Comparison) -> str:
-    """Say what is compared, and how long the series are, how filtered, and what is held fixed."""
+    """Say what is compared, how long and how filtered the series are, and what is held fixed."""
     return " ".join([COMPARED, volumes_words(comparison), held_words(comparison)])
 
 
@@ -60,7 +60,7 @@ def _filtered(comparison: Comparison) -> str:
 
 
 def is_lagged(comparison: Comparison) -> bool:
-    """Return whether lagged effects of all regions are taken out, instead of a filter."""
+    """Return whether lagged effects of all regions are taken out, and no filter is used."""
     return any(cast(SeriesSGBN, learner).lagged for learner in comparison.learners.values())
 
 
@@ -79,7 +79,7 @@ def held_words(comparison: Comparison) -> str:
 
 
 def spread(numbers: Any, noun: str = "", digits: int = 0) -> str:
-    """Write the range and the median of some numbers; one number if all are the same.
+    """Return the range and the median as text, or one number if all numbers are the same.
 
     `noun` says what the numbers count, and `digits` is the number of decimals.
     """

@@ -40,7 +40,8 @@ class Settings:
     ----------
     reference : str, optional
         The group with which the others are compared. By default it is a group whose name looks like
-        controls, or else the first by name; see `sgbn.reference.usual_reference`.
+        controls. If there is none, it is the first group by name; see
+        `sgbn.reference.usual_reference`.
     select : int, optional
         The number of regions that a classifier may use. They are chosen again in the training part
         of every fold. Networks and tests always have all regions, because a choice by the labels
@@ -57,8 +58,8 @@ class Settings:
     replicate : str, optional
         The part of the subjects that is held back. Differences are tested in the other subjects,
         and the differences found are tested again in this part. "half" is a random half of each
-        group at each site. "COLUMN=VALUE" are the subjects of a site or with a value of a
-        covariate, such as "site=NYU". See `replicate_differences`.
+        group at each site. "COLUMN=VALUE" are the subjects whose site or covariate has
+        this value, such as "site=NYU". See `replicate_differences`.
     n_pairs : int
         The number of splits of each group into two half samples, for the confidence of edges.
         Without half samples, no direction is supported.
@@ -66,13 +67,13 @@ class Settings:
         The number of folds of the cross-validation.
     n_repeats : int, optional
         The number of repeats of the cross-validation. By default, repeats are added while each of
-        them narrows the interval of the accuracy by at least 5 %. They also end when the interval
-        is expected to reach at most 3 points to each side. This gives 4 repeats for 5 folds of a
-        few hundred subjects, and fewer for thousands; see `repeats_for`.
+        them narrows the interval of the accuracy by at least 5 %. No more are added when the
+        interval is expected to reach at most 3 points to each side. This gives 4 repeats for 5
+        folds of a few hundred subjects, and fewer for thousands; see `repeats_for`.
     accuracy_permutations : int
         The number of exchanges of the labels for a p of the accuracy of our classifier. Each
         exchange fits the classifier again in every fold. 19 exchanges take half as long as the
-        cross-validation by default settings (120 subjects, 20 regions), and 99 take 2.7 times as
+        cross-validation with default settings (120 subjects, 20 regions), and 99 take 2.7 times as
         long. Without exchanges, p comes from a corrected t test; see `Accuracy.p_value`.
     refinements : tuple of str
         The discriminative refinements of the networks: any of "KL-SGBN", "MM-SGBN" and "CL-SGBN".
@@ -95,8 +96,9 @@ class Settings:
         Whether networks, half samples and tests of differences leave out subjects that lie far from
         the others of their group, after sites and covariates are taken out. By default, the learner
         decides; `SGBN` leaves them out. If the learner does not look for outliers, its networks
-        have all subjects, and only the tests leave some out. Tests of paired visits leave out all
-        visits of such a person. Refinements and classifiers always have all subjects.
+        have all subjects, and only the tests leave some out. If one row of a person is an outlier,
+        the tests leave out all rows of this person. Refinements and classifiers always have all
+        subjects.
     transform : {"none", "normal-scores"}, optional
         The transformation of the values from which the graphs of networks and half samples are
         learned. Weights are always in the units of the data. By default, the learner decides;
@@ -228,14 +230,14 @@ class Settings:
         return replace(self, reference=choose_reference(groups, self.reference))
 
     def repeats(self, cohort: Cohort) -> int:
-        """Return the number of repeats: `n_repeats`, or by the sizes of the groups if None."""
+        """Return `n_repeats`. If it is None, the number follows from the sizes of the groups."""
         if self.n_repeats is None:
             # Persons and families are counted instead of rows, because folds keep them together.
             return repeats_for(list(cohort.unit_counts.values()), self.n_folds)
         return self.n_repeats
 
     def with_repeats(self, cohort: Cohort) -> Self:
-        """Return the settings with `n_repeats`, by the sizes of the groups if it was None."""
+        """Return the settings with `n_repeats` as a number; see `repeats`."""
         return replace(self, n_repeats=self.repeats(cohort))
 
     def check_names(self, cohort: Cohort) -> None:

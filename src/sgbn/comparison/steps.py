@@ -98,7 +98,7 @@ class Job:
 
     @property
     def test_searcher(self) -> SGBN | None:
-        """Return the learner of the order of the tests, or None for their default."""
+        """Return the learner that finds the order for the tests, or None for the default."""
         return self.searcher if isinstance(self.searcher, SGBN) else None
 
     def test_options(self, part: str, n_permutations: int | None = None) -> dict[str, Any]:
@@ -114,8 +114,8 @@ class Job:
     def run(self, name: str, work: Callable[[], Result], *, is_kept: bool = True) -> Result | None:
         """Return the result of a step, or None if it is not requested or the data do not allow it.
 
-        If the data do not allow the step, `skipped` gets the reason. If no study keeps its results
-        (`is_kept` is False), the step is not noted as finished.
+        If the data do not allow the step, `skipped` gets the reason. If the results of the step are
+        not kept in the study folder (`is_kept` is False), the step is not noted as finished.
         """
         if name not in self.settings.steps:
             return None
@@ -185,8 +185,8 @@ def _learned(learner: LearnedNetwork, part: tuple[str, pd.DataFrame]) -> Learned
 def models_of(job: Job, comparison: Comparison) -> dict[str, Any]:
     """Compare each network with models without edges, and refit its edges with hidden factors.
 
-    `compare_models` takes sites and covariates out in each training part, so it gets the regions
-    before this. The edges are refitted to the subjects from which the network was learned.
+    `compare_models` takes sites and covariates out in each training part, so it gets regions with
+    these effects. The edges are refitted to the subjects from which the network was learned.
     """
     models: dict[str, ModelComparison] = {}
     refitted: dict[str, NDArray[Any]] = {}
@@ -239,7 +239,7 @@ def confidence_of(job: Job, networks: Mapping[str, LearnedNetwork]) -> dict[str,
 def learned_confidence(
     job: Job, networks: Mapping[str, LearnedNetwork], too_few: str
 ) -> dict[str, EdgeConfidence]:
-    """Return the confidence of learners with half samples. Note `too_few` if a group has none."""
+    """Return the confidence of learners with half samples. If a group has none, note `too_few`."""
     known = {group: getattr(learner, "confidence_", None) for group, learner in networks.items()}
     confidence = {group: of_group for group, of_group in known.items() if of_group is not None}
     if getattr(job.learner, "n_pairs", 0) and len(confidence) < len(networks):
@@ -294,7 +294,7 @@ def sensitivity_by(
     """Repeat the tests once per choice, with fewer permutations.
 
     `choices` returns the keywords of `test` that are different. Only the tests of all edges are
-    repeated, not the tests of edges and regions that were named.
+    repeated, not the tests of edges and regions that were named beforehand.
     """
     if "differences" in job.skipped:  # `skipped` has the reason of the tests themselves
         return None
@@ -369,7 +369,7 @@ def accuracy_by(
 ) -> Accuracy | None:
     """Cross-validate, also with exchanged labels if the settings ask for it.
 
-    `permute` computes the accuracies, given the allowed exchanges and the study that keeps them.
+    `permute` computes the accuracies, given the allowed exchanges and the study that keeps results.
     """
 
     def measure() -> Accuracy:

@@ -102,7 +102,7 @@ def _data(comparison: Comparison) -> str:
     parts = [_who(comparison), f"{len(comparison.cohort.regions)} regions"]
     reference = f"The reference is {called(comparison.reference)}."
     if comparison.of_series:
-        # nothing is harmonised, regressed out or filled in: the tests hold such effects fixed
+        # Nothing is harmonised, regressed out or filled in, because the tests hold effects fixed.
         return f"{'; '.join(parts)}. {reference} {series_words(comparison)}"
     if comparison.n_sites > 1:
         parts.append(f"{comparison.n_sites} sites, harmonised")
@@ -186,7 +186,7 @@ def _accuracy(comparison: Comparison) -> str:
     )
     if alone is None:
         return text
-    # what the classifier by covariates alone was given
+    # The columns that the classifier by covariates alone uses.
     known = [*comparison.cohort.covariates, *(["site"] * (comparison.n_sites > 0))]
     confounded = (
         f" The groups differ in {'it' if len(known) == 1 else 'them'}: an accuracy that is not "
@@ -194,7 +194,7 @@ def _accuracy(comparison: Comparison) -> str:
     )
     return (
         f"{text} From {joined(known)} alone it is {_interval(alone)}."
-        # Only where covariates alone are surely better than a guess.
+        # This is said only if covariates alone are surely better than a guess.
         f"{confounded if alone['low'] > chance else ''}"
     )
 
@@ -209,13 +209,14 @@ def _tested_parts(accuracy: Accuracy) -> str:
 def _verdict(ours: Mapping[str, float], chance: float, level: float) -> str:
     """Say whether the accuracy is better than a guess, by its p and its interval.
 
-    p is one-sided and the interval two-sided. So p can reach the level while the interval includes
-    a guess, and one of the two alone is not called a yes. Without p, the interval alone decides.
+    p is one-sided and the interval is two-sided. So p may reach the level while the interval still
+    includes a guess. The answer is "Yes" only if both are better than a guess. Without p, the
+    interval alone decides.
     """
     above = ours["low"] > chance
     if np.isnan(ours["p"]):
         return "Yes" if above else "Not reliably"
-    # the corrected t is an approximation, and not to be trusted in its far tail
+    # The corrected t is an approximation, which is not reliable in its far tail.
     p = f"one-sided {p_text(ours['p']) if ours['p'] >= 0.001 else 'p < 0.001'}"
     if ours["p"] > level:
         return f"Not reliably ({p})"
@@ -226,7 +227,7 @@ def _best(scores: Mapping[str, Any]) -> str:
     """Say how accurate the best of the other classifiers is; return "" if there are none."""
     if not scores:
         return ""
-    # The best of several looks better than it is. To call it "the best" says that it was chosen.
+    # The best of several looks better than it is. So the text says that it is the best of several.
     best = max(scores.values(), key=lambda row: row["mean"])
     name = best["method"] if len(scores) == 1 else f"The best other classifier, {best['method']},"
     return f" {name[0].upper()}{name[1:]} has {_interval(best)}."

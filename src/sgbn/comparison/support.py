@@ -107,7 +107,7 @@ def _too_few_words(comparison: Comparison) -> str:
 
 
 def _shadow_words(comparison: Comparison) -> str:
-    """Say how many arrows half samples agree on but hidden factors explain."""
+    """Count the directions on which half samples agree, but which hidden factors explain."""
     counts = {
         group: (comparison.agreed[group] & ~comparison.supported[group]).sum()
         for group in comparison.confidence
@@ -158,7 +158,7 @@ def _usual_words() -> str:
 
 
 def min_shares(comparison: Comparison) -> tuple[float, float]:
-    """Return the two smallest shares that support a direction.
+    """Return the two shares that a direction needs to be supported.
 
     The first is the share of the networks that join the pair. The second is the share of these
     networks that have the direction.

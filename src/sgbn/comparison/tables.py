@@ -61,8 +61,8 @@ class Tables(NamedTuple):
         The differences of the means of each region, the surest first; see `regional_differences`.
         It is empty if there are families (blocks), and for time series, whose means say nothing.
     residuals : DataFrame
-        Whether the residuals of each network are Gaussian and its relations straight; see
-        `residual_table`. It is empty for time series.
+        Whether the residuals of each network are Gaussian, and whether its edges are straight
+        lines; see `residual_table`. It is empty for time series.
     sensitivity : DataFrame
         The pairs that differ, and whether they differ with other choices too; see
         `sensitivity_table`.
@@ -316,7 +316,7 @@ def _add_beside_factors(table: pd.DataFrame, refitted: NDArray[Any]) -> None:
 def _per_sd(comparison: Comparison, table: pd.DataFrame) -> Array:
     """Return the factor that turns each weight in units of the data into a weight per SD.
 
-    The table has the difference in both units. If it is not 0, the ratio of both is the factor.
+    The table has the difference in both units. If it is not 0, the ratio of the two is the factor.
     Otherwise the factor is the ratio of the SD within the groups of the tested subjects, which is
     nearly the same. Weights of time series are per SD already.
     """

@@ -181,9 +181,9 @@ def _learn(
 ) -> GaussianNetwork:
     if pool == 0:
         rows = np.ascontiguousarray(values[labels == label])
-        ours = isinstance(learner, NetworkEstimator)  # its messages name the columns
+        ours = isinstance(learner, NetworkEstimator)  # then messages can name the columns
         fitted = learner.learn(*learner.prepare(rows, names), names) if ours else learner.fit(rows)
-        network = fitted.network_  # another learner calls the variables x0, x1, ...
+        network = fitted.network_  # other learners call the variables x0, x1, ...
         return GaussianNetwork(network.coef, network.intercept, network.noise_variance, names)
     if not isinstance(learner, NetworkEstimator):
         raise InputError(

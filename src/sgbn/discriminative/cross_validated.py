@@ -101,7 +101,7 @@ class Candidates(NamedTuple):
         """Compute the candidates' weights from their losses on these rows. They add up to 1."""
         total = EVIDENCE * self.losses[:, :, rows].sum(axis=2)
         total[~np.isfinite(total)] = np.inf  # a candidate without a finite loss gets no weight
-        # Without the smallest total, the exponential of a large total would underflow to 0.
+        # The smallest total is subtracted, because the exponentials of large totals would all be 0.
         weights = self.temperatures * np.exp(total.min() - total)
         weights[weights < MIN_RELATIVE_WEIGHT * weights.max()] = 0.0
         shares: Array = weights / weights.sum()
@@ -139,8 +139,8 @@ class SGBNClassifierCV(SGBNClassifier):
     slacks : sequence of float
         The values to try for `slack` of `CLSGBNClassifier`, which moves edge weights. At 0 they do
         not move. This is the default, because with sparse departures, moving edges raised the
-        log-loss of all data that we tried. A larger value must gain more than the standard error
-        of the gain.
+        log-loss on all data that we tried. A larger value is chosen only if it lowers the log-loss
+        by more than the standard error of the difference.
     priors : {"equal", "empirical"} or mapping of class to share
         The probabilities of the classes before the data are seen. They are equal by default,
         because the group sizes of a case-control study do not show how frequent a disease is.
@@ -168,12 +168,12 @@ class SGBNClassifierCV(SGBNClassifier):
     If a class has fewer than four rows, there are no folds. All candidates then have the same
     weight.
 
-    The folds are not nested. The temperature is fitted to averages that leave a fold out. Neither
-    the networks nor the weights of an average use the rows of its fold directly. But the weights
-    come from losses of networks that were trained on this fold, and the temperature of each
-    candidate uses all rows. True nesting would compare all candidates again in every fold. On
-    simulated cohorts without group differences, nesting would have changed the log-loss by about
-    0.005.
+    The folds are not nested. The temperature is fitted to the likelihoods of the test rows of each
+    fold, under averaged networks. Neither these networks nor their weights in the average use the
+    test rows directly. But the weights come from losses of networks that were trained on these
+    rows, and the temperature of each candidate uses all rows. True nesting would compare all
+    candidates again in every fold. On simulated cohorts without group differences, nesting would
+    have changed the log-loss by about 0.005.
 
     The folds, and so the result, depend on `random_state` and on the order of the rows. This
     matters in small samples: probabilities changed by up to 0.19 when the rows were permuted. Fit
@@ -239,7 +239,7 @@ class SGBNClassifierCV(SGBNClassifier):
     def _folds(
         self, values: Array, codes: Indices, names: list[str], settings: list[Setting]
     ) -> list[Fold]:
-        """Fit all settings in the folds of all repeats. Return none if a class is too small."""
+        """Fit all settings in every fold of every repeat. Return [] if a class is too small."""
         n_folds = count_folds(codes, self._units)
         if not n_folds:
             return []
@@ -261,7 +261,7 @@ class SGBNClassifierCV(SGBNClassifier):
     def _compare(
         self, folds: list[Fold], settings: list[Setting], values: Array, codes: Indices
     ) -> Candidates:
-        """Compute the loss of every candidate on rows that it has not seen; 0 without folds."""
+        """Compute the loss of every candidate on rows that it has not seen."""
         shares = list(map(float, self.mean_shares))
         temperatures = np.ones((len(settings), len(shares)))
         losses = np.zeros((*temperatures.shape, len(codes)))
@@ -343,11 +343,12 @@ class SGBNClassifierCV(SGBNClassifier):
     ) -> dict[Any, GaussianNetwork]:
         """Return the weighted mean of the candidates' networks in a fold.
 
-        The weights only depend on the losses of the training rows of the fold.
+        The weights only depend on the losses of the training rows of the fold. If `slack` is above
+        0, the edge weights of the mean are then moved.
         """
         centres, rows = fold.centres, fold.train
         # Edge weights and noise depend on the setting only, and class means on the share only. So
-        # each mean needs only one margin of the table of weights.
+        # the first mean needs only the row sums of the weights, and the second the column sums.
         weights = candidates.weights(rows)
         mean = mean_weights(fold.weights, weights.sum(axis=1))
         self._warn_unless_converged(mean.violation, centres)

@@ -104,7 +104,11 @@ class MixtureMeans:
         return self.score(X, self.parameters)
 
     def score(self, X: Array, parameters: Array) -> Array:
-        """Return the share of each part in a row, times the row's scaled distance from its mean."""
+        """Return the gradient of each row's log-likelihood in the means at `parameters`.
+
+        It is the share of each part in the row, times the scaled distance of the row from the mean
+        of this part.
+        """
         shares, pulls = self._shares_and_pulls(X, parameters)
         return (shares[:, :, None] * pulls).reshape(len(X), -1)
 
@@ -152,7 +156,7 @@ class SideBySide:
         self.offsets = np.cumsum([0, *map(len, parameters)])
 
     def moved(self, u: Array) -> Iterator[tuple[tuple[Any, Any], Array]]:
-        """Return the label and density at the start, with its parameters after the change u."""
+        """Return the label and density at the start, and its parameters after the change u."""
         # u is a change, so that the ball around 0 is the ball around the parameters at the start.
         parts = np.split(self.origin + u, self.offsets[1:-1])
         return zip(self.densities.items(), parts, strict=True)
@@ -174,8 +178,8 @@ class SideBySide:
 class ScoreKernelObjective:
     """The radius-margin bound of L2-SVMs on the scores of rows, and its gradient in the scores.
 
-    This is `FisherKernelObjective` for explicit scores. Several planes separate one class each from
-    the rest, and their bounds are added.
+    This is `FisherKernelObjective` for explicit scores. Each plane separates one class from the
+    rest, and the bounds of all planes are added.
 
     Parameters
     ----------
@@ -225,7 +229,7 @@ def learn_kernel(
 
     Parameters
     ----------
-    densities : mapping of class to ParametricDensity, sequence of them, or one
+    densities : mapping of class to ParametricDensity, sequence of densities, or one density
         The densities at the start. There may be more or fewer densities than classes.
     X : array-like of shape (n_samples, m)
         The training rows.

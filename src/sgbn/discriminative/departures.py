@@ -38,11 +38,11 @@ from sgbn.search.tree_arrays import make_trees
 from sgbn.solvers.departures import lasso_departures
 from sgbn.types import Array, Indices
 
-DEPARTURE_PRICE = 2.0  # price of a departure, in prices of an edge of the common network
+DEPARTURE_PRICE = 2.0  # price of a departure, relative to an edge of the common network
 # Sparsity of the search for the order. At 0, which is the plain BIC, the search takes ten times as
 # long with 173 regions, and the log-loss of benchmarks/classifiers.py is not lower.
 ORDER_GAMMA = 0.5
-MIN_NOISE_SHARE = 1e-3  # least noise variance, as a share of a region's variance or common noise
+MIN_NOISE_SHARE = 1e-3  # least noise variance, as a share of the variance or of the common noise
 
 
 class Setting(NamedTuple):
@@ -242,7 +242,7 @@ class ClassMoments:
         return pooled
 
     def fits(self, settings: Sequence[Setting]) -> Iterator[tuple[int, Weights]]:
-        """Yield the number of each setting and its weights, from the highest to the lowest price.
+        """Yield the index of each setting and its weights, from the highest to the lowest price.
 
         The fit at a price starts from the fit at the next higher price, if pool and ridge are the
         same. Settings that differ only in the pool share the common network.
@@ -270,7 +270,7 @@ class ClassMoments:
         S = _ridged(self.pooled, ridge)
         prices = np.full(S.shape, alpha / np.sqrt(self.sizes.sum()))
         result = lasso_departures(S, prices, np.zeros(S.shape), start)
-        # A region that its parents predict almost exactly would alone decide the predicted class.
+        # Without this limit, one region that is predicted almost exactly would decide the class.
         variances = np.maximum(result.variances, MIN_NOISE_SHARE * np.diag(S))
         return _Common(result.x, variances, np.diag(S).copy(), result.violation)
 
@@ -324,7 +324,8 @@ def common_order(centred: Array, names: list[str]) -> Indices:
     every, none = ~np.eye(m, dtype=bool), np.zeros((m, m), bool)
     price = ebic_prices(n, m, ORDER_GAMMA)
     trees = make_trees(ParentProblem(moments.R, n, price, most_parents(n, m), every, none))
-    rng = np.random.RandomState(0)  # the search needs it for kicks only, and here it makes none
+    # Only kicks (random changes of the order) need random numbers, and this search makes none.
+    rng = np.random.RandomState(0)
     result = search_order(trees, [np.arange(m)], 0, rng, TUCK_DEPTH, MAX_TUCKS_QUICK)
     return moments.columns[result.order]
 

@@ -1,4 +1,4 @@
-r"""The choice of the edges that tell classes apart, by correlation of their Fisher components.
+r"""The choice of the edges whose Fisher components correlate most with the class.
 
 The Fisher component of the edge i -> j is proportional to :math:`x_i r_j`, with the residual
 :math:`r_j`. With the centred columns :math:`u_i = x_i - \bar x_i` and
@@ -26,7 +26,7 @@ from sgbn.parameters import Whole
 from sgbn.types import Array, Indices, Mask
 from sgbn.validation import check_values
 
-ROUND_OFF = 1e-13  # share of its terms; a smaller variance is only round-off
+ROUND_OFF = 1e-13  # a variance below this share of the terms it adds up is only round-off
 TIE_DIGITS = 10  # decimal places; scores that agree in them are a tie, the rest is round-off
 
 
@@ -45,7 +45,7 @@ def edge_scores(X: Any, y: Any, networks: Any, signed: bool = False) -> Array:
         The training rows. Columns of a table are found by name.
     y : array-like of shape (n_samples,)
         The class of each row. There must be at least two classes.
-    networks : mapping of class to GaussianNetwork, sequence of them, or one
+    networks : mapping of class to GaussianNetwork, sequence of networks, or one network
         The networks. There may be more or fewer networks than classes.
     signed : bool
         Whether to return the Pearson correlation itself, which needs two classes. It is positive
@@ -60,7 +60,7 @@ def edge_scores(X: Any, y: Any, networks: Any, signed: bool = False) -> Array:
     Paper: Section 3.3, Edge Selection.
     """
     values, names = check_values(X)
-    classes, codes = two_classes(y, len(values), "edges need")
+    classes, codes = two_classes(y, len(values), "scores of edges need")
     if signed and len(classes) > 2:
         raise InputError(
             f"signed=True needs two classes, and y has {len(classes)} classes. Set signed=False, "
@@ -119,7 +119,7 @@ def present_edges(networks: Any) -> Mask:
 def component_scores(
     networks: Iterable[GaussianNetwork], X: Array, codes: Indices, signed: bool = False
 ) -> Array:
-    """Compute `edge_scores` for rows that are checked, with the classes numbered from 0."""
+    """Compute `edge_scores` for rows that were checked before, with classes numbered from 0."""
     Xb = np.column_stack([X, np.ones(len(X))])
     count = int(codes.max()) + 1
     return np.array(

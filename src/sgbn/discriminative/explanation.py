@@ -48,7 +48,10 @@ class Explanation:
 
     @property
     def regions(self) -> Array:
-        """Return the part of each region together with the edges into it. They sum to the ratio."""
+        """Return the part of each region plus the parts of the edges into it.
+
+        The sum over the regions is the ratio.
+        """
         total = self.own.copy()
         place = {name: k for k, name in enumerate(self.names)}
         # An indexed `+=` would count only one of several edges with the same target. So: a loop.

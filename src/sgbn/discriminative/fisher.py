@@ -43,17 +43,18 @@ class FisherVectors(TransformerMixin, BaseEstimator):
     learner : estimator, optional
         The estimator that learns the network of a class from its rows. By default, it is `SGBN`.
         After `fit`, it must have `network_`, or be a density with a score function (`HasScore`),
-        which has a method ``scores(X)`` and names ``score_names``.
+        which has a method ``scores(X)`` and an attribute ``score_names``.
     edges : {"all", "present"}, default="all"
         Which gradients to take: in all possible edges i -> j, or only in the network's edges.
     scaling : {None, "information"}, default=None
         "information" divides each component by the square root of its Fisher information, which is
         the expectation of its square under the network of the class. See `fisher_information`.
     variances : {"class", "unit", "pooled"}, default="class"
-        Which noise variances to use. "class" uses the variances of each class. "unit" is 1 in the
-        units of X, which is one way to predefine them, as the paper does. "pooled" is the mean over
-        the classes, weighted by their sizes if the networks are learned here. In `SGBNClassifier`,
-        which standardises, "unit" is the variance of each region instead.
+        Which noise variances to use. "class" uses the variances of each class. "unit" uses 1
+        in the units of X. The paper predefines the variances, and this is one way to do so.
+        "pooled" is the mean over the classes, weighted by their sizes if the networks are learned
+        here. In `SGBNClassifier`, which standardises, "unit" is the variance of each region
+        instead.
     networks : mapping of class to network, sequence of networks, or network, optional
         The networks to use instead of learning them. Each is a `GaussianNetwork` or a density with
         a score function. Variables are found by name if X is a table, otherwise by position. `fit`
@@ -128,7 +129,7 @@ class FisherVectors(TransformerMixin, BaseEstimator):
         else:
             names = column_names(self, X) if hasattr(X, "columns") else None
             self.networks_ = aligned(self.networks, values.shape[1], names)
-            sizes = np.ones(len(self.networks_))  # unknown, so that all classes count the same
+            sizes = np.ones(len(self.networks_))  # the sizes are unknown, so all count the same
         self._scores = self._score_functions(sizes)
         return self
 
@@ -154,7 +155,7 @@ class FisherVectors(TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
         """Return names such as "MCI: insula_L -> hippocampus_L" and "MCI: bias -> insula_L"."""
         check_is_fitted(self)
-        # It is None for plain arrays. The names of the networks are then used.
+        # `variables` is None for plain arrays. The names of the networks are then used.
         variables = _check_feature_names_in(self, input_features, generate_names=False)
         names: list[str] = []
         for label, score in self._scores.items():
@@ -195,8 +196,8 @@ class FisherVectors(TransformerMixin, BaseEstimator):
 def two_classes(y: ArrayLike, n: int, who_needs: str) -> tuple[NDArray[Any], Indices]:
     """Return the classes of n rows and the class number of each row.
 
-    Raise InputError if there is only one class. Its message says `who_needs`, such as "edges need",
-    before "at least two classes".
+    Raise InputError if there is only one class. The message has `who_needs`, such as "a kernel
+    needs", before "at least two classes".
     """
     classes, codes = np.unique(read_labels(y, n), return_inverse=True)
     if len(classes) < 2:
@@ -208,7 +209,7 @@ def two_classes(y: ArrayLike, n: int, who_needs: str) -> tuple[NDArray[Any], Ind
 
 
 def labelled(networks: Networks) -> dict[Any, Any]:
-    """Return networks by label. A sequence gets the labels 0, 1, ..., and a single network None."""
+    """Return networks by label. A sequence gets the labels 0, 1, ..., and one network gets None."""
     if isinstance(networks, (GaussianNetwork, HasScore)):
         return {None: networks}
     if isinstance(networks, str) or not isinstance(networks, Iterable):
@@ -250,7 +251,7 @@ def _in_order(network: Any, label: Any, m: int, names: Sequence[str] | None) -> 
 
 
 def _learned(learner: Any, rows: Any, label: Any) -> Any:
-    """Fit the learner to the rows of a class. Return its network, or else the learner itself."""
+    """Fit the learner to the rows of a class. Return its network, or the learner if it has none."""
     try:
         learner.fit(rows)
     except ValueError as error:

@@ -83,7 +83,7 @@ class FisherKernelObjective:
         if self.dense:
             self.H = self.Xb @ self.Xb.T
             self.constant = self._kernel(still[0], X[:, still[1]])
-        # The solutions at the last residuals. The next ones differ little, and start from them.
+        # The solutions at the last residuals, from which the solvers start the next time.
         self._support: Indices | None = None
         self._weights: tuple[Array, float] | None = None
         self._centre: Array | None = None
@@ -141,7 +141,7 @@ class FisherKernelObjective:
 
     def _gradient(self, R: Array, svm: L2SVM, spread: _Spread) -> Array:
         # A = first * (diag(w) - w w') - second * beta beta', and dF/dR = 2 ((A o H) R - (A Q) o X).
-        # A and H are never made: with products with w and beta, all arrays are at most n x m.
+        # A and H are never made. Only their products are computed, which are at most n x m.
         Xb, w, beta = self.Xb, spread.weights[:, None], svm.beta[:, None]
         Q = R * self.own
         first, second = svm.objective * spread.factor, spread.value / 2
@@ -155,7 +155,7 @@ class FisherKernelObjective:
 
 
 class FisherFeatures:
-    """The matrix Phi of Fisher vectors of many rows, which is never made, by its products.
+    """The products of vectors with the matrix Phi of Fisher vectors, which is never made.
 
     Component (b, k) of a row is R_b x_k, and 0 if k is the child of block b. The products and the
     shape are all that `sgbn.solvers.svm_primal.l2_svm_cg` needs.

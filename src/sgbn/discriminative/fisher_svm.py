@@ -1,4 +1,4 @@
-r"""An L2-SVM on the Fisher vectors of the classes' networks, on all or on the best components.
+r"""An L2-SVM on all, or on the best, components of the Fisher vectors of the classes' networks.
 
 A plane in the space of the Fisher vectors is :math:`f(x) = w^T \Phi(x) + b`. If all components are
 used and there are at most as many rows as components, the SVM is solved on the kernel, which has a
@@ -61,7 +61,7 @@ class FisherSVMClassifier(ClassifierMixin, BaseEstimator):
         temperature has no effect here: it is set to 1.
     components : int, optional
         The number of components to use. These are the components that correlate most with the class
-        in the training rows. They are not standardised, as in the paper. By default, all are used.
+        in the training rows. As in the paper, they are not standardised. By default, all are used.
     C : float
         The penalty of the SVM's slacks, in units of n over the total scatter of the Fisher vectors.
 
@@ -144,7 +144,10 @@ class FisherSVMClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def decision_function(self, X: ArrayLike) -> Array:
-        """Return the SVM score of the second of two classes, or one score per class."""
+        """Return the SVM score of the second class.
+
+        With more than two classes, return one score per class.
+        """
         check_is_fitted(self)
         Z = self._scale.standardise(check_data(self, X, reset=False))
         # Weights of components are used, because a kernel would need all training rows.
@@ -175,14 +178,14 @@ class FisherSVMClassifier(ClassifierMixin, BaseEstimator):
         return classifier
 
     def _fit_planes(self, Z: Array, codes: Indices) -> None:
-        """Fit one plane for two classes, or else one plane per class against the rest."""
+        """Fit one plane for two classes. For more classes, fit one per class against the rest."""
         signs = [np.where(codes == c, 1.0, -1.0) for c in range(len(self.classes_))]
         planes = self._planes(Z, signs[1:] if len(signs) == 2 else signs)
         if not all(plane.converged for plane in planes):
             worst = max(plane.violation for plane in planes)
             warn(
-                f"the SVM stopped before its optimum: an error of {worst:.1e} of a margin is left. "
-                "Give a smaller C."
+                "the SVM stopped before its optimum. The largest remaining error is "
+                f"{worst:.1e}, in units of the margin. Give a smaller C."
             )
         self.beta_ = np.array([plane.beta for plane in planes])
         self.intercept_ = np.array([plane.intercept for plane in planes])
@@ -209,7 +212,7 @@ class FisherSVMClassifier(ClassifierMixin, BaseEstimator):
 
 
 def standardised(networks: Mapping[Any, Any], values: Array) -> tuple[dict[Any, Any], Scale]:
-    """Convert networks in the units of the data to standardised rows. Return them and the scale.
+    """Convert networks from the units of the data to standard deviations. Also return the scale.
 
     A network that all classes share is returned once, with the key None. Densities other than
     networks cannot change their units: if there is one, everything keeps the units of the data.

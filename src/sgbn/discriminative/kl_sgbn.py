@@ -27,7 +27,7 @@ class KLSGBNClassifier(MovedClassifier):
     L2-SVM on the Fisher vectors falls. With ``anchor="fit"``, the fitting error of each class is
     then at most ``1 + slack`` times its value at the start. With more than two classes, the bounds
     of all pairs are added. The likelihood of the moved networks predicts the class. To predict by
-    the SVM on their Fisher vectors instead, wrap it in `FisherSVMClassifier`.
+    the SVM on their Fisher vectors, give this classifier to `FisherSVMClassifier`.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class KLSGBNClassifier(MovedClassifier):
     Notes
     -----
     Paper: Section 3.1, Algorithm 1 (KL-SGBN), on Eq. 3.5 in the form of Eq. 3.7. The multipliers
-    are solved again at each step.
+    of the SVM are solved again at each step.
     """
 
     _parameters: ClassVar[Parameters] = {

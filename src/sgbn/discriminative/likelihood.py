@@ -1,4 +1,4 @@
-r"""A classifier by the likelihood of one network per class (Bayes' rule).
+r"""A classifier that applies Bayes' rule to the likelihoods of one network per class.
 
 .. math:: p(c \mid x) \propto \pi_c \exp(\tau L_c(x))
 
@@ -86,7 +86,7 @@ class SGBNClassifier(ClassifierMixin, BaseEstimator):
     temperature : "cv" or float
         The factor of the log-likelihoods. "cv" fits it on rows that the networks have not seen, in
         five folds of the training rows (four folds if a class has four rows). If a class has fewer
-        than four rows, it is 1.
+        than four rows, the temperature is 1.
     random_state : int
         The seed of the folds.
 
@@ -314,8 +314,8 @@ class SGBNClassifier(ClassifierMixin, BaseEstimator):
 def given_shares(priors: Mapping[Any, Any], classes: list[Any]) -> Array:
     """Return the share of each class from a mapping.
 
-    A key may be a class or the text of a class. JSON and TOML only have text as keys, so "1" is
-    then the class 1.
+    A key may be a class or the text of a class. JSON and TOML only have text as keys, so the
+    key "1" may mean the class 1.
     """
     named = {str(label): label for label in classes}
     shares = {}

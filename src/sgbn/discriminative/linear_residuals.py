@@ -161,8 +161,8 @@ def log_loss(P, u, temperature, gradient):  # type: ignore[no-untyped-def]
     likelihoods_at(P, u, R, L)
     n, value = P.codes.size, 0.0
     for i in range(n):
-        # Without the highest log-likelihood, the exponential cannot overflow. L is overwritten by
-        # the gradient in the log-likelihoods, temperature * (posterior - truth) / n.
+        # The highest log-likelihood is subtracted, so that the exponential cannot overflow. L is
+        # overwritten by the gradient in the log-likelihoods: temperature * (posterior - truth) / n.
         highest = L[0, i]
         for c in range(1, L.shape[0]):
             highest = max(highest, L[c, i])

@@ -98,16 +98,16 @@ def max_margin(g: Array, nu: float) -> MaxMargin:
 def _check(g: Array, nu: float) -> None:
     """Raise InputError unless the problem has a solution."""
     if not 0.0 < nu <= 1.0:
-        raise InputError(f"nu = {nu} must be above 0 and at most 1. Otherwise r is unbounded.")
+        raise InputError(f"nu = {nu}: give a number above 0 and at most 1.")
     if g.size == 0:
-        raise InputError("there are no margins: give one margin per sample, for at least one.")
+        raise InputError("g is empty: give one margin per sample, and at least one sample.")
 
 
 @jit
 def smooth_margins(g, nu, delta, weights):  # type: ignore[no-untyped-def]
     """Compute the smoothed soft margin: set `weights` in place, and return the value and r."""
     budget = nu * g.size
-    # All margins lie in [low, high], so the root is at most half a hinge outside.
+    # All margins lie in [low, high], so the root is at most delta / 2 outside.
     low = np.inf
     high = -np.inf
     for i in range(g.size):

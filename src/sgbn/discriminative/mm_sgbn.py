@@ -12,7 +12,7 @@ from sgbn.exceptions import warn
 from sgbn.parameters import UP_TO_ONE, Parameters
 from sgbn.structure.base import NetworkLearner
 
-ROUND_OFF = 1e-6  # nats; a smaller spread means equal likelihood ratios, as of empty networks
+ROUND_OFF = 1e-6  # nats; a smaller spread means equal likelihood ratios, as with empty networks
 
 # The smoothed hinge is wide at first, and narrow in the end. Widths are in standard deviations of
 # the margins. A search ends when ten iterations gain less than the share `stall` of the objective.
@@ -37,8 +37,8 @@ class MMSGBNClassifier(MovedClassifier):
         together. They are the ones whose Fisher components correlate most with the class. "present"
         moves all edges and biases of the networks. In both cases the graphs stay as they are. "all"
         is the paper's general form. It moves every pair that the order of a class allows, so edges
-        may appear. The order is solved again until it no longer changes. The graphs are then DAGs,
-        but hardly sparse.
+        may appear. The order is computed again from the new weights until it no longer changes, in
+        at most five rounds. The graphs are then DAGs, but hardly sparse.
     slack : float
         The share of the fitting error that the move may add.
     anchor : {"fit", "start"}
@@ -120,6 +120,6 @@ class MMSGBNClassifier(MovedClassifier):
             warn(
                 f"the margin collapsed to zero: more than a share nu = {self.nu:g} of the subjects "
                 "are on the wrong side, and the objective no longer rewards any margin. Raise nu, "
-                "or use CLSGBNClassifier, which has no such limit."
+                "or use CLSGBNClassifier, which cannot collapse."
             )
         return Optimum(best, n_iter, rounds < self.max_iter)

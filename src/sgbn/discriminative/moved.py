@@ -31,11 +31,12 @@ Places = tuple[Indices, ...]
 Edges = int | Literal["present", "all"]
 
 TOL = 1e-5  # largest projected gradient at the end; the objective is 1 at the start
-STALL = 1e-7  # share of the objective; the search ends when ten iterations gain less
+STALL = 1e-7  # share of the objective; the search ends when ten iterations gain less than this
 # The order seldom changes after the first round, because all pairs that it allows get a weight.
 MAX_ROUNDS = 5
 RIDGE_OF_ALL_PAIRS = 1e-2  # larger than `RIDGE`, as a class rarely has enough rows for all pairs
-LIGHT_EDGE = 0.01  # weight; lighter edges do not count for a new order, and the paper draws none
+# Lighter edges do not count for a new order, and the paper does not draw them.
+LIGHT_EDGE = 0.01  # weight
 CHANGE_FIELDS = (
     ("class", object),
     ("source", object),
@@ -71,7 +72,7 @@ class Moved(Learned):
 
 
 class Optimum(NamedTuple):
-    """The end of a minimisation, its number of iterations, and whether these were enough."""
+    """The result of a minimisation: u, the number of iterations, and whether they were enough."""
 
     u: Array
     n_iter: int
@@ -79,7 +80,7 @@ class Optimum(NamedTuple):
 
 
 class _Round(NamedTuple):
-    """The parameters of each network after a minimisation."""
+    """The parameters of each network after a round, the moves, and the number of iterations."""
 
     thetas: list[Array]
     moves: Moves
@@ -102,7 +103,7 @@ class MovedClassifier(SGBNClassifier, ABC):
 
     @abstractmethod
     def _optimise(self, likelihoods: MovingLikelihoods) -> Optimum:
-        """Minimise the objective from the networks at the start."""
+        """Minimise the objective, starting from the networks before the move."""
 
     def edge_changes(self) -> NDArray[Any]:
         """Return the edges and biases that were moved, the largest change first.
@@ -184,7 +185,8 @@ class MovedClassifier(SGBNClassifier, ABC):
     def _selected(self, Z: Array, codes: Indices, networks: list[GaussianNetwork]) -> list[Places]:
         """Return the parameters of each network that tell the classes apart best."""
         present = present_edges(networks)
-        # The k parameters are the best of all classes, so a class may get more than another.
+        # The best k parameters of all classes together are chosen, so one class may get more than
+        # another.
         k = int(present.sum()) if self.edges == "present" else int(self.edges)
         chosen = select_edges(component_scores(networks, Z, codes), k, present)
         return [tuple(chosen[chosen[:, 0] == c, 1:].T) for c in range(len(networks))]
@@ -198,7 +200,7 @@ class MovedClassifier(SGBNClassifier, ABC):
         limits: Sequence[float | None] | None = None,
         ridge: float = RIDGE,
     ) -> Moves:
-        """Return coordinates for the given parameters of each network."""
+        """Return the coordinates in which the given parameters of each network move."""
         limits = [None] * len(rows) if limits is None else limits
         parts = [
             moves_of(
@@ -232,9 +234,11 @@ class MovedClassifier(SGBNClassifier, ABC):
         return logarithms
 
     def _move_in_rounds(self, sample: Sample, rows: list[Mask], thetas: list[Array]) -> _Round:
-        """Repeat two steps: minimise over every pair that the order allows, and solve the order.
+        """Repeat two steps: minimise over every pair that the order allows, and find a new order.
 
-        Light edges do not count for the new order. The result is the result of the last round.
+        The new order follows from the new weights, without light edges. The rounds end when the
+        order no longer changes, and after `MAX_ROUNDS` at the latest. They also end if a new order
+        lacks edges that the fit needs. Return the result of the last round.
 
         Paper: Algorithm 1, step 6, and Algorithm 2, steps 1 and 2.
         """
@@ -247,8 +251,9 @@ class MovedClassifier(SGBNClassifier, ABC):
             places = [_allowed(order) for order in orders]
             if not any(order.any() for order in orders):
                 warn(
-                    "the networks at the start have no edges, so their order allows no edges: only "
-                    "biases move. Give a learner that finds edges (a smaller alpha or gamma)."
+                    "the networks at the start have no edges, so their order allows no edges, "
+                    "and only biases move. Give a learner that finds edges (a smaller alpha or "
+                    "gamma)."
                 )
             moves = self._moves(sample.values, rows, thetas, places, limits, RIDGE_OF_ALL_PAIRS)
             if not all(part.feasible for part in moves.classes):

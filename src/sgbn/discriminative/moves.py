@@ -118,7 +118,7 @@ class Moves:
         return nearest
 
     def split(self, u: Array) -> list[Array]:
-        """Return the part of each class."""
+        """Return the part of u that belongs to each class."""
         return np.split(u, self.offsets[1:-1])
 
 
@@ -166,11 +166,11 @@ def moves_of(
     anchor : {"fit", "start"}
         "fit" is the paper's constraint h <= (1 + slack) h(start), a ball around least squares.
         "start" is a ball around the start with the squared radius slack h(start). In this ball, h
-        may rise by more than slack h(start). The attribute `limit` of the result is its bound.
+        may rise by more than slack h(start). The attribute `limit` of the result is the bound of h.
     ridge : float
         The ridge, as a share of the mean square of the moving columns.
     limit : float, optional
-        The limit of h to use instead of (1 + slack) h(start). It only counts for "fit".
+        The limit of h to use instead of (1 + slack) h(start). It is only used with "fit".
     """
     X = with_bias(values)
     error = fitting_error(values, theta)

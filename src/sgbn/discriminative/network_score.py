@@ -86,7 +86,7 @@ class NetworkScore:
         Without Z, X takes its place. With all edges and no scaling, the kernel is
         :math:`(\tilde R \tilde R^T) \circ (X X^T + 1) - Q Q^T`, with the residuals R,
         :math:`\tilde R = R / \sigma^2` and :math:`Q = \tilde R \circ X`. Otherwise it is summed
-        over a few components at a time. The memory needed is the memory of the kernel and the rows.
+        over a few components at a time, so that only the kernel and the rows need memory.
 
         Paper: Section 3.1.1, the Fisher kernel with U the identity, or (scaled) its diagonal.
         """
@@ -134,7 +134,7 @@ def fisher_information(network: GaussianNetwork) -> Array:
 
     This follows from Isserlis' theorem. For the biases it is :math:`1 / \sigma_j^2`. The last term
     is zero unless i is a descendant of j, in which case the edge would close a cycle. The result is
-    the diagonal of the Fisher information, as the other entries are not used. Its shape is
+    the diagonal of the Fisher information. The other entries are not used. The result has the shape
     (m + 1, m), with the biases in the last row. Entries i = j do not belong to any edge.
 
     Paper: Section 3.1.1, the diagonal of the metric U.

@@ -104,8 +104,8 @@ class SeriesLikelihoods(_OnCommonGraph):
 
     The networks have the graph of all training subjects, which is learned without their labels. The
     weights of a network are the mean weights of its class. The likelihood of a network's own
-    training subjects is too high. So `fit_transform` uses networks of other folds for each training
-    subject, and its result differs from ``fit(X, y).transform(X)``.
+    training subjects is too high. So `fit_transform` uses, for each training subject, networks that
+    were learned without its fold. Its result differs from ``fit(X, y).transform(X)``.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ class SeriesLikelihoods(_OnCommonGraph):
     ) -> Array:
         """Learn the networks, and return ratios of the training subjects.
 
-        The ratios of a subject come from networks of other folds.
+        The ratios of a subject come from networks that were learned without its fold.
 
         Parameters
         ----------
@@ -208,7 +208,7 @@ class SeriesLikelihoods(_OnCommonGraph):
 
 
 def as_moments(X: Series, learner: SeriesSGBN | None = None) -> SubjectMoments:
-    """Return the moments of series, filtered as the learner filters. Moments stay as they are."""
+    """Return the moments of series, filtered as the learner filters. Return moments unchanged."""
     if isinstance(X, SubjectMoments):
         return X
     return subject_moments(X, lagged=learner is not None and learner.lagged)

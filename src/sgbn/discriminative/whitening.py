@@ -1,4 +1,4 @@
-r"""Coordinates in which the squared error of a few regressions is a ball.
+r"""Coordinates in which a limit on the squared error of a few regressions is a ball.
 
 Child j has the weights :math:`\theta_J` on the columns J, with the optimum :math:`\theta_J^*`. With
 :math:`G = \tilde X^T \tilde X` and the Cholesky factor of
@@ -25,7 +25,7 @@ from sgbn.types import Array, Indices
 def whiten(
     G: Array, theta: Array, parents: Indices, children: Indices, starts: Indices, ridge: float
 ) -> tuple[Array, Array]:
-    """Return the factor of every block, and the step from `theta` to its optimum in coordinates u.
+    """Return the factor of every block, and the step in u from `theta` to the optimum.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def _blocks(factors: Array, starts: Indices) -> Iterator[tuple[slice, Array]]:
 
 @jit_loops
 def _fill(G, theta, parents, children, starts, ridge, work, factors, slopes):  # type: ignore[no-untyped-def]
-    """Fill `factors`, which are zero before, and `slopes`.
+    """Fill `slopes`, and `factors`, which must be zero before.
 
     A slope is minus half the derivative of the squared error in a weight. `work` is scratch memory.
     """
@@ -115,7 +115,7 @@ def _factor(M, ridge):  # type: ignore[no-untyped-def]
 
 @jit_inside
 def _invert(L, F):  # type: ignore[no-untyped-def]
-    """Set `F` to the inverse of L transposed. `F` is a flattened matrix of zeros before."""
+    """Set `F`, a flattened matrix that must be zero before, to the inverse of L transposed."""
     k = L.shape[0]
     for i in range(k):
         F[i * k + i] = 1.0 / L[i, i]

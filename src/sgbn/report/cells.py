@@ -33,7 +33,7 @@ class Field(NamedTuple):
     kind : str
         How the values are written.
     hint : str or None
-        How to read the column. None: `hint_of` looks it up.
+        How to read the column. If it is None, `hint_of` looks it up.
     folds : bool
         Whether the column is hidden until a reader asks for it.
     """
@@ -55,7 +55,7 @@ ENDS = Field("source", "from", "name"), Field("target", "to", "name")  # both re
 
 
 class Cell(NamedTuple):
-    """Text of a cell; for a number also more digits, for sorting and for the download."""
+    """The text of a cell. A number also has more digits, for sorting and for the download."""
 
     text: str
     exact: str | None = None
@@ -77,7 +77,9 @@ class Table:
     key : str
         Id of the table in the page, and name of the file that its button downloads.
     caption : str
+        Title of the table.
     fields : tuple of Field
+        Columns of the table.
     rows : list of Row
         Rows that the page shows.
     total : int

@@ -19,7 +19,7 @@ from sgbn.report.privacy import WITHHELD, Veil
 def cohort_section(comparison: Comparison, veil: Veil) -> dict[str, Any]:
     """Collect what the page says about the data; the veil hides names of subjects."""
     cohort = comparison.cohort
-    # From the cohort as it was read: in `comparison.prepared` the gaps are filled.
+    # Gaps are counted in the cohort as it was read. In `comparison.prepared` they are filled.
     missing, findings = np.isnan(cohort.values), veil.findings(comparison)
     lobes = Counter(cohort.lobes)  # keeps the order of the regions
     return {
@@ -79,7 +79,7 @@ def _left_out_rows(comparison: Comparison, veil: Veil) -> list[tuple[str, list[s
     """Count the subjects that networks and tests leave out; name them if that is allowed."""
     far, tests = comparison.far_out, comparison.tests
     lists = {"outliers, left out": far}
-    # If one row of a person or family is an outlier, the tests leave out all its rows.
+    # If one row of a person is an outlier, the tests leave out all rows of this person.
     if tests is not None and tests.left_out != far and any(tests.left_out.values()):
         lists["left out of the tests, with all their rows"] = tests.left_out
     return [

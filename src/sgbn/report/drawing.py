@@ -45,7 +45,7 @@ def draw_figures(
     Returns
     -------
     dict of name to dict
-        Kind ("svg", "pdf", "png") -> content of the file.
+        The content of the files of each figure, by their kind ("svg", "pdf" or "png").
     """
     keys = {name: _key(plan) for name, plan in planned.items()}
     tasks = {keys[name]: {"plan": plan} for name, plan in planned.items()}

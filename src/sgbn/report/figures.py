@@ -104,8 +104,9 @@ def figures(comparison: Comparison, highlight: Sequence[str] | None = None) -> d
     comparison : Comparison
         The results.
     highlight : sequence of str, optional
-        Names in the data of regions that matrices emphasise. By default, matrices of differences
-        emphasise the regions of pairs that differ both ways. Matrices of networks emphasise none.
+        Regions that matrices emphasise, by their names in the data. By default, matrices of
+        differences emphasise the regions of pairs that differ both ways, and matrices of networks
+        emphasise none.
 
     Returns
     -------
@@ -191,7 +192,7 @@ def _differences(comparison: Comparison, highlight: Sequence[str] | None) -> Pla
 
 
 def _matrix_of_changes(changes: Changes, layout: Layout, chosen: list[str] | None) -> Plan:
-    """Plan a matrix of changes; if there are many regions, only of those that have a change."""
+    """Plan a matrix of changes. If there are many regions, it has only regions with a change."""
     title = changes.title + ("; outlined: differs both ways" if changes.any_sure else "")
     if chosen is None:
         chosen = [layout.names[k] for k in np.flatnonzero(_ends(changes.sure))]
@@ -199,7 +200,7 @@ def _matrix_of_changes(changes: Changes, layout: Layout, chosen: list[str] | Non
     if len(kept) > MAX_IN_MATRIX:
         has_change = _ends(changes.sizes != 0) | np.isin(layout.names, chosen)
         kept = np.flatnonzero(has_change)
-        title += f"\n{len(kept)} of {len(has_change)} regions: only those of these pairs"
+        title += f"\n{len(kept)} of {len(has_change)} regions: only the regions of these pairs"
     part = np.ix_(kept, kept)  # the same regions as rows and as columns
     fewer = layout._replace(
         names=tuple(layout.names[k] for k in kept), lobes=tuple(layout.lobes[k] for k in kept)
@@ -228,8 +229,8 @@ def _forest(comparison: Comparison) -> Plans:
 def forest_plan(comparison: Comparison, groups: Sequence[str], rows: int) -> Plan | None:
     """Plan a forest plot per group: its surest differences from the reference.
 
-    The groups share this number of rows, but each has at least `MIN_ROWS_OF_GROUP`. Returns None
-    if no edge was tested, or if the groups were only tested all together.
+    `rows` is the number for all groups together, but each has at least `MIN_ROWS_OF_GROUP`. Return
+    None if no edge was tested, or if the groups were only tested all together.
     """
     if comparison.tests is None or not len(comparison.tests.edges):
         return None

@@ -83,7 +83,7 @@ def first_group(comparison: Comparison) -> str:
     table, compared = comparison.differences, comparison.groups[1:]
     if table.empty or len(compared) == 1:
         return compared[0]
-    # Sum of squares of the significant changes: many small changes can count as much as one large.
+    # A sum of squares, so that many small changes can count as much as one large change.
     sure = table[table["q_both"] <= comparison.settings.level]
     changes = changes_per_sd(comparison, sure if len(sure) else table)
     return max(changes, key=lambda group: float((changes[group] ** 2).sum()))

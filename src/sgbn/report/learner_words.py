@@ -32,7 +32,7 @@ def learned_by(learners: Sequence[LearnedNetwork], cite: Callable[..., str]) -> 
     learners : sequence of LearnedNetwork
         The fitted learners, one per group, all of the same class.
     cite : callable
-        Maps the key of a work to its number in brackets.
+        A function that returns the number of a work in brackets, given the key of the work.
     """
     first = learners[0]
     if isinstance(first, SGBNEnsemble):

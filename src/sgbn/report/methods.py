@@ -39,8 +39,8 @@ from sgbn.structure.series.subject_moments import MIN_EFFECTIVE_VOLUMES
 from sgbn.structure.smooth import effect_names
 
 NEXT_PARAGRAPH = "¶"  # mark in the templates; their blank lines have no meaning
-# White space in names must stay, while the line breaks of the templates are removed. Meanwhile
-# letters that Unicode leaves to private use replace it.
+# White space in names must stay when the line breaks of the templates are removed. Until then,
+# letters that Unicode reserves for private use replace this white space.
 SPACES = [code for code in range(0x3001) if chr(code).isspace()]
 KEPT = {code: 0xF0000 + code for code in SPACES}
 SHOWN = {kept: code for code, kept in KEPT.items()}
@@ -73,7 +73,7 @@ class Methods(NamedTuple):
 
 
 class Citations:
-    """Numbers the works in the order of their first citation."""
+    """A function that numbers the works in the order of their first citation."""
 
     def __init__(self) -> None:
         self.keys: list[str] = []

@@ -15,12 +15,12 @@ NAMES = ("source", "target", "region", "skewed_region", "heavy_region")  # colum
 def file_names(groups: Iterable[str]) -> dict[str, str]:
     """Map each group to a name that is safe in a file name.
 
-    Two names always differ in their letters and digits, also if upper case is read as lower case:
-    names in BIDS have only letters and digits.
+    Two names always differ in their letters and digits, even in lower case, because names in BIDS
+    have only letters and digits.
     """
     names: dict[str, str] = {}
     for group in groups:
-        # Of a name without any Latin letter or digit, nothing is left.
+        # Nothing is left of a name that has no Latin letter or digit.
         safe = name = re.sub(r"[^A-Za-z0-9-]+", "_", group).strip("_") or "group"
         number = 2
         # Some file systems do not distinguish A from a.

@@ -70,7 +70,7 @@ def render_report(
         Command that made the comparison. The page shows it, so that readers can repeat it.
     config : str
         Text of a ``config.toml`` with which ``sgbn compare --config`` repeats the comparison. By
-        default the page shows Python code that does.
+        default the page shows Python code that repeats it.
     pictures : mapping of str to bytes, optional
         SVG files of figures that are already drawn, by the names of `figures`. By default the
         figures are drawn now.
@@ -122,7 +122,7 @@ def write_report(
     comparison : Comparison
         The results.
     path : path
-        File to write. An error never leaves a part of a file there.
+        File to write. An error never leaves an incomplete file there.
     command, config, subjects_in_report
         As for `render_report`.
 
@@ -247,7 +247,7 @@ def _static_views(titles: Mapping[str, str], pictures: Mapping[str, bytes]) -> M
     shown, left_out, bytes_left = [], 0, MAX_STATIC_BYTES
     for name in filter(pictures.__contains__, titles):
         image = address(pictures[name])
-        # Once it is below 0, all other pictures are left out, also smaller ones.
+        # Once this is below 0, all later pictures are left out, even small ones.
         bytes_left -= len(image)
         if bytes_left >= 0:
             shown.append(Shown(image, f"{titles[name]}, as arrows.", titles[name]))

@@ -67,10 +67,10 @@ def picture(
 
 @contextmanager
 def _fonts_without_typesetting() -> Iterator[None]:
-    """Leave out of PDF files the tables of fonts with which programs place letters.
+    """Write PDF files without the font tables that programs use to place letters.
 
     A PDF says where each letter is, so it does not need these tables. Reading and writing them
-    takes most of the time of a file.
+    takes most of the time that a file needs.
     """
     usual = getattr(Options, DROPPED, None)
     if usual is None:  # another version of fontTools may lack the private attribute

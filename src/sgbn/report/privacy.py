@@ -15,13 +15,13 @@ from sgbn.comparison.summary import Statement
 
 WITHHELD = "withheld]"
 ONE, SEVERAL = f"[name {WITHHELD}", f"[names {WITHHELD}"
-# A name with a letter and a digit, or a long number. A word or a small number is not unmistakable:
-# a sentence can contain it for another reason.
+# A name with a letter and a digit, or a long number. Other names, such as a word or a small number,
+# may be in a sentence for another reason.
 UNMISTAKABLE = re.compile(r"(?=.*[^\W\d_])(?=.*\d).{3,}|\d{5,}", re.DOTALL)
 
 
 class Veil:
-    """Removes names of subjects from texts, unless they may be shown.
+    """A filter that removes names of subjects from texts, unless they may be shown.
 
     A name is removed if it is in quotes, if another name is beside it ("12 and 13"), or if it is
     neither a word nor a small number. So a sentence that counts 12 subjects stays as it is, even if

@@ -1,4 +1,4 @@
-"""The section of the page that tests the differences again, in subjects that were held back."""
+"""The section of the page on the tests of the differences in subjects that were held back."""
 
 from __future__ import annotations
 

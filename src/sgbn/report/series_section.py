@@ -24,7 +24,7 @@ MEASURES = (
     Field("mean_fd", "mean FD", "number"),
 )
 DIGITS = {"autocorrelation": 2, "mean_fd": 3}  # decimals in the summary; other numbers are counts
-# Columns of the table of subjects alone
+# Columns that only the table of subjects has
 FURTHER = (
     Field("slow_power", "slow", "share"),
     Field("fast_power", "fast", "share"),

@@ -120,7 +120,7 @@ def _planned(comparison: Comparison, surface: _Surface, shown: _Map) -> SurfaceM
     on_surface = surface.numbers >= 0
     drawn = int((on_surface & np.isfinite(values)).sum())
     hidden = [labels[region] for region, on in zip(regions, on_surface, strict=True) if not on]
-    # Above all subcortical regions: a reader must not think that they have no effect.
+    # They are named (most are subcortical), so that no reader thinks that they have no effect.
     left_out = f" Not shown, because not on this surface ({len(hidden)}): {', '.join(hidden)}."
     outlined = _outlined(shown.test, int((marked & on_surface).sum()))
     caption = (
@@ -131,7 +131,7 @@ def _planned(comparison: Comparison, surface: _Surface, shown: _Map) -> SurfaceM
 
 
 def _note(test: str, marked: Mask) -> str:
-    """Return what an outline means, for the picture itself: it may be used without its caption."""
+    """Return what an outline means, as the picture may be used without its caption."""
     if not test:
         return "not tested"
     if marked.any():
@@ -149,7 +149,7 @@ def _outlined(test: str, count: int) -> str:
 
 
 def _maps(comparison: Comparison) -> Iterator[tuple[str, Callable[[], _Map]]]:
-    """Yield the name of each map and a function that makes it, also without a surface."""
+    """Yield the name of each map and a function that makes it, even if there is no surface."""
     safe = file_names(comparison.groups)
     for group in comparison.groups[1:]:
         # With two groups there is one map of each kind, so its name needs no group.

@@ -1,7 +1,7 @@
 """The data of the interactive views of the networks, in a form that JSON can write.
 
 A table is a mapping of names to columns of equal length, so that a page with thousands of edges
-stays small. A region, a lobe or a kind of edge is its place in its list, counted from 0.
+stays small. A region, a lobe or a kind of edge is written as its place in its list, from 0.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def payload(comparison: Comparison) -> dict[str, Any]:
     -------
     dict
         - groups: names, the reference first.
-        - level: largest q of a difference.
+        - level: largest q at which an edge differs.
         - lobes: name, colour and symbol of each lobe.
         - has_lobes: whether at least one lobe is known.
         - kinds: see `KINDS`.
