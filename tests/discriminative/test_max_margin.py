@@ -167,5 +167,5 @@ def test_inputs_are_checked_and_not_changed():
     for nu in (0.0, 1.1, np.nan):
         with pytest.raises(InputError, match="nu = "):
             max_margin(g, nu)
-    with pytest.raises(InputError, match="no margins"):
+    with pytest.raises(InputError, match="g is empty"):
         max_margin(np.empty(0), 0.5)
