@@ -106,13 +106,14 @@ class Accuracy:
     def p_value(self, method: str | None = None) -> float:
         """Return the one-sided p of the balanced accuracy of a method against chance.
 
-        By default the method is our classifier. If `permuted` holds accuracies, p of our classifier
-        is the share of them that reach the accuracy of the first repeat. The first repeat itself
-        counts as one of them. Otherwise p comes from the corrected resampled t test of Nadeau and
-        Bengio over the folds, like the intervals. A permutation of the labels that keeps the
-        predictions would give a p that is too small, because the predictions depend on the labels
-        of the other subjects, and the repeats depend on each other
-        (benchmarks/accuracy_level.py).
+        By default the method is our classifier. If `permuted` holds accuracies, the p of our
+        classifier is the share of these accuracies that reach the accuracy of the first repeat,
+        which counts as one of them. For other methods, and without `permuted`, p comes from the
+        corrected resampled t test of Nadeau and Bengio over the folds, like the intervals.
+
+        A permutation of the labels that keeps the predictions would give a p that is too small,
+        because the predictions depend on the labels of the other subjects, and the repeats depend
+        on each other (benchmarks/accuracy_level.py).
         """
         method = self.ours if method is None else method
         if method == self.ours and len(self.permuted):

@@ -80,7 +80,7 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):
 
 
 def peers(seed: int, n_folds: int = FOLDS, *, whole: bool = False) -> dict[str, Any]:
-    """Make the peers for standardised regions, by name.
+    """Return the peers by name. They expect standardised regions.
 
     Parameters
     ----------

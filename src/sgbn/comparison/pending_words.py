@@ -12,7 +12,7 @@ NOT_ASKED = "the settings of this run leave this step out."
 # One entry for each step of `SLOW`, since pending steps are looked up here.
 STILL = {  # step -> what its result is called in a sentence
     "replication": "whether the differences come back in other subjects",
-    "sensitivity": "how the differences depend on sparsity and learner",
+    "sensitivity": "whether the differences depend on the choices made",
     "refinements": "refined networks",
     "deviations": "the deviation of each subject",
     "accuracy": "how well the groups can be told apart (accuracy)",

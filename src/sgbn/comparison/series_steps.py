@@ -43,7 +43,7 @@ REFUSED = {
     "replicate": NOT_FOR_SERIES["replication"],
     "select": "classifiers of time series use all regions",
     "transform": "networks are learned from the filtered series without a transformation",
-    "outliers": "networks keep all subjects; remove a subject from the data beforehand",
+    "outliers": "networks keep all subjects, so outliers must be removed from the data beforehand",
 }
 TOO_FEW = f"a group of fewer than {MIN_SUBJECTS_TO_HALVE} subjects is too small for half samples."
 

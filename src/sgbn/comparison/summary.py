@@ -84,7 +84,7 @@ def make_words(comparison: Comparison) -> Words:
         "Do the networks differ?": overall,
         "Which edges differ, and how sure is that?": "\n".join(edges) or not_tested,
         "Do the differences come back in other subjects?": replication,
-        "Do they depend on the choices made?": sensitivity_words(comparison),
+        "Do the differences depend on the choices made?": sensitivity_words(comparison),
         "Is a network the right picture?": _models(comparison),
         "Do the residuals fit the model?": residual_words(comparison),
         "Can the arrows be trusted?": _arrows(comparison, support),

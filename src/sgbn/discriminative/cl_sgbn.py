@@ -17,8 +17,8 @@ class CLSGBNClassifier(MovedClassifier):
     """A classifier that moves edge weights so that the true classes become more probable.
 
     It works like `MMSGBNClassifier`, but it maximises the mean log-probability of the true classes.
-    This objective is smooth, depends on every subject and cannot collapse. The networks stay in a
-    ball around the networks at the start. This method is not in the paper.
+    This objective is smooth, depends on every subject and cannot collapse. By default, the networks
+    stay in a ball around the networks at the start. This method is not in the paper.
 
     Parameters
     ----------
@@ -27,7 +27,9 @@ class CLSGBNClassifier(MovedClassifier):
     edges : int, "present" or "all"
         The edges and biases to move, see `MMSGBNClassifier`.
     slack : float
-        The squared radius of the ball, as a share of the fitting error at the start.
+        With ``anchor="start"``, this is the squared radius of the ball, as a share of the fitting
+        error at the start. With ``anchor="fit"``, it is the share of the fitting error that the
+        move may add.
     anchor : {"start", "fit"}
         The centre of the ball, see `MMSGBNClassifier`.
     sharpness : float
