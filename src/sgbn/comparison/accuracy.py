@@ -146,7 +146,10 @@ class Accuracy:
         return self.p_value(method) if metric == METRICS[0] else np.nan
 
     def sparsity(self, level: float = 0.05) -> pd.DataFrame:
-        """Return the balanced accuracy at each gamma: gamma, edges, mean, low and high."""
+        """Return a table of the balanced accuracy at each gamma.
+
+        The columns are gamma, edges (the mean number of edges of a network), mean, low and high.
+        """
         tried = zip(self.gammas, self.edges, self.by_gamma, strict=True)
         rows = [
             # [None] adds the axis of repeats that `_mean` expects: there is one repeat.

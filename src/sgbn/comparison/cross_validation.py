@@ -181,7 +181,7 @@ def fit_model(cohort: Cohort, settings: Settings, study: Study) -> Pipeline:
 
 
 def _fitted_parts(cohort: Cohort, settings: Settings) -> dict[str, Any]:
-    """Return the parts of the file of a fitted model, as arrays of bytes that a study can keep."""
+    """Fit our analysis to all subjects. Return the parts of its file as bytes, for a study."""
     analysis = _methods(cohort, settings, None)[OURS]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -137,7 +137,10 @@ def _one_way(comparison: Comparison) -> Iterator[str]:
 
 
 def _pairwise(tests: Differences, level: float, cohort: Cohort) -> Iterator[str]:
-    """Name the edges in which two groups differ, one line per pair of at least three groups."""
+    """Name the edges in which each pair of groups differs, one line per pair.
+
+    There are no lines for only two groups.
+    """
     if len(tests.groups) < 3:
         return
     if not tests.pairwise:

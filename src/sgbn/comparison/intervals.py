@@ -90,7 +90,7 @@ def repeats_for(sizes: Sequence[int], n_folds: int) -> int:
 
 
 def average(estimates: Sequence[Estimate]) -> Estimate:
-    """Return the mean of estimates from different data, with the fewest degrees of freedom."""
+    """Return the mean of estimates from different data, with the smallest of their df."""
     errors = [part.error for part in estimates]
     return Estimate(
         float(np.mean([part.mean for part in estimates])),

@@ -192,7 +192,7 @@ def _linear_numbers(table: pd.DataFrame, smooth: tuple[str, ...]) -> list[str]:
 
 
 def _lasso() -> dict[str, Any]:
-    """Return the L1 penalty of a logistic regression under its name in this scikit-learn."""
+    """Return the keyword of the L1 penalty in the installed version of scikit-learn."""
     # scikit-learn 1.8 replaced penalty= by l1_ratio=, and warns about penalty=.
     old = getattr(LogisticRegression(), "penalty", None) == "l2"
     return {"penalty": "l1"} if old else {"l1_ratio": 1.0}

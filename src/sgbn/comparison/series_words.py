@@ -43,7 +43,7 @@ def volumes_words(comparison: Comparison) -> str:
 
 
 def _filtered(comparison: Comparison) -> str:
-    """Say how the series were filtered; the text ends with the subject of the next verb."""
+    """Say how the series were filtered. The text ends with a noun, and the caller adds a verb."""
     order = comparison.tables.series["ar_order"]
     if is_lagged(comparison):
         return (

@@ -258,7 +258,10 @@ def _pairs(edges: Iterable[Any]) -> tuple[tuple[str, str], ...]:
 
 
 def _check_permutations(n_permutations: int, level: float) -> None:
-    """Raise InputError if the permutations are too few for a q at the level. 0 is allowed."""
+    """Raise InputError if there are too few permutations for a q as small as the level.
+
+    0 is allowed: then there are no tests.
+    """
     needed = max(permutations_needed(level, "q"), FEWEST_PERMUTATIONS)
     if 0 < n_permutations < needed:
         raise InputError(

@@ -148,7 +148,7 @@ def _of_rows(comparison: Comparison) -> dict[str, pd.DataFrame]:
 
 
 def _of_series(comparison: Comparison) -> dict[str, pd.DataFrame]:
-    """Make the tables of time series. There is no table of means, which say nothing here."""
+    """Make the tables of time series. Means of series say nothing, so they have no table."""
     series = series_table(comparison)
     described = with_volumes(comparison, series)
     return {"table_one": table_one(described, comparison.groups), "series": series}
@@ -281,7 +281,7 @@ def _surest_first(records: NDArray[Any]) -> pd.DataFrame:
 
 
 def _because(parts: NDArray[Any], pair: list[str], predicted: str) -> str:
-    """Return the largest parts as a text. Positive parts speak for the predicted group.
+    """Return the largest parts as a text. Positive parts favour the predicted group.
 
     The mean over repeats may predict another group than the repeat that was explained. If the
     predicted group is not in the pair that was explained, the text begins with the names of the

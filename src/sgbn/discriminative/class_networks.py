@@ -66,7 +66,7 @@ class Scale:
 
 
 def default_learner(labels: NDArray[Any]) -> SGBN:
-    """Return an `SGBN` that keeps all rows and has the gamma of the largest class."""
+    """Return an `SGBN` that keeps all rows, with the default gamma for the largest class."""
     largest = int(np.unique(labels, return_counts=True)[1].max())
     return SGBN(default_gamma(largest), outliers="keep")
 

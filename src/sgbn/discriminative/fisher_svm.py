@@ -230,7 +230,7 @@ def standardised(networks: Mapping[Any, Any], values: Array) -> tuple[dict[Any, 
 
 
 def best_components(vectors: FisherVectors, Z: Array, codes: Indices, k: int) -> Indices:
-    """Return the columns of the k components that correlate most with the class, sorted."""
+    """Return the sorted column numbers of the k components that correlate most with the class."""
     networks = list(vectors.networks_.values())
     if all(isinstance(network, GaussianNetwork) for network in networks):
         # The Fisher vectors have the same order: network by network, then row by row.

@@ -208,7 +208,7 @@ class SeriesLikelihoods(_OnCommonGraph):
 
 
 def as_moments(X: Series, learner: SeriesSGBN | None = None) -> SubjectMoments:
-    """Return the moments of series, filtered as the learner filters. Return moments unchanged."""
+    """Return the moments of series, filtered as the learner filters. If X is moments, return X."""
     if isinstance(X, SubjectMoments):
         return X
     return subject_moments(X, lagged=learner is not None and learner.lagged)

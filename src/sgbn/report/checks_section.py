@@ -1,4 +1,4 @@
-"""The section of the page that checks the findings: other choices, and residuals."""
+"""The section of the page on checks of the findings: tests with other choices, and residuals."""
 
 from __future__ import annotations
 

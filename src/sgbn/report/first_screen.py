@@ -1,4 +1,4 @@
-"""The first screen of the page: the verdict, where and how much the groups differ, and trust."""
+"""The first screen of the page: verdict, figures of the differences, and what can be trusted."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def first_shape(comparison: Comparison, names: Container[str]) -> str:
 
 
 def first_stem(comparison: Comparison) -> str:
-    """Return the first part of the names of the figures of the group on the first screen."""
+    """Return how the names of the figures for the group on the first screen begin."""
     return difference_stems(comparison.groups)[first_group(comparison)]
 
 

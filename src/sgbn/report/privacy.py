@@ -88,7 +88,10 @@ def _withheld(names: re.Match[str]) -> str:
 
 
 def left_out_table(comparison: Comparison) -> pd.DataFrame:
-    """Return one row per subject that a step left out; no columns if no subject was left out."""
+    """Return one row per subject that a step left out.
+
+    If no subject was left out, the table has no columns.
+    """
     tests = comparison.tests
     steps_of: dict[tuple[str, str], list[str]] = {}  # subject and group -> steps without it
     for finding in comparison.review.findings:

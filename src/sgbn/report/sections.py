@@ -47,7 +47,7 @@ def edges_table(comparison: Comparison) -> Table:
 
 
 def refinements_section(comparison: Comparison) -> dict[str, Any] | None:
-    """Collect the table of refined weights and whether the groups differ, if there is a table."""
+    """Collect the table of refined weights, and whether the groups differ; None without a table."""
     table = refinements_table(comparison)
     return None if table is None else {"table": table, "differ": groups_differ(comparison)}
 
