@@ -3,7 +3,8 @@
 This list shows which function answers which question:
 
 - Which edges of a network are sure? `edge_confidence`. `selection_bound` limits how many of the
-  frequent edges are there by chance. `weight_intervals` is for the weights of a fixed graph.
+  frequent edges are there by chance. `weight_intervals` gives intervals for a fixed graph's
+  weights.
 - Which edges, hubs and lobes differ between groups, and do the networks differ at all?
   `edge_differences` for tables, `series_differences` for time series. `kinds_of_change` describes
   the change of a weight in one word.

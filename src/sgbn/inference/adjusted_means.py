@@ -14,12 +14,12 @@ the mean of the group for subjects with mean covariates. Without covariates, the
 Welch's t with :math:`s^2 / (n - 1)` in place of :math:`s^2 / n`.
 
 If each person is in every group (`pairs`), covariates and sites are centred within persons. The
-slopes then describe changes within a person, as if the model had one effect per person. A
-difference between persons who move more and persons who move less does not show what more motion
-does to one person. Covariates that do not change within persons drop out. The rows of a person are
-left out together: with the person's block :math:`H_u` of the hat matrix,
-:math:`\psi^{(g)}_u = a_{gu}^T (I - H_u)^{-1} e_u`. The t of two groups is then the HC3 t of the
-differences within persons.
+slopes then describe changes within a person, as if the model had one effect per person. For
+example, a difference between persons who move much and persons who move little does not show what
+more motion does to one person. Covariates that do not change within persons drop out. For the
+influences, the rows of a person are left out together. They are
+:math:`\psi^{(g)}_u = a_{gu}^T (I - H_u)^{-1} e_u`, where :math:`H_u` is the person's block of the
+hat matrix. The t of two groups is then the HC3 t of the differences within persons.
 
 In the reduced model some groups share one mean. Permuted values are the fitted values of the
 reduced model plus its residuals in another order (Freedman and Lane 1983).
@@ -130,7 +130,7 @@ class AdjustedMeans:
         every = tuple(range(len(self.data.groups)))
         if self.full.rank - self._reduced(every).rank == len(every) - 1:
             return
-        # The ranks differ by less if any combination of covariates and sites explains the groups.
+        # The difference is smaller if a combination of covariates and sites explains the groups.
         fixed = [*self.data.covariates, *(["sites"] if self.data.sites is not None else [])]
         explain = "explains" if len(self.data.covariates) == len(fixed) == 1 else "explain"
         within = "" if self.data.pairs is None else "within persons, "
@@ -142,10 +142,11 @@ class AdjustedMeans:
 
     @property
     def rank(self) -> int:
-        """Number of degrees of freedom that the design uses up, out of one per row.
+        """Number of degrees of freedom that the design uses up. Each row has one.
 
-        In paired designs slopes are estimated from differences within persons. Each person then
-        contributes one row fewer. So each slope counts as more than one degree of freedom.
+        In paired designs slopes are estimated from differences within persons. A person with one
+        row in each of k groups has only k - 1 such differences. So each slope counts as more than
+        one degree of freedom.
         """
         n_groups = len(self.data.groups)
         if self.data.pairs is None:
@@ -197,9 +198,10 @@ class AdjustedMeans:
 
 
 def _held_fixed(data: GroupData) -> Array:
-    """Return the columns of covariates and sites that change within the pairs, if there are pairs.
+    """Return the columns of covariates and sites.
 
-    Without pairs, return all columns.
+    With pairs, the columns are centred within persons, and columns that do not change within
+    persons are left out.
     """
     design = design_of(len(data.codes), data.covariates, data.sites)
     if data.pairs is None:

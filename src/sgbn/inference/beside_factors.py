@@ -33,7 +33,7 @@ from sgbn.parameters import SHARE, Whole
 from sgbn.types import Array, Indices, Mask
 
 # Coverage of the intervals. Edges were chosen as the strongest of all pairs. At 95 %, one in five
-# false edges of a single factor would therefore stay. At 99 %, one in twenty stays
+# of the false edges that a single factor causes would therefore stay. At 99 %, one in twenty stays
 # (benchmarks/factors.py).
 LEVEL = 0.99
 LEAST_EIGENVALUE = 0.05  # lower limit, as a share of a variance; `_regressed` says why
@@ -143,9 +143,9 @@ def _refitted(
 def _regressed(E: Array, parents: Indices, j: int, degrees: int) -> tuple[Array, Array]:
     """Return the weights of j's parents and their standard errors, from the covariance E.
 
-    E is not always positive definite, since the factors are estimates. So smaller eigenvalues of
-    the parents' correlation matrix are raised to `LEAST_EIGENVALUE`. The noise of j, as a share of
-    its variance, has the same lower limit.
+    E is not always positive definite, since the factors are estimates. So all eigenvalues of the
+    parents' correlation matrix are raised to at least `LEAST_EIGENVALUE`. The noise of j, as a
+    share of its variance, has the same lower limit.
     """
     # E is scaled to a correlation matrix, so that one lower limit suits all regions.
     scale = np.sqrt(np.diag(E))

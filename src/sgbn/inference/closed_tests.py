@@ -1,11 +1,11 @@
 r"""Closed tests, which show which groups differ when more than two are compared.
 
 The hypothesis "groups a and b are equal" is rejected only if every hypothesis that implies it is
-rejected too (Marcus, Peritz and Gabriel 1976). Such a hypothesis divides the groups into sets,
-says that the groups within each set are equal, and has a and b in the same set. With three groups
-a, b and c there are two of them: "a = b" and "a = b = c". If a hypothesis has several sets of two
-or more groups, its p is the smallest p of these sets times their number (Bonferroni). The p of a
-set comes from permutations that exchange rows between the groups of this set only.
+rejected too (Marcus, Peritz and Gabriel 1976). Such a hypothesis divides the groups into sets, says
+that the groups within each set are equal, and has a and b in the same set. With three groups a, b
+and c there are two such hypotheses: "a = b" and "a = b = c". If a hypothesis has several sets of
+two or more groups, its p is the smallest p of these sets times their number (Bonferroni). The p of
+a set comes from permutations that exchange rows between the groups of this set only.
 """
 
 from __future__ import annotations

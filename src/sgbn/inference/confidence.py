@@ -31,7 +31,7 @@ def edge_confidence(
 ) -> EdgeConfidence:
     """Split the rows into halves many times, learn networks from each half, and count their arrows.
 
-    By default the numbers are the same as ``SGBNEnsemble(n_pairs=n_pairs).fit(X).confidence_``.
+    By default the result is the same as ``SGBNEnsemble(n_pairs=n_pairs).fit(X).confidence_``.
 
     Parameters
     ----------
@@ -51,8 +51,8 @@ def edge_confidence(
     n_jobs : int, optional
         Number of processes.
     folder : path, optional
-        Folder that keeps the finished splits. A second start computes only the missing ones, and
-        may ask for more splits.
+        Folder that keeps the finished splits. A second start computes only the missing splits. It
+        may ask for more splits than the first start.
     progress : bool
         Whether to show a bar with the time left.
 

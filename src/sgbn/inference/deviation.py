@@ -5,16 +5,18 @@ The value x of region j in a new subject is compared with what its parents P pre
 .. math:: t_j = \frac{x_j - \hat x_j}{\hat\sigma_j \sqrt{1 + h_j}}, \qquad
           h_j = \tfrac1n + (x_P - \bar x_P)^T (n S_{PP})^{-1} (x_P - \bar x_P),
 
-where :math:`\bar x` and S are the means and the covariance of the n reference subjects.
-:math:`h_j` is the variance of the prediction itself, as a share of the noise variance
-:math:`\hat\sigma_j^2`: n subjects do not determine the weights exactly. It is largest for parents
-far from their mean. A region with k coefficients (its weights and the intercept) has d = n - k
-degrees of freedom. Then :math:`t_j` has Student's distribution :math:`F_d`, and
-:math:`z_j = \Phi^{-1}(F_d(t_j))` is standard normal in new subjects of the reference group.
+where :math:`\bar x` and S are the means and the covariance of the n reference subjects. :math:`h_j`
+is the variance of the prediction itself, as a share of the noise variance :math:`\hat\sigma_j^2`.
+The prediction has a variance because n subjects do not determine the weights exactly. :math:`h_j`
+is largest if the parents are far from their means. A region with k coefficients (its weights and
+the intercept) has d = n - k degrees of freedom. Then :math:`t_j` has Student's distribution
+:math:`F_d`, and :math:`z_j = \Phi^{-1}(F_d(t_j))` is standard normal in new subjects of the
+reference group.
 
 The noise is independent of the parents. Therefore :math:`s_{ij} = z_j (x_i - \bar x_i) / sd_i` has
 mean 0 and variance 1 in the reference group. It is the Fisher score of the weight of i -> j: its
-mean over a group differs from zero if the weight in this group is different.
+mean over a group differs from zero if the weight in this group differs from the weight in the
+reference group.
 """
 
 from __future__ import annotations
@@ -72,9 +74,9 @@ class Deviations:
         Probability of a distance at least this large in the reference group, if the data are
         Gaussian.
     p_reference : ndarray of shape (n,)
-        The same probability, from the rank of the distance among the reference subjects, who were
-        scored by networks learned without them. The probability is never below
-        1 / (number of reference subjects + 1).
+        The same probability, from the rank of the distance among the distances of the reference
+        subjects. Each reference subject was scored by a network learned without this subject. The
+        probability is never below 1 / (number of reference subjects + 1).
     """
 
     names: tuple[str, ...]
@@ -254,7 +256,7 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _whole_persons(self, persons: NDArray[Any], n: int) -> list[tuple[Indices, Indices]]:
         """Return folds in which the rows to learn from and the rows to score share no person."""
-        # As text: labels of mixed types, such as 7 and "7a", cannot be sorted.
+        # Labels become text, since labels of mixed types, such as 7 and "7a", cannot be sorted.
         count = len(np.unique(persons.astype(str)))
         if count < 2:
             raise InputError(
@@ -282,13 +284,13 @@ class _Norm:
         return cls(network, values.mean(axis=0), np.cov(values.T, ddof=0), len(values))
 
     def z(self, values: Array) -> Array:
-        """Return the prediction error of each region as z, normal if the network is right."""
+        """Return the prediction errors as z, which are standard normal if the network is right."""
         support = self.network.coef != 0
         spread = np.sqrt(self.network.noise_variance * (1 + self._leverage(values, support)))
         t = self.network.residuals(values) / spread
         # With as many parents as rows no degree of freedom is left, but t needs at least one.
         degrees = np.maximum(self.n - support.sum(axis=0) - 1, 1)
-        # Use the smaller tail: the larger one rounds to 1 for far values, so that z is infinite.
+        # The smaller tail is used. For a large t the larger tail rounds to 1, and z is infinite.
         tail = np.maximum(stdtr(degrees, -np.abs(t)), SMALLEST_TAIL)
         z: Array = -np.sign(t) * ndtri(tail)
         return z

@@ -245,7 +245,7 @@ def without_outliers(
 
 def _far_rows(data: GroupData) -> Mask:
     """Mark the rows that lie far from the others of their group."""
-    # Residuals are used: else all rows of a site with another scanner would look far.
+    # In the values themselves, all rows of a site with another scanner might lie far out.
     residuals = nuisance_of(data.codes, data.covariates, data.sites).residuals(data.values)
     far = np.zeros(len(residuals), bool)
     for c in range(len(data.groups)):

@@ -15,7 +15,7 @@ from sgbn.inference.rows import region_index, too_few
 from sgbn.parameters import SEED, OneOf, Whole, is_number
 from sgbn.types import Mask
 
-MIN_SUBJECTS_PER_GROUP = 10  # a group with fewer is an error
+MIN_SUBJECTS_PER_GROUP = 10  # a smaller group raises an error
 FEWEST_PERMUTATIONS = 19  # with fewer, no p can be 0.05 or less; a q needs one more
 MAX_SIZE_RATIO = 5.0  # largest to smallest group; a larger ratio leads to a warning
 MIN_EXCHANGES = 1.5  # if no rows can be exchanged, the count is 1: the data as they are
@@ -131,11 +131,12 @@ def _check_exchanges(data: GroupData, n_permutations: int) -> None:
         raise InputError(
             "no site has subjects of two groups. So no rows can be exchanged, and a difference "
             "between groups cannot be separated from a difference between sites. Leave out sites=, "
-            "or groups that share no site."
+            "or leave out groups that share no site with another group."
             if plain
             else "no rows can be exchanged between the groups: no two persons of different groups "
             "have the same number of rows at the same site, and no two families have the same "
-            "number of such persons. Keep the same number of rows per person, such as the first"
+            "number of such persons. Keep the same number of rows for every person, for example "
+            "only the first row"
             + (", or leave out blocks= or sites=." if has_strata else ".")
         )
     stuck = exchange.cannot_move(data.codes)
@@ -143,8 +144,8 @@ def _check_exchanges(data: GroupData, n_permutations: int) -> None:
         warn(
             f"{stuck} of {n} rows cannot change groups, since no person of another group has the "
             "same number of rows at the same site. These rows add little to the tests. Leave out "
-            "sites with one group only, and keep the same number of rows per person, such as the "
-            "first two."
+            "sites that have only one group. Keep the same number of rows for every person, for "
+            "example the first two rows of each."
         )
     if log_count < np.log(n_permutations):
         remedy = "Give sites with more subjects of both groups, or fewer sites."

@@ -58,24 +58,27 @@ class Differences:
         - difference_std, standard_error: the difference per standard deviation of the residuals,
           and its HC3 standard error
         - statistic: see `sgbn.inference.edge_statistics`
-        - p, p_error: p of this edge alone, among edges that were chosen in the same way
-        - p_fwer, error: family-wise p (min-P over all edges)
+        - p, p_error: p of this edge alone, and its Monte-Carlo error; the statistic is compared
+          with permuted edges that were chosen in the same way
+        - p_fwer, error: family-wise p (min-P over all edges), and its Monte-Carlo error
         - q: false discovery rate (Benjamini-Hochberg)
-        - p_both, p_fwer_both, q_both: the same for a difference that holds both ways
+        - p_both, p_fwer_both, q_both: the same for a difference that holds both ways, that is in
+          both directions and in the partial correlation
         - from_pool: True if the pooled rows chose the edge, False if only a group chose it
     components : list of (Component, p, error)
-        Connected sets of edges with a statistic beyond 3. With more than two groups, the limit of
-        the root of Q has the same tail probability. p is corrected over all sets.
+        Connected sets of edges whose statistics are all above 3, or all below -3. With more than
+        two groups, the statistic is the root of Q, and its limit has the tail probability that 3
+        has for two groups. p is corrected over all sets.
     hubs, lobes : structured ndarray
         Changes of the in- and out-strength of every region, and of the strength and number of edges
-        from lobe to lobe. The field p_fwer is corrected over all regions, in and out, or over all
-        lobes, strength and number. The field difference is the change of a sum of sizes of
-        standardised weights. It only describes, since such sums grow with noise. The field z tests
-        changes of the weights along their common sign, divided by their standard error. These do
-        not grow with noise; see `sgbn.inference.difference_summaries`. For numbers of edges, z is
-        in units of their spread over the permutations. Numbers depend on noise: groups of unequal
-        noise differ in them without a change of weights. Regions whose lobe is unknown are in no
-        lobe.
+        from lobe to lobe. In `hubs`, the field p_fwer is corrected over the in- and out-strengths
+        of all regions. In `lobes`, it is corrected over the strengths and numbers of all pairs of
+        lobes. The field difference is the change of a sum of sizes of standardised weights. It is
+        not a test, since such sums grow with noise. The field z tests changes of the weights along
+        their common sign, divided by their standard error. These do not grow with noise; see
+        `sgbn.inference.difference_summaries`. For numbers of edges, z is in units of their spread
+        over the permutations. Numbers of edges depend on noise: groups of unequal noise differ in
+        them without a change of weights. Regions whose lobe is unknown are in no lobe.
     global_statistic, global_p, global_error : float
         The test of whether the networks differ at all. The statistic is the sum of the squared
         statistics of all edges.
@@ -88,9 +91,10 @@ class Differences:
     networks : dict of group to GaussianNetwork
         Networks of the residuals, in the units of the data.
     null : dict of str to ndarray
-        `lowest` holds the smallest share of an edge in its class, for each permutation (see
-        `sgbn.inference.permutation_p`). `totals` holds the global statistic of each permutation.
-        `pool` holds the sorted statistics that edges of the pooled rows are ranked among.
+        `lowest` holds, for each permutation, the smallest share u of its edges. The module
+        `sgbn.inference.permutation_p` defines u. `totals` holds the global statistic of each
+        permutation. `pool` holds the sorted statistics that edges of the pooled rows are ranked
+        among.
     named : structured ndarray or None
         Edges that were named beforehand, with fields as in `edges`. p comes from the edge's own
         permutations, and p_fwer is corrected over the named edges only. With two groups there are
@@ -143,7 +147,10 @@ class Differences:
         return html_repr(repr(self), [caption], header, self.edges[list(header)][:SHOWN].tolist())
 
     def threshold(self, level: float = 0.05) -> float:
-        """Return the statistic above which an edge of the pooled rows is found family-wise."""
+        """Return the statistic above which the family-wise p of an edge is at most `level`.
+
+        It holds for edges that the pooled rows chose.
+        """
         SHARE.check("level", level)
         # With B permutations, the k-th smallest share has p = k / (B + 1). `place` is the last k
         # whose p is at or below the level.
@@ -165,18 +172,19 @@ class Differences:
 
         The difference is per standard deviation. It is :math:`(t^* + \Phi^{-1}(power))` standard
         errors, where t* is the family-wise `threshold` of the permutations at `level`. With more
-        than two groups it is the difference between the last and the first group if the others do
-        not differ, and a little too small.
+        than two groups it is the difference between the last and the first group, if the other
+        groups do not differ. It is then a little too small.
         """
         SHARE.check("power", power)
         difference: Array = (self.threshold(level) + ndtri(power)) * self.edges["standard_error"]
         return difference
 
     def significant(self, level: float = 0.05, by: str = "q") -> NDArray[Any]:
-        """Return the edges at a level of the false discovery rate ("q") or family-wise ("p_fwer").
+        """Return the edges whose field `by` is at most `level`.
 
-        "q_both" and "p_fwer_both" are for differences that hold both ways. A change of variance
-        alone rarely causes these. "p" and "p_both" are not corrected for the number of edges.
+        "q" is the false discovery rate, and "p_fwer" is the family-wise p. "q_both" and
+        "p_fwer_both" are for differences that hold both ways. A change of variance alone rarely
+        causes these. "p" and "p_both" are not corrected for the number of edges.
         """
         SHARE.check("level", level)
         OneOf(*CORRECTIONS).check("by", by)

@@ -98,9 +98,9 @@ def strengths(weights: Sequence[GroupWeights], lobes: Indices) -> dict[str, Arra
 
     The sums are the in- and out-strength of every region (the sum of the sizes of its weights), and
     the strength and number of edges from lobe to lobe. With two groups, the change is the second
-    minus the first. With more groups, it is the range. An edge counts as present in a group if its
-    weight is at least twice its largest standard error in any group. So all groups have the same
-    limit, but counts, like sums of sizes, still depend on noise.
+    minus the first. With more groups, it is the range over the groups. An edge counts as present in
+    a group if its weight is at least twice its largest standard error in any group. So all groups
+    have the same limit, but counts, like sums of sizes, still depend on noise.
     """
     sums = [_sums(np.abs(group.weights), lobes) for group in weights]
     changes = {name: _change([group[name] for group in sums]) for name in sums[0]}
@@ -151,11 +151,11 @@ def corrected(
     family : ndarray of int of shape (k,)
         Number of each statistic's family.
     counts : ndarray of bool of shape (k,)
-        Which statistics are numbers of edges. These are centred and divided by their spread over
-        the permutations. The others are studentised already. To divide them by their spread too
-        would exaggerate changes of regions that hardly ever have an edge.
+        True for statistics that are numbers of edges. These are centred and divided by their spread
+        over the permutations. The others are studentised already. To divide them by their spread
+        too would exaggerate changes of regions that hardly ever have an edge.
     two_sided : bool
-        Whether low values count too.
+        Whether strongly negative statistics count too.
 
     Returns
     -------
@@ -193,7 +193,7 @@ def _lobe_sums(edges: NDArray[Any], lobes: Indices) -> Array:
 
 
 def _studentised(change: Array, variance: Array, lobes: Indices) -> dict[str, Array]:
-    """Return sums of changes over the square roots of their variances; 0 without an edge."""
+    """Return sums of changes divided by the roots of their variances; 0 without an edge."""
     sums, variances = _sums(change, lobes), _sums(variance, lobes)
     return {
         name: total / np.sqrt(np.where(variances[name] > 0, variances[name], 1.0))

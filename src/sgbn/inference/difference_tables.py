@@ -91,23 +91,24 @@ def rank_edges(observed: Arrays, null: Arrays) -> Ranked:
 def pool_statistics(null: Arrays) -> Array:
     """Return the sorted permuted statistics that edges of the pooled rows are compared with.
 
-    If the two kinds of edges are joined, these are the statistics of all edges; see `rank_edges`.
+    If `without_small_classes` joins the two kinds of edges, these are the statistics of all edges.
     """
     pool, classes = without_small_classes(np.array([1]), null["in_pool"].astype(np.intp))
     return np.sort(null["tests"][classes == pool])
 
 
 class BothWays(NamedTuple):
-    """The p and the family-wise p of pairs, which must differ in all three ways."""
+    """The p and the family-wise p of pairs. They are small if all three `Ways` of a pair differ."""
 
     p: Array
     family_wise: Array
 
 
 def rank_ways(observed: Arrays, null: Arrays) -> BothWays:
-    """Rank each way of a pair among the permuted statistics of this way; the largest p counts.
+    """Return the largest p of the three ways of each pair.
 
-    For the family-wise p, the smallest share of a permutation is taken over all three ways.
+    Each of the three `Ways` is ranked among the permuted statistics of the same way. For the
+    family-wise p, the smallest share of a permutation is taken over all three ways.
     """
     ways = [
         rank_edges(*(arrays | {"tests": arrays["ways"][:, way]} for arrays in (observed, null)))
@@ -119,12 +120,12 @@ def rank_ways(observed: Arrays, null: Arrays) -> BothWays:
 
 
 def global_p(observed: Arrays, null: Arrays) -> float:
-    """Return the p of the global test.
+    """Return the p of the global test over the three `Ways` of each pair.
 
-    The statistic adds up, over pairs, the smallest of the three squared statistics of a pair. If
-    one of the three is unchanged in each pair, this sum is at most the sum over the unchanged
-    ones. The latter sum has about the distribution of a permuted sum over one way. So the largest
-    p of the three ways counts.
+    The statistic adds up, over pairs, the smallest of the three squared statistics of a pair.
+    Suppose that one of the three is unchanged in each pair. The statistic is then at most the sum
+    of the unchanged squares. This sum has about the distribution of a permuted sum over one way. So
+    the largest p of the three ways counts.
     """
     smallest = float(np.square(observed["ways"]).min(axis=1, initial=np.inf).sum())
     return max(reached(smallest, totals) for totals in null["totals_ways"].T)

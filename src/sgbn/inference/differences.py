@@ -84,14 +84,14 @@ def edge_differences(
         exchanged together, with the rows of another person who has the same number of rows.
     blocks : array-like of shape (n_subjects,), optional
         Family of each row, or another label of rows that are not independent. A family within one
-        group is exchanged as a whole, with another family of the same number of persons and rows.
+        group is exchanged as a whole, with another family that has as many persons and rows.
         In a family with members in several groups, the members are exchanged with each other
         (Winkler et al., 2015).
     reference : str, optional
         The group that the others are compared with. It comes first, and the others follow by name.
-        By default it is the group with a usual name of controls (control, CTR, HC, CN, healthy, 0
-        if the other is 1, ...). If there is none, it is the first by name. See
-        `sgbn.reference.usual_reference`.
+        By default it is the group with a usual name of controls (control, CTR, HC, CN, healthy,
+        ...). If all names are numbers, the group 0 counts as controls. If no group looks like
+        controls, it is the first by name. See `sgbn.reference.usual_reference`.
     learner : SGBN, optional
         The estimator that finds the order in the pooled residuals. The default is `SGBN()`.
     separate_parents : bool
@@ -130,7 +130,7 @@ def edge_differences(
     -----
     In the data and in the permutations, a region has at most n / 5 parents. Here n is the number
     of subjects in the smallest group, minus the degrees of freedom that means, covariates and sites
-    use up in it. A pair that is tested both ways has the parents of both regions.
+    use up in it. The test of a pair in both directions holds the parents of both regions fixed.
 
     `p` compares the statistic of an edge with the statistics of all edges in all permutations. They
     are comparable because each statistic is studentised. There are two kinds of edges: edges that
@@ -144,12 +144,12 @@ def edge_differences(
 
     `p_both` is the largest p of i -> j, j -> i and their partial correlation. Each of the three is
     compared with its own permuted statistics. The null hypothesis is that at least one of the three
-    is unchanged. For `p_fwer_both`, each of the three is corrected over all three of all pairs, and
-    then the largest of a pair is taken. `q_both` is the q of Benjamini and Hochberg over `p_both`.
-    (A q over all three would not hold: many directions that truly change would let others pass.) A
-    difference in one direction only may be a change of variance. The level of these tests is
-    measured by simulation (benchmarks/calibration.py), and not guaranteed: if the order is wrong,
-    descendants may be among the parents of either region.
+    is unchanged. For `p_fwer_both`, each of the three p is corrected over the three p of all pairs,
+    and then the largest corrected p of a pair is taken. `q_both` is the q of Benjamini and Hochberg
+    over `p_both`. (A q over the three p of all pairs would not be valid, because many directions
+    that truly change would let others pass.) A difference in one direction only may be a change of
+    variance. The level of these tests is measured by simulation (benchmarks/calibration.py). It is
+    not guaranteed: if the order is wrong, descendants may be among the parents of either region.
 
     With three to five groups, each pair of groups is compared too, in closed tests; see
     `sgbn.inference.closed_tests`. More than five groups are only compared all together.
@@ -157,7 +157,8 @@ def edge_differences(
     Components of more than two groups have no sign.
 
     Edges differ *given the order and the parents that were found*. If the order is wrong, a true
-    change shows at neighbouring edges too. These then differ here but not in nature.
+    change shows at neighbouring edges too. These edges then differ in the result, but not in
+    nature.
 
     This function does not check that each row is a different subject. `sgbn.quality.review` and
     `compare` check it.

@@ -174,7 +174,7 @@ def one_way(groups: Sequence[GroupColumns], edges: Edges, units: Units) -> Estim
 def all_ways(groups: Sequence[GroupColumns], edges: Edges, given: Graph, units: Units) -> Ways:
     """Return the weight of i -> j, the weight of j -> i, and the partial correlation of each pair.
 
-    All three are given the same other regions. The correlation is Fisher's z.
+    All three are estimated given the same other regions. The correlation is Fisher's z.
     """
     by_group = [pair_influences(*group, edges, given) for group in groups]
     forward, backward, correlation = (
@@ -201,7 +201,7 @@ def _estimates(influences: Sequence[tuple[Array, Array]], units: Units) -> Estim
 
 
 def _root_of_q(b: Array, C: Array) -> Array:
-    """Return the root of Wald's statistic for equal weights; NaN if it cannot be computed."""
+    """Return the root of Wald's statistic Q of each edge; NaN if it cannot be computed."""
     d = (b[1:] - b[0]).T  # (k, groups - 1)
     C = np.moveaxis(C, -1, 0)
     # Covariances of the differences from the first group, D C D'.

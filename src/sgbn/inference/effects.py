@@ -93,11 +93,11 @@ class _Draws:
     Attributes
     ----------
     n : int
-        Number of independent units.
+        Number of independent units (rows, persons or families).
     n_coefficients : int
         Number of coefficients of the largest regression on the paths.
     unit : float
-        Effect of one standard deviation per standard deviation, in the units of the data.
+        Standard deviation of the target divided by the standard deviation of the source.
     given : float
         Effect under the given graph.
     resampled : ndarray of shape (n_resamples,)
@@ -158,7 +158,7 @@ def effect_difference(
     graphs : graph, or mapping of group to graph
         Each graph is a DAG as an array, a GaussianNetwork or a fitted learner. A single graph is
         used for all groups, and its unknown directions are then the same in all of them. A
-        learner's own `cpdag_` says which directions are known, also from prior knowledge.
+        learner's own `cpdag_` says which directions are known, including prior knowledge.
     source, target : str
         Names of the regions. The effect is the effect of the source on the target.
     n_resamples : int

@@ -5,8 +5,9 @@ whole. A unit takes the place of another unit only if both have the same number 
 site. Its rows keep their order at each site.
 
 Blocks such as families are exchangeability blocks (Winkler et al., 2015). A block that lies in one
-group is exchanged whole, with other such blocks that have the same pattern of units. In a block
-that spans groups, units are exchanged with each other, and never with units of other blocks.
+group is exchanged whole, with another such block if both have the same number of units of each
+kind (the same number of rows at each site). In a block that spans groups, units are exchanged with
+each other, and never with units of other blocks.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from scipy.special import gammaln
 
 from sgbn.types import Indices
 
-Unit = tuple[Any, Indices]  # its pattern, and its rows; units of one pattern may be exchanged
+# The pattern of a unit (the site of each row), and its rows. Units of one pattern may be exchanged.
+Unit = tuple[Any, Indices]
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,7 @@ def exchange_of(
     stacks = defaultdict(list)
     for family_units in _units_of(units, families):
         rows = np.concatenate([rows for _, rows in family_units])
-        # A family in one group moves as a whole. A family that spans groups is exchanged within.
+        # A family in one group moves as a whole. In other families, members change places.
         if (codes[rows] == codes[rows[0]]).all():
             whole.append((tuple(pattern for pattern, _ in family_units), rows))
             continue

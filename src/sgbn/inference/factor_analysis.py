@@ -116,7 +116,7 @@ def _root(R: Array) -> Array:
 
 
 def _best_loadings(root: Array, own_variance: Array, n_factors: int) -> tuple[Array, Array]:
-    """Return the best loadings for given own variances, and the eigenvalues behind them.
+    """Return the best loadings for given own variances, and the eigenvalues that they come from.
 
     A A' and A' A have the same positive eigenvalues. So the smaller product A' A is used.
     """

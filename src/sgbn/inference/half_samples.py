@@ -104,10 +104,11 @@ def check_rows(sample: Sample) -> None:
         effects = f", and sites and covariates use up {lost} of each half" if lost else ""
         raise InputError(
             f"there are {who}{effects}. Halves of fewer than {FEW_SAMPLES} rows say nothing about "
-            f"edges. Give {MIN_ROWS_TO_HALVE} or more, or call weight_intervals for a fixed graph."
+            f"edges. Give {MIN_ROWS_TO_HALVE} or more rows, or call weight_intervals for a fixed "
+            "graph."
         )
     if n // 2 < m / MANY_PER_SAMPLE <= n:
         warn(
             f"halves have {n // 2} rows and {m} columns. Networks from so few rows are hardly more "
-            "than noise, and their frequencies are too low. Give fewer columns."
+            "than noise, and the frequencies of edges are too low. Give fewer columns."
         )

@@ -53,8 +53,9 @@ def _rows_with(cohort: Cohort, how: str) -> Mask:
         columns |= {str(cohort.provenance.get("site_column", SITE)): cohort.site, SITE: cohort.site}
     if not sign or name not in columns:
         raise InputError(
-            f"replicate is {how!r}: give {HALF!r}, or COLUMN=VALUE with the column of sites or a "
-            f"covariate (--site, --covariates). {_known_columns(name, [*columns])}"
+            f"replicate is {how!r}. Give {HALF!r}, or COLUMN=VALUE, where COLUMN is the column of "
+            "sites (--site) or a covariate (--covariates). "
+            f"{_known_columns(name, [*columns])}"
         )
     column = columns[name]
     texts = np.array([_text(cell) for cell in column.tolist()])
@@ -104,8 +105,8 @@ def _text(cell: object) -> str:
 
 
 def check_parts(cohort: Cohort, held_back: Mask, how: str = "held_back") -> None:
-    """Raise InputError if the two parts share a person, or if a group is too small in one."""
-    # A person in both parts would confirm a difference that it contributed to before.
+    """Raise InputError if the two parts share a person, or a group is too small in one part."""
+    # A person in both parts would confirm a difference that this person helped to find.
     units = cohort.units
     if units is not None:
         both = np.intersect1d(units[held_back], units[~held_back]).tolist()

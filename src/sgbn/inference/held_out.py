@@ -40,12 +40,12 @@ NETWORK, FACTORS, LASSO, INDEPENDENCE = MODELS
 
 # Numbers of factors to try. The likelihood is flat between large numbers.
 N_FACTORS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15)
-INNER_FOLDS = 3  # of a training part, to choose the number of factors and the penalty
+INNER_FOLDS = 3  # folds of a training part, which choose the number of factors and the penalty
 PATIENCE = 3  # stop after this many larger numbers of factors that do not predict better
-ROWS_PER_FACTOR = 3  # of an inner training part; with fewer, chance decides a factor
+ROWS_PER_FACTOR = 3  # least rows of an inner training part; with fewer, chance decides a factor
 PENALTIES = (0.32, 0.16, 0.08, 0.04, 0.02)  # of partial correlations; a finer grid gains 0.002
 LASSO_TOL, LASSO_ITER = 1e-2, 30  # duality gap; a smaller one costs time and gains no likelihood
-LASSO_COLUMNS = 250  # with more, one lasso takes seconds, and there are thirty
+LASSO_COLUMNS = 250  # with more columns, each lasso takes seconds, and thirty are fitted
 
 
 def deal(sample: Sample, n_folds: int, rng: np.random.Generator) -> Indices:
@@ -187,7 +187,7 @@ def _inner_parts(rows: Array, folds: Indices) -> list[tuple[Array, Array, int]]:
         sd[sd <= NOTHING_LEFT] = 1.0  # a column that varies only in the inner test rows
         Z, Z_out = ((part - fitted.mean(axis=0)) / sd for part in (fitted, left_out))
         R = Z.T @ Z / (len(Z) - 1)
-        # A column without spread in the training rows has 0 on the diagonal, and no likelihood.
+        # A column that is constant in the training rows would have 0 here, and no likelihood.
         np.fill_diagonal(R, 1.0)
         parts.append((R, Z_out.T @ Z_out / len(Z_out), len(Z)))
     return parts

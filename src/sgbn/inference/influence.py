@@ -29,7 +29,7 @@ import numpy as np
 from sgbn.jit import jit_inside, jit_loops
 from sgbn.types import Array, Indices, Mask
 
-SINGULAR = 1e-10  # share of a variable's variance; if others leave less of it, it is a copy
+SINGULAR = 1e-10  # share of a variance; if other variables leave less of it, they determine it
 FULL = 1e-6  # lower limit of 1 - leverage; below it, one row alone determines a weight
 FORWARD, BACKWARD, CORRELATION = 0, 1, 2  # the three statistics of a pair
 
@@ -79,8 +79,8 @@ def _fill_edges(columns, S, parents, edges, starts, L, W, rest, weights, influen
     for block in range(starts.size - 1):
         first, last = starts[block], starts[block + 1]
         k, members = last - first, parents[first:last]
-        # A singular child gets NaN instead of an error: in a permutation its edges are few among
-        # hundreds, and their statistics become 0.
+        # A child whose parents determine each other gets NaN instead of an error. In a permutation
+        # its edges are few among hundreds, and their statistics become 0.
         if not _orthonormalise(columns, S, members, L, W, slack):
             weights[first:last] = np.nan
             influences[first:last] = np.nan
@@ -197,7 +197,7 @@ def _length_left(S, variable, along, k):  # type: ignore[no-untyped-def]
 
 @jit_inside
 def _fill_way(source, target, slack, product, length, influence):  # type: ignore[no-untyped-def]
-    """Fill the influences on the weight of a source, of squared length `length`, on a target."""
+    """Fill the influences on the weight of a source on a target; `length` is r'r of the source."""
     weight = product / length
     for t in range(source.size):
         share = source[t] / length

@@ -1,4 +1,4 @@
-"""The learning of networks from parts of a sample, such as halves or all folds but one."""
+"""The learning of networks from parts of a sample, such as halves or all folds except one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sgbn.types import Array
 
 
 def check_learner(learner: Any) -> NetworkEstimator:
-    """Return the learner; raise InputError if it is not one of sgbn or a parameter is wrong."""
+    """Return the learner; raise InputError for a wrong parameter or another kind of object."""
     if not isinstance(learner, NetworkEstimator):
         raise InputError(f"learner is a {type(learner).__name__}: give a learner of sgbn.")
     check_parameters(learner)

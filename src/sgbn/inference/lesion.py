@@ -79,7 +79,7 @@ class Lesion:
             "variance_change": change,
             "coupling_change": coupling,
         }
-        # Divergences are rounded, so that ties are the same on every machine. Couplings break them.
+        # Rounded divergences have the same ties on every machine. Changes of coupling break ties.
         ranked = np.lexsort((-coupling, -np.round(divergence, DIGITS)))
         return records(columns)[ranked].view(np.recarray)
 

@@ -72,8 +72,8 @@ class ModelComparison:
 
     @property
     def n_factors(self) -> int:
-        """Number of factors: the median over the folds, the lower one of two."""
-        # With two folds, fewer factors are safer than more.
+        """Number of factors: the median over the folds, or the lower one of two middle values."""
+        # If two values are in the middle, fewer factors are safer than more.
         return int(np.sort(self.fold_factors)[(self.n_folds - 1) // 2])
 
     @property
@@ -111,9 +111,10 @@ class ModelComparison:
         return records(columns).view(np.recarray)
 
     def compare(self, model: str) -> int:
-        """Return 1 if a model predicts unseen rows clearly better than the network, -1 if worse.
+        """Return 1 if a model predicts unseen rows clearly better than the network.
 
-        A difference is clear if it exceeds `CLEAR` standard errors. Otherwise the result is 0.
+        Return -1 if it predicts them clearly worse, and 0 if the difference is not clear. A
+        difference is clear if it exceeds `CLEAR` standard errors.
         """
         OneOf(*MODELS).check("model", model)
         row = self.table[MODELS.index(model)]
@@ -123,12 +124,12 @@ class ModelComparison:
 
     @property
     def edges_may_be_shadows(self) -> bool:
-        """Whether hidden factors without any edge clearly predict better than the network."""
+        """Whether hidden factors, without edges, clearly predict better than the network."""
         return self.compare(FACTORS) > 0
 
     @property
     def edges_may_be_chance(self) -> bool:
-        """Whether the network does not clearly predict better than independent variables."""
+        """True unless the network clearly predicts better than independent variables."""
         return self.compare(INDEPENDENCE) >= 0
 
     @property

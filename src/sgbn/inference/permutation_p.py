@@ -1,9 +1,10 @@
-r"""The p of permuted statistics: of single edges, family-wise, and as false discovery rates.
+r"""Computation of p from permuted statistics: p of each edge, family-wise p, and q.
 
 There are two classes of edges: edges that the pooled rows choose, and edges that only a group
 chooses. Each class has its own null distribution. If one of the two classes has fewer than 20
-permuted statistics, they are joined. A statistic t first gets a share u: the share of the permuted
-statistics of its class that reach it. The statistic itself counts as one more.
+permuted statistics, the two classes are joined into one. A statistic t first gets a share u: the
+share of the permuted statistics of its class that reach it. The statistic itself counts as one
+more.
 
 In a small class, counts cannot tell large statistics apart. So above the 50th largest statistic
 :math:`t_{50}` of a class, u falls exponentially,
@@ -12,8 +13,8 @@ In a small class, counts cannot tell large statistics apart. So above the 50th l
           \bar e = \text{mean of } t - t_{50} \text{ over the 50 largest.}
 
 In a class with fewer than 100 statistics, the larger half takes the place of the 50 largest. The
-data's own statistics are not used for u: many true changes would hide each other. After this, all
-classes are on one scale:
+other statistics of the data do not enter u. If they did, many true changes would make each other's
+u larger. The shares u of all classes are on one scale:
 
 - The p of an edge is the share of all permuted edges whose u is as small or smaller. The edge
   itself counts as one more. A permutation with fewer edges than the data is filled up with edges
@@ -21,7 +22,8 @@ classes are on one scale:
 - The family-wise p of an edge is the share of permutations whose smallest u is as small or smaller
   (min-P; Westfall and Young 1993). The data count as one of the permutations. The null hypothesis
   is that no edge differs.
-- The q of an edge is Benjamini and Hochberg's (1995), over the p of all edges. The null hypothesis
+- The q of an edge is its false discovery rate (Benjamini and Hochberg 1995), over the p of all
+  edges. The null hypothesis
   of each edge is that it does not differ.
 """
 
@@ -102,7 +104,8 @@ def ranked(permuted: Permuted) -> Ranked:
         ascending = np.sort(permuted.null[in_null])
         shares[in_data] = class_shares(permuted.observed[in_data], ascending)
         null[in_null] = class_shares(permuted.null[in_null], ascending, n_extra=0)
-    # Otherwise a permutation with fewer edges than the data would count for less in p.
+    # Permutations with fewer edges than the data are filled up. Otherwise they would count less in
+    # p.
     lacking = np.maximum(len(shares) - permuted.counts, 0)
     filled_up = np.concatenate([null, np.ones(lacking.sum())])
     numbers = np.arange(len(lacking))
@@ -240,7 +243,7 @@ def monte_carlo_error(p: Any, n_permutations: int) -> Any:
 
 
 def _pooled_error(observed: Array, p: Array, null: Array, run: Indices) -> Array:
-    r"""Return the Monte-Carlo error of p that pools over the edges of all permutations.
+    r"""Return the Monte-Carlo error of a p that is pooled over the edges of all permutations.
 
     Edges of one permutation are dependent. So p is treated as a ratio of sums over permutations b,
     in which :math:`c_b` of :math:`n_b` statistics reach the observed one. The error is
