@@ -63,7 +63,7 @@ def test_what_cannot_be_tested_is_refused(data, change, options, message):
 
 def test_missing_cells_are_named():
     cohort = simulate_cohort(30, regions=6, missing=0.05)
-    with pytest.raises(InputError, match="is missing in row"):
+    with pytest.raises(InputError, match="is missing or infinite in row"):
         edge_differences(cohort)
 
 

@@ -319,7 +319,7 @@ def test_groups_that_share_no_site_are_not_compared():
     sites = np.repeat([1, 2, 1, 2], 20)
     X = rng.normal(size=(80, 4))
     X[:, 1:] += X[:, :1]
-    with pytest.warns(DataWarning, match="'a and b' have no rows that can be exchanged"):
+    with pytest.warns(DataWarning, match=r"no rows that can be exchanged.*: 'a and b'"):
         found = edge_differences(X, groups, sites=sites, n_permutations=19)
     assert (found.pairwise["a", "b"]["p"] == 1).all()
     assert (found.pairwise["a", "c"]["p"] < 1).any()

@@ -109,7 +109,7 @@ def test_more_rows_than_design_columns_are_needed(cohort):
 def test_a_constant_covariate_is_named_and_harmless(cohort):
     X, _ = cohort
     expected = CovariateRegressor(["age", "sex"]).fit_transform(X)
-    with pytest.warns(DataWarning, match="'scanner' has a level or value that does not vary"):
+    with pytest.warns(DataWarning, match="'scanner', or one of its levels, does not vary"):
         out = CovariateRegressor(["age", "sex", "scanner"]).fit_transform(X.assign(scanner=3.0))
     pd.testing.assert_frame_equal(out, expected)
 

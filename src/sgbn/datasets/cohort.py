@@ -47,7 +47,7 @@ class SimulatedCohort(Cohort):
         ``reference + covariates + shift + scale * (biology - reference)``
 
     Here `reference` is the mean of the first group's network, and `covariates` is the effect of the
-    covariates (see `covariate_effects`). `shift` and `scale` are those of the subject's site, as in
+    covariates (see `covariate_effects`). `shift` and `scale` belong to the subject's site, as in
     ComBat's model.
 
     Attributes
@@ -58,9 +58,10 @@ class SimulatedCohort(Cohort):
     networks : mapping of group to GaussianNetwork
         True network of each group, in the order of the argument `groups`.
     changed : mapping of group to tuple of (source, target)
-        For each group except the first: the edges whose standardised weight differs from the first
-        group's, the largest difference first. If stronger parents would explain too much of a
-        region, all edges into this region become weaker. Such edges are at the end of the list.
+        For each group except the first: the edges whose standardised weight differs from the weight
+        in the first group, the largest difference first. If stronger parents would explain too much
+        of a region, all edges into this region become weaker. Such edges are at the end of the
+        list.
     site_shift : mapping of site to array
         Shift of each region at a site, in mm^3.
     site_scale : mapping of site to array
@@ -151,13 +152,13 @@ def simulate_cohort(
         Name of one of `sgbn.atlases.ATLASES`, or your own atlas. A region of unknown volume, as in
         Schaefer's atlases, has 4,400 mm^3.
     regions : int, sequence of str or None
-        Number of regions, which are chosen in pairs from all lobes, or their names. None means all
-        regions of the atlas except ventricles and CSF.
+        Number of regions, or names of regions. If it is a number, regions are chosen in pairs from
+        all lobes. None means all regions of the atlas except ventricles and CSF.
     groups : sequence of str
         Names of two or more groups.
     differ : {"both", "edges", "means", "nothing"}
         What differs between the groups. With "means", the weights in mm^3 and the noise are the
-        same in all groups. With "both", smaller regions also vary less, in proportion.
+        same in all groups. With "both", regions with a smaller mean also vary less, in proportion.
     n_changed : int
         Number of edges that are lost, halved or strengthened in each later group. It is lower if
         the network has too few edges.
@@ -200,7 +201,7 @@ def simulate_cohort(
     space = as_atlas(atlas)
     places = choose_regions(space, regions)
     rng = np.random.default_rng(random_state)
-    # Own streams, so that sites, covariates and missing cells do not change the networks.
+    # Sites, covariates and missing cells have their own streams, and do not change the networks.
     for_sites, for_covariates, for_missing = rng.spawn(3)
     networks, changed = group_networks(places, tuple(sizes), difference, rng)
     biology = np.vstack([networks[name].sample(size, rng) for name, size in sizes.items()])
@@ -236,10 +237,10 @@ def simulate_cohort(
 
 
 def group_names(groups: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of the groups as text; raise InputError unless two or more differ."""
+    """Return the names of the groups as text; there must be two or more, all different."""
     names = () if isinstance(groups, str) else tuple(str(name) for name in groups)
     if len(set(names)) < max(2, len(names)) or "" in names:
-        raise InputError(f"groups is {groups!r}. Give two or more names that differ.")
+        raise InputError(f"groups is {groups!r}. Give two or more different names.")
     return names
 
 

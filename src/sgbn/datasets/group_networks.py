@@ -19,9 +19,9 @@ Edge = tuple[str, str]
 EXPLAINED = 0.75  # largest share of a region's variance that its parents explain
 SPREAD = 0.12  # standard deviation of a volume, as a share of its mean
 GREY_SHARE = 0.5  # grey matter as a share of a region's volume
-# In lobes of more regions, edges are rarer, so that a region has about as many edges as here.
+# Number of regions. In larger lobes edges are rarer, so that a region does not have more of them.
 LARGE_LOBE = 8
-LARGE_BRAIN = 40  # regions; above, edges between lobes are rarer for the same reason
+LARGE_BRAIN = 40  # regions; with more, edges between lobes are rarer for the same reason
 WEIGHT_EPS = 1e-9  # a smaller difference of standardised weights is round-off
 MEDIAL_TEMPORAL = ("hippocamp", "parahip", "amygdala", "entorhinal")  # parts of names in any atlas
 
@@ -111,7 +111,7 @@ def _weights(graph: Mask, rng: np.random.Generator) -> Array:
 
 
 def limited(weights: Array, most: float = EXPLAINED) -> tuple[Array, Array]:
-    """Return weights that explain at most the share `most` of each region, and these shares.
+    """Return weights that explain at most the share `most` of each variance, and these shares.
 
     All regions have variance one. If the weights into a region would explain more, they are scaled
     down.
@@ -120,7 +120,7 @@ def limited(weights: Array, most: float = EXPLAINED) -> tuple[Array, Array]:
     covariance = np.eye(len(weights))
     explained = np.zeros(len(weights))
     done: list[int] = []
-    # In topological order, the covariances of parents are known before those of their child.
+    # In topological order, the covariances of the parents of j are known before j comes.
     for j in topological_order(weights):
         among = covariance[np.ix_(done, done)]
         across = among @ weights[done, j]

@@ -163,7 +163,7 @@ def missing_cells(shape: tuple[int, int], share: float, rng: np.random.Generator
         # The limit is rounded down, so that it is accepted.
         raise InputError(
             f"missing={share} would leave subjects or regions without any value. With {n} subjects "
-            f"and {m} regions give at most {np.floor(1000 * len(free) / (n * m)) / 1000:g}."
+            f"and {m} regions, give at most {np.floor(1000 * len(free) / (n * m)) / 1000:g}."
         )
     cells = np.zeros(n * m, dtype=bool)
     cells[rng.permutation(free)[:count]] = True

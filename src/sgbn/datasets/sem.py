@@ -23,7 +23,7 @@ def random_weights(
     graph : array-like of shape (m, m), or network
         ``graph[i, j] != 0`` is the edge i -> j.
     rng : Generator
-        Draws the weights.
+        Random generator of the weights.
     low, high : float
         Range of the absolute values.
 

@@ -35,7 +35,8 @@ MOTION = "mean_fd"
 COVARIATES = (MOTION, "age", "sex")
 # Mean and SD of the logarithm of the mean framewise displacement (mm) of ABIDE's NYU subjects
 LOG_MOTION, LOG_MOTION_SD = -2.85, 0.57
-FAINTER = 0.8  # factor on the weights of `simulate_cohort`, so that a subject's can be stronger
+# Factor on the weights of `simulate_cohort`, so that weights of single subjects can be larger.
+FAINTER = 0.8
 MIN_VOLUMES = 20  # per subject
 SITE_NOISE = 0.5  # relative change of the noise share at the first (less) and last (more) site
 _TRUTH = ("networks", "changed", "delays")
@@ -59,8 +60,8 @@ class SimulatedSeries(SeriesCohort):
     networks : mapping of group to GaussianNetwork
         Mean network of each group. All regions have variance one, so the weights are standardised.
     changed : mapping of group to tuple of (source, target)
-        For each group except the first: the edges whose weight differs from the first group's. All
-        other weights are the same.
+        For each group except the first: the edges whose weight differs from the weight in the first
+        group. All other weights are the same.
     subject_weights : ndarray of shape (n, m, m)
         Standardised weights of each subject; ``[s, i, j]`` is i -> j.
     delays : mapping of region to float
@@ -128,17 +129,18 @@ def simulate_series(
 ) -> SimulatedSeries:
     """Simulate time series of brain regions in groups of subjects, from known networks.
 
-    The networks are like those of `simulate_cohort`: in the second group, edges at the medial
-    temporal lobe are lost or weaker, and some other edges are stronger. Each subject has its own
-    weights W, which vary around the weights of its group. Its neural activity is a vector
+    The networks are like the networks of `simulate_cohort`: in the second group, edges at the
+    medial temporal lobe are lost or weaker, and some other edges are stronger. Each subject has its
+    own weights W, which vary around the weights of its group. Its neural activity is a vector
     autoregression with effects within a volume, ``x_t = a x_(t-1) + W' (x_t - a x_(t-1)) + e_t``. A
     part of it is smoothed by the canonical double-gamma response of the blood. White measurement
     noise is added.
 
     If all regions have the same linear filter, the directed network within a volume stays the same:
     conditional independences and standardised weights do not change. So autoregression and
-    smoothing alone keep the truth. Responses that differ between regions (`delay_sd`), measurement
-    noise and unmeasured inputs do not. With them, even infinite data would show other edges.
+    smoothing alone do not hide the true network. Responses that differ between regions
+    (`delay_sd`), measurement noise and unmeasured inputs do hide it: with them, even infinite data
+    would show other edges.
 
     Parameters
     ----------
@@ -169,8 +171,8 @@ def simulate_series(
         Share of the variance of each region that is measurement noise. The noise is white and
         independent between regions. If there are sites, its share differs between them.
     n_hidden : int
-        Number of unmeasured inputs. Each drives four regions. The inputs of a region make 0.4 of
-        the variance that its parents do not explain.
+        Number of unmeasured inputs. Each input drives four regions. The inputs of a region make up
+        0.4 of the variance that its parents do not explain.
     motion_effect : float
         Relative change of the weights if log mean_fd is one standard deviation higher. Edges within
         a lobe become stronger and edges between lobes weaker.
@@ -335,7 +337,7 @@ def _noises(noise: float, site: Labels | None, n: int) -> list[float]:
 def _covariates(
     asked: Sequence[str], motion: Array, sizes: Sequence[int], rng: np.random.Generator
 ) -> dict[str, NDArray[Any]]:
-    # All are drawn, so that asking for one more does not change the others.
+    # All covariates are drawn, so that asking for one more does not change the others.
     drawn = draw_covariates(sizes, 0.0, rng)
     drawn[MOTION] = np.round(np.exp(LOG_MOTION + LOG_MOTION_SD * motion), 4)
     return {name: drawn[name] for name in asked}

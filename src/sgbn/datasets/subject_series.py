@@ -11,13 +11,13 @@ from sgbn.datasets.haemodynamics import fading_filter, filtered
 from sgbn.types import Array
 
 MOST_EXPLAINED = 0.9  # largest share of a region's variance that its parents explain in a subject
-# Unmeasured inputs of a region make this share of the variance that its parents do not explain.
+# Unmeasured inputs make up this share of a region's variance that its parents do not explain.
 HIDDEN_SHARE = 0.4
 HIDDEN_TARGETS = 4  # regions that each unmeasured input drives
 
 
 class Signal(NamedTuple):
-    """How weights become series. It is the same for all subjects.
+    """The settings that turn weights into series. They are the same for all subjects.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ def own_weights(
     factor : ndarray of shape (m, m)
         Factor by which each drawn weight is multiplied.
     rng : Generator
-        Draws the weights.
+        Random generator of the weights.
     """
     spread = heterogeneity * rng.standard_normal(weights.shape)
     drawn: Array = (weights + spread) * (weights != 0) * factor

@@ -134,10 +134,11 @@ class AdjustedMeans:
         fixed = [*self.data.covariates, *(["sites"] if self.data.sites is not None else [])]
         explain = "explains" if len(self.data.covariates) == len(fixed) == 1 else "explain"
         within = "" if self.data.pairs is None else "within persons, "
+        names = " and ".join(map(str, fixed))
         raise InputError(
-            f"{within}{' and '.join(map(str, fixed))} {explain} which group a subject is in. "
-            "Differences between groups cannot be separated from their effects. Leave "
-            f"{'it' if len(fixed) == 1 else 'one of them'} out."
+            f"{within}{names} {explain} which group a subject is in. Differences between groups "
+            f"cannot be separated from effects of {names}. Leave "
+            f"{names if len(fixed) == 1 else 'one of them'} out."
         )
 
     @property

@@ -209,6 +209,6 @@ def _refuse_copies(residuals: Array, regions: Sequence[str]) -> None:
             f"{regions[a]} and {regions[b]}" for a, b in zip(i.tolist(), j.tolist(), strict=True)
         ]
         raise InputError(
-            f"{listed(pairs)} are copies of each other, so that weights between them cannot be "
-            "estimated. Leave out one region of each pair."
+            "these regions are copies of each other, so that weights between them cannot be "
+            f"estimated: {listed(pairs)}. Leave out one region of each pair."
         )

@@ -359,6 +359,6 @@ def _check_cells(values: Array, regions: tuple[str, ...]) -> None:
     if len(missing):
         row, column = missing[0]
         raise InputError(
-            f"region {regions[column]!r} is missing in row {row} (counted from 0). Fill it in "
-            "(RegionImputer), or leave the subject out."
+            f"the value of region {regions[column]!r} is missing or infinite in row {row} (counted "
+            "from 0). Fill it in (RegionImputer), or leave the subject out."
         )

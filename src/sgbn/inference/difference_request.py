@@ -60,7 +60,7 @@ def read_edges(edges: Sequence[tuple[str, str]], data: GroupData | Cohort) -> li
     pairs = [frozenset(edge) for edge in chosen]
     twice = [edge for edge, pair in zip(edges, pairs, strict=True) if pairs.count(pair) > 1]
     if twice:
-        raise InputError(f"edges holds the pair {twice[0]!r} twice. Name each pair once.")
+        raise InputError(f"edges holds the regions {twice[0]!r} twice. Name each pair once.")
     return chosen
 
 
@@ -136,8 +136,7 @@ def _check_exchanges(data: GroupData, n_permutations: int) -> None:
             else "no rows can be exchanged between the groups: no two persons of different groups "
             "have the same number of rows at the same site, and no two families have the same "
             "number of such persons. Keep the same number of rows for every person, for example "
-            "only the first row"
-            + (", or leave out blocks= or sites=." if has_strata else ".")
+            "only the first row" + (", or leave out blocks= or sites=." if has_strata else ".")
         )
     stuck = exchange.cannot_move(data.codes)
     if stuck > MAX_SHARE_STUCK * n:

@@ -70,8 +70,8 @@ def _compared_sets(data: GroupData) -> list[Members]:
     ]
     if pairs:
         warn(
-            f"{listed(pairs)} have no rows that can be exchanged, so that these groups are not "
-            "compared with each other. Leave out sites=, or groups that share no site."
+            "these groups have no rows that can be exchanged, so that they are not compared with "
+            f"each other: {listed(pairs)}. Leave out sites=, or groups that share no site."
         )
     return sets
 

@@ -5,9 +5,10 @@ the coefficient of s in a regression on s and its parents. So one network for ea
 parents of s shows every value that an effect of s can have over the class (Maathuis and others
 2009).
 
-A set of parents is possible if some DAG of the class has it. For this, the new parents must be
-joined to each other and to the known parents. Otherwise two of them would collide at s. No cycle
-and no other collision may follow.
+A set of parents is possible if some DAG of the class has it. It consists of the known parents and
+of neighbours whose edge to s has no direction in the class. These neighbours must be joined to each
+other and to the known parents. Otherwise two parents without an edge between them would be a new
+collision at s (a -> s <- b). No cycle and no collision elsewhere may follow.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def possible_graphs(P: ArrayLike, node: int) -> list[Graph]:
         If there are more sets than can be tried.
     """
     pdag = adjacency(P)
-    # All members of a class have the same collisions. A graph with another one is not a member.
+    # All members of a class have the same collisions. A graph with other collisions is not one.
     collisions = v_structures(pdag)
     cliques = list(_cliques(pdag, node))
     graphs = (_with_parents(pdag, node, chosen, collisions) for chosen in cliques)
@@ -50,7 +51,7 @@ def possible_graphs(P: ArrayLike, node: int) -> list[Graph]:
 
 
 def _cliques(P: Graph, node: int) -> Iterator[tuple[int, ...]]:
-    """Yield sets of undirected neighbours, joined to each other and to the known parents."""
+    """Yield each set of undirected neighbours that are joined to each other and to all parents."""
     joined = skeleton(P)
     known = np.flatnonzero(P[:, node] & ~P[node])
     neighbours = [
@@ -78,7 +79,7 @@ def _with_parents(
 ) -> Graph | None:
     """Return a DAG of the class in which, of the undirected neighbours, only `chosen` are parents.
 
-    Return None if there is none.
+    Return None if the class has no such DAG.
     """
     directed = P.copy()
     open_ends = P[:, node] & P[node]

@@ -99,8 +99,8 @@ class Design:
         needed = permutations_needed(self.level, self.by)
         if count < needed:
             raise InputError(
-                f"n_permutations is {count}, too few to find differences by {self.by} and by the "
-                f"global test at the level {self.level:g}. Give {needed} or more."
+                f"n_permutations is {count}, which is too few for tests by {self.by} and for the "
+                f"global test, at the level {self.level:g}. Give {needed} or more."
             )
 
     def _check_regions(self, m: int) -> None:
@@ -126,8 +126,8 @@ class Design:
                 )
         if network.n_edges < self.n_changed:
             raise InputError(
-                f"the network has {network.n_edges} edges, but {self.n_changed} of them must "
-                "change. Give another network, or a smaller n_changed."
+                f"the network has {network.n_edges} edges, but n_changed is {self.n_changed}. Give "
+                "another network, or a smaller n_changed."
             )
         still = np.flatnonzero(network.noise_variance <= 0)
         if still.size:
@@ -163,9 +163,9 @@ def power(
 ) -> Power:
     """Return the chance that `edge_differences` finds a difference.
 
-    By default a difference counts if it is found one way (``by="q"``). A report calls only those
-    differences significant that hold both ways. To plan for these, give ``by="q_both"``, which
-    needs more subjects.
+    By default a difference counts if it is found in one direction (``by="q"``). A report calls only
+    those differences significant that hold both ways, as `edge_differences` explains. To plan for
+    these, give ``by="q_both"``, which needs more subjects.
 
     Every simulation learns an order, by the fast setting ``SGBN(n_kicks=0)``. The default of
     `edge_differences` is ``SGBN()``, which may find a little more.
@@ -179,8 +179,8 @@ def power(
     n_per_group : int
         Number of subjects per group.
     network : int, GaussianNetwork or fitted learner
-        The true network of the first group. A number is the number of regions of a random network,
-        which is another one in every simulation. Its regions have three neighbours on average,
+        The true network of the first group. If it is a number, every simulation draws another
+        random network with this number of regions. Its regions have three neighbours on average,
         weights of size 0.5 to 1 with either sign, and standard normal noise.
     edges : sequence of (source, target), or one such pair, optional
         The edges of the network that change. By default, every simulation changes other edges.
@@ -241,7 +241,7 @@ def edge_pairs(edges: Any) -> tuple[Edge, ...]:
         chosen = (chosen,)
     for edge in chosen:
         if isinstance(edge, str) or not hasattr(edge, "__len__") or len(edge) != 2:
-            raise InputError(f"edges holds {edge!r}: give pairs (source, target) of regions.")
+            raise InputError(f"edges holds {edge!r}. Give pairs (source, target) of regions.")
     return tuple((source, target) for source, target in chosen)
 
 
@@ -281,7 +281,7 @@ def wilson(share: float, n: float) -> tuple[float, float]:
 
 
 def _simulate(design: Design, n: int, simulation: int) -> dict[str, float]:
-    """Draw two groups, test them, and return which changes were found."""
+    """Draw two groups, test them, and return the share of the changes that was found."""
     with warnings.catch_warnings(), one_blas_thread():
         warnings.simplefilter("ignore", DataWarning)
         rows, changed = _draw(design, n, simulation)

@@ -36,14 +36,14 @@ class SampleSize(NamedTuple):
     Attributes
     ----------
     n_per_group : int
-        The smallest number that was found to have the power, to about 3 %. A rising curve is fitted
-        to all powers that were tried (isotonic regression), since a power cannot fall with more
-        subjects. If a simulated power falls, the mean of the neighbouring sizes is used. Sizes 10
-        and 20 % above `n_per_group` have been tried.
+        The smallest number that was found to have the power. It is precise to about 3 %. A rising
+        curve is fitted to the powers of all sizes that were tried (isotonic regression), since a
+        power cannot fall with more subjects. If a simulated power falls, the mean power of the
+        neighbouring sizes is used. Sizes 10 and 20 % above `n_per_group` have been tried too.
     low, high : int
         The range that the simulations leave open. On the same curve, these are the smallest numbers
         for which the upper and the lower end of the power's interval reach the wanted power. With
-        few simulations the range is wide. At most 5,000 is tried.
+        few simulations the range is wide. The largest number that is tried is 5,000.
     tried : tuple of Power
         The power of each size that was tried, sorted by number of subjects.
     """
@@ -130,11 +130,11 @@ def _check_wanted(power: float, n_simulations: int) -> None:
 
 
 def _brackets(tried: dict[int, Power], wanted: float) -> list[Bracket]:
-    """Return the largest size that is too small and the smallest size that is enough, three times.
+    """Return three pairs: the largest size that is too small, and the smallest that is enough.
 
-    The first pair is for the power, the others for the upper and the lower end of its interval. All
-    use a curve that rises with the sizes, so that one power that is too high by chance has little
-    weight.
+    The first pair is for the power, the second for the upper end of its interval, and the third for
+    the lower end. All use a curve that rises with the sizes, so that one power that is too high by
+    chance has little weight.
     """
     sizes = sorted(tried)
     curve = isotonic_regression([tried[size].power for size in sizes])

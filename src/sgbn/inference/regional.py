@@ -9,9 +9,9 @@ groups g. The variance V of the difference and its degrees of freedom are
           df = V^2 / \sum_g (a_g s_g^2)^2 / \nu_g,
 
 where h are the leverages and :math:`\nu_g = \sum_{i \in g} (1 - h_{ii})` are the residual degrees
-of freedom of a group. Without covariates and sites this is Welch's t. With them it allows for the
-uncertainty of their effects. A t of values that are adjusted beforehand would not. Paired visits
-have a paired t of the differences within persons instead.
+of freedom of a group. Without covariates and sites this is Welch's t. With covariates and sites it
+allows for the uncertainty of their effects. A t of values that were adjusted beforehand would not
+allow for it. Paired visits are compared by a paired t of the differences within persons instead.
 """
 
 from __future__ import annotations

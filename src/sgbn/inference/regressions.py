@@ -14,7 +14,7 @@ import numpy as np
 from sgbn.jit import jit_inside, jit_loops
 from sgbn.types import Array, Mask
 
-SINGULAR = 1e-12  # pivot, as a share of the variance; with a smaller one, a parent is a copy
+SINGULAR = 1e-12  # pivot as a share of the variance; below it, other parents determine a parent
 
 
 def regressions(S: Array, n: float, freedom: float, parents: Mask) -> tuple[Array, Array, Array]:

@@ -48,15 +48,16 @@ COLUMNS = [
 
 @dataclass(frozen=True)
 class Replication:
-    """The differences that are found in one part of the subjects, tested in the other part.
+    """The differences that were found in one part of the subjects, and their tests in the other.
 
     Attributes
     ----------
     groups : tuple of str
         Names of the groups. The reference comes first.
     sizes : dict of {"discovery", "confirmation"} to dict of group to int
-        Number of subjects of each group that were tested, without those left out. If nothing is
-        discovered, the confirmation tests nobody. The numbers are then all subjects held back.
+        Number of subjects of each group that were tested. Subjects that were left out do not
+        count. If nothing is discovered, the confirmation tests nobody. Its numbers are then the
+        numbers of all subjects that were held back.
     table : structured ndarray
         One row per discovered edge, in the order of the discovery, the surest first. Its fields are
 
@@ -106,7 +107,7 @@ class Replication:
 
     @property
     def same_sign(self) -> float:
-        """Share of the discovered edges whose difference has the same sign; NaN without any."""
+        """Share of the discovered edges whose differences have the same sign; NaN without edges."""
         return float(self.table["same_sign"].mean()) if len(self.table) else np.nan
 
     @property
@@ -160,7 +161,7 @@ def replicate_differences(
     folder: str | Path | None = None,
     progress: bool = False,
 ) -> Replication:
-    """Test all edges in one part of the subjects, and the edges it finds in the other part.
+    """Test all edges in one part of the subjects, and test the edges found there in the other part.
 
     Parameters
     ----------
@@ -252,7 +253,7 @@ def _marked_rows(cohort: Cohort, held_back: ArrayLike | str, random_state: int) 
     marked = np.asarray(held_back)
     if marked.shape != (len(cohort),) or marked.dtype != bool:
         raise InputError(
-            f"held_back has shape {marked.shape} and type {marked.dtype}: give True or False for "
+            f"held_back has shape {marked.shape} and type {marked.dtype}. Give True or False for "
             f"each of {len(cohort)} rows, {HALF!r}, or 'COLUMN=VALUE'."
         )
     check_parts(cohort, marked)
@@ -291,7 +292,7 @@ def _table(
     table["difference_confirmation"] = named["difference_std"]
     same = np.sign(discovered["difference_std"]) == np.sign(named["difference_std"])
     p = named["p"]
-    # With two groups the discovery names a direction. With more groups there is none.
+    # With two groups the discovery names a direction. With more groups there is no direction.
     if n_groups == 2:
         p = np.where(discovered["difference_std"] > 0, named["p_greater"], named["p_less"])
     table["same_sign"], table["p"], table["p_holm"] = same, p, holm(p)

@@ -8,8 +8,8 @@ resamples are one matrix product. They give the weights :math:`\theta_b`,
 .. math:: G_b = \sum_n c_{bn} z_n z_n^T, \qquad \theta_b = G_b^{-1} \sum_n c_{bn} z_n x_{nj}.
 
 In small samples, intervals from percentiles of the resamples are too narrow. So percentiles further
-out are used, by as much as the interval of a mean would need (expanded percentiles, Hesterberg
-2015). They are at :math:`\Phi(\pm \sqrt{n / d} \, t_d)`, where k coefficients leave
+out are used. The interval of a mean would need the same expansion (expanded percentiles, Hesterberg
+2015). The percentiles are at :math:`\Phi(\pm \sqrt{n / d} \, t_d)`, where k coefficients leave
 :math:`d = n - k` degrees of freedom and :math:`t_d` is the quantile of Student's t.
 """
 
@@ -34,7 +34,8 @@ from sgbn.structure.given_graph import COLLINEAR
 from sgbn.structure.samples import Sample
 from sgbn.types import Array, Graph
 
-N_RESAMPLES = 2000  # in small samples, 95 % intervals end at about the 1 % and 99 % percentiles
+# Many, since in small samples 95 % intervals end at about the 1 % and 99 % percentiles.
+N_RESAMPLES = 2000
 
 
 def weight_intervals(
@@ -48,8 +49,8 @@ def weight_intervals(
 ) -> np.recarray[Any, Any]:
     """Return bootstrap intervals of the weights of a fixed graph.
 
-    They are right if the graph was not learned from the same rows. An edge that was chosen because
-    it looked strong in these rows looks stronger than it is.
+    The intervals are right if the graph was not learned from the same rows. An edge that was chosen
+    because it looked strong in these rows looks stronger than it is.
 
     Parameters
     ----------
@@ -137,7 +138,7 @@ def _check_rows(rows: Sample, support: Graph) -> None:
 
 
 def _check_names(graph: Any, names: list[str]) -> None:
-    """Raise InputError if a graph has other regions; names x0, x1, ... fit any regions."""
+    """Raise InputError if a graph has other names than the columns; x0, x1, ... fit any names."""
     # A DataFrame has columns, and a network has names. An array has neither, and fits any regions.
     nodes = list(map(str, getattr(graph, "columns", getattr(graph, "names", names))))
     places = [f"x{k}" for k in range(len(names))]

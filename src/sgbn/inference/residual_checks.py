@@ -1,4 +1,4 @@
-"""Checks whether residuals of a network are Gaussian, relations straight, and outliers few.
+"""Checks of whether residuals are Gaussian, relations are straight lines, and outliers are few.
 
 Each region is regressed on its parents. Permutation tests, half samples and least-squares weights
 do not need Gaussian noise, but likelihoods do. A weight does not describe a curved relation
@@ -22,7 +22,8 @@ from sgbn.types import Array, Graph, Indices
 
 FEWEST_ROWS = 20  # fewer rows say nothing about the shape of residuals
 MAX_ROBUST_SD = 4.0  # robust standard deviations; 6 of 100,000 normal residuals lie beyond
-TO_SD = 1.4826, 1.2533  # sd of a normal variable per median and per mean absolute deviation
+# Standard deviation of a normal variable, divided by its median and by its mean absolute deviation.
+TO_SD = 1.4826, 1.2533
 
 
 class ResidualChecks(NamedTuple):
@@ -66,11 +67,11 @@ def residual_checks(values: Array, graph: Graph) -> ResidualChecks:
     Raises
     ------
     InputError
-        If there are fewer than 20 rows, or fewer than 3 more rows than a region has parents.
+        If there are fewer than 20 rows, or fewer than p + 3 rows for a region with p parents.
     """
     n, m = values.shape
     adjacent = np.asarray(graph) != 0
-    # A regression has a mean, the parents and one curved term, and needs one row more.
+    # A regression has a mean, the parents and one curved term. It needs one row more than terms.
     least = max(FEWEST_ROWS, int(adjacent.sum(axis=0).max(initial=0)) + 3)
     if n < least:
         remedy = "Give more subjects, or a graph with fewer parents per region."
@@ -88,7 +89,7 @@ def residual_checks(values: Array, graph: Graph) -> ResidualChecks:
         p = np.nan_to_num(stats.normaltest(residuals, axis=0).pvalue, nan=1.0)
     far = np.abs(residuals - np.median(residuals, axis=0))
     median, mean = TO_SD[0] * np.median(far, axis=0), TO_SD[1] * far.mean(axis=0)
-    # If more than half of a column is equal, the median is 0, and the mean is used.
+    # If more than half of the residuals are equal, the median is 0, and the mean is used.
     far /= np.maximum(np.where(median > 0, median, mean), np.finfo(float).tiny)
     # The empty array is for graphs without any edge.
     p_curved = 2 * ndtr(-np.abs(np.concatenate([np.empty(0), *t])))

@@ -171,8 +171,8 @@ def check_varies(values: Array, names: Sequence[str], whose: str) -> None:
     constant = [names[k] for k in np.flatnonzero(constant_columns(values)).tolist()]
     if constant:
         raise InputError(
-            f"regions have one value in all {len(values)} {whose}, so that their weights cannot be "
-            f"estimated: {listed(constant)}. Leave them out."
+            f"some regions have the same value in all {len(values)} {whose}, so that their weights "
+            f"cannot be estimated: {listed(constant)}. Leave these regions out."
         )
 
 

@@ -77,7 +77,7 @@ def series_differences(
         of covariates and sites within persons count.
     persons : array-like of shape (n_subjects,), optional
         Person of each row, if a person has several sessions in one group. All sessions of a person
-        are exchanged together, with the sessions of another person who has the same number.
+        are exchanged together, with the sessions of another person who has equally many.
     blocks : array-like of shape (n_subjects,), optional
         Family of each row, as in `edge_differences`.
     reference : str, optional
@@ -110,9 +110,9 @@ def series_differences(
     Returns
     -------
     Differences
-        The same as for tables, with these meanings: all weights are standardised, so that
+        The same as for tables, with three differences. All weights are standardised, so that
         `difference` and `difference_std` are the same. ``weight_GROUP`` is the mean weight of the
-        group's subjects, for subjects with mean covariates. `networks` have these weights. No
+        group's subjects, for subjects with mean covariates, and `networks` have these weights. No
         subject is left out.
 
     Notes
@@ -126,8 +126,9 @@ def series_differences(
 
     If the groups have the same distribution of weights, permutations without covariates and sites
     are exact. With covariates and sites they are nearly exact (Freedman and Lane 1983). If only the
-    spread of weights differs, for example because of numbers of volumes, they are nearly exact by
-    HC3. Level and recall are measured on simulated series in benchmarks/series_tests.py.
+    spread of weights differs, for example because subjects have different numbers of volumes, they
+    are nearly exact because of the HC3 variances. Level and recall are measured on simulated series
+    in benchmarks/series_tests.py.
 
     Motion changes correlations. A group that moves more differs in weights for this reason alone.
     So give motion as a covariate, which takes out its linear effect. The logarithm of mean

@@ -38,8 +38,9 @@ class SeriesProblem(Problem):
     edges : ndarray of int of shape (k, 2)
         Source and target of each edge, sorted by target.
     weights : ndarray of shape (n, 4 k + 3 l)
-        Weights of each subject. First come the k edges, then their pairs in three ways, then the l
-        pairs that were named beforehand in three ways.
+        Weights of each subject. First come the k edges. Then come their pairs in three `Ways`: both
+        directions and the partial correlation. Last come the l pairs that were named beforehand, in
+        the same three ways.
     means : AdjustedMeans
         The model of the group means of these weights.
     """
@@ -140,8 +141,8 @@ def series_problem_of(
 def pair_weights(moments: SubjectMoments, edges: Edges, given: Graph) -> list[Array]:
     """Return the weight of i -> j, the weight of j -> i, and the partial correlation of each pair.
 
-    Each has the shape (subjects, k). All three are given the same other regions. The correlation is
-    Fisher's z.
+    Each has the shape (subjects, k). All three are estimated given the same other regions. The
+    correlation is Fisher's z.
     """
     by_way = np.empty((N_WAYS, len(moments), len(edges)))
     for e, (i, j) in enumerate(edges.tolist()):

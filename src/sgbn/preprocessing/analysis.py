@@ -43,8 +43,8 @@ def make_analysis(
     These are its steps, in this order. Steps that are not needed are left out.
 
     1. ``impute``: `RegionImputer`. It is first, because no later step accepts missing cells.
-    2. ``harmonise``: `SiteHarmonizer`, which preserves the covariates. It comes before they are
-       regressed out, so that their slopes are learned from values on one scale.
+    2. ``harmonise``: `SiteHarmonizer`, which preserves the covariates. It comes before the
+       covariates are regressed out, so that their slopes are learned from values on one scale.
     3. ``covariates``: `CovariateRegressor`. It takes the covariates out of X.
     4. ``select``: `RegionSelector`. It comes after the covariates, so that no region is chosen
        only because it changes with age.

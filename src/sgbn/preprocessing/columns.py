@@ -28,7 +28,7 @@ from sgbn.validation import LARGEST
 Name = str | int  # name of a column, or its position in an array
 Names = int | Iterable[Hashable] | None  # names of columns, or a single name such as a string
 
-# Any value passes this check: `_place` looks for the names in X and reports those it lacks.
+# Any value passes this check: `_place` looks for the names in X and reports names that X lacks.
 COLUMNS = Constraint(["names of columns"], lambda _: True)
 
 
@@ -67,7 +67,7 @@ class NamedColumnTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
 
     @abstractmethod
     def _changed(self, table: Table) -> Table:
-        """Return the table after this step. It may still hold the columns that are taken out."""
+        """Return the table after this step. `_close` then leaves out the columns of `_consumes`."""
 
     def transform(self, X: ArrayLike) -> Any:
         """Apply what `fit` learned to each row of X. No row has an effect on another row.
@@ -187,7 +187,10 @@ class NamedColumnTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
 
 
 def as_names(names: Names) -> tuple[Any, ...]:
-    """Return column names as a tuple. None gives an empty tuple, a single name a tuple of one."""
+    """Return column names as a tuple.
+
+    None gives an empty tuple, and a single name gives a tuple with this one name.
+    """
     if names is None:
         return ()
     if isinstance(names, str) or not isinstance(names, Iterable):

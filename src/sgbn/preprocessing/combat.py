@@ -11,8 +11,8 @@ inverse-gamma prior for its squared scales. The parameters of the priors come fr
 regions. The posterior mean of the location depends on the scale, and the other way round: the two
 equations are iterated until both hold.
 
-Some design columns may be the bends of a smooth effect, which are penalised (ComBat-GAM). If
-persons have several rows, person k has an intercept v_kj for each region, and the model is
+Some design columns may be the curved columns of a smooth effect, which are penalised (ComBat-GAM).
+If persons have several rows, person k has an intercept v_kj for each region, and the model is
 
     y_ij = mean_j + d_i' coef_j + v_kj + sd_j (location_sj + scale_sj e_ij)
 
@@ -37,7 +37,7 @@ from sgbn.preprocessing.design import Slopes, group_means, within_group_slopes
 from sgbn.preprocessing.mixed import fit_mixed
 from sgbn.types import Array, Indices, Mask
 
-TOL = 1e-12  # largest change in a round, relative to the largest location: then iteration stops
+TOL = 1e-12  # change in a round, relative to the largest location: below it, iteration stops
 MAX_ITER = 1000  # rounds of the posterior equations; a dozen are usual
 FLAT_EPS = 1e-12  # spread within sites relative to the largest value: a smaller one is round-off
 
@@ -141,7 +141,7 @@ def fit_combat(
     mean, slopes, rest, sd, person_effects = kept
     counts = np.bincount(codes)
     site_means = group_means(rest, codes)
-    # The limit is relative to the values: a region around 1e9 has more round-off than around 1.
+    # The limit is relative to the values: values around 1e9 have more round-off than values near 1.
     flat = sd <= FLAT_EPS * np.abs(values).max(axis=0)
     sd = np.where(flat, 1.0, sd)
     gamma = (site_means - mean) / sd
@@ -220,8 +220,9 @@ def _intercepts(rest: Array, codes: Indices, persons: Indices, known: PersonEffe
 def shrink(gamma: Array, variance: Array, counts: Indices) -> tuple[Array, Array]:
     """Return the posterior location and the posterior squared scale of each site and region.
 
-    The equations are those of Johnson et al., multiplied by ``s2``, so that they also hold when all
-    regions have the same variance. Sites with one subject keep the squared scale 1.
+    These are the equations of Johnson et al., multiplied by ``s2``, which is the variance of a
+    site's squared scales over the regions. So they also hold when all regions have the same squared
+    scale. Sites with one subject keep the squared scale 1.
 
     Parameters
     ----------

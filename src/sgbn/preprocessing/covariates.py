@@ -34,9 +34,9 @@ from sgbn.validation import Label
 class CovariateRegressor(NamedColumnTransformer):
     """Remove the effects of covariates from every region.
 
-    The covariates are columns of X, and the step takes them out of it. A numeric column, for
-    example of 0 and 1, is used as it is. A column of text, truth values or categories becomes one
-    indicator for each level except the first. The step removes ``slope * (covariate - training
+    The covariates are columns of X, and this step takes these columns out of X. A numeric column,
+    for example of 0 and 1, is used as it is. A column of text, truth values or categories becomes
+    one indicator for each level except the first. The step removes ``slope * (covariate - training
     mean)``, so that each region keeps its training mean. Slopes and means are learned in `fit`,
     from the training rows only.
 
@@ -147,8 +147,8 @@ class CovariateRegressor(NamedColumnTransformer):
     def _check_together(self) -> None:
         if self.reference is not None and self.within_groups:
             raise InputError(
-                "reference learns the slopes from one group, within_groups from all groups: give "
-                "only one of the two."
+                "reference learns the slopes from one group, but within_groups learns them from "
+                "all groups. Give only reference or only within_groups."
             )
 
     def _training(self, y: Any, n_rows: int) -> tuple[Indices, Indices]:
@@ -181,7 +181,7 @@ class CovariateRegressor(NamedColumnTransformer):
 def _warn_about_rank(slopes: Slopes, design: Design, which: str) -> None:
     if len(slopes.constant):
         warn(
-            f"covariate {listed(design.covariates_of(slopes.constant))} has a level or value that "
+            f"covariate {listed(design.covariates_of(slopes.constant))}, or one of its levels, "
             f"does not vary among the {which}, so nothing is removed for it. Drop it, or merge "
             "rare levels."
         )

@@ -2,8 +2,8 @@
 
 A numeric covariate gives one column, a categorical covariate one column for each level except the
 first. A smooth covariate gives the columns of a spline (`sgbn.structure.smooth`): one straight
-column, and some that bend. All columns are centred at their training means. If a subject has a
-category that training did not have, its cells are 0 there, which is the training average.
+column and several curved columns. All columns are centred at their training means. If a subject has
+a category that training did not have, the cells of this covariate are 0, the training average.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Slopes(NamedTuple):
     constant : array of int
         Design columns that do not vary within groups.
     collinear : array of int
-        Design columns that vary, but that others determine.
+        Design columns that vary, but that other columns determine.
     """
 
     coef: Array
@@ -90,7 +90,7 @@ class Design:
 
     @property
     def smooth(self) -> list[Indices]:
-        """Return the columns that bend, as one array per smooth covariate."""
+        """Return the indices of the curved columns, as one array per smooth covariate."""
         sizes = [len(covariate.design_names()) for covariate in self.covariates]
         # The first column of a spline is straight, and it is not penalised.
         starts = np.cumsum([0, *sizes])
@@ -278,8 +278,8 @@ def check_enough_rows(n_rows: int, n_intercepts: int, design: Design, which: str
     if design.names and n_rows <= needed:
         raise InputError(
             f"there are {n_rows} {which}, but {needed} design columns ({listed(design.names)}, and "
-            f"{n_intercepts} for the mean): n_samples = {n_rows} must be larger. Give more "
-            "subjects, or fewer covariates or levels."
+            f"{n_intercepts} for the mean): n_samples = {n_rows} must be larger than {needed}. "
+            "Give more subjects, or fewer covariates or levels."
         )
 
 
@@ -306,7 +306,8 @@ def _warn_unseen(covariate: Covariate, cells: pd.Series[Any], block: Array) -> N
     counts = ", ".join(f"{shown(v)} ({c})" for v, c in unseen.value_counts(sort=False).items() if c)
     warn(
         f"{covariate.name!r} has categories that no training subject had: {counts}. For these "
-        "subjects it is taken as the training average. Merge rare categories to avoid this."
+        "subjects this covariate is taken as the training average. To avoid this, merge rare "
+        "categories."
     )
 
 
@@ -324,6 +325,6 @@ def _warn_outside(covariate: Covariate, cells: pd.Series[Any]) -> None:
         warn(
             f"the smooth covariate {covariate.name!r} lies far outside the training range "
             f"({spline.low:g} to {spline.high:g}) in {int(outside.sum())} rows. The first is "
-            f"{row_name(cells.index, row)}. Its effect there is taken as at the end of the range. "
-            "Train on such subjects too, or drop them."
+            f"{row_name(cells.index, row)}. For these rows the effect at the end of the range is "
+            "used. Train on such subjects too, or drop them."
         )

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
-# This import must come before that of IterativeImputer.
+# This import must come before the import of IterativeImputer.
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import (  # type: ignore[attr-defined]
     IterativeImputer,
@@ -56,7 +56,8 @@ class RegionImputer(NamedColumnTransformer):
     strategy : {"median", "mean", "knn", "iterative"}
         How gaps of regions are filled. "median" and "mean" use the median or mean of the column,
         "knn" uses the mean of the five nearest training subjects, and "iterative" repeatedly
-        predicts each region by regression on other regions. The last two standardise the regions.
+        predicts each region by regression on other regions. "knn" and "iterative" standardise the
+        regions.
     covariates : sequence of column names
         Columns of the covariates. For an array, positions of columns.
     site : column name, optional
@@ -119,7 +120,7 @@ class RegionImputer(NamedColumnTransformer):
         self.n_missing_ = self._count(table)
         self.n_imputed_ = int(self.n_missing_.sum())
         self._centres = _site_medians(table, self._site)
-        # With differences from the site's median, sites of other levels do not blur a region.
+        # Differences from the site's median are used, so that unequal sites do not blur a region.
         self._imputer = _fit_imputer(self.strategy, table.values - self._levels(table))
         names = as_names(self.covariates)
         # A simple filling is enough for covariates: it only keeps their rows in the analysis.
@@ -162,7 +163,7 @@ class RegionImputer(NamedColumnTransformer):
 
 
 def _site_medians(table: Table, site: Any) -> dict[Any, Array]:
-    """Map each site to the training medians of the regions, and None to those of all rows."""
+    """Map each site to the training medians of the regions, and None to the medians of all rows."""
     everywhere = np.nanmedian(table.values, axis=0)
     medians: dict[Any, Array] = {None: everywhere}
     if site is None:

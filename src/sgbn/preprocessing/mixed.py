@@ -93,8 +93,8 @@ def fit_mixed(
     persons : array of shape (rows,), optional
         Person of each row, numbered from 0 without gaps. Some persons must have several rows.
     weights : sequence of float, optional
-        Penalty of each smooth covariate, which REML would choose otherwise. Only for a model
-        without persons.
+        Penalty of each smooth covariate. By default, REML chooses the penalties. Weights are only
+        for a model without persons.
     """
     space = _space(D, codes, smooth)
     # Fixed effects are removed first: ratios of variances do not depend on them.
@@ -129,14 +129,14 @@ def fit_mixed(
 
 @dataclass(frozen=True)
 class _Space:
-    """The columns of the model: those of fixed effects, and penalised ones orthogonal to them.
+    """The columns of fixed effects, and the penalised columns, which are orthogonal to them.
 
     Attributes
     ----------
     fixed : array of shape (rows, rank)
         Orthonormal columns of the fixed effects.
     bent : array of shape (rows, penalised columns)
-        Columns that bend. All cells of one covariate together have a mean square of 1.
+        The curved columns. All cells of one covariate together have a mean square of 1.
     blocks : tuple of slices
         For each smooth covariate, its columns in `bent`.
     lengths : array of shape (smooth covariates,)
@@ -181,7 +181,7 @@ def _joined(smooth: Sequence[Indices]) -> Indices:
 def _slopes(
     D: Array, codes: Indices, smooth: Sequence[Indices], fitted: Array, bends: Array
 ) -> Slopes:
-    """Return the slopes of all design columns, given the slopes `bends` of the penalised ones."""
+    """Return the slopes of all design columns; `bends` are the slopes of the penalised columns."""
     penalised = _joined(smooth)
     straight = np.setdiff1d(np.arange(D.shape[1]), penalised)
     fixed = within_group_slopes(D[:, straight], fitted - D[:, penalised] @ bends, codes)
@@ -257,7 +257,7 @@ class _Problem:
         rho = np.zeros(len(self.yy))
         if self.person is not None:
             rho = _ratio(log_ratios[-1])
-        # (I + rho Z Z')^-1 by Woodbury: persons with the same number of visits shrink alike.
+        # (I + rho Z Z')^-1 by Woodbury. Persons with equally many visits have the same factor.
         shrunk = rho / (1 + np.outer(self.visits, rho))
         # Each region has its own ratios, so that A has the shape (regions, columns, columns).
         A = self.CC - np.einsum("km,kcd->mcd", shrunk, self.CC_by)

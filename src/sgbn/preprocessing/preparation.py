@@ -107,11 +107,11 @@ def cohort_table(cohort: Cohort) -> pd.DataFrame:
     """Return covariates, site (if any) and regions as columns, with the ids as index.
 
     Use the table as X of `make_analysis` and of the transformers in `sgbn.preprocessing`, and
-    ``cohort.group`` as y. The transformers treat every column that is not named as a covariate or
-    site as a region. Therefore the table has no column of groups or pairs. Learners of networks
-    refuse a table with covariates or a site: use `sgbn.group_network` for the network of one group.
-    In a cross-validation, ``groups=cohort.units`` and scikit-learn's ``GroupKFold`` keep the rows
-    of a person or family together.
+    ``cohort.group`` as y. For the transformers, every column is a region, unless a parameter names
+    it as a covariate or as the site. Therefore the table has no column of groups or pairs. Learners
+    of networks refuse a table with covariates or a site: use `sgbn.group_network` for the network
+    of one group. In a cross-validation, ``groups=cohort.units`` and scikit-learn's ``GroupKFold``
+    keep the rows of a person or family together.
     """
     columns: dict[str, Any] = dict(cohort.covariates)
     if cohort.site is not None:
@@ -141,7 +141,7 @@ def table_cells(column: NDArray[Any]) -> NDArray[Any]:
 
 
 def check_free(cohort: Cohort, reserved: Collection[str]) -> None:
-    """Raise InputError if a covariate or region has a name that the table needs itself."""
+    """Raise InputError if a covariate or region has a name that another column needs."""
     for name in (*cohort.covariates, *cohort.regions):
         if name in reserved:
             raise InputError(

@@ -95,7 +95,9 @@ class RegionSelector(SelectorMixin, NamedColumnTransformer):
             self.scores_ = None
             wanted = [find(name, table.labels, "regions") for name in as_names(self.regions)]
             if not wanted:
-                raise InputError("regions is empty: name at least one region, or set k.")
+                raise InputError(
+                    "regions is empty. Name at least one region, or leave regions out."
+                )
         else:
             self.scores_ = self._scores(table.values, y)
             wanted = _best(self.scores_, table.labels)[: self.k].tolist()
@@ -124,7 +126,7 @@ class RegionSelector(SelectorMixin, NamedColumnTransformer):
                 f"by={self.by!r} requires y to be passed, but the target y is None. Give "
                 "the groups, or name the regions."
             )
-        # Constants are found before centring, which would leave round-off of them.
+        # Constant regions are found before centring, which would leave round-off in them.
         constant = np.ptp(values, axis=0) == 0
         # Without centring, f_classif would lose digits if the mean is large.
         centred = values - values.mean(axis=0)

@@ -38,7 +38,7 @@ from sgbn.types import Array, Indices
 
 
 class SiteHarmonizer(NamedColumnTransformer):
-    """Remove what each site adds to the regions and how it stretches them (ComBat).
+    """Remove the shift and the stretch that each site gives to the regions (ComBat).
 
     Location and scale of each site are estimated by parametric empirical Bayes [1]_ [2]_. The
     effects of the preserved covariates are kept, so that a site with older subjects is not
@@ -76,8 +76,8 @@ class SiteHarmonizer(NamedColumnTransformer):
       site effect, and both are removed together. A `DataWarning` says so.
 
     Do not preserve the group if groups are predicted, because the label of a test subject would
-    then change its values. `fit` does not use y, except that it refuses a preserved column that is
-    the same as y under other labels. To prepare whole groups, without prediction, see
+    then change its values. Without `within_groups`, `fit` uses y only to refuse a preserved column
+    that is the same as y, or y under other labels. To prepare whole groups, without prediction, see
     `within_groups`.
 
     Parameters
@@ -95,7 +95,7 @@ class SiteHarmonizer(NamedColumnTransformer):
         training, its effect is linear, with a `DataWarning`.
     subject : column name, optional
         Column that names the person of each row, if some persons have several rows. It is taken out
-        of X. A fitted harmonizer, and a file of it, contains the labels of persons.
+        of X. A fitted harmonizer contains the labels of persons, and so does a file of it.
     passthrough : sequence of column names
         Columns that are not regions and that this step does not use. They stay in X.
     unseen : {"average", "error"}
@@ -105,9 +105,9 @@ class SiteHarmonizer(NamedColumnTransformer):
         region has its own estimate. A single region is never shrunk.
     within_groups : bool
         Keep the differences between the groups y as well. If sites have unequal shares of the
-        groups, a difference between groups is then not mistaken for one between sites. In this
-        case ``fit_transform(X, y)`` differs from `fit` and then `transform`, because `transform`
-        does not know the group of each row.
+        groups, a difference between groups is then not mistaken for a difference between sites.
+        With this option, ``fit_transform(X, y)`` differs from `fit` and then `transform`, because
+        `transform` does not know the group of each row.
 
     Attributes
     ----------
@@ -219,13 +219,13 @@ class SiteHarmonizer(NamedColumnTransformer):
             return self.transform(X)
         table = self._open(X, reset=False)
         groups = self._group_columns(y, len(table.values))
-        # Among the slopes, those of the groups come after those of the covariates.
+        # The slopes of the groups come after the slopes of the covariates.
         effects = groups @ self._fitted.slopes.coef[len(self.design_names_) :]
         apart = self._changed(replace(table, values=table.values - effects))
         return self._close(X, replace(apart, values=apart.values + effects))
 
     def _group_columns(self, y: Any, n_rows: int) -> Array:
-        """Return centred indicators of each group except the first. None if not `within_groups`."""
+        """Return centred indicators of each group except the first, if `within_groups` is set."""
         if not self.within_groups:
             return np.empty((n_rows, 0))
         if y is None:
@@ -262,7 +262,8 @@ class SiteHarmonizer(NamedColumnTransformer):
 
     def _changed(self, table: Table) -> Table:
         D = self._design.rows(self._preserved(table))
-        # The columns of groups come last. Groups are unknown here, so that they are at their mean.
+        # The columns of groups come last. Groups are unknown here, so that each cell is the mean,
+        # 0.
         n_groups = len(self._fitted.slopes.coef) - D.shape[1]
         D = np.hstack([D, np.zeros((len(D), n_groups))])
         # -1 is the average site: without a site column all rows stay as they are.
@@ -287,7 +288,7 @@ class SiteHarmonizer(NamedColumnTransformer):
         return labels
 
     def _persons(self, table: Table) -> pd.Series[Any]:
-        """Return the person of each row, or raise InputError for a row without one."""
+        """Return the person of each row, or raise InputError for a row without a person."""
         labels = table.named[as_names(self.subject)[0]]
         gaps = labels.isna().to_numpy()
         if gaps.any():
@@ -348,7 +349,7 @@ def _check_same_type(labels: pd.Series[Any], known: Sequence[Any]) -> None:
     for row, label in enumerate(labels.tolist()):
         if isinstance(label, str) not in text_in_training:
             # The number 7 and the text "7" are not equal, so that they would be two persons.
-            kinds = ("text", "numbers") if isinstance(label, str) else ("no text", "text")
+            kinds = ("text", "numbers") if isinstance(label, str) else ("not text", "text")
             raise InputError(
                 f"the subject {labels.name!r} is {kinds[0]} ({shown(label)}) in "
                 f"{row_name(labels.index, row)}, but training had {kinds[1]} "
