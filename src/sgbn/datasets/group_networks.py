@@ -19,7 +19,7 @@ Edge = tuple[str, str]
 EXPLAINED = 0.75  # largest share of a region's variance that its parents explain
 SPREAD = 0.12  # standard deviation of a volume, as a share of its mean
 GREY_SHARE = 0.5  # grey matter as a share of a region's volume
-# Number of regions. In larger lobes edges are rarer, so that a region does not have more of them.
+# Number of regions. In larger lobes edges are rarer, so that a region does not get more edges.
 LARGE_LOBE = 8
 LARGE_BRAIN = 40  # regions; with more, edges between lobes are rarer for the same reason
 WEIGHT_EPS = 1e-9  # a smaller difference of standardised weights is round-off
@@ -111,7 +111,7 @@ def _weights(graph: Mask, rng: np.random.Generator) -> Array:
 
 
 def limited(weights: Array, most: float = EXPLAINED) -> tuple[Array, Array]:
-    """Return weights that explain at most the share `most` of each variance, and these shares.
+    """Return weights that explain at most the share `most` of each variance, and the shares.
 
     All regions have variance one. If the weights into a region would explain more, they are scaled
     down.

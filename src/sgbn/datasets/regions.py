@@ -25,8 +25,8 @@ FORTY = tuple(  # the default of AAL: twenty regions of each hemisphere, from th
 def choose_regions(atlas: Atlas, wanted: int | Sequence[str] | None) -> tuple[Region, ...]:
     """Return regions of an atlas: all tissue (None), a number of regions, or regions by name.
 
-    A number of regions is chosen in pairs of both hemispheres, from each lobe in turn. The 40
-    regions of AAL are always the regions in `FORTY`.
+    A number of regions is chosen in pairs of both hemispheres, from each lobe in turn. If 40
+    regions of AAL are wanted, they are always the regions in `FORTY`.
     """
     if wanted is None:
         chosen = _tissue(atlas)

@@ -17,7 +17,7 @@ If each person is in every group (`pairs`), covariates and sites are centred wit
 slopes then describe changes within a person, as if the model had one effect per person. For
 example, a difference between persons who move much and persons who move little does not show what
 more motion does to one person. Covariates that do not change within persons drop out. For the
-influences, the rows of a person are left out together. They are
+influences, the rows of a person are left out together. The influence of a person is
 :math:`\psi^{(g)}_u = a_{gu}^T (I - H_u)^{-1} e_u`, where :math:`H_u` is the person's block of the
 hat matrix. The t of two groups is then the HC3 t of the differences within persons.
 

@@ -121,7 +121,7 @@ def fingerprint(problem: Problem, learner: BaseEstimator) -> str:
     digest = hashlib.sha256((np.round(problem.content, DIGITS) + 0.0).tobytes())  # no -0.0
     for codes in (data.codes, data.sites, data.pairs, data.persons, data.families):
         digest.update(b"-" if codes is None else codes.astype(np.int64).tobytes())
-    # An absent column is hashed as "-". Without it, sites given as pairs would have the same hash.
+    # Absent columns add "-". Otherwise the same labels, as sites or as pairs, would have one hash.
     for chosen in (None if problem.named is None else problem.named.edges, problem.among):
         digest.update(b"-" if chosen is None else chosen.tobytes())
     digest.update(json.dumps([data.lobes, data.regions, data.groups]).encode())

@@ -29,7 +29,7 @@ import numpy as np
 from sgbn.jit import jit_inside, jit_loops
 from sgbn.types import Array, Indices, Mask
 
-SINGULAR = 1e-10  # share of a variance; if other variables leave less of it, they determine it
+SINGULAR = 1e-10  # share of a variance; if other variables leave less, they determine this one
 FULL = 1e-6  # lower limit of 1 - leverage; below it, one row alone determines a weight
 FORWARD, BACKWARD, CORRELATION = 0, 1, 2  # the three statistics of a pair
 

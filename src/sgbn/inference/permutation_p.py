@@ -23,8 +23,7 @@ u larger. The shares u of all classes are on one scale:
   (min-P; Westfall and Young 1993). The data count as one of the permutations. The null hypothesis
   is that no edge differs.
 - The q of an edge is its false discovery rate (Benjamini and Hochberg 1995), over the p of all
-  edges. The null hypothesis
-  of each edge is that it does not differ.
+  edges. The null hypothesis of each edge is that it does not differ.
 """
 
 from __future__ import annotations
@@ -104,8 +103,7 @@ def ranked(permuted: Permuted) -> Ranked:
         ascending = np.sort(permuted.null[in_null])
         shares[in_data] = class_shares(permuted.observed[in_data], ascending)
         null[in_null] = class_shares(permuted.null[in_null], ascending, n_extra=0)
-    # Permutations with fewer edges than the data are filled up. Otherwise they would count less in
-    # p.
+    # Permutations with fewer edges than the data are filled up. Otherwise p would count them less.
     lacking = np.maximum(len(shares) - permuted.counts, 0)
     filled_up = np.concatenate([null, np.ones(lacking.sum())])
     numbers = np.arange(len(lacking))

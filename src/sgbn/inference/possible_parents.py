@@ -43,7 +43,7 @@ def possible_graphs(P: ArrayLike, node: int) -> list[Graph]:
         If there are more sets than can be tried.
     """
     pdag = adjacency(P)
-    # All members of a class have the same collisions. A graph with other collisions is not one.
+    # All members of a class have the same collisions. Graphs with other collisions are not in it.
     collisions = v_structures(pdag)
     cliques = list(_cliques(pdag, node))
     graphs = (_with_parents(pdag, node, chosen, collisions) for chosen in cliques)

@@ -22,7 +22,7 @@ from sgbn.types import Array, Graph, Indices
 
 FEWEST_ROWS = 20  # fewer rows say nothing about the shape of residuals
 MAX_ROBUST_SD = 4.0  # robust standard deviations; 6 of 100,000 normal residuals lie beyond
-# Standard deviation of a normal variable, divided by its median and by its mean absolute deviation.
+# Factors that turn the median and the mean absolute deviation of a normal variable into its SD.
 TO_SD = 1.4826, 1.2533
 
 
