@@ -66,7 +66,7 @@ def test_the_data_are_not_changed(simulate):
 
 
 def test_too_few_rows_are_refused_with_a_remedy(simulate):
-    with pytest.raises(InputError, match=r"19 rows.*Give 20 or more, or .*weight_intervals"):
+    with pytest.raises(InputError, match=r"19 rows.*Give 20 or more rows, or .*weight_intervals"):
         learn_halves(read_sample(simulate(4, 19, 0)[0]), FAST, 1, 0, Study())
 
 

@@ -43,7 +43,7 @@ def test_rows_of_a_site_or_with_a_value_are_held_back(two_groups, make_cohort):
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ("halves", "give 'half', or COLUMN=VALUE"),
+        ("halves", "Give 'half', or COLUMN=VALUE"),
         ("sit=NYU", r"Did you mean 'site'"),
         ("site=NYC", "no row has site=NYC.*Did you mean 'NYU'"),
         ("age=x", "no row has age=x.*'20'"),
