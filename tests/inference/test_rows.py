@@ -137,7 +137,7 @@ def test_a_missing_covariate_is_named_with_its_subject_and_the_remedy():
 def test_a_region_that_covariates_explain_is_named():
     cohort = confounded()
     age = cohort.values[:, 1] - cohort.values[:, 1].mean()
-    with pytest.raises(InputError, match="nothing is left of 'b' once sites and covariates"):
+    with pytest.raises(InputError, match="nothing is left of 'b' after sites and covariates"):
         read_rows(confounded(covariates={"age": age}), "AD")
 
 

@@ -201,7 +201,7 @@ def most_parents_of(data: GroupData, rank: int) -> int:
 
 
 def _refuse_copies(residuals: Array, regions: Sequence[str]) -> None:
-    """Raise InputError if two regions are copies once nuisance effects are taken out."""
+    """Raise InputError if two regions are copies after nuisance effects are taken out."""
     R = np.abs(residuals.T @ residuals) / len(residuals)
     i, j = np.nonzero(np.triu(R > 1 - COPY, 1))
     if len(i):

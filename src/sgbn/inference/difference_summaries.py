@@ -54,7 +54,7 @@ class Component(NamedTuple):
 def components_of(
     statistic: Array, edges: Edges, threshold: float, signs: Sequence[int] = (1, -1)
 ) -> list[Component]:
-    """Find connected sets of edges beyond a threshold, separately for each sign.
+    """Find connected sets of edges whose statistics exceed a threshold, for each sign separately.
 
     This is a network-based statistic (Zalesky et al., 2010) for directed edges. Two edges are
     connected if they share a region. The strongest set comes first.

@@ -72,8 +72,8 @@ def check_sample(sample: Sample) -> None:
     extra = sorted(sample.names[k] for k in combined_columns(moments))
     if extra:
         raise InputError(
-            "columns are linear combinations of the others, so that the rows have no density to "
-            f"compare: {listed(extra)}. Drop them."
+            "some columns are linear combinations of others, so that the rows have no density to "
+            f"compare: {listed(extra)}. Drop these columns."
         )
     if n < 2 * FEW_SAMPLES:
         remedy = "Give more subjects, or join groups."

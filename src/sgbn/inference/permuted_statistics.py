@@ -19,7 +19,7 @@ from sgbn.runs import Arrays, Study
 from sgbn.types import Array
 
 PERMUTATIONS_PER_TASK = 50  # a folder keeps finished tasks, which are not computed again
-# An edge exceeds it by chance once in 370 times. Usually one or two hundred edges are tested, so
+# By chance, one of 370 edges exceeds this limit. Usually one or two hundred edges are tested, so
 # that none or one exceeds it. So a set of several edges is rare by chance.
 COMPONENT_T = 3.0
 

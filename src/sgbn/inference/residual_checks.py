@@ -21,7 +21,7 @@ from sgbn.structure.residual_density import curvature
 from sgbn.types import Array, Graph, Indices
 
 FEWEST_ROWS = 20  # fewer rows say nothing about the shape of residuals
-MAX_ROBUST_SD = 4.0  # robust standard deviations; 6 of 100,000 normal residuals lie beyond
+MAX_ROBUST_SD = 4.0  # robust standard deviations; 6 of 100,000 normal residuals lie further out
 # Factors that turn the median and the mean absolute deviation of a normal variable into its SD.
 TO_SD = 1.4826, 1.2533
 

@@ -76,7 +76,7 @@ def read_rows(X: ArrayLike | Cohort, group: str | None = None) -> Sample:
     gone &= ~constant_columns(values)  # a constant region had no spread before
     if gone.any():
         raise InputError(
-            f"nothing is left of {listed([names[k] for k in np.flatnonzero(gone)])} once "
+            f"nothing is left of {listed([names[k] for k in np.flatnonzero(gone)])} after "
             "sites and covariates are taken out. Exclude these regions, or give fewer covariates."
         )
     # The first column of the basis is the mean, which is not a nuisance effect.
