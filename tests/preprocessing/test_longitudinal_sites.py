@@ -173,7 +173,7 @@ def test_persons_whose_labels_change_their_type_are_refused():
     X = X.assign(person=as_text["person"].astype(int))
     for training, later in ((X, as_text), (as_text, X)):
         harmonizer = make().fit(training)
-        with pytest.raises(InputError, match=r"the subject 'person' is .*training had"):
+        with pytest.raises(InputError, match=r"the person in column 'person' is .*training had"):
             harmonizer.transform(later)
     floats = X.assign(person=X["person"].astype(float))  # 7.0 is the same person as 7
     harmonizer = make().fit(X)

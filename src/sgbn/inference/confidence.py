@@ -1,4 +1,4 @@
-"""The confidence of the edges of any learner: how often networks of half samples have them."""
+"""The confidence of edges: how often the networks of half samples have an edge (any learner)."""
 
 from __future__ import annotations
 

@@ -193,10 +193,11 @@ def _read_covariates(covariates: Any) -> dict[str, Any]:
 def without_outliers(
     data: GroupData, outliers: str | ArrayLike
 ) -> tuple[GroupData, dict[str, tuple[Any, ...]]]:
-    """Leave out subjects that lie far from the others of their group, and return their names.
+    """Return the rows without outliers, and the names of the outliers.
 
-    Distances are measured after the effects of covariates and sites are taken out. If one row of a
-    person lies far out, all rows of this person are left out.
+    An outlier lies far from the others of its group. Distances are measured after the effects of
+    covariates and sites are taken out. If one row of a person lies far out, all rows of this person
+    are left out.
 
     Parameters
     ----------

@@ -234,7 +234,7 @@ def pairwise_tables(
 def _p_of_sets(
     problem: Problem, fit: Fit, nulls: Mapping[Members, Arrays]
 ) -> dict[str, dict[Members, Array]]:
-    """Return the p of each set of two or more groups, by the name of the p."""
+    """Return, for each kind of p (such as "p_fwer"), the p of every set of two or more groups."""
     by_set: dict[str, dict[Members, Array]] = {
         name: {} for name in ("p", "p_fwer", "p_both", "p_fwer_both")
     }

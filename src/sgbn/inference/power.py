@@ -234,7 +234,7 @@ def power(
 
 
 def edge_pairs(edges: Any) -> tuple[Edge, ...]:
-    """Return the edges as tuples. A single edge may be given as it is."""
+    """Return the edges as tuples. A single pair of names is one edge."""
     chosen = tuple(edges)
     # Two names are one edge, not two edges.
     if len(chosen) == 2 and all(isinstance(end, str) for end in chosen):

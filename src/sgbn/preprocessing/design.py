@@ -103,7 +103,7 @@ class Design:
     def rows(self, named: pd.DataFrame) -> Array:
         """Return the centred design columns of these rows.
 
-        Warn of categories that training did not have, and of values far outside its range.
+        Warn of categories that training did not have, and of values far outside the training range.
         """
         blocks = [covariate.encode(named[covariate.name]) for covariate in self.covariates]
         for covariate, block in zip(self.covariates, blocks, strict=True):

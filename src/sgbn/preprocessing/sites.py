@@ -293,7 +293,7 @@ class SiteHarmonizer(NamedColumnTransformer):
         gaps = labels.isna().to_numpy()
         if gaps.any():
             raise InputError(
-                f"the subject {labels.name!r} is missing (NaN) in "
+                f"the person in column {labels.name!r} is missing (NaN) in "
                 f"{row_name(labels.index, int(np.argmax(gaps)))} ({int(gaps.sum())} such rows). "
                 "Give each person a label, even if the person has a single row, or drop these rows."
             )
@@ -351,7 +351,7 @@ def _check_same_type(labels: pd.Series[Any], known: Sequence[Any]) -> None:
             # The number 7 and the text "7" are not equal, so that they would be two persons.
             kinds = ("text", "numbers") if isinstance(label, str) else ("not text", "text")
             raise InputError(
-                f"the subject {labels.name!r} is {kinds[0]} ({shown(label)}) in "
+                f"the person in column {labels.name!r} is {kinds[0]} ({shown(label)}) in "
                 f"{row_name(labels.index, row)}, but training had {kinds[1]} "
                 f"({shown(known[0])}). Persons cannot be recognised in this way. Give this column "
                 "the type that it had in training."
