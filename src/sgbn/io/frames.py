@@ -48,8 +48,8 @@ def to_frame(records: NDArray[Any] | Mapping[Any, NDArray[Any]], *names: str) ->
         )
     if getattr(getattr(records, "dtype", None), "names", None) is None:
         raise InputError(
-            f"records is a {type(records).__name__}, not a structured array. Give one, such as "
-            "network.edges()."
+            f"records is a {type(records).__name__}, not a structured array. Give the result of "
+            "network.edges(), for example."
         )
     return pd.DataFrame.from_records(np.asarray(records))
 

@@ -14,8 +14,8 @@ MAX_DEPTH = 20  # levels of nested elements; CAT12's files need four, FSL's file
 def xml_tree(content: bytes, name: str, remedy: str) -> ElementTree.Element:
     """Return the root element of an XML file; raise InputError if the file is not safe to read.
 
-    `ElementTree` alone is not safe. It expands entities, which can fill gigabytes, and it accepts
-    any depth.
+    `ElementTree` alone is not safe. It expands entities, which can fill gigabytes of memory, and it
+    accepts any depth.
 
     Parameters
     ----------

@@ -66,8 +66,8 @@ def test_networks_of_other_variables_are_refused(classifier):
     ("step", "attribute", "value", "said"),
     [
         (0, "_region_places", np.arange(7), "not places|one median"),
-        (0, "_kept_places", np.array([0, 99]), "not places of columns"),
-        (0, "_named_places", np.array([0.5]), "not places of columns"),
+        (0, "_kept_places", np.array([0, 99]), "not hold positions of columns"),
+        (0, "_named_places", np.array([0.5]), "not hold positions of columns"),
         (0, "_names", [], "one name for each"),
         (0, "_centres", {None: np.zeros(3)}, "one median for each region"),
         (1, "location_", np.zeros((2, 5)), "has the shape (2, 5), not (2, 6)"),

@@ -25,7 +25,7 @@ from sgbn.runs import Arrays, Study
 from sgbn.types import Array
 
 MAX_REGIONS_NAMED = 3  # regions that a message names to describe an atlas
-MIN_COVERAGE = 0.5  # share of the atlas; an image that covers less is in another space
+MIN_COVERAGE = 0.5  # share of the atlas's voxels; an image with values in fewer voxels is bad
 
 Images = str | Path | Sequence[str | Path] | Mapping[str, str | Path]
 
@@ -41,11 +41,11 @@ class Extraction:
     regions : list of str
         Names of the columns of `values`.
     values : ndarray of shape (n subjects, m regions)
-        Volumes in cubic mm, or means. A value is NaN if the region has no voxel in the image. A
-        mean is also NaN if no voxel of the region has a value.
+        Volumes in cubic mm, or means. The cell is NaN if the region has no voxel in the image, or
+        if none of its voxels has a value (see `coverage`).
     coverage : ndarray of shape (n, m)
-        Share of the region's voxels that have a value: they are finite and, for means, not
-        exactly 0.
+        Share of the region's voxels that have a value. A voxel has a value if it is finite and,
+        for means, not exactly 0.
     quality : Quality
         Tables `subjects` and `regions` for checking the images.
     failures : dict
@@ -104,9 +104,9 @@ def extract_regions(
         ``"volume"``, for tissue probabilities, is the sum of the voxels times the volume of a
         voxel, in cubic mm. ``"mean"``, for PET and all other maps, is the mean of the voxels.
         Voxels that are NaN or infinite count as 0 in a volume, and are left out of a mean. Voxels
-        that are exactly 0 are left out of a mean too: FSL, fMRIPrep and other tools write 0
-        outside the mask, and inside the mask a map of real numbers hardly ever contains it. The
-        coverage shows how many voxels have no value.
+        that are exactly 0 are left out of a mean too, because FSL, fMRIPrep and other tools write
+        0 outside the mask. Inside the mask, a map of real numbers hardly ever contains exactly 0.
+        The coverage shows which share of the voxels has a value.
     ids : sequence of str, optional
         One id per image.
     min_coverage : float
@@ -116,8 +116,8 @@ def extract_regions(
         What to do if an image is bad. ``"raise"`` ends the run with an error. ``"skip"`` leaves the
         image out and lists it in `failures`.
     folder : path, optional
-        Folder for finished results. If the function is called again, it measures only images
-        without a result, and images that failed or have changed.
+        Folder for finished results. If the function is called again, it measures only the images
+        that are new, that failed, or that have changed.
     n_jobs : int, optional
         Number of processes. Each holds one image at a time.
     progress : bool
@@ -180,7 +180,7 @@ def run_subjects(
     failures = {s: done.failures[name] for s, name in names.items() if name in done.failures}
     if not done:
         raise InputError(
-            f"none of the {len(failures)} images could be used. The error of the first is: "
+            f"none of the {len(failures)} images could be used. The error of the first image is: "
             f"{next(iter(failures.values()))}"
         )
     return {s: done[name] for s, name in names.items() if name in done}, failures
@@ -201,7 +201,7 @@ def study_settings(atlas: LabelAtlas, measure: str, min_coverage: float) -> dict
 
 
 def task_name(subject: str, path: Path) -> str:
-    """Return the name of a task. It changes if the image changes, so the image is measured again.
+    """Return the name of a task. A changed image gets a new name, so it is measured again.
 
     The part before the last dot depends only on the subject.
     """

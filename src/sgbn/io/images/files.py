@@ -71,11 +71,11 @@ def _matches(pattern: str) -> list[Path]:
 def subject_id(path: str | Path) -> str:
     """Return the id of the subject, from the name of an image.
 
-    If the file name or the folders above it (``sub-XX/ses-YY``) contain the BIDS entities
-    ``sub-XX`` and ``ses-YY``, these are the id. Otherwise the id is the file name without its
-    ending, and without a prefix of SPM or CAT12 such as ``mwp1``. A prefix before a digit is
-    kept, because ``wc2001`` may be the map ``wc2`` of subject ``001`` or a subject called
-    ``wc2001``.
+    If the file name or the folders above it (``sub-XX/ses-YY``) contain the BIDS entity
+    ``sub-XX``, this is the id, followed by ``ses-YY`` if there is one. If there is no ``sub-XX``,
+    the id is the file name without its ending, and without a prefix of SPM or CAT12 such as
+    ``mwp1``. A prefix before a digit is kept, because ``wc2001`` may be the map ``wc2`` of subject
+    ``001`` or a subject called ``wc2001``.
 
     Examples
     --------

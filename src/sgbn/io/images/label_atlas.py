@@ -91,9 +91,9 @@ def load_label_atlas(
     labels : path, mapping, sequence of str, optional
         Names of the regions: a file (see `read_label_names`), a mapping of label to name, or a
         list of names for the labels 1, 2, ... (0, 1, ... if the list begins with "Background"
-        or "Unknown"). By default, the names that come with the atlas, or a file beside the image
-        with the same name and another ending. A region without a name is called by its label, such
-        as ``label_12``.
+        or "Unknown"). By default, these are the names that come with the atlas, or the names in a
+        file beside the image that has the same name and another ending. A region without a name is
+        called by its label, such as ``label_12``.
     background : int or collection of int
         Labels of voxels that belong to no region.
     download : bool
@@ -295,8 +295,8 @@ def _absent(known: Names, values: NDArray[np.int64], atlas: str) -> tuple[str, .
 
 
 def _fingerprint(index: NDArray[np.int32], grid: Grid, regions: Sequence[str]) -> str:
-    """Return a checksum of voxels, grid and names, for any order of voxels in memory."""
-    # The label values are not part of it, because they do not affect what is extracted.
+    """Return a checksum of voxels, grid and names. The order of voxels in memory has no effect."""
+    # The label values are not part of the checksum, because they do not affect what is extracted.
     text = repr((grid.shape, grid.rows, regions)).encode()
     return hashlib.sha256(text + np.asfortranarray(index).tobytes(order="F")).hexdigest()
 

@@ -127,7 +127,7 @@ def _without_comment(line: str) -> str:
 
 
 def _columns(header: list[str], path: Path) -> tuple[int, int]:
-    """Return the positions of the columns of labels and names. Without a header, 0 and 1."""
+    """Return the positions of the columns of labels and names: 0 and 1 if there is no header."""
     if _is_whole(header[0]):
         return 0, 1
     lower = [cell.lower() for cell in header]
@@ -160,7 +160,8 @@ def _from_words(lines: Sequence[str], path: Path) -> list[tuple[int, str]]:
     # Numbers are codes only if all lines have them, because a name may end with a number.
     n_numbers = min(_n_last_numbers(name_words) for name_words in words)
     if n_numbers in (1, 2):
-        # One number is AAL's code if names differ without it. In "Lobule 1" it is part of the name.
+        # The last number is AAL's code if the names still differ without it. In "Lobule 1", the
+        # number is part of the name.
         n_cut = int(len({" ".join(name_words[:-1]) for name_words in words}) == len(words))
     else:
         n_cut = min(n_numbers, N_COLOURS)

@@ -96,7 +96,11 @@ def open_image(path: str | Path) -> Any:
 
 
 def spatial_shape(image: Any, path: object) -> tuple[tuple[int, int, int], int]:
-    """Return the shape of a volume and the number of volumes. Raise InputError if unusable."""
+    """Return the shape of a volume and the number of volumes.
+
+    Raise InputError if the image does not have three or four dimensions, if a volume is too large,
+    or if the voxels are not real numbers.
+    """
     shape = tuple(int(n) for n in image.shape)
     while len(shape) > 3 and shape[-1] == 1:  # one volume may be written as (x, y, z, 1)
         shape = shape[:-1]

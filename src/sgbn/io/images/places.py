@@ -16,7 +16,7 @@ from sgbn.io.images.label_atlas import LabelAtlas
 from sgbn.runs import write_atomically
 from sgbn.types import Array, Indices
 
-DECIMALS = 2  # in mm; 0.01 mm is far below the size of a voxel
+DECIMALS = 2  # of mm and cubic mm; 0.01 mm is far below the size of a voxel
 SCHAEFER = re.compile(r"(?:\d+Networks_)?[LR]H_([A-Za-z]+)_.*\d+")  # 7Networks_LH_Vis_1
 
 
@@ -30,7 +30,8 @@ def places_of(atlas: LabelAtlas) -> Atlas:
     coordinates do, provided that all voxels are on one side. All other regions are on the midline.
 
     The lobe is taken from the file of labels, from a name of Schaefer's atlas (which contains the
-    network), or from an atlas of the package that knows the name. Otherwise it is "unknown".
+    network), or from an atlas of sgbn that has this name. If none of them gives it, the lobe is
+    "unknown".
     """
     volumes = np.round(atlas.n_voxels * atlas.grid.voxel_volume, DECIMALS).tolist()
     x, y, z = (np.round(_centres(atlas), DECIMALS) + 0.0).T.tolist()  # + 0.0 turns -0.0 into 0.0
@@ -91,7 +92,7 @@ def _sides(atlas: LabelAtlas) -> list[str]:
 
 def _lobes(atlas: LabelAtlas) -> list[str]:
     """Return the lobe or network of each region, or "unknown"."""
-    # An atlas of the package may know some of these names.
+    # The atlases of sgbn may contain some of these names.
     known = {match.column: match.region.lobe for match in match_columns(atlas.regions).columns}
     return [
         atlas.lobes.get(name) or _network(name) or known.get(name) or UNKNOWN_LOBE

@@ -47,7 +47,11 @@ def subject_table(
     exactly 0), minimum and maximum of the voxels that have a value, regions_empty (number of
     regions that have no voxel, no value, or only zeros), total (sum of the volumes, or mean of the
     means), total_z (robust z of the total), regions_outlying (number of regions with a robust z
-    beyond 5), flagged and note. Robust z scores need at least ten subjects.
+    above 5 or below -5), flagged (whether the image should be checked) and note (what looks wrong).
+    Robust z scores need at least ten subjects.
+
+    An image is flagged if its coverage is below 95 %, a region is empty, total_z is above 5 or
+    below -5, more than 5 % of the regions are outlying, or there is a note.
     """
     values = np.array([result["values"] for result in results])
     shares = np.array([result["coverage"] for result in results])
@@ -99,8 +103,8 @@ def region_table(atlas: LabelAtlas, results: Sequence[Arrays]) -> pd.DataFrame:
 
     The columns are region, voxels and volume_mm3 (in the atlas), coverage (mean over subjects),
     n_low (number of subjects with a coverage below 95 %), n_missing (number of subjects without a
-    value), n_outlying (number of subjects with a robust z beyond 5), and in_atlas (whether the
-    region has a voxel in the atlas).
+    value), n_outlying (number of subjects with a robust z above 5 or below -5), and in_atlas
+    (whether the region has a voxel in the atlas).
     """
     values = np.array([result["values"] for result in results])
     coverage = np.array([result["coverage"] for result in results])

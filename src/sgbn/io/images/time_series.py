@@ -42,7 +42,7 @@ class TimeSeries:
         Names of the columns of `values`.
     values : ndarray of shape (volumes, m regions)
         Mean over the finite voxels of a region, without voxels that are 0 in all volumes. It is
-        NaN if the region has no such voxel.
+        NaN if no voxel of the region is left.
     coverage : ndarray of shape (m,)
         Share of the region's voxels that are finite in all volumes, and not 0 in all volumes.
     step : float
@@ -109,9 +109,9 @@ def write_time_series(
 ) -> tuple[pd.DataFrame, dict[str, str]]:
     """Write a table ``ID_timeseries.tsv`` for each image.
 
-    If the function is called again, it writes only the tables that are missing. A subject has only
-    one table, which a new image of the same subject replaces. The file ``atlas.csv`` in the same
-    folder lists the regions with hemisphere, lobe, centre and volume.
+    If the function is called again, it writes only the tables that are missing. If the image of a
+    subject has changed, a new table replaces the old one. The file ``atlas.csv`` in the same folder
+    lists the regions with hemisphere, lobe, centre and volume.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def _subject_table(
         for subject, result in results.items()
     ]
     table = pd.DataFrame(rows)
-    # A region that never changes has no correlation with any other region.
+    # The correlations of a region that never changes are not defined.
     odd = (table["regions_empty"] > 0) | (table["regions_constant"] > 0)
     return table.assign(flagged=odd | (table["coverage"] < MIN_GOOD_COVERAGE))
 
@@ -217,9 +217,9 @@ def _series(path: Path, atlas: LabelAtlas, min_coverage: float) -> TimeSeries:
         )
     placed, m = place(atlas, grid_of(image, path)), len(atlas.regions)
     sums, counts = np.empty((n_volumes, m)), np.empty((n_volumes, m), dtype=np.intp)
-    # One flag per voxel of the atlas is updated with each volume, as only one is in memory.
+    # Only one volume is in memory at a time. So each volume updates flags of the atlas's voxels.
     ever = np.zeros(placed.where.size, dtype=bool)  # finite in any volume
-    always, zero = ~ever, ~ever  # finite, and 0, in all volumes
+    always, zero = ~ever, ~ever  # finite in all volumes; 0 in all volumes
     for t, volume in enumerate(volumes(image, path)):
         inside = volume[placed.where]
         finite = np.isfinite(inside)

@@ -94,7 +94,7 @@ def _share_in_view(atlas: LabelAtlas, grid: Grid) -> Array:
 def region_sums(
     values: NDArray[Any], known: Mask, region: Indices, m: int
 ) -> tuple[Array, Indices]:
-    """Return the sum of the known values of each of `m` regions, and their number."""
+    """Return the sum and the number of the known values of each of `m` regions."""
     if not known.all():
         values, region = values[known], region[known]
     # np.bincount adds in double precision, whatever the type of the values.
@@ -163,7 +163,7 @@ def check_coverage(
     counts: Indices,
     min_coverage: float,
 ) -> Array:
-    """Return the share of each region that has values. Raise InputError if the total is low."""
+    """Return the coverage of each region. Raise InputError if the total is below `min_coverage`."""
     # If half of a region lies outside the image, its coverage is at most one half.
     coverage = placed.in_view * counts / np.maximum(placed.n_voxels, 1)
     weights = atlas.n_voxels / atlas.n_voxels.sum()
@@ -177,8 +177,8 @@ def check_coverage(
         )
         less = f", less than {min_coverage:.0%}" if min_coverage else ""
         raise InputError(
-            f"{path} has values in only {total:.0%} of the atlas's voxels ({in_view:.0%} lie in "
-            f"its field of view){less}. {remedy}, or allow less coverage (min_coverage)."
+            f"{path} has values in only {total:.0%} of the atlas's voxels{less} ({in_view:.0%} lie "
+            f"in its field of view). {remedy}, or allow less coverage (min_coverage)."
         )
     return coverage
 

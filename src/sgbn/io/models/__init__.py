@@ -1,4 +1,4 @@
-"""Save models as files and load them: a zip of JSON and npy files that holds no code."""
+"""Save models as files, and load them. A file is a zip of JSON and npy files without any code."""
 
 from sgbn.io.models.files import load, save
 from sgbn.io.models.inputs import Inputs, inputs_of, read_inputs

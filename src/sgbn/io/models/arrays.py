@@ -13,7 +13,7 @@ from sgbn.exceptions import InputError
 from sgbn.io.models.checks import require
 
 VERSION = (1, 0)
-MAX_HEADER_BYTES = 1024  # the header of an array of plain numbers has 118
+MAX_HEADER_BYTES = 1024  # the header of an array of plain numbers has 118 bytes
 MAX_AXES = 4
 # Little-endian on every machine, so that the same model gives the same file.
 DTYPES = ("|b1", "|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f2", "<f4", "<f8")
@@ -32,8 +32,8 @@ def plain(array: NDArray[Any]) -> NDArray[Any]:
     dtype = array.dtype.newbyteorder("<")
     if dtype.str not in DTYPES or array.ndim > MAX_AXES:
         raise InputError(
-            f"an array of {array.dtype} with {array.ndim} axes cannot be saved. Only numbers can, "
-            f"with at most {MAX_AXES} axes."
+            f"an array of {array.dtype} with {array.ndim} axes cannot be saved. Only "
+            f"arrays of numbers with at most {MAX_AXES} axes can be saved."
         )
     return array.astype(dtype, copy=False)
 
@@ -46,7 +46,7 @@ def from_npy(content: bytes) -> NDArray[Any]:
     """
     stream = io.BytesIO(content)
     try:
-        require(npy.read_magic(stream) == VERSION, "it is of another version than 1.0")
+        require(npy.read_magic(stream) == VERSION, "its version is not 1.0")
         header = npy.read_array_header_1_0(stream, max_header_size=MAX_HEADER_BYTES)
         shape, is_fortran, dtype = header
         require(dtype.str in DTYPES, f"it holds {dtype.str!r}, which are not plain numbers")
@@ -60,13 +60,13 @@ def from_npy(content: bytes) -> NDArray[Any]:
 
 def in_order(flat: NDArray[Any], shape: Any, order: str) -> NDArray[Any]:
     """Return a copy of the numbers as an array of this shape and memory order."""
-    # By type, because True and False are instances of int. For a side of -1, numpy would choose a
+    # `isinstance` would accept True and False as integers. For a side of -1, numpy would choose a
     # length.
     right = all(type(side) is int and side >= 0 for side in shape) and len(shape) <= MAX_AXES
     require(right, f"{shape!r:.60} is not the shape of an array.")
     array = flat.reshape(shape, order="F" if order == "F" else "C")
-    # Bytes in the order of this machine, to compute with. The order of the cells is kept: sums in
-    # another order may differ in the last bits, but predictions must be the same bit by bit.
+    # The bytes get the order of this machine, to compute with. The order of the cells is kept,
+    # because sums in another order may differ in the last bits, and predictions must be the same.
     return array.astype(array.dtype.newbyteorder("="), order="K", copy=True)
 
 

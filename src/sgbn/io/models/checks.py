@@ -15,6 +15,6 @@ def require(right: bool, wrong: str) -> None:
 
 def require_type(value: Any, kind: Any) -> Any:
     """Return `value`, or raise InputError unless it is an instance of `kind`."""
-    if not isinstance(value, kind):  # not by `require`, which would make the text of each value
+    if not isinstance(value, kind):  # `require` would build a message for each value
         raise InputError(f"it holds {value!r:.60}, but a value of another type is needed here.")
     return value

@@ -1,7 +1,8 @@
 """Check that the parts of a model fit together.
 
-A file that was made by hand must be refused when it is read, and must not fail later in a
-prediction. The shapes of arrays are in ``classes.toml``. All other conditions are here.
+The parts of a file that was made by hand may not fit. Such a file must be refused when it is read,
+and must not fail later in a prediction. The shapes of arrays are in ``classes.toml``. All other
+conditions are here.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from sgbn.validation import LARGEST
 
 # Smallest and largest temperature. A fit finds values from 1e-3 to 10. A user may give others.
 TEMPERATURES = (1e-6, 1e6)
-# Largest size of an entry that a network can compute with. Variances are squares of cells.
+# Largest absolute value that a network can compute with, by attribute. A variance has the size of
+# a squared cell.
 SIZES = {"coef": LARGEST, "intercept": LARGEST, "noise_variance": LARGEST**2}
 
 
@@ -87,7 +89,7 @@ def _check_array(made: Any, path: str, letters: str, sizes: dict[str, int]) -> N
         # A place behind the last column would fail in a prediction. A negative place would count
         # from the end.
         right = array.dtype.kind == "i" and bool(((array >= 0) & (array < sizes[bound])).all())
-        require(right, f"{path} are not places of columns.")
+        require(right, f"{path} does not hold positions of columns.")
 
 
 def _part(made: Any, path: str) -> Any:

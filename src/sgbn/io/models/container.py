@@ -1,8 +1,8 @@
 """Write and read the zip file around a model, with its manifest.
 
-Members are sorted by name and have no time, so that the same model always gives the same bytes.
-They are not compressed, so that no member can be larger than the file. The number of members is
-checked before the directory of the zip is read.
+Members are sorted by name and all have the same date, so that the same model always gives the same
+bytes. They are not compressed, so that no member can be larger than the file. The number of members
+is checked before the directory of the zip is read.
 """
 
 from __future__ import annotations
@@ -46,9 +46,10 @@ def write_members(path: PathName, about: Mapping[str, Any], members: Mapping[str
     largest = max(len(members[MODEL]), len(members[MANIFEST]))
     if total > MAX_FILE_BYTES or largest > MAX_JSON_BYTES or n_members > MAX_MEMBERS:
         raise InputError(
-            f"the model is too large for a file: it has {total >> 20} MB in {n_members} parts. "
-            f"A file has at most {MAX_FILE_BYTES >> 20} MB in {MAX_MEMBERS} parts. Use fewer "
-            "regions, or an imputer that does not keep all rows."
+            f"the model is too large for a file. It has {total >> 20} MB in {n_members} parts, and "
+            f"a JSON part of {largest >> 20} MB. A file may have {MAX_FILE_BYTES >> 20} MB in "
+            f"{MAX_MEMBERS} parts, and JSON parts of {MAX_JSON_BYTES >> 20} MB. Use fewer regions, "
+            "or an imputer that does not keep all rows."
         )
     return write_file(path, lambda stream: stream.write(content))
 
@@ -92,12 +93,12 @@ def read_members(content: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
 
 
 def _check_directory(infos: list[ZipInfo], n_bytes: int) -> None:
-    """Raise BadZipFile if a member is there twice, or if all members have more than `n_bytes`."""
+    """Raise BadZipFile unless all members differ, are not compressed and fit in `n_bytes` bytes."""
     if len({info.filename for info in infos}) < len(infos):
         raise BadZipFile("a part is there twice")
     if any(info.compress_type != ZIP_STORED for info in infos):
         raise BadZipFile("a part is compressed")
-    # Otherwise members that overlap could turn a small file into gigabytes.
+    # Without this check, members that overlap could turn a small file into gigabytes.
     if sum(info.file_size for info in infos) > n_bytes:
         raise BadZipFile("the parts are larger than the file")
 
@@ -135,5 +136,5 @@ def parse_json(content: bytes, name: str) -> Any:
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     # Otherwise the later value would silently replace the earlier one.
-    require(len(dict(pairs)) == len(pairs), "it has a key twice")
+    require(len(dict(pairs)) == len(pairs), "it has the same key twice")
     return dict(pairs)

@@ -39,7 +39,7 @@ def _dict(items: list[Any]) -> dict[Any, Any]:
         require_type(pair, list)
     made = dict(items)
     # Otherwise the later value would silently replace the earlier one.
-    require(len(made) == len(items), "a dict has a key twice.")
+    require(len(made) == len(items), "a dict has the same key twice.")
     return made
 
 
@@ -84,7 +84,7 @@ def _records(fields: list[Any]) -> NDArray[Any]:
 
 
 def _range(length: int) -> pd.RangeIndex:
-    # A range takes no memory, but the code that reads it would not end.
+    # A very long range needs no memory, but a loop over its values would not end.
     require(0 <= length <= MAX_VALUES, f"a range has {length!r:.20} values.")
     return pd.RangeIndex(length)
 

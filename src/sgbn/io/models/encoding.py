@@ -106,8 +106,8 @@ def described(value: Any) -> tuple[str, dict[str, Any]]:
         return "index", {"cells": value.tolist(), "object": is_object, "name": value.name}
     raise InputError(
         f"it is a {kind.__name__}. Use networks, learners, classifiers and preparations of sgbn, "
-        "whose parameters are numbers, text or lists of them. Of scikit-learn, Pipeline, "
-        "StandardScaler and LinearDiscriminantAnalysis can be saved too."
+        "whose parameters are numbers, text or lists of these. Pipeline, StandardScaler and "
+        "LinearDiscriminantAnalysis of scikit-learn can be saved too."
     )
 
 

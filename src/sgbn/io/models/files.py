@@ -43,9 +43,9 @@ def save(model: Any, path: PathName) -> Path:
     Parameters
     ----------
     model : GaussianNetwork, learner, classifier, preparation or Pipeline
-        A network, a fitted estimator of sgbn, or a fitted Pipeline with steps like those of
-        `make_analysis` and `make_preparation`. Its parameters must be numbers, text or lists of
-        them, not functions or random generators.
+        A network, a fitted estimator of sgbn, or a fitted Pipeline with steps such as those that
+        `make_analysis` and `make_preparation` return. The parameters of the model must be numbers,
+        text or lists of these, not functions or random generators.
     path : path
         File to write. Its name usually ends in ``.sgbn``.
 
@@ -87,7 +87,7 @@ def parts_of(model: Any) -> dict[str, bytes]:
     if "KNNImputer" in decoder.classes:
         warn(
             "the file will hold the regions of all training subjects, because strategy='knn' "
-            "fills gaps from them. Choose another strategy if they must not leave your machine."
+            "fills gaps from them. Choose another strategy if these data must stay on your machine."
         )
     return {MODEL: to_json(content), **encoder.members}
 
@@ -98,7 +98,7 @@ def model_of(parts: Mapping[str, bytes]) -> Any:
 
 
 def load(path: PathName) -> Any:
-    """Read a model that `save` wrote. Its predictions are the same, bit by bit.
+    """Read a model that `save` wrote. It predicts the same as the saved model, bit by bit.
 
     A file from an unknown source is safe to read. It cannot contain code: only classes of sgbn and
     a few classes of scikit-learn are made. A file that is damaged, too large, or whose parts do not

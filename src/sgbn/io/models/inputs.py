@@ -33,11 +33,11 @@ class Inputs:
     covariates : tuple of str
         Names of the columns that are covariates.
     site : str or None
-        Name of the column with the sites, in the model.
+        Name that the column with the sites has in the model. None if the model uses no sites.
     levels : dict of str to tuple
         Labels in the training data, for the site and for each covariate that is a category.
     site_column : str or None
-        Name of the column with the sites in the training table, if it is known.
+        Name that the column with the sites had in the training table, if it is known.
     """
 
     columns: tuple[str, ...]
@@ -48,7 +48,7 @@ class Inputs:
 
     @property
     def regions(self) -> tuple[str, ...]:
-        """Names of the columns that are neither a covariate nor the site."""
+        """Return the names of the columns that are neither a covariate nor the site."""
         return tuple(c for c in self.columns if c not in self.covariates and c != self.site)
 
 
@@ -95,7 +95,7 @@ def inputs_of(model: Any) -> Inputs:
 
 
 def _levels(steps: Iterable[Any], site: str | None) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    """Yield names and training labels of categories. A later pair replaces an earlier one."""
+    """Yield name and training labels of each category. The last pair of a name counts."""
     # An imputer has only the label that it fills in. A later step has all labels.
     for step in steps:
         for name, filling in getattr(step, "_fillings", {}).items():
@@ -161,7 +161,7 @@ def read_inputs(
     names = [site] if site is not None else [inputs.site_column or inputs.site, inputs.site]
     table, options = read(names[0])
     if _lacks(table, names[0]) and not _lacks(table, names[-1]):
-        table, options = read(names[-1])  # read again, because the labels of a site are text
+        table, options = read(names[-1])  # again, because a column of sites is read as text
     _check_columns(table, options, inputs, joined=participants is not None)
     return _rows(assemble(table, options, participants)[0], inputs)
 
@@ -206,14 +206,14 @@ def _check_columns(table: RawTable, options: Options, inputs: Inputs, joined: bo
 
 
 def _rows(cohort: Cohort, inputs: Inputs) -> pd.DataFrame:
-    """Return the rows with the columns in the order of the model, and the labels of training."""
+    """Return the rows with the columns of the model, in its order, and with its labels."""
     table, named = regions_table(cohort), dict(cohort.covariates)
     if inputs.site is not None and cohort.site is not None:
         named[inputs.site] = cohort.site
     for name, column in named.items():
         cells = table_cells(column)
         if name in inputs.levels:
-            # The training label of the same text: 1 for "1".
+            # The cell "1" becomes the training label 1, which has the same text.
             known = {str(label): label for label in inputs.levels[name]}
             labels = [None if pd.isna(cell) else known.get(str(cell), cell) for cell in cells]
             cells = np.array(labels, object)
