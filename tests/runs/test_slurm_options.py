@@ -37,7 +37,7 @@ def test_a_runner_takes_only_what_srun_does_not_decide():
     chosen = SlurmOptions.of("runner,interface=ib0,scratch=$TMPDIR")
     assert (chosen.runner, chosen.interface, chosen.scratch) == (True, "ib0", "$TMPDIR")
     assert SlurmOptions.of({"runner": True}) == SlurmOptions(runner=True)
-    with pytest.raises(InputError, match="runner does not accept jobs: srun"):
+    with pytest.raises(InputError, match="runner does not accept jobs, because srun"):
         SlurmOptions.of("runner,jobs=3")
     for text in ("jobs=3,runner", "runner=yes", "jobs=3,runner=no"):
         with pytest.raises(InputError, match="runner is in the wrong place"):

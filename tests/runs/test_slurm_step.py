@@ -139,7 +139,7 @@ def test_that_all_workers_are_gone_ends_the_run(as_rank, monkeypatch):
     for name in ("WORKER_SECONDS", "JOIN_SECONDS", "LOOK_SECONDS"):
         monkeypatch.setattr(slurm_step, name, 0.2)
     as_rank(0)
-    message = r"no process of srun has worked for 0\.2 seconds.*is not lost"
+    message = r"for the last 0\.2 seconds, no worker was running.*is not lost"
     with pytest.raises(StudyError, match=message), on_slurm("runner,interface=lo"):
         parallel(abs, [1])
 

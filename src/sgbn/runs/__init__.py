@@ -1,8 +1,8 @@
 """Run tasks in parallel, with progress, and resume them. Only this package starts workers.
 
 `parallel` and `Study` run tasks in processes of this machine. Within ``on_dask`` and ``on_slurm``
-the tasks run on the workers of a Dask cluster. Results are the same to the bit: a task depends only
-on its arguments (a seed among them), and BLAS uses one thread in every task.
+the tasks run on the workers of a Dask cluster. Results are the same to the bit, because a task
+depends only on its arguments (a seed among them), and BLAS uses one thread in every task.
 
 A worker holds one copy of the data that all tasks share, and the arguments and results of the tasks
 that it runs.

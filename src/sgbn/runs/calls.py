@@ -30,7 +30,7 @@ def call_in_worker(function: Callable[[Task], Result], task: Task) -> Result:
 
 
 def packed(content: Any) -> bytes:
-    """Return the content as bytes, with the functions in it that workers cannot import."""
+    """Return the content as bytes. It may hold functions that workers cannot import."""
     # pickle.dumps sends only the name of a function, which fails for lambdas and __main__.
     return bytes(dumps(content))
 

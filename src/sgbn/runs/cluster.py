@@ -34,7 +34,7 @@ from sgbn.runs.provenance import differences, versions
 BATCH_SECONDS = 0.25  # work in a batch: a hundred times the time to submit it
 MIN_BATCH_SHARE = 0.1  # smallest batch near the end, as a share of a usual batch
 MAX_BATCH_GROWTH = 8  # a batch has at most this many times the tasks of the last timed batch
-BATCHES_PER_THREAD = 2  # batches submitted per thread, so that no thread waits for the next
+BATCHES_PER_THREAD = 2  # batches submitted per thread, so that no thread waits for its next batch
 MIN_BATCHES = 8  # batches submitted even if there are hardly any workers
 CONNECT_SECONDS = 10  # time to connect to the scheduler
 ALONE_SECONDS = 15  # time without any worker before a warning
@@ -43,11 +43,11 @@ LOOK_SECONDS = 0.002  # time between two looks for finished batches
 
 LOST = (
     "the connection to the Dask scheduler was lost. Finished work that is kept in a folder is not "
-    "lost. To continue, start the scheduler, and then the same command."
+    "lost. To continue, start the scheduler, and run the same command again."
 )
 CANCELLED = (
     "tasks were cancelled on the Dask cluster: somebody cancelled them, or restarted the cluster. "
-    "Finished work that is kept in a folder is not lost. To continue, start again."
+    "Finished work that is kept in a folder is not lost. To continue, run the same command again."
 )
 
 
@@ -121,7 +121,7 @@ def running_on(client: Any, supply: Supply | None = None) -> Iterator[None]:
 
 
 def active_client() -> Any:
-    """Return the client of the cluster of the present context, or None outside of any."""
+    """Return the client of the cluster that runs the tasks now, or None if there is none."""
     return _client.get()
 
 
@@ -293,7 +293,7 @@ class _Batches:
 
     def _batches_ahead(self) -> int:
         """Return how many batches may be submitted, from the present number of threads."""
-        # At most once per second: each question to the scheduler is a round trip.
+        # At most once per second, because each question to the scheduler takes time.
         if time.monotonic() - self._asked > 1:
             ahead = max(MIN_BATCHES, BATCHES_PER_THREAD * (self._threads() or 0))
             self._ahead, self._asked = ahead, time.monotonic()

@@ -51,7 +51,7 @@ def with_progress(
     finished : iterable of (int, Outcome)
         Number and outcome of each task that had no result at the start.
     planned : int
-        Number of all tasks, with those that had a result at the start.
+        Number of all tasks, including the tasks that had a result at the start.
     left : TimeLeft
         Estimate for the tasks that had no result at the start.
     title : str

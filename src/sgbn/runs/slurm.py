@@ -39,7 +39,7 @@ from sgbn.runs.cluster import (
 from sgbn.runs.slurm_options import SlurmOptions
 from sgbn.runs.slurm_step import DEATHS, THREADS, on_step
 
-QUEUE_SECONDS = 10.0  # between two looks at the queue: squeue loads a controller that all share
+QUEUE_SECONDS = 10.0  # time between two calls of squeue, because all users share its server
 COMMAND_SECONDS = 60.0  # longest wait for an answer of sbatch, squeue or scancel
 LOG_LINES = 5  # last lines of the last log, shown in an error
 # Words of sbatch if there is no controller, or no configuration that names one.
@@ -58,8 +58,8 @@ def on_slurm(
     Parameters
     ----------
     options : str or mapping
-        Keys and values of the jobs, such as ``"partition=long,memory=8GB,jobs=4"``. docs/scale.md
-        lists them. In a program that srun started, it is ``"runner"``: the first process runs the
+        Options of the jobs, such as ``"partition=long,memory=8GB,jobs=4"``. docs/scale.md lists
+        them. In a program that srun started, give ``"runner"``. Then the first process runs the
         program, and the other processes are its workers and end with it. Enter this context at the
         beginning of such a program, because all processes run the lines before it.
     logs : path
@@ -143,7 +143,7 @@ class _Jobs:
             ) from error
 
     def look(self) -> None:
-        """Replace jobs that have ended; raise StudyError if no more can be submitted."""
+        """Replace jobs that have ended; raise StudyError if no further job can be submitted."""
         if time.monotonic() - self._looked < QUEUE_SECONDS:
             return
         self._looked = time.monotonic()
@@ -273,10 +273,10 @@ class _Jobs:
             log = f"There is no log at {path}. Perhaps the nodes cannot write to this folder."
         ended = "before their workers joined" if self._failed_starts else "without a finished task"
         return (
-            f"the jobs of SLURM end {ended}, and {self._options.retries} retries for each did not "
-            "help. Check whether the nodes reach this machine (interface=, or --slurm runner), "
+            f"the jobs of SLURM end {ended}, and {self._options.retries} retries for each job did "
+            "not help. Check whether the nodes reach this machine (interface=, or --slurm runner), "
             "whether memory= is enough, and whether walltime= is longer than a task. Finished work "
-            f"that is kept in a folder is not lost: the same command continues it. {log}"
+            f"that is kept in a folder is not lost. To continue, run the same command again. {log}"
         )
 
 

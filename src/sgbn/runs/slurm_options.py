@@ -24,7 +24,8 @@ NEXT_KEY = re.compile(r",(?=\s*\w+\s*=)")  # other commas belong to a value: ext
 class SlurmOptions:
     """The options of the jobs that run the workers.
 
-    For a text option, "" means the default of the site: of its jobqueue.yaml, and then of SLURM.
+    For a text option, "" means the default in the site's jobqueue.yaml. If that file does not give
+    it, this is the default of SLURM.
 
     Attributes
     ----------
@@ -128,8 +129,8 @@ def _from_text(text: str) -> dict[str, Any]:
 def _unknown(key: str, known: tuple[str, ...], *, runner: bool) -> str:
     if runner and key in KEYS:
         return (
-            f"runner does not accept {key}: srun and its allocation decide it. Leave out {key}, or "
-            "leave out runner."
+            f"runner does not accept {key}, because srun and its allocation decide it. Leave out "
+            f"{key}, or leave out runner."
         )
     return f"the options of SLURM have no key called {key!r}. {did_you_mean(key, known)}"
 

@@ -98,9 +98,10 @@ class _Workers:
                 check_workers(self._client)
         elif now - self._seen > WORKER_SECONDS:
             raise StudyError(
-                f"no process of srun has worked for {WORKER_SECONDS:g} seconds: all workers have "
-                "ended, or never joined. Often they need more memory (--mem of srun). Finished "
-                "work that is kept in a folder is not lost: the same command continues it."
+                f"for the last {WORKER_SECONDS:g} seconds, no worker was running: all workers of "
+                "srun have ended, or they never joined. Often they need more memory (--mem of "
+                "srun). Finished work that is kept in a folder is not lost. To continue, run the "
+                "same command again."
             )
 
     def note_result(self) -> None:
@@ -113,13 +114,13 @@ def _rank() -> int:
         rank, count, _ = (int(os.environ[f"SLURM_{name}"]) for name in _OF_STEP)
     except (KeyError, ValueError):
         raise InputError(
-            "srun did not start this process, and --slurm runner needs srun. Start it as "
+            "srun did not start this process, but --slurm runner needs srun. Start it as "
             "srun -n 5 sgbn ... --slurm runner, on the command line or in a script for sbatch."
         ) from None
     if count < 2:
         raise InputError(
-            f"srun started {count} process, and --slurm runner needs two or more: the first runs "
-            "the command, the others do the work. Use srun -n 5, for example."
+            f"srun started {count} process, but --slurm runner needs two or more. The first runs "
+            "the command, and the others do the work. Use srun -n 5, for example."
         )
     return rank
 
@@ -129,14 +130,17 @@ _OF_STEP = ("PROCID", "STEP_NUM_TASKS", "STEP_ID")
 
 def _address_file() -> Path:
     """Return the path of the file with the address of the scheduler."""
-    # Its name belongs to this step alone: a job may have several steps, and may be restarted.
+    # Each step has its own name, because a job may have several steps, and may be restarted.
     names = ("JOB_ID", "STEP_ID", "RESTART_COUNT")
     numbers = [os.environ.get(f"SLURM_{name}", "0") for name in names]
     return Path(f".sgbn-scheduler-{'-'.join(numbers)}.json").absolute()
 
 
 def _leave(path: Path, cluster: Any) -> None:
-    """Remove the file with the address after all workers have joined, or for some time at most."""
+    """Wait until all workers have joined, and remove the file with the address.
+
+    If some workers do not join in time, the file gets an empty address, which ends them.
+    """
     n_workers = int(os.environ["SLURM_STEP_NUM_TASKS"]) - 1
     deadline = time.monotonic() + JOIN_SECONDS
     while len(cluster.scheduler.workers) < n_workers and time.monotonic() < deadline:

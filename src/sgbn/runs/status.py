@@ -30,7 +30,7 @@ class StudyStatus:
     versions : mapping
         Versions of the libraries with which the study was begun.
     last : datetime or None
-        Local time at which the last result was written. None without any result.
+        Local time at which the last result was written. None if there is no result.
     """
 
     folder: Path

@@ -3,7 +3,7 @@
 A study is a folder. ``study.json`` describes the run (settings, versions, command, number of
 tasks). ``tasks/NAME.npz`` holds the result of one finished task, and the settings and versions that
 made it. Each file is complete or absent, and a second start does only what is missing. Only one
-process at a time writes to the folder: it locks ``study.lock``.
+process at a time writes to the folder, because it locks ``study.lock``.
 """
 
 from __future__ import annotations
@@ -238,7 +238,7 @@ def _check_settings(folder: Path, settings: Mapping[str, Any], paths: Mapping[st
     begun = {"settings": wanted, "versions": versions(), TASKS: len(paths)}
     if not path.exists():
         _refuse_results_of_unknown_settings(folder)
-        # Only the name of the program: its folder means nothing on another machine.
+        # Only the name of the program is stored. Its folder means nothing on another machine.
         command = [Path(sys.argv[0]).name, *sys.argv[1:]]
         write_json(path, begun | {"command": command})
         return
@@ -264,7 +264,7 @@ def _check_settings(folder: Path, settings: Mapping[str, Any], paths: Mapping[st
 
 
 def _refuse_another_release(folder: Path, begun_with: Mapping[str, Any]) -> None:
-    """Raise StudyError if the folder was begun by another release, X.Y of version X.Y.Z."""
+    """Raise StudyError if the folder was begun by another release. Version X.Y.Z is release X.Y."""
     theirs, ours = str(begun_with.get("sgbn", "unknown")), versions()["sgbn"]
     # A release may compute other numbers, and a mix of two releases could not be reported.
     if theirs.split(".")[:2] != ours.split(".")[:2]:
@@ -295,6 +295,6 @@ def read_study(path: Path) -> dict[str, Any]:
     if not isinstance(study, dict) or not all(isinstance(study.get(part), dict) for part in parts):
         raise StudyError(
             f"{path} cannot be read as the description of a study ({reason}). Give another folder, "
-            "or delete this one for a new run."
+            "or delete this folder for a new run."
         )
     return study

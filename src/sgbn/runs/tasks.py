@@ -24,7 +24,7 @@ from sgbn.runs.files import full_disk_named
 Finished = Generator[tuple[int, Result], None, None]
 
 WATCH = "sgbn-watch"  # name of a thread in a worker
-ORPHAN_SECONDS = 1.0  # how often a worker checks whether the process that started it still runs
+ORPHAN_SECONDS = 1.0  # time between two checks whether the process that started a worker runs
 
 _held: dict[str, Any] = {}  # the function that this process last loaded for a run, by its file
 
@@ -82,7 +82,7 @@ def run_tasks(
 
 
 def n_workers(n_jobs: int | None) -> int:
-    """Return how many tasks run at the same time; on a cluster, from its present workers."""
+    """Return how many tasks run at the same time: on a cluster, as many as it has threads now."""
     client = cluster.active_client()
     return int(joblib.effective_n_jobs(n_jobs)) if client is None else cluster.n_threads(client)
 
@@ -111,8 +111,8 @@ def _in_processes(
         except BrokenProcessPool as error:
             raise StudyError(
                 f"a process that ran tasks was killed ({_first_sentence(error)}). Often the memory "
-                "is too small for all processes. Use fewer (n_jobs, --workers) and start again. "
-                "Finished work that is kept in a folder is not lost."
+                "is too small for all processes. Use fewer processes (n_jobs, --workers) and "
+                "start again. Finished work that is kept in a folder is not lost."
             ) from error
 
 

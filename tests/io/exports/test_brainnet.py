@@ -79,7 +79,7 @@ def test_a_lobe_has_its_colour_whatever_the_regions(tmp_path):
 def test_regions_without_a_place_are_left_out_and_named(tmp_path):
     names = ["lh_insula", "my region", "rh_insula"]
     network = GaussianNetwork([[0, 1, 1], [0, 0, 1], [0, 0, 0]], names=names)
-    with pytest.warns(DataWarning, match=r"'my region'.* and 2 edges\. Give an atlas"):
+    with pytest.warns(DataWarning, match=r"'my region'.* and 2 edges .* Give an atlas"):
         files = write_brainnet(tmp_path / "a", network, "dk")
     _, labels, matrix = read(files)
     assert labels == ["lh_insula", "rh_insula"]

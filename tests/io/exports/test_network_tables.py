@@ -159,7 +159,7 @@ def test_further_columns_are_found_by_the_ends_of_an_edge():
     ("more", "message"),
     [
         ({"source": ["a"], "p": [1]}, "columns 'source' and 'target'"),
-        ({"source": ["a"], "target": ["b"], "weight": [1]}, "has a column 'weight' already"),
+        ({"source": ["a"], "target": ["b"], "weight": [1]}, "of the same name: 'weight'. Rename"),
         ({"source": ["a", "a"], "target": ["b", "b"]}, "two rows for 'a' -> 'b'"),
     ],
 )

@@ -31,7 +31,7 @@ def test_lines_are_set_both_ways_and_keep_the_direction_of_their_weight():
     ("edges", "match"),
     [
         ([("a", "a")], "line 1: 'a' has an edge to itself"),
-        ([("a", "b"), ("a", "b")], "line 2: a second edge between 'a' and 'b'"),
+        ([("a", "b"), ("a", "b")], "line 2: this is a second edge between 'a' and 'b'"),
         ([("a", "b"), ("b", "c"), ("c", "a")], "directed cycle"),
     ],
 )
@@ -55,7 +55,7 @@ def test_two_arrows_against_each_other_are_a_cycle():
 def test_a_line_beside_another_edge_is_refused(arrow):
     builder = GraphBuilder()
     builder.add_edge("a", "b", 1, arrow=not arrow)
-    with pytest.raises(InputError, match="line 2: a second edge"):
+    with pytest.raises(InputError, match="line 2: this is a second edge"):
         builder.add_edge("b", "a", 2, arrow=arrow)
 
 

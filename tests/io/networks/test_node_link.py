@@ -57,7 +57,7 @@ def test_one_edge_that_does_not_say_leaves_unknown_which_are_supported(said):
     [
         ({"nodes": None}, "no lists 'nodes' and 'edges'"),
         ({"directed": False}, "not directed"),
-        ({"nodes": [{"id": 1}]}, "node 1 has no text 'id'"),
+        ({"nodes": [{"id": 1}]}, "node 1: 'id' is missing or is not text"),
         ({"nodes": [{"id": "a"}, {"id": "a"}]}, "same id"),
         ({"edges": [{"source": "a", "target": "z"}]}, "edge 1: there is no node 'z'"),
         ({"edges": [{"source": "a", "target": "b", "weight": "1"}]}, "edge 1: weight"),

@@ -48,9 +48,9 @@ def write_brainnet(
 
     STEM.edge has all edges as lines. The standardised weight of an edge between i and j is both in
     row i, column j and in row j, column i. STEM_arrows.edge has the edges whose direction is
-    supported. Row i, column j is i -> j. It is written only if there are such edges. BrainNet
-    Viewer draws arrows if "Directed" is ticked in its options for edges. Its threshold hides
-    negative weights, unless absolute values are chosen.
+    supported. Row i, column j is i -> j. This file is written only if there are such edges.
+    BrainNet Viewer draws arrows if "Directed" is ticked in its options for edges. Its threshold
+    hides negative weights, unless absolute values are chosen.
 
     Regions without coordinates in the atlas cannot be drawn. They are left out, and a warning names
     them.
@@ -118,7 +118,7 @@ def check_drawn(
     drawn: np.ndarray[Any, Any],
     picture: str,
 ) -> None:
-    """Warn about regions and edges that a picture leaves out; raise InputError if these are all."""
+    """Warn about what a picture leaves out. Raise InputError if it would show no region."""
     missing = regions[~drawn].tolist()
     if not missing:
         return
@@ -127,9 +127,10 @@ def check_drawn(
             f"the atlas has coordinates for none of the regions ({listed(missing)}). Give the "
             "atlas of these regions. read_atlas reads your own table of coordinates."
         )
-    # This includes edges of which only one end is drawn.
+    # Edges with one end that is drawn and one that is not are counted too.
     edges = np.count_nonzero(weights) - np.count_nonzero(weights[np.ix_(drawn, drawn)])
     warn(
         f"the atlas has no coordinates for {listed(missing)}. Left out of {picture}: these "
-        f"regions and {edges} edges. Give an atlas that has them. read_atlas reads your own table."
+        f"regions, and {edges} edges that begin or end there. Give an atlas that has these "
+        "regions. read_atlas reads your own table of coordinates."
     )

@@ -65,5 +65,5 @@ def connectome(network: NetworkLike, atlas: AtlasLike) -> Connectome:
     check_drawn(nodes["region"], weights, drawn, "the connectome")
     kept = weights[np.ix_(drawn, drawn)]
     places = nodes.loc[drawn, PLACE].to_numpy(float)
-    # In a DAG, at least one of the two weights of a pair is 0, so the sum mirrors the other one.
+    # In a DAG, at least one of the two weights of a pair is 0. The sum is the other weight.
     return Connectome(kept + kept.T, places, tuple(nodes.loc[drawn, "region"]))

@@ -20,9 +20,10 @@ def write_csv(table: pd.DataFrame, path: PathName) -> Path:
     """Write a table as CSV in UTF-8, without its index. The file is complete or absent.
 
     A spreadsheet program would run text such as ``=cmd()`` as a formula. So text in a cell or
-    column name gets an apostrophe in front if it begins with ``=``, ``+``, ``-``, ``@``, a tab or a
-    line end. A line end inside text is written as a line feed. Numbers, dates and truth values are
-    written unchanged, with all their digits. Missing cells are empty.
+    column name gets an apostrophe in front if it begins with ``=``, ``+``, ``-``, ``@`` (also in
+    their wide forms), a tab or a line end. A line end inside text is written as a line feed.
+    Numbers, dates and truth values are written unchanged, with all their digits. Missing cells are
+    empty.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ from sgbn.runs import write_atomically
 PathName = str | PathLike[str]
 
 # Control characters, halves of surrogate pairs and non-characters. XML cannot hold most of them,
-# and others end a line or a cell of a text file.
+# and some of them end a line or a cell of a text file.
 _UNWRITABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 
@@ -65,7 +65,7 @@ def write_matrix(path: PathName, table: pd.DataFrame, *, header: bool) -> Path:
 
 # Path.with_suffix is not used, because it would cut the name of a group at its last dot ("T1.5").
 def beside(stem: PathName, ending: str) -> Path:
-    """Return the path whose name is the name of the stem and an ending."""
+    """Return the path of the stem, with an ending added to its name."""
     start = Path(stem)
     if not start.name:
         raise InputError(

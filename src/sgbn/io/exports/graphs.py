@@ -54,7 +54,7 @@ def write_graphml(
     atlas : Atlas, str or path, optional
         Atlas with the places of the regions.
     more_edge_columns : DataFrame, optional
-        Further columns about edges, beside the columns source and target.
+        Table with the columns source and target, and with further columns about these edges.
     confidence, supported : optional
         How often half samples contain the edges, and which directions are supported, see
         `edge_table`.
@@ -89,7 +89,7 @@ def write_node_link(
     """Write a directed graph as node-link JSON.
 
     ``networkx.node_link_graph(data, edges="edges")`` reads it. Parameters, attributes and errors
-    are the same as of `write_graphml`. The JSON has no NaN.
+    are the same as in `write_graphml`. The JSON has no NaN.
 
     Returns
     -------

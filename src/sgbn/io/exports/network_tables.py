@@ -48,13 +48,14 @@ def edge_table(
         - source, target: names of the two regions.
         - weight: weight of the edge in the units of the data.
         - low, high: ends of the interval of the weight, if the learner has intervals.
-        - weight_std: weight per standard deviation that the network implies. The rows are sorted
-          by its absolute value.
+        - weight_std: standardised weight, which is the weight times the standard deviation of the
+          source, divided by that of the target. The network implies both standard deviations. The
+          rows are sorted by the absolute value of this weight.
         - supported: whether the direction is supported, so that the edge is drawn as an arrow.
         - adjacent: share of the networks of half samples that join the two regions. Only with half
           samples.
-        - this_way: share of the networks that join the two regions in which the edge has this
-          direction. Only with half samples.
+        - this_way: among the networks of half samples that join the two regions, the share in
+          which the edge has this direction. Only with half samples.
         - graph_direction: what gives the edge its direction in this graph, see
           `sgbn.graph.edge_kinds`. Prior knowledge, equal variances and non-Gaussian residuals are
           only found if `network` is a learner.
@@ -83,7 +84,7 @@ def edge_table(
 def support_mask(
     network: NetworkLike, confidence: EdgeConfidence | None, supported: ArrayLike | None
 ) -> Mask:
-    """Return the mask of supported edges: the given one, or the one of the learner."""
+    """Return the mask `supported`; if it is None, the mask of the learner or the confidence."""
     if supported is None:
         return supported_of(network, confidence)
     mask, shape = np.asarray(supported, bool), network_of(network).coef.shape
@@ -104,7 +105,7 @@ def node_table(network: NetworkLike, atlas: AtlasLike | None = None) -> pd.DataF
         Network to list.
     atlas : Atlas, str or path, optional
         Atlas with the places of the regions, such as ``cohort.atlas``. Regions are found by name,
-        in different spellings.
+        and the spelling may differ.
 
     Returns
     -------
@@ -152,8 +153,8 @@ def with_columns(edges: pd.DataFrame, more: pd.DataFrame | None) -> pd.DataFrame
     edges : DataFrame
         Table that `edge_table` returned.
     more : DataFrame, optional
-        Further columns, beside source and target. Rows that are not edges of the first table are
-        left out. An edge without a row gets missing cells.
+        Table with the columns source and target, and with further columns. Rows that are not edges
+        of the first table are left out. An edge without a row gets missing cells.
     """
     if more is None:
         return edges
@@ -166,15 +167,16 @@ def _check_columns(more: pd.DataFrame, taken: Collection[str]) -> None:
     """Raise InputError unless each row of further columns belongs to one edge."""
     if not isinstance(more, pd.DataFrame) or not set(ENDS) <= set(more.columns):
         raise InputError(
-            "more_edge_columns must be a DataFrame with the columns 'source' and 'target' and at "
-            "least one other column. Add these two columns."
+            "more_edge_columns must be a DataFrame with the columns 'source' and 'target'. Add "
+            "these two columns."
         )
     names = list(more.columns)
     further = [name for name in names if name not in ENDS]
     twice = [name for name in further if name in taken or names.count(name) > 1]
     if twice:
         raise InputError(
-            f"more_edge_columns: the table has a column {listed(twice)} already. Rename it."
+            "more_edge_columns would give the table of edges two columns of the same name: "
+            f"{listed(twice)}. Rename the new column."
         )
     rows = more.duplicated(ENDS)
     if rows.any():
@@ -197,7 +199,7 @@ def network_of(network: NetworkLike) -> GaussianNetwork:
 
 
 def standardised_weights(network: GaussianNetwork) -> Array:
-    """Return weights per standard deviation that the network implies; [i, j] is for i -> j.
+    """Return the standardised weights of a network; entry [i, j] is for the edge i -> j.
 
     Raises
     ------
@@ -212,7 +214,7 @@ def standardised_weights(network: GaussianNetwork) -> Array:
         raise InputError(
             f"the edge {source!r} -> {target!r} has no standardised weight, because one of its "
             "ends does not vary: it was set by do(), or its scale is out of range. Export the "
-            "network before the intervention, or rescale it."
+            "network before the intervention, or rescale the data."
         )
     return weights
 

@@ -120,7 +120,11 @@ def write_relation_matrix(
 
 
 def bids_stem(stem: PathName, atlas: Atlas | None) -> Path:
-    """Return the path with entities as its name: those of the stem or ``group``, and ``seg``."""
+    """Return a path whose name consists of entities.
+
+    These are the entities of the stem. If it has none, its name becomes the entity ``group``. With
+    an atlas, ``seg`` follows.
+    """
     path = beside(stem, "")
     name = path.name if _ENTITIES.fullmatch(path.name) else f"group-{label(path.name)}"
     # A stem of entities may already name its atlas.

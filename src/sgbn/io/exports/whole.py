@@ -41,7 +41,7 @@ def export_network(
     - group-STEM_seg-ATLAS_meas-StandardisedWeight_relmat.tsv is a relation matrix of BIDS, see
       `write_relation_matrix`.
 
-    `write_network` writes the formats of other tools.
+    `write_network` writes further formats, such as the formats of bnlearn, DAGitty and lavaan.
 
     Parameters
     ----------
@@ -52,12 +52,13 @@ def export_network(
     atlas : Atlas, str or path, optional
         Atlas with the places of the regions, such as ``cohort.atlas``.
     more_edge_columns : DataFrame, optional
-        Further columns about edges, beside the columns source and target. They are written to the
-        CSV and the graph files. Rows that are not edges of the network are left out.
+        Table with the columns source and target, and with further columns about these edges. The
+        further columns are written to the CSV and the graph files. Rows that are not edges of the
+        network are left out.
     confidence, supported : optional
         How often half samples contain the edges, and which directions are supported, see
         `edge_table`. Only supported directions are arrows. A learner without half samples, such as
-        `SGBN`, has none.
+        `SGBN`, has no supported directions.
     group : str, optional
         True name of the group, for the JSON of the relation matrix. By default it is the name of
         the stem.
@@ -71,9 +72,8 @@ def export_network(
     nodes = node_table(network, atlas)
     known: dict[str, Any] = {"confidence": confidence, "supported": supported}
     edges = with_columns(edge_table(network, **known), more_edge_columns)
-    known["more_edge_columns"] = (
-        more_edge_columns  # not above, because `edge_table` does not have it
-    )
+    # Added after the call of `edge_table`, which does not have this parameter.
+    known["more_edge_columns"] = more_edge_columns
     annotated_graph(network, atlas, **known)  # refuses names before a file is written
     folder = beside(stem, "").parent
     try:

@@ -99,23 +99,23 @@ def parse_bif(text: str) -> BenchmarkNetwork:
             first = blocks[kind].setdefault(block.name, block)
             if first is not block:
                 raise InputError(
-                    f"line {block.line}: a second {kind} block of {block.name!r}. The first is in "
-                    f"line {first.line}. Remove one."
+                    f"line {block.line}: this is a second {kind} block of {block.name!r}. The "
+                    f"first is in line {first.line}. Remove one."
                 )
     if not blocks["variable"]:
         raise InputError("not a BIF file: it declares no variable. Give another file.")
-    # Checked before the matrix is made, since a file of a few MB can name very many variables.
+    # The matrix is not made yet, because a file of a few MB can name very many variables.
     if len(blocks["variable"]) > MAX_VARIABLES:
         raise InputError(
-            f"it has more than {MAX_VARIABLES} variables. Give a smaller graph: sgbn keeps a graph "
-            "as a matrix in memory."
+            f"it has more than {MAX_VARIABLES} variables. Give a smaller graph, because sgbn keeps "
+            "a graph as a matrix in memory."
         )
     return _network(tuple(blocks["variable"]), blocks["probability"])
 
 
 def _tokens(text: str) -> Iterator[_Token]:
     """Yield the names and marks of the heads. Of the bodies, yield only the braces."""
-    # Most of a file are the numbers of the bodies. Another pattern skips them in large pieces.
+    # Most of a file consists of the numbers in the bodies. `_IN_BODIES` skips them in large pieces.
     position, line, depth = 0, 1, 0
     while position < len(text):
         piece = (_IN_BODIES if depth else _IN_HEADS).match(text, position)
@@ -141,9 +141,7 @@ def _heads(tokens: Iterable[_Token]) -> Iterator[list[_Token]]:
         mark = token.text if token.kind == "mark" else ""
         if mark == "}":
             if not opened:
-                raise InputError(
-                    f"line {token.line}: no block is open that this }} could close. Remove it."
-                )
+                raise InputError(f"line {token.line}: this }} does not close any block. Remove it.")
             opened.pop()
         elif mark == "{" and (head or opened):
             if head:
@@ -163,7 +161,7 @@ def _heads(tokens: Iterable[_Token]) -> Iterator[list[_Token]]:
 def _check_begins_a_block(token: _Token) -> None:
     if token.kind != "word" or token.text not in KEYWORDS:
         raise InputError(
-            f"line {token.line}: not a BIF file, or damaged: a block should begin here with "
+            f"line {token.line}: not a BIF file, or damaged. A block should begin here with one of "
             f"{', '.join(KEYWORDS)}, not with {token.text[:40]!r}. Correct the file."
         )
 

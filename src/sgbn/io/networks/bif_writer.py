@@ -19,7 +19,7 @@ from sgbn.io.networks.safe_names import name_comments, safe_names, with_true_nam
 STATES = ("low", "high")
 MAX_PARENTS = 12  # a table has one row per combination of the parents' states, here 4096
 
-# Fewer names than `read_bif` accepts, because other readers accept only these.
+# `read_bif` accepts more names, but other readers accept only these.
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 

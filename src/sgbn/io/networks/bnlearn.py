@@ -1,8 +1,8 @@
-"""Networks for the R package bnlearn: its model string, and an R script with the weights.
+"""Write and read networks for the R package bnlearn: a model string, or a script with weights.
 
 A model string such as ``[a][b][c|a:b]`` names each node with its parents. ``model2network`` reads
 it. The files that bnlearn writes for other programs (BIF, DSC, NET) hold discrete networks only.
-Therefore the script makes a Gaussian network by a call of ``custom.fit``.
+Therefore the weights are in an R script, which makes a Gaussian network by ``custom.fit``.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def write_script(content: NamedGraph) -> str:
         sd = number_text(np.sqrt(network.noise_variance[j]))
         rows.append(f"  {_quoted(names[name])} = list(coef = c({', '.join(cells)}), sd = {sd})")
     lines = [
-        "# source() makes fitted, the network with its weights (class bn.fit).",
+        "# Run this script with source(). It makes fitted, the network with its weights (bn.fit).",
         *name_comments(names),
         f"model <- {_quoted(_model_string(content, names))}",
         "dag <- bnlearn::model2network(model)",

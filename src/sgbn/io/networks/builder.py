@@ -16,12 +16,12 @@ MAX_VARIABLES = 20_000  # a graph is a matrix of all pairs, which then takes 400
 
 
 class GraphBuilder:
-    """Collects nodes, edges and numbers. An edge that is there twice is refused with its place.
+    """Collects nodes, edges and numbers, and refuses an edge that is there twice.
 
     Parameters
     ----------
     unit : str
-        What the numbers of places in messages count. By default they count lines of the file.
+        Word before the number of a place in messages, such as "line" in "line 3".
 
     Attributes
     ----------
@@ -45,8 +45,8 @@ class GraphBuilder:
         self.names[name] = None
         if len(self.names) > MAX_VARIABLES:
             raise InputError(
-                f"it has more than {MAX_VARIABLES} variables. Give a smaller graph: sgbn keeps a "
-                "graph as a matrix in memory."
+                f"it has more than {MAX_VARIABLES} variables. Give a smaller graph, because "
+                "sgbn keeps a graph as a matrix in memory."
             )
 
     def describe_node(self, name: str, about: Mapping[str, str], line: int) -> None:
@@ -60,7 +60,7 @@ class GraphBuilder:
     def add_edge(
         self, source: str, target: str, line: int, weight: float | None = None, *, arrow: bool
     ) -> None:
-        """Add an arrow or a line. A weight belongs to this direction, also for a line."""
+        """Add an arrow or a line. A weight is always for source -> target, also for a line."""
         if source == target:
             raise InputError(f"{self._unit} {line}: {source!r} has an edge to itself. Remove it.")
         # Two arrows in opposite directions are a cycle. `graph` refuses it, and names its nodes.
@@ -68,7 +68,8 @@ class GraphBuilder:
         # An arrow opposite to a line, or a line opposite to any edge, joins the pair a second time.
         if (source, target) in self._weights or (target, source) in taken:
             raise InputError(
-                f"{self._unit} {line}: a second edge between {source!r} and {target!r}. Keep one."
+                f"{self._unit} {line}: this is a second edge between {source!r} and {target!r}. "
+                "Keep one."
             )
         for name in (source, target):
             self.add_node(name)
@@ -85,7 +86,7 @@ class GraphBuilder:
         self.noise_variance[name] = variance
 
     def graph(self) -> NamedGraph:
-        """Return the graph. It has a network if all edges have weights and all nodes variances."""
+        """Return the graph. It has a network if no weight and no variance is missing."""
         if not self.names:
             raise InputError(
                 "the file names no variable. Check its format, and that it is complete."
@@ -97,9 +98,8 @@ class GraphBuilder:
         for (source, target), weight in self._weights.items():
             i, j = place[source], place[target]
             graph[i, j] = True
-            coef[i, j] = (
-                np.nan if weight is None else weight
-            )  # NaN means that the weight is not known
+            # NaN means that the weight is not known.
+            coef[i, j] = np.nan if weight is None else weight
         # Lines may form a circle, since only arrows can form a directed cycle.
         arrows = graph.copy()
         for source, target in self._lines:
@@ -115,7 +115,7 @@ class GraphBuilder:
         # A missing intercept is 0. For a variance there is no such value.
         if not whole or not self.noise_variance.keys() >= set(names):
             return None
-        check_acyclic(coef != 0, names)  # here lines have a direction too, the one of their weight
+        check_acyclic(coef != 0, names)  # here lines count too, in the direction of their weight
         intercept = [self.intercept.get(name, 0.0) for name in names]
         variance = [self.noise_variance[name] for name in names]
         return GaussianNetwork(coef, intercept, variance, names)

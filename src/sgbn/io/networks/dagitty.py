@@ -74,7 +74,7 @@ def _betas(content: NamedGraph) -> dict[Edge, float]:
 
 
 def read_dagitty(text: str) -> NamedGraph:
-    """Return the graph of a text of DAGitty.
+    """Return the graph that a text in the language of DAGitty describes.
 
     An edge ``<->`` is refused, because it stands for a latent variable that is not a node. An edge
     of a mag or pag with an unknown end is refused too.

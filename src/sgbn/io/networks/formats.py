@@ -1,4 +1,4 @@
-"""Write and read networks in the formats of other tools: one table of formats."""
+"""Write and read networks in the formats of other tools. `FORMATS` lists these formats."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class Format(NamedTuple):
     endings : tuple of str
         Endings of the names of such files.
     has_weights_option : bool
-        Whether `write` has the option that parameters are free, start at the weights, or are fixed
-        at them.
+        Whether `write` has the option `weights`, which says whether parameters are free, start at
+        the weights, or are fixed at them.
     """
 
     write: Callable[..., str]
@@ -147,13 +147,15 @@ def read_network(path: PathName, format: str | None = None) -> NamedGraph:
         A text file, which may be gzipped.
     format : str, optional
         Name of the format, see `write_network`. ``json`` is also the format of the networks in a
-        results folder. By default the ending of the path gives the format. For a ``.txt`` file,
-        its first characters do.
+        results folder. By default the ending of the path gives the format. If the ending is of no
+        format, such as ``.txt``, the beginning of the text shows whether it is ``tetrad``,
+        ``bnlearn`` or ``dagitty``.
 
     Returns
     -------
     NamedGraph
-        The graph and the names of its nodes. It has a network if the file has all weights.
+        The graph and the names of its nodes. It has a network if the file has all weights and
+        variances.
 
     Raises
     ------
@@ -170,20 +172,20 @@ def read_network(path: PathName, format: str | None = None) -> NamedGraph:
 
 
 def _format_name(path: PathName, chosen: str | None, text: str = "") -> str:
-    """Return the name of a format: the chosen one, or the one that fits the ending or the text."""
+    """Return `chosen`, or else the name of the format that fits the ending or the text."""
     if chosen is not None:
         if chosen not in FORMATS:
             raise InputError(
                 f"no format is called {chosen!r}. {did_you_mean(chosen, list(FORMATS))}"
             )
         return chosen
-    # In any case of letters, because scripts of R end in .R.
+    # Upper and lower case are not distinguished, because scripts of R end in .R.
     ending = str(path).lower()
     for name, known in FORMATS.items():
         if ending.endswith(known.endings):
             return name
-    # A .txt file may be of one of these three formats, which have a typical beginning. If a file is
-    # written, there is no text yet.
+    # A file with another ending may be of one of these three formats, which have a typical
+    # beginning. If a file is to be written, there is no text yet.
     start = text.lstrip()
     if start.startswith(NODES):
         return "tetrad"
@@ -192,6 +194,6 @@ def _format_name(path: PathName, chosen: str | None, text: str = "") -> str:
     if re.match(r"(dag|pdag|mag|pag)\s*\{", start):
         return "dagitty"
     raise InputError(
-        f"{str(path)!r}: the ending does not tell the format. Give the format (format=, --from): "
+        f"{str(path)!r}: the ending does not tell the format. Give the format (format=, --from) as "
         f"one of {', '.join(FORMATS)}. From a results folder, give networks/GROUP.json."
     )

@@ -1,6 +1,6 @@
-"""Read the language that dot (Graphviz) and DAGitty share: a kind of graph and its statements.
+"""Read the language that dot (Graphviz) and DAGitty share.
 
-::
+A text names a kind of graph, and then lists statements in braces::
 
     digraph name {
       "a b" [intercept=1];          // a node
@@ -81,7 +81,7 @@ def parse_graph_text(text: str, kinds: tuple[str, ...]) -> GraphText:
     """Return the statements of a graph; raise InputError unless it is of one of these kinds."""
     reader = _Reader(list(_tokens(text)))
     kind = reader.next_word().lower()
-    # `strict` forbids a second edge of a pair. Here it is refused in every graph.
+    # `strict` forbids a second edge of a pair. Here a second edge is refused in every graph.
     if kind == "strict":
         kind = reader.next_word().lower()
     if kind not in kinds:
@@ -122,7 +122,7 @@ class _Reader:
 
     @property
     def line(self) -> int:
-        """Line of the last token that was taken, or of the first token."""
+        """Return the line of the last token that was taken, or of the first if none was taken."""
         return self._tokens[max(self._next - 1, 0)].line if self._tokens else 1
 
     def peek(self) -> str:
@@ -199,8 +199,8 @@ class _Reader:
             name = self.next_word()
             if self.peek() == ":":
                 raise InputError(
-                    f"line {self.line}: a port after {name!r} cannot be read. Remove it, or put "
-                    "quotes around a name that has a colon."
+                    f"line {self.line}: a port after {name!r} (a colon and a word) cannot be read. "
+                    "Remove it, or put quotes around a name that has a colon."
                 )
             return [name]
         self.take("{")

@@ -31,8 +31,8 @@ class NamedGraph(NamedTuple):
     names : tuple of str
         Names of the nodes.
     network : GaussianNetwork or None
-        The network with its weights, if the file has all of them. A weight belongs to a direction,
-        so all edges of the network have one, also those that are lines in `graph`.
+        The network with its weights, if the file has all weights and variances. A weight belongs to
+        a direction, so all edges of the network have a direction, also the lines of `graph`.
     supported : ndarray of bool, shape (m, m), or None
         Edges whose direction is supported. None if the file does not say it.
     """
@@ -61,7 +61,8 @@ def named_graph(
         weights = network_of(network)
         given = NamedGraph(weights.coef != 0, weights.names, weights)
         supported = getattr(network, "supported_", None) if supported is None else supported
-        # Without half samples no direction is supported, and a file must not say so of each edge.
+        # Without half samples no direction is supported. The mask is then None, so that a file does
+        # not say of each edge that it is not supported.
         is_known = directions == "supported" or supported is not None
         mask = support_mask(network, None, supported) if is_known else None
     if mask is not None and mask.shape != given.graph.shape:
@@ -77,7 +78,7 @@ def named_graph(
 
 
 def _directed(graph: Mask, names: tuple[str, ...], directions: str, mask: Mask | None) -> Mask:
-    """Return the graph with lines for the edges that are reversible, or not supported."""
+    """Return the graph with lines for edges that are reversible ("cpdag") or not supported."""
     if directions == "cpdag":
         check_acyclic(graph, names)
         # `cpdag` sets both entries of a reversible edge, like a line of `NamedGraph`.
@@ -91,7 +92,7 @@ def _directed(graph: Mask, names: tuple[str, ...], directions: str, mask: Mask |
 
 
 def check_acyclic(graph: Mask, names: tuple[str, ...]) -> None:
-    """Raise InputError if there is a directed cycle, with the names of its nodes."""
+    """Raise InputError if there is a directed cycle. The message names its nodes."""
     cycle = find_cycle(graph)
     if cycle is not None:
         circle = " -> ".join(names[k] for k in (*cycle, cycle[0]))

@@ -1,4 +1,4 @@
-"""Networks to and from node-link JSON, which sgbn also writes to each results folder."""
+"""Write and read networks as node-link JSON, which sgbn also writes to each results folder."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sgbn.io.networks.named_graph import NamedGraph, check_dag, edges_and_lines,
 def node_link_text(content: NamedGraph) -> str:
     """Return a graph as node-link JSON, with its numbers and supported directions if known.
 
-    Unlike `sgbn.io.write_node_link`, it has no standardised weights and no places of an atlas.
+    Unlike `sgbn.io.write_node_link`, it adds no standardised weights and no places of regions.
     """
     check_dag(content, "node-link JSON")
     nodes: list[dict[str, Any]] = [{"id": name} for name in content.names]
@@ -58,7 +58,8 @@ def read_node_link(text: str) -> NamedGraph:
         weight = _number(edge, "weight", f"edge {k}") if "weight" in edge else None
         builder.add_edge(source, target, k, weight, arrow=True)
         if "supported" not in edge:
-            # If one edge does not say it, the mask is unknown: this is not "not supported".
+            # If one edge does not say whether it is supported, the mask is unknown. This is not the
+            # same as "not supported".
             supported = None
         elif supported is not None and edge["supported"] is True:
             supported.add((source, target))
@@ -87,7 +88,10 @@ def _parts(text: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
             "file such as networks/GROUP.json in a results folder."
         )
     if content.get("directed") is not True or content.get("multigraph") is True:
-        raise InputError("the graph is not directed, or has several edges per pair. Give a DAG.")
+        raise InputError(
+            "the JSON says that the graph is not directed, or that it may have several edges per "
+            "pair (multigraph). Give a directed graph with one edge per pair."
+        )
     return nodes, edges
 
 
@@ -98,7 +102,7 @@ def _is_list_of_tables(part: object) -> TypeGuard[list[dict[str, Any]]]:
 def _text(table: dict[str, Any], key: str, where: str) -> str:
     value = table.get(key)
     if not isinstance(value, str):
-        raise InputError(f"{where} has no text {key!r}. Correct it.")
+        raise InputError(f"{where}: {key!r} is missing or is not text. Correct it.")
     return value
 
 

@@ -32,7 +32,7 @@ def to_pgmpy(network: NetworkLike) -> Any:
         from pgmpy.models import LinearGaussianBayesianNetwork
     except ImportError as error:
         raise InputError(
-            'a model of pgmpy needs pgmpy. Install it: pip install "sgbn[pgmpy]".'
+            'to_pgmpy needs the package pgmpy. Install it: pip install "sgbn[pgmpy]".'
         ) from error
     make_cpd: Any = LinearGaussianCPD  # its type hints call it abstract, but it is not
     weights = network_of(network)
@@ -70,7 +70,8 @@ def from_pgmpy(model: Any) -> NamedGraph:
         builder.add_node(str(node))
     if len(builder.names) < len(model.nodes()):
         raise InputError("two nodes have the same name when written as text. Rename one of them.")
-    # A DAG of pgmpy has no distributions. Those of a discrete network are not linear Gaussian.
+    # A DAG of pgmpy has no distributions. The distributions of a discrete network are not linear
+    # Gaussian.
     weights: dict[tuple[str, str], float] = {}
     for cpd in model.get_cpds() if hasattr(model, "get_cpds") else []:
         if hasattr(cpd, "beta") and hasattr(cpd, "std"):

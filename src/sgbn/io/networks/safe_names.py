@@ -43,8 +43,8 @@ def safe_names(
     All other names become ASCII. Accents are removed, and each character that is not a letter, a
     digit or an underscore becomes `fill`. A name that does not begin with a letter gets an X in
     front. All names in the file differ. With `ignore_case`, they differ in more than upper and
-    lower case. If `fill` is a dot, names in ASCII become the same as by R's
-    ``make.names(unique = TRUE)``. These are the names of columns that R's ``read.csv`` gives.
+    lower case. If `fill` is a dot, names in ASCII become the names that R's
+    ``make.names(unique = TRUE)`` gives. R's ``read.csv`` names columns in this way too.
     """
     key = str.lower if ignore_case else str
     chosen: dict[str, str] = {}
@@ -115,8 +115,8 @@ def renamed(content: NamedGraph, replaced: dict[str, str]) -> NamedGraph:
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(
-            f"the comments of the file give two variables the true name {twice!r}. Correct these "
-            "comments."
+            f"the file gives two variables the true name {twice!r}. Correct its comments (sgbn "
+            "name), or its attributes sgbn_name."
         )
     network = content.network
     if network is not None:

@@ -62,9 +62,9 @@ def read_sem(text: str) -> NamedGraph:
 
 
 def _formulas(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the formulas with their first lines.
+    """Yield each formula with the number of its first line.
 
-    A formula continues in the next line if a line ends with an operator.
+    If a line ends with an operator, the formula continues in the next line.
     """
     formula, first = "", 0
     for number, raw in enumerate(text.split("\n"), start=1):
@@ -93,14 +93,14 @@ def _terms(formula: str, line: int, starts: dict[str, float]) -> Iterator[_Term]
     if operator == "=~":
         raise InputError(
             f"line {line}: {child!r} is a latent variable, and a network can only have observed "
-            "variables. Remove this line, and the variable from all other lines."
+            "variables. Remove this line, and remove the variable from all other lines."
         )
     for part in _PLUS.split(right):
         term = _TERM.fullmatch(part)
         if term is None:
             raise InputError(
-                f"line {line}: the term {part.strip()[:40]!r} cannot be read. Write a name or 1, "
-                "such as 'a', '0.5*a' or 'label*a'."
+                f"line {line}: the term {part.strip()[:40]!r} cannot be read. Write a term "
+                "such as 'a', '0.5*a', 'label*a' or '1'."
             )
         value = starts.get(term["label"] or "")
         if term["start"] or term["fixed"]:
@@ -111,7 +111,7 @@ def _terms(formula: str, line: int, starts: dict[str, float]) -> Iterator[_Term]
 def _add(term: _Term, builder: GraphBuilder) -> None:
     builder.add_node(term.child)
     if term.operator == "~~" and term.name != term.child:
-        if term.value != 0:  # a covariance of 0 means that there is none
+        if term.value != 0:  # a covariance of 0 is no covariance
             raise InputError(
                 f"line {term.line}: {term.child} ~~ {term.name} is a covariance between two nodes, "
                 "which a network cannot have. Remove it, or write it as a regression (~)."

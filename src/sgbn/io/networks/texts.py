@@ -46,8 +46,8 @@ def pieces(
 ) -> Iterator[tuple[re.Match[str], int]]:
     """Yield the matches that a text consists of, one after another, with their lines.
 
-    `wrong` is the message if the rest of the text does not begin with a match. Its {line} and
-    {part} are replaced by the place.
+    `wrong` is the message if the rest of the text does not begin with a match. In it, {line} is
+    replaced by the number of the line, and {part} by the beginning of the rest.
     """
     position = 0
     while position < len(text):
