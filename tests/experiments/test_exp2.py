@@ -89,7 +89,7 @@ def test_the_report_says_where_the_default_alphas_come_from(text):
 def test_command_and_settings_are_part_of_the_report(text):
     assert "2 simulations of each network, with 1000 samples each; alpha = 0." in text
     assert "Versions: " in text
-    assert "No fit of any method had one." in text
+    assert "No fit of any method had such a message." in text
 
 
 def test_failures_are_counted_and_shown(exp2_folder, tmp_path):

@@ -172,7 +172,7 @@ def test_the_report_says_what_was_run_and_what_holds(exp3_folder):
     assert "added at most 1.0000%, within the limit of 1 %" in text
     assert "| **SGBNClassifierCV** | 0." in text
     assert "| covariates alone | 0." in text
-    assert "No fit of any method had one." in text
+    assert "No fit of any method had such a message." in text
     assert "Command: `" in text
     assert "`sgbn reproduce exp3 --canary` with the same folder" in text
 

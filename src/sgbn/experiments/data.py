@@ -23,8 +23,8 @@ TABLE = "table"  # name of a table that the user gives
 def data_folder() -> Path | None:
     """Return the folder of real tables, or None if there is no such folder.
 
-    The environment variable SGBN_DATA names the folder, which must then exist. Otherwise the folder
-    is ../shared/data, if it exists.
+    If the environment variable SGBN_DATA is set, it names the folder, which must exist. If it is
+    not set, the folder is ../shared/data, if this exists.
     """
     named = os.environ.get("SGBN_DATA")
     folder = Path(named) if named else Path("..", "shared", "data")
@@ -56,7 +56,7 @@ def read_neuro(folder: Path, name: str, exclude: str = "") -> Cohort:
 
 
 def real_tables() -> dict[str, Cohort]:
-    """Return two groups of each real table by name. The result is empty if there are no tables.
+    """Return the real tables by name, each with two groups. Without tables, the result is empty.
 
     The tables are COBRE, the largest site of ABIDE, and the oldest and the youngest third of IXI.
     One site of ABIDE is used, because 80 subjects of 20 sites would be only 4 per site. Covariates

@@ -98,7 +98,10 @@ def _variants(X: Array, alpha: float) -> dict[str, Any]:
 
 
 class History(NamedTuple):
-    """Number of edges and acyclicity after each iteration, and the final period (0: no period)."""
+    """Number of edges and acyclicity after each iteration, and the period at the end.
+
+    The period is the number of iterations since the last graph appeared before; 0 if it did not.
+    """
 
     n_edges: NDArray[np.int64]
     is_dag: Mask
@@ -170,7 +173,7 @@ class Invariance(NamedTuple):
 
 
 def invariance(original: Array, permuted: Array) -> Invariance:
-    """Compare the weights of each permutation, in the original order, with the original weights."""
+    """Compare the weights of all permutations with the original weights, in the same order."""
     average = permuted.mean(axis=0)
     return Invariance(
         original,
@@ -238,7 +241,7 @@ def files(results: Results) -> Files:
     for row, name in enumerate(names):
         for ax, method in zip(axes[row], METHODS, strict=True):
             _draw_weights(ax, invariances[name, method], f"{method}, {name}")
-    # There are two panels at the bottom: only the first two samples are drawn.
+    # There are only two panels at the bottom, so only the first two samples are drawn.
     for ax, name in zip(axes[-1], names, strict=False):
         _draw_oscillation(ax, variants[name], name)
     return {"exp1.png": figure}

@@ -36,7 +36,7 @@ BASELINES = {
     "IAMB3": InterIAMBnPC,
 }
 METHODS = (*BASELINES, "OR-SGBN")  # the methods in the paper's tables
-# The paper prints another network's total errors in the row of Mildew: sums leave it out.
+# The paper prints another network's total errors in the row of Mildew, so sums leave it out.
 BROKEN_ROW = "mildew"
 # Means over the paper's 50 simulations. A letter marks a doubtful mean: exp2.md gives the reason.
 PAPER = {
@@ -139,7 +139,7 @@ def learners(settings: Settings) -> dict[str, NetworkEstimator]:
 
 
 class Outcome(NamedTuple):
-    """The result of one learner on one simulation. Counts are NaN if it failed.
+    """The result of one learner on one simulation. Counts are NaN if the learner failed.
 
     If tests of independence contradict each other, the counts refer to the DAG that the learner
     returned.
@@ -155,7 +155,7 @@ class Outcome(NamedTuple):
 
 
 def evaluate(learner: NetworkEstimator, X: Array, graph: Graph) -> Outcome:
-    """Fit a learner and compare it with the true graph. A failure is stored: the run goes on."""
+    """Fit a learner and compare its graph with the true one. The run goes on after a failure."""
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")

@@ -33,7 +33,7 @@ POINTS = 100.0  # points per unit of accuracy
 MIN_SPLITS = 10  # with fewer, a few lucky splits can give an interval that decides
 GAIN = 10.0  # points: the lower end of the paper's "10 % to 20 %"
 PAPERS = ("KL-SGBN", "MM-SGBN")  # moved networks in the paper
-NEGLIGIBLE = 1e-6  # share of fitting error that is round-off
+NEGLIGIBLE = 1e-6  # relative increase of fitting error that is only round-off
 ROWS = (  # rows of the figure: title, rule, what is varied, networks
     ("SGBN classifier", methods.LIKELIHOOD, "alpha", NETWORKS),
     ("SGBN classifier", methods.LIKELIHOOD, "edges moved", MOVED),
@@ -52,7 +52,7 @@ def simulated(results: Results) -> list[str]:
 
 def real(results: Results) -> list[str]:
     """Return the names of the real tables in the larger split sizes. Means are taken over these."""
-    # The smaller splits are of the same subjects: a mean over both would count a table twice.
+    # The smaller splits have the same subjects, so a mean over both would count a table twice.
     larger = [name for name in results if not name.endswith(methods.SMALLER)]
     return [name for name in larger if name not in simulated(results)]
 
@@ -97,7 +97,7 @@ def difference(claim: Mapping[str, str], bias: str, outcomes: Outcomes) -> Array
 
 
 def sides(claim: Mapping[str, str], bias: str) -> list[list[methods.Method]]:
-    """Return the methods that a claim says are more accurate, and those that it compares with."""
+    """Return the methods that a claim calls more accurate, and the methods compared with them."""
     return [
         methods.methods(claim[side].split(), bias, claim[f"{side}_rule"], claim[f"{side}_at"])
         for side in ("more", "less")
@@ -105,7 +105,7 @@ def sides(claim: Mapping[str, str], bias: str) -> list[list[methods.Method]]:
 
 
 def verdict(claim: Mapping[str, str], difference: Estimate) -> str:
-    """Return whether the interval, or at least the mean, agrees with the claim, in words."""
+    """Return in words whether the interval, or only the mean, agrees with the claim."""
     if np.isnan(difference.mean):
         return "not measured"
     if difference.df + 1 < MIN_SPLITS:
@@ -166,7 +166,7 @@ def occasions_table(results: Results) -> list[str]:
 
 
 def most_growth(results: Results) -> float:
-    """Return the largest share of fitting error that a move with the paper's limit of 1 % added.
+    """Return the largest relative increase of fitting error by moves with the paper's limit, 1 %.
 
     The result is NaN if all moves failed.
     """
@@ -188,8 +188,8 @@ def _growth(results: Results) -> str:
 def _ranked(results: Results, field: str) -> list[str]:
     """Return a table of the pipelines, best first, by their mean over the real tables.
 
-    If there are no real tables, the mean is over all data. A pipeline that lacks the field in one
-    of them is left out.
+    If there are no real tables, the mean is over all data. A pipeline without the field in one of
+    these tables is left out.
     """
     rows = []
     for name in (*methods.defaults(), *peers(0), COVARIATES_ALONE):
@@ -207,8 +207,8 @@ def _ranked(results: Results, field: str) -> list[str]:
 
 
 def _ahead(results: Results, name: str) -> str:
-    """Return how many points `RECOMMENDED` is ahead on the same test rows of the real tables."""
-    # "Covariates alone" is missing if a table has no covariates.
+    """Return by how many points `RECOMMENDED` is ahead of a pipeline on the real tables."""
+    # Both classify the same test rows. "Covariates alone" is missing if a table has no covariates.
     tables = [results[n] for n in real(results) if name in results[n].methods]
     if name == RECOMMENDED or not tables:
         return ""

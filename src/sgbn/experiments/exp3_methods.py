@@ -69,7 +69,7 @@ class Method(NamedTuple):
     def label(self) -> str:
         """Return the name of the method in the results."""
         text = f"{self.network}, {self.bias} bias, {self.rule}, alpha {self.alpha:g}"
-        # Edges and slack do not change a network that is not moved: it must have only one name.
+        # Edges and slack do not change a network that is not moved, so it must have only one name.
         if self.network not in MOVED:
             return text
         return f"{text}, edges {self.edges}, slack {self.slack:g}"
@@ -77,7 +77,7 @@ class Method(NamedTuple):
     def make(self) -> Any:
         """Return an unfitted classifier, with unit variances and equal priors as in the paper."""
         # The classifiers standardise over both groups. Standardising again within each group would
-        # make its means 0, so that the penalty on biases had no effect.
+        # make its means 0, so that the penalty on biases would have no effect.
         literal: dict[str, Any] = {"standardize": False, "penalize_intercept": True}
         learns = HSGBN if self.network == "H-SGBN" else ORSGBN
         learner = learns(self.alpha, **(literal if self.bias == "penalised" else {}))
@@ -103,7 +103,7 @@ def methods(
 
 def grid() -> list[Method]:
     """Return all methods, each once."""
-    # The base settings are in each of the three series: the dict below keeps one of them.
+    # The base settings are in each of the three series. The dict below keeps them once.
     every: list[Method] = []
     for bias in BIASES:
         for rule in RULES:
@@ -128,8 +128,8 @@ def defaults() -> dict[str, Any]:
 class Settings:
     """The settings of one run of Exp-III.
 
-    `sizes` are the paper's numbers of training and test subjects, and `smaller` those of its PET
-    data.
+    `sizes` are the paper's numbers of training and test subjects, and `smaller` are the numbers for
+    its PET data.
     """
 
     splits: int = 30
@@ -150,7 +150,7 @@ class Sample:
     sizes : tuple of int
         Numbers of training and test rows.
     cohort : Cohort, optional
-        The table. Without it, cohorts are simulated.
+        The table. If it is None, cohorts are simulated.
     differ : str
         What the simulated groups differ in.
     """
@@ -161,7 +161,7 @@ class Sample:
 
     @property
     def overlap(self) -> float:
-        """Return test rows per training row of overlapping splits, 0 for independent cohorts."""
+        """Return test rows per training row if splits overlap; 0 if cohorts are independent."""
         return 0.0 if self.cohort is None else self.sizes[1] / self.sizes[0]
 
     @property
@@ -179,8 +179,8 @@ def samples(settings: Settings) -> dict[str, Sample]:
     """Return the real tables, if they are found, and the samples to simulate.
 
     COBRE and IXI are also split in the sizes of the paper's PET data. The figures cannot be
-    compared with those of the benchmark of `SGBNClassifierCV` (benchmarks/classifiers.py), which
-    has fewer covariates, and other groups of IXI: the middle and the oldest third.
+    compared with the figures of benchmarks/classifiers.py. That benchmark of `SGBNClassifierCV` has
+    fewer covariates, and other groups of IXI: the middle and the oldest third.
     """
     tables = real_tables()
     real = {name: to_split(cohort, settings.sizes, name) for name, cohort in tables.items()}
@@ -192,7 +192,7 @@ def samples(settings: Settings) -> dict[str, Sample]:
 
 
 def to_split(cohort: Cohort, sizes: tuple[int, int], name: str = "") -> Sample:
-    """Return the sample of a table. Raise InputError if it lacks subjects or two groups."""
+    """Return the sample of a table; raise InputError unless it has two groups and enough rows."""
     require_two_groups(cohort)
     if sum(sizes) > len(cohort):
         raise InputError(

@@ -29,15 +29,15 @@ Results = dict[str, Parts]
 
 DESCRIPTIONS = {row["name"]: row["exp4"] for row in read_rows("samples.csv")}
 CLAIMS = read_rows("exp4_claims.csv")
-LEVEL = 0.05  # a claim is decided if p is not larger
+LEVEL = 0.05  # largest p that decides a claim
 ROUND_OFF = 1e-9  # of a mean of shares
-MAJOR = 0.8  # share of the edges that must stay, so that "the major structures" stay
+MAJOR = 0.8  # smallest share of edges that stay if "the major structures" stay
 MOST_MOVED = 30  # number of edges in the paper's figure
 PALE = 1.4  # end of the colour scale: weights are -1 or 1 and are not drawn in the darkest colour
 
 
 def tasks(settings: methods.Settings, data: Mapping[str, methods.Sample]) -> Tasks:
-    """Make the tasks of each sample: functions of `exp4_methods`, some with an argument."""
+    """Make the tasks of each sample. A task is a function of `exp4_methods` and its argument."""
     blocks = range(-(-settings.permutations // methods.BLOCK))  # the division is rounded up
     orders, chance = [f"orders.{m}" for m in METHODS], [f"chance.{block:03d}" for block in blocks]
     parts = ["tests", "networks", "moves", *orders, *chance]
@@ -53,7 +53,7 @@ def work(
 
 
 def read(stored: dict[str, Arrays]) -> Results:
-    """Return the results of each sample, by part."""
+    """Return the results of each sample, as a mapping of part to arrays."""
     results: Results = {}
     for task, arrays in stored.items():
         name, part = task.split(".", 1)
@@ -91,7 +91,7 @@ def change(parts: Parts, method: str, count: str) -> Change:
 
 
 def claims(parts: Parts) -> dict[tuple[str, str], str]:
-    """Map each claim and the paper's figure to our figure and the verdict."""
+    """Return claim and figure of the paper -> our figure and the verdict."""
     decided = {}
     for claim in CLAIMS:
         decide = DECIDED_BY[claim["decided_by"]]
@@ -177,7 +177,10 @@ def steps(parts: Parts, method: str) -> Array:
 
 
 def most_moved(moves: Arrays) -> Indices:
-    """Return the places of the edges that KL or MM moves most, in units of its largest change."""
+    """Return the places of the edges that KL or MM moves most.
+
+    The changes of each method are divided by its largest change.
+    """
     sizes = [np.abs(moves[name]) for name in MOVED]
     # If a method moves nothing, its largest change is 0 and must not be a divisor.
     scaled = [size / (size.max(initial=0.0) or 1.0) for size in sizes]
@@ -279,7 +282,7 @@ def _draw_matrix(ax: Any, weights: Any, parts: Parts, title: str) -> None:
     m = len(regions)
     order = sorted(range(m), key=lambda k: lobes.index(lobes[k]))
     if len(weights) > m:
-        # The drawing needs a square. The column that is added is empty: the bias has no parents.
+        # The drawing needs a square. The added column is empty, because the bias has no parents.
         weights = np.column_stack([weights, np.zeros(m + 1)])
         order, lobes, regions = [*order, m], [*lobes, "bias"], [*regions, "bias"]
     signs = np.where(present(weights), np.sign(weights), 0.0)[np.ix_(order, order)]

@@ -43,7 +43,7 @@ PAPERS_LOBES = {"medial temporal": "temporal", "subcortical": "temporal"}  # the
 BLOCK = 50  # permutations per task
 MOVED = {"KL-SGBN": KLSGBNClassifier, "MM-SGBN": MMSGBNClassifier}
 ENDS = ["class", "source", "target"]  # fields that identify a moved edge
-CUT = 0.01  # standardised weight: the paper does not draw smaller ones
+CUT = 0.01  # smallest standardised weight that the paper draws
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Sample:
 
     @property
     def sites(self) -> Indices | None:
-        """Return the site of each subject as a number, or None without sites."""
+        """Return the site of each subject as a number, or None if there are no sites."""
         site = self.cohort.site
         return None if site is None else np.unique(site, return_inverse=True)[1]
 
@@ -157,12 +157,12 @@ def hippocampi(regions: Sequence[str]) -> list[int]:
 
 
 def present(weights: Array) -> Mask:
-    """Return which weights are edges: those of at least `CUT`."""
+    """Return which weights are edges: their absolute value is at least `CUT`."""
     return np.abs(weights) >= CUT
 
 
 def counts(weights: Array, regions: Sequence[str], lobes: Sequence[str]) -> dict[str, float]:
-    """Return the paper's counts of a network by name. A count without any region is NaN."""
+    """Return the paper's counts of a network by name. A count is NaN if its regions are absent."""
     edges = present(weights)
     strengths = np.where(edges, np.abs(weights), 0.0)
     everywhere = np.ones(len(regions), bool)
@@ -243,7 +243,7 @@ def orders(sample: Sample, settings: Settings, method: str) -> dict[str, Any]:
 
 def chance(sample: Sample, settings: Settings, block: str) -> dict[str, Any]:
     """Return differences of OR-SGBN's counts between the groups after rows were exchanged."""
-    # Each block has its own stream of random numbers: workers do not change the results.
+    # Each block has its own random numbers, so that results do not depend on the workers.
     rng = np.random.default_rng([settings.seed, int(block)])
     nuisance, codes, residuals = sample.nuisance, sample.codes, sample.residuals
     exchange = exchange_of(codes, sample.sites)
@@ -265,7 +265,8 @@ def moves(sample: Sample, settings: Settings) -> dict[str, Any]:
     """Return the changes that KL- and MM-SGBN make to the edges of OR-SGBN."""
     table = pd.DataFrame(sample.cohort.values, columns=list(sample.cohort.regions))
     changes = {
-        # Both move edges of the same OR-SGBN. Sorted by their ends, the edges correspond.
+        # Both methods move edges of the same OR-SGBN. So both tables list the same edges when they
+        # are sorted by the ends.
         name: np.sort(
             classifier(_biased(settings), temperature=1.0).fit(table, sample.codes).edge_changes(),
             order=ENDS,

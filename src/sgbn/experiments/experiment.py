@@ -67,7 +67,7 @@ class Experiment:
     check: Experiment | None = None
 
     def run(self, study: Study, settings: Any, data: Any = None) -> dict[str, Arrays]:
-        """Run the tasks whose results the study does not have yet. Return the results of all."""
+        """Run the tasks that have no result in the study yet. Return the results of all tasks."""
         # Settings and data are shared, so that each worker gets them once and not with each task.
         shared = {"settings": settings} | ({} if data is None else {"data": data})
         # Two tables with the same subjects and regions may have different content.
@@ -77,7 +77,7 @@ class Experiment:
 
     def results(self, folder: Path) -> Any:
         """Return the results of a finished run, as `read` returns them."""
-        # Numbers in the names have leading zeros: sorting brings repeats into their order.
+        # Numbers in the names have leading zeros, so that sorting brings repeats into their order.
         paths = sorted((folder / "tasks").glob("*.npz"))
         return self.read({path.stem: read_result(path) for path in paths})
 
@@ -97,7 +97,7 @@ class Experiment:
         """Return the report of the check without its title, or how to get this report."""
         if not (folder / "study.json").exists():
             command = f"sgbn reproduce {self.name} --{check.name}"
-            return f"`{command}` with the same folder shows it here."
+            return f"To see it here, run `{command}` with the same folder."
         return check.text(folder).partition("\n\n")[2].rstrip()
 
     def finish(self, folder: Path) -> tuple[str, list[Path]]:
@@ -182,7 +182,7 @@ def messages(results: Mapping[str, Outcomes], fields: Iterable[str]) -> list[str
         if text
     ]
     header = ["kind", "data", "method", "fits", "message"]
-    return table(header, rows) if rows else ["No fit of any method had one."]
+    return table(header, rows) if rows else ["No fit of any method had such a message."]
 
 
 def as_columns(outcomes: Mapping[str, Any]) -> dict[str, Any]:
@@ -198,7 +198,8 @@ def repeats(names: Iterable[str], n_repeats: int) -> Tasks:
     names = list(names)
     return {
         f"{name}.{repeat:04d}": {"name": name, "repeat": repeat}
-        # The outer loop is over repeats: an interrupted run has similar numbers per data set.
+        # The outer loop is over repeats, so that an interrupted run has similar numbers of them for
+        # all data sets.
         for repeat in range(n_repeats)
         for name in names
     }

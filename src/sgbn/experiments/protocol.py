@@ -35,9 +35,10 @@ class Problem(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The scores of a classifier on one split. A score is NaN if it failed or has no such score.
+    """The scores of a classifier on one split.
 
-    `growth` is the largest share of fitting error that moving the edges of a network added.
+    A score is NaN if the classifier failed, or does not have this score. `growth` is the largest
+    relative increase of the fitting error of a network by moving its edges.
     """
 
     balanced: float = np.nan
@@ -77,7 +78,7 @@ def prepare(cohort: Cohort, y: NDArray[Any], rows: Rows, regions: int) -> Proble
 
 
 def evaluate_all(classifiers: Mapping[str, Any], problem: Problem) -> dict[str, Outcome]:
-    """Return the outcome of each classifier and, if there are covariates, of these alone."""
+    """Return the outcome of each classifier, and of covariates alone if there are any."""
     outcomes = {name: evaluate(method, problem) for name, method in classifiers.items()}
     if problem.covariates[0].shape[1]:
         alone = covariates_alone(problem.smooth)
