@@ -100,7 +100,8 @@ def _variants(X: Array, alpha: float) -> dict[str, Any]:
 class History(NamedTuple):
     """Number of edges and acyclicity after each iteration, and the period at the end.
 
-    The period is the number of iterations since the last graph appeared before; 0 if it did not.
+    The period is the number of iterations after which the last graph repeats. It is 0 if the last
+    graph did not appear before.
     """
 
     n_edges: NDArray[np.int64]

@@ -155,7 +155,7 @@ class Outcome(NamedTuple):
 
 
 def evaluate(learner: NetworkEstimator, X: Array, graph: Graph) -> Outcome:
-    """Fit a learner and compare its graph with the true one. The run goes on after a failure."""
+    """Fit a learner and compare its graph with the true one. A failure is stored in the outcome."""
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")

@@ -78,7 +78,7 @@ def prepare(cohort: Cohort, y: NDArray[Any], rows: Rows, regions: int) -> Proble
 
 
 def evaluate_all(classifiers: Mapping[str, Any], problem: Problem) -> dict[str, Outcome]:
-    """Return the outcome of each classifier, and of covariates alone if there are any."""
+    """Return the outcome of each classifier, and of the covariates alone if there are any."""
     outcomes = {name: evaluate(method, problem) for name, method in classifiers.items()}
     if problem.covariates[0].shape[1]:
         alone = covariates_alone(problem.smooth)

@@ -24,8 +24,8 @@ NEXT_KEY = re.compile(r",(?=\s*\w+\s*=)")  # other commas belong to a value: ext
 class SlurmOptions:
     """The options of the jobs that run the workers.
 
-    For a text option, "" means the default in the site's jobqueue.yaml. If that file does not give
-    it, this is the default of SLURM.
+    For a text option, "" means the default in the site's jobqueue.yaml. If that file has
+    none, it means the default of SLURM.
 
     Attributes
     ----------

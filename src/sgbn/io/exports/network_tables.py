@@ -49,8 +49,8 @@ def edge_table(
         - weight: weight of the edge in the units of the data.
         - low, high: ends of the interval of the weight, if the learner has intervals.
         - weight_std: standardised weight, which is the weight times the standard deviation of the
-          source, divided by that of the target. The network implies both standard deviations. The
-          rows are sorted by the absolute value of this weight.
+          source, divided by the standard deviation of the target. The network implies both standard
+          deviations. The rows are sorted by the absolute value of this weight.
         - supported: whether the direction is supported, so that the edge is drawn as an arrow.
         - adjacent: share of the networks of half samples that join the two regions. Only with half
           samples.

@@ -175,7 +175,7 @@ def check_coverage(
             if in_space
             else f"Normalise it to the space of the atlas {atlas.name}"
         )
-        less = f", less than {min_coverage:.0%}" if min_coverage else ""
+        less = f", less than the required {min_coverage:.0%}" if min_coverage else ""
         raise InputError(
             f"{path} has values in only {total:.0%} of the atlas's voxels{less} ({in_view:.0%} lie "
             f"in its field of view). {remedy}, or allow less coverage (min_coverage)."

@@ -47,9 +47,10 @@ def write_members(path: PathName, about: Mapping[str, Any], members: Mapping[str
     if total > MAX_FILE_BYTES or largest > MAX_JSON_BYTES or n_members > MAX_MEMBERS:
         raise InputError(
             f"the model is too large for a file. It has {total >> 20} MB in {n_members} parts, and "
-            f"a JSON part of {largest >> 20} MB. A file may have {MAX_FILE_BYTES >> 20} MB in "
-            f"{MAX_MEMBERS} parts, and JSON parts of {MAX_JSON_BYTES >> 20} MB. Use fewer regions, "
-            "or an imputer that does not keep all rows."
+            f"a JSON part of {largest >> 20} MB. A file may have at most "
+            f"{MAX_FILE_BYTES >> 20} MB in {MAX_MEMBERS} parts, and a JSON part at most "
+            f"{MAX_JSON_BYTES >> 20} MB. Use fewer regions, or an imputer that does not keep all "
+            "rows."
         )
     return write_file(path, lambda stream: stream.write(content))
 

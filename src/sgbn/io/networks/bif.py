@@ -104,7 +104,7 @@ def parse_bif(text: str) -> BenchmarkNetwork:
                 )
     if not blocks["variable"]:
         raise InputError("not a BIF file: it declares no variable. Give another file.")
-    # The matrix is not made yet, because a file of a few MB can name very many variables.
+    # Checked before the matrix is made, because a small file can name very many variables.
     if len(blocks["variable"]) > MAX_VARIABLES:
         raise InputError(
             f"it has more than {MAX_VARIABLES} variables. Give a smaller graph, because sgbn keeps "

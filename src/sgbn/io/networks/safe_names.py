@@ -115,8 +115,8 @@ def renamed(content: NamedGraph, replaced: dict[str, str]) -> NamedGraph:
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(
-            f"the file gives two variables the true name {twice!r}. Correct its comments (sgbn "
-            "name), or its attributes sgbn_name."
+            f"the file gives two variables the true name {twice!r}. Correct its comments "
+            "'sgbn name' (in a file of DAGitty, the attributes sgbn_name)."
         )
     network = content.network
     if network is not None:
