@@ -108,7 +108,7 @@ class Verdict(NamedTuple):
 def verdicts(outcomes: Mapping[str, Array]) -> dict[str, Verdict]:
     """Return the verdict on each pipeline. The intervals hold jointly (Bonferroni).
 
-    Given the regions, shuffles are independent: no correction for overlap is needed.
+    Given the regions, shuffles are independent, so no correction for overlap is needed.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def verdicts(outcomes: Mapping[str, Array]) -> dict[str, Verdict]:
 
 def report(outcomes: dict[str, Array], settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the slots of the report: a sentence on all pipelines, and one row per verdict."""
-    # The control is judged separately: it would widen the joint intervals of the pipelines.
+    # The control is judged separately, because it would widen the joint intervals.
     control = verdicts({name: outcomes[name] for name in [CONTROL] if name in outcomes})
     honest = verdicts({name: outcomes[name] for name in outcomes if name != CONTROL})
     return {

@@ -67,7 +67,7 @@ def samples() -> dict[str, Cohort]:
 
 def tasks(settings: Settings, data: Mapping[str, Cohort]) -> Tasks:
     """Make one task per sample, method and order of columns, and one per sample for variants."""
-    # There is one order more than permutations: the first is the original order.
+    # There is one order more than permutations, because the first is the original order.
     learned = repeats((f"{name}.{m}" for name in data for m in METHODS), settings.permutations + 1)
     return learned | repeats((f"{name}.{VARIANTS}" for name in data), 1)
 
@@ -131,7 +131,7 @@ def _iterate(R: Array, alpha: float, penalty: float, n_iter: int, frozen: bool) 
 
     The prices of paths come from the last weights or, if `frozen`, from the first weights.
     """
-    # R has correlations: every variable has variance 1, so that all units are 1.
+    # R has correlations, so every variable has variance 1, and all units are 1.
     units = np.ones(len(R))
     # The start has no path prices.
     B = lasso_gram(R, np.full(R.shape, alpha)).x
@@ -214,7 +214,7 @@ def _invariances(invariances: Mapping[tuple[str, str], Invariance]) -> list[list
         names = [name for name, m in invariances if m == method]
         for place, name in enumerate(names):
             seen = invariances[name, method]
-            # Each data set has two groups, like the paper: they are shown beside Theta_1, Theta_2.
+            # Each data set has two groups. They are shown beside Theta_1 and Theta_2 of the paper.
             figures = [(seen.distance, seen.correlation), PAPER[method][place % 2]]
             compared = [text for d, r in figures for text in (f"{d:.2f}", f"{r:.4f}")]
             means = [f"{seen.distances.mean():.2f}", f"{seen.changed_edges.mean():.1f}"]

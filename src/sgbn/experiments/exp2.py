@@ -53,7 +53,7 @@ def total(results: Results, measure: str, method: str) -> Estimate:
 
 
 def report(results: Results, _: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the slots of the report: tables beside the paper's, the goal, and the claims."""
+    """Return the slots of the report: tables with the paper's figures, the goal, and the claims."""
     return {
         **{measure: _beside_paper(results, measure) for measure in MEASURES},
         "goal": _goal(results),
@@ -122,9 +122,9 @@ def _variants(results: Results) -> list[list[Any]]:
 def place(results: Results, method: str, measure: str, network: str) -> str:
     """Return how many errors a method makes compared with the baselines.
 
-    The result is "fewest" or "most" if it makes fewer or more errors than each of the eight
-    baselines, otherwise "between". Differences are taken on the same data, and count if they exceed
-    two standard errors.
+    The result is "fewest" if it makes fewer errors than each of the eight baselines, and "most" if
+    it makes more errors than each of them. In all other cases it is "between". Differences are
+    taken on the same data, and count if they exceed two standard errors.
     """
     of = partial(results[network].of, field=measure)
     return _place(estimate(of(method) - of(baseline), 0.0) for baseline in BASELINES)
@@ -175,7 +175,7 @@ def _bic(results: Results, reading: str) -> str:
 
 
 def files(results: Results) -> Files:
-    """Draw our means beside the paper's, with one figure per measure and one panel per network."""
+    """Draw our means beside the paper's means: one figure per measure, one panel per network."""
     return {f"exp2_{measure}.png": _figure(results, measure) for measure in MEASURES}
 
 
@@ -205,7 +205,7 @@ def _panel(ax: Any, results: Results, measure: str, network: str) -> None:
         kept = [k for k, cell in cells.items() if methods.in_doubt(*cell) == doubted]
         figures = [methods.paper_figure(*cells[k]) for k in kept]
         ax.scatter(figures, kept, s=26, label=label, zorder=3, **style)
-    # The empty graph has no false edges: a line at 0 would say nothing.
+    # The empty graph has no false edges, and a line at 0 would show nothing.
     if measure != "false":
         ax.axvline(_n_edges(network), ls=":", lw=1, color="0.4", label="empty graph")
     ax.set_yticks(places, SHOWN, fontsize=8)

@@ -33,7 +33,7 @@ LEVEL = 0.05  # largest p that decides a claim
 ROUND_OFF = 1e-9  # of a mean of shares
 MAJOR = 0.8  # smallest share of edges that stay if "the major structures" stay
 MOST_MOVED = 30  # number of edges in the paper's figure
-PALE = 1.4  # end of the colour scale: weights are -1 or 1 and are not drawn in the darkest colour
+PALE = 1.4  # end of the colour scale, so that weights of -1 and 1 do not get the darkest colour
 
 
 def tasks(settings: methods.Settings, data: Mapping[str, methods.Sample]) -> Tasks:

@@ -225,7 +225,7 @@ def _biased(settings: Settings) -> ORSGBN:
 def orders(sample: Sample, settings: Settings, method: str) -> dict[str, Any]:
     """Return the share of edges in the upper triangle, for each group and order of the columns.
 
-    The shares have the shape (groups, orders, 2): each order is used forwards and backwards.
+    The shares have the shape (groups, orders, 2), because each order is used in both directions.
     """
     X = sample.residuals
     shares = np.empty((2, settings.orders, 2))

@@ -24,7 +24,7 @@ def call(function: Callable[[Task], Result], task: Task) -> Result:
 
 def call_in_worker(function: Callable[[Task], Result], task: Task) -> Result:
     """Call the function in a worker, where tasks within the task run one after another."""
-    # A task that calls `parallel` would otherwise start more processes than there are processors.
+    # Without this, tasks that call `parallel` would start more processes than processors exist.
     with joblib.parallel_config(backend="sequential"):
         return call(function, task)
 

@@ -201,7 +201,7 @@ class _Batches:
         """Submit enough of the waiting tasks to keep all workers busy for a while."""
         ahead = self._batches_ahead()
         while waiting and len(self.running) < ahead:
-            # Towards the end batches become smaller. Otherwise all workers would wait for one.
+            # Batches become smaller at the end, so that workers do not wait for a large one.
             share = max(-(-len(waiting) // ahead), int(MIN_BATCH_SHARE * self._size))
             size = min(self._size, share, len(waiting))
             self.submit([waiting.popleft() for _ in range(size)])

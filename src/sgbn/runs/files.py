@@ -90,7 +90,7 @@ def only_writer(folder: Path) -> Iterator[None]:
             if fcntl is not None:
                 stream = stack.enter_context((folder / LOCK).open("ab"))
                 fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                # Closing is not enough: a process that is just starting also holds the file open.
+                # Closing is not enough, because a process that just starts holds the file open too.
                 stack.callback(fcntl.flock, stream, fcntl.LOCK_UN)
         except BlockingIOError as error:
             raise StudyError(

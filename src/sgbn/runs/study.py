@@ -143,8 +143,8 @@ class Study:
             missing = [name for name in tasks if name not in paths or not paths[name].exists()]
             files = {} if elsewhere else paths
             items = [_Task(_whole_paths(tasks[name]), files.get(name)) for name in missing]
-            # Closed even after an error below. Otherwise workers would continue with tasks that
-            # nobody collects.
+            # Closed even after an error below, because workers would continue with tasks whose
+            # results are no longer needed.
             with closing(run_tasks(run, items, missing, self.n_jobs)) as finished:
                 kind_of = [(kinds or {}).get(name, "") for name in missing]
                 shown = self._with_progress(finished, len(tasks), kind_of)

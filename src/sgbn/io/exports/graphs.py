@@ -42,7 +42,7 @@ def write_graphml(
     left out if its value is unknown (empty, NaN or infinite).
 
     All edges in the file are directed, because a weight belongs to a direction. Draw an edge as an
-    arrow only if its attribute `supported` is true, and as a line otherwise. Graph programs can
+    arrow if its attribute `supported` is true, and as a line if it is false. Graph programs can
     choose the shape of the arrow head by this attribute.
 
     Parameters

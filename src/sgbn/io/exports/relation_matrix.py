@@ -100,7 +100,7 @@ def write_relation_matrix(
     about = _about(beside(stem, "").name if group is None else group, atlas)
     start = bids_stem(stem, atlas)
     matrix_start = beside(start, f"_meas-{MEASURE}{MATRIX}")
-    # Checked before a file is written: two groups with one label would share all four files.
+    # Checked before a file is written, because two groups of one label would share all files.
     _check_not_taken(beside(matrix_start, ".json"), about["Group"])
     nodes = _node_indices(gaussian, atlas)
     for column in ("name", "label", "lobe"):

@@ -191,7 +191,7 @@ def _write(
     # If this run fails, the table of an older image must not remain.
     target.unlink(missing_ok=True)
     owner = kept.stem.rpartition(".")[0]
-    # Otherwise the result of an older image would mark this table as finished.
+    # The result of an older image would mark this table as finished, so it is removed.
     for old in kept.parent.glob(f"{owner}.*{kept.suffix}"):
         old.unlink()
     series = _series(path, atlas, min_coverage)

@@ -101,7 +101,7 @@ def _part(made: Any, path: str) -> Any:
 
 def _check_classifier(made: Any) -> None:
     networks, priors = made.networks_, made.priors_
-    # As lists, because the order matters: probabilities have the order of `classes_`.
+    # As lists, because the order matters. Probabilities have the order of `classes_`.
     same = isinstance(networks, dict) and list(networks) == made.classes_.tolist()
     require(same, "it does not have one network per class.")
     right = all(network.m == made.n_features_in_ for network in networks.values())

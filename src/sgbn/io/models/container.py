@@ -119,7 +119,7 @@ def _check_manifest(manifest: Any, members: Mapping[str, bytes]) -> None:
     sums = manifest.get("files")
     if not isinstance(sums, dict) or set(sums) != set(members):
         raise InputError(f"its manifest lists other parts than the file has. {AGAIN}")
-    # This finds damage, but not forgery: a forger can change the checksum too.
+    # This finds damage, but not forgery, because a forger can change the checksum too.
     for name, content in members.items():
         same = sha256(content).hexdigest() == sums[name]
         require(same, f"its part {name!r} was changed: it has another checksum. {AGAIN}")
@@ -136,6 +136,6 @@ def parse_json(content: bytes, name: str) -> Any:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    # Otherwise the later value would silently replace the earlier one.
+    # Without this check, the later value would silently replace the earlier value.
     require(len(dict(pairs)) == len(pairs), "it has the same key twice")
     return dict(pairs)

@@ -38,7 +38,7 @@ def _dict(items: list[Any]) -> dict[Any, Any]:
     for pair in items:  # `dict` would read any other iterable to its end, however long it is
         require_type(pair, list)
     made = dict(items)
-    # Otherwise the later value would silently replace the earlier one.
+    # Without this check, the later value would silently replace the earlier value.
     require(len(made) == len(items), "a dict has the same key twice.")
     return made
 
@@ -118,7 +118,7 @@ class Decoder:
     """Turns JSON into values.
 
     An array that is used in several places counts in each place, because each owner may copy it.
-    Otherwise a small file could ask for any amount of memory.
+    If it counted only once, a small file could ask for any amount of memory.
 
     Parameters
     ----------

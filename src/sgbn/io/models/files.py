@@ -101,8 +101,8 @@ def load(path: PathName) -> Any:
     """Read a model that `save` wrote. It predicts the same as the saved model, bit by bit.
 
     A file from an unknown source is safe to read. It cannot contain code: only classes of sgbn and
-    a few classes of scikit-learn are made. A file that is damaged, too large, or whose parts do not
-    fit together is refused.
+    a few classes of scikit-learn are made. A file is refused if it is damaged or too large, or if
+    its parts do not fit together.
 
     Parameters
     ----------

@@ -49,7 +49,7 @@ def name_of(value: object) -> str | None:
 
 
 def is_estimator(name: str) -> bool:
-    """Return whether a class is an estimator of scikit-learn, whose attributes are saved."""
+    """Return whether a class is an estimator of scikit-learn. Then all its attributes are saved."""
     return issubclass(class_named(name), BaseEstimator)
 
 
@@ -85,7 +85,7 @@ def build(name: str, state: dict[str, Any]) -> Any:
     if not is_estimator(name):
         return cls(**state)  # the constructor checks the values
     for attribute in state:
-        # Otherwise a file could replace a method by data, and so change what a model does.
+        # Without this check, a file could replace a method by data, and change what a model does.
         if not attribute.isidentifier() or attribute.startswith("__") or _is_member(cls, attribute):
             raise InputError(f"it cannot have an attribute {attribute!r}.")
     made = cls(**{attribute: part for attribute, part in state.items() if attribute in known})

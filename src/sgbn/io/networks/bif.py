@@ -149,7 +149,7 @@ def _heads(tokens: Iterable[_Token]) -> Iterator[list[_Token]]:
                 head = []
             opened.append(token.line)
         elif not opened and (head or mark != ";"):  # a single ; does not begin a block
-            if not head:  # otherwise any text file would be read as one long head
+            if not head:  # without this check, any text file would be one long head
                 _check_begins_a_block(token)
             head.append(token)
     if opened:

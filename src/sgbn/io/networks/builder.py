@@ -112,7 +112,7 @@ class GraphBuilder:
         """Return the network with the numbers of the file; None if some are missing."""
         # A weight of 0 counts as missing, because in a network it would not be an edge.
         whole = np.count_nonzero(coef) == len(self._weights) and np.isfinite(coef).all()
-        # A missing intercept is 0. For a variance there is no such value.
+        # A missing intercept counts as 0. A missing variance has no such default.
         if not whole or not self.noise_variance.keys() >= set(names):
             return None
         check_acyclic(coef != 0, names)  # here lines count too, in the direction of their weight

@@ -172,7 +172,7 @@ def read_network(path: PathName, format: str | None = None) -> NamedGraph:
 
 
 def _format_name(path: PathName, chosen: str | None, text: str = "") -> str:
-    """Return `chosen`, or else the name of the format that fits the ending or the text."""
+    """Return `chosen`. If it is None, return the format that fits the ending or the text."""
     if chosen is not None:
         if chosen not in FORMATS:
             raise InputError(

@@ -55,7 +55,8 @@ def safe_names(
         if plain.fullmatch(name) and key(name) not in taken:
             chosen[name] = name
             taken.add(key(name))
-    # The last number of each name is kept. Otherwise many equal names would take quadratic time.
+    # The last number of each name is kept, because counting again for each of many equal names
+    # would take quadratic time.
     numbers: Counter[str] = Counter()
     for name in names:
         if name not in chosen:

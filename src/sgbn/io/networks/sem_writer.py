@@ -71,7 +71,7 @@ def _equations(
 
     n = len(content.names)
     coef, variance, intercept = np.zeros((n, n)), np.zeros(n), np.zeros(n)
-    if network is not None:  # otherwise weights are free, see `_check`, and need no values
+    if network is not None:  # if it is None, weights are free (see `_check`), without values
         coef, variance, intercept = network.coef, network.noise_variance, network.intercept
     regressions, variances, intercepts = [], [], []
     for j, name in enumerate(content.names):
