@@ -27,7 +27,7 @@ def test_records_of_a_mapping_stand_below_each_other_with_their_keys():
 
 def test_what_is_no_record_is_refused_with_what_to_give():
     for value in (np.zeros((2, 2)), [1, 2], None):
-        with pytest.raises(InputError, match=r"structured array\. Give one"):
+        with pytest.raises(InputError, match=r"structured array\. Give the result of"):
             to_frame(value)
     with pytest.raises(InputError, match="give a mapping of key to records"):
         to_frame(RECORDS, "group")

@@ -65,7 +65,7 @@ def test_networks_of_other_variables_are_refused(classifier):
 @pytest.mark.parametrize(
     ("step", "attribute", "value", "said"),
     [
-        (0, "_region_places", np.arange(7), "not places|one median"),
+        (0, "_region_places", np.arange(7), "not hold positions|one median"),
         (0, "_kept_places", np.array([0, 99]), "not hold positions of columns"),
         (0, "_named_places", np.array([0.5]), "not hold positions of columns"),
         (0, "_names", [], "one name for each"),
