@@ -39,7 +39,7 @@ class CycleError(InputError):
 
 
 class StudyError(RuntimeError):
-    """A study folder belongs to another study than the one that is to be run in it."""
+    """The study folder already belongs to a different study."""
 
 
 class DataWarning(UserWarning):
@@ -48,7 +48,7 @@ class DataWarning(UserWarning):
 
 def warn(message: str, category: type[Warning] = DataWarning) -> None:
     """Issue a warning that points at the user's line, the first caller outside `BETWEEN`."""
-    # The number of calls between differs, such as in a Pipeline or a worker: walk up to the caller.
+    # The number of calls in between varies (a Pipeline or a worker adds some): walk up to the user.
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and _package(frame) in BETWEEN:
         frame, level = frame.f_back, level + 1
@@ -80,7 +80,10 @@ def counted(n: int, singular: str, plural: str = "") -> str:
 
 
 def did_you_mean(name: object, known: Sequence[object]) -> str:
-    """Return a sentence that suggests names like `name`, or lists the first known names."""
+    """Return a sentence that suggests known names similar to `name`.
+
+    If no name is similar, the sentence lists the first known names.
+    """
     by_lower = {str(other).lower(): other for other in known}
     near = [by_lower[lower] for lower in get_close_matches(str(name).lower(), list(by_lower))]
     if near:

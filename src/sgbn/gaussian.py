@@ -45,9 +45,10 @@ class GaussianNetwork:
     coef : array-like of shape (m, m)
         ``coef[i, j]`` is the weight of the edge i -> j; zero means no edge.
     intercept : array-like of shape (m,), optional
-        Intercept of each variable; zero by default.
+        Intercept of each variable; by default 0.
     noise_variance : array-like of shape (m,), optional
-        Noise variance of each variable; one by default. If one is zero, there is no density.
+        Noise variance of each variable; by default 1. If a variance is 0, the network has no
+        density.
     names : sequence of str, optional
         Names of the variables; by default the columns of `coef` if it is a DataFrame, else
         ``x0, x1, ...``.
@@ -134,7 +135,8 @@ class GaussianNetwork:
         ]
         line = "sgbn.edge_table(...) lists all edges."
         if len(i) > MAX_SHOWN_EDGES:
-            shown = f"The {MAX_SHOWN_EDGES} strongest of {len(i)} edges, in standard deviations."
+            which = "those with the largest standardised weights"
+            shown = f"{MAX_SHOWN_EDGES} of {len(i)} edges are shown, {which}."
             line = f"{shown} {line}"
         return html_repr(repr(self), [line], ("source", "target", "weight"), rows)
 
@@ -219,7 +221,7 @@ class GaussianNetwork:
         return _frozen(total.T @ (self.noise_variance[:, None] * total), "covariance")
 
     def conditional(self, evidence: Mapping[str, float]) -> GaussianDistribution:
-        """Return the distribution of the other variables given observed values of some.
+        """Return the distribution of all other variables, given the observed values of some.
 
         Parameters
         ----------
@@ -337,7 +339,8 @@ class GaussianNetwork:
             if missing:
                 raise InputError(
                     f"X has no column {missing[0]!r} ({len(missing)} missing). Give the columns "
-                    "the names of the network's variables, or pass a plain array in their order."
+                    "the names of the network's variables, or give a plain array whose columns "
+                    "have the order of these variables."
                 )
             X = X[list(self.names)]  # columns in another order would give wrong densities
         X = np.asarray(X, dtype=float)
@@ -358,8 +361,8 @@ class GaussianNetwork:
         fixed = np.flatnonzero(self.noise_variance == 0)
         if fixed.size:
             raise InputError(
-                f"{self.names[fixed[0]]!r} has no noise (do() set its value), so the network has "
-                "no density. Use mean, covariance or sample instead."
+                f"{self.names[fixed[0]]!r} has no noise (a variance of 0, as after do()), so the "
+                "network has no density. Use mean, covariance or sample instead."
             )
 
     def _indices_and_values(self, values: Mapping[str, float]) -> tuple[Indices, Array]:

@@ -38,7 +38,7 @@ except ImportError:  # not on Windows
     fcntl = None  # type: ignore[assignment]
 
 LOCK = "sgbn-compile.lock"  # file in the cache folder; the process that compiles locks it
-WAIT_SECONDS = 120.0  # longest wait for another process; a whole demo compiles in less
+WAIT_SECONDS = 120.0  # longest wait for another process; a whole demo compiles in less time
 LOOK_SECONDS = 0.05  # pause between two attempts to lock the file
 
 _kernels: list[Any] = []  # all kernels of this process, for `cache_use`
@@ -122,7 +122,7 @@ class Kernel(CPUDispatcher):
 
 
 class InsideKernel(Kernel):
-    """A kernel without the wrapper for calls from Python, which may be most of the code."""
+    """A kernel without the wrapper for calls from Python. The wrapper may be most of the code."""
 
     def __call__(self, *arguments: Any) -> Any:
         """Compile the kernel again with the wrapper, in memory, and call it (for tests)."""
@@ -135,7 +135,7 @@ class InsideKernel(Kernel):
 
 
 class KernelCache(FunctionCache):
-    """numba's cache, but also sensitive to changes of kernels and constants in other files."""
+    """numba's cache, but a change of kernels or constants in other files also makes it invalid."""
 
     def holds(self, sig: Any, target_context: Any) -> bool:
         """Return whether the cache contains the machine code for a signature."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from sgbn.exceptions import InputError
 
-LARGEST_SEED = 2**32 - 1  # the largest that numpy's RandomState accepts
+LARGEST_SEED = 2**32 - 1  # the largest seed that numpy's RandomState accepts
 
 
 def is_number(value: object) -> TypeGuard[float]:
@@ -125,7 +125,7 @@ class ListOf(Constraint):
 
 
 def _can_split(value: Any) -> bool:
-    """Return whether scikit-learn's check_cv may accept the value: a splitter, or its splits."""
+    """Return whether the value may be a splitter of scikit-learn, or an iterable of splits."""
     return not isinstance(value, str) and (hasattr(value, "split") or isinstance(value, Iterable))
 
 
@@ -142,7 +142,7 @@ SHARE = Number(above=0, below=1)
 UP_TO_ONE = Number(above=0, most=1)
 PROBABILITY = Number(least=0, most=1)
 FOLDS = Whole(2) | Constraint(["a splitter of scikit-learn"], _can_split)
-# joblib reads -2 as "all processors but one", and so on. It refuses 0.
+# joblib reads -2 as "all processors except one", and so on. It refuses 0.
 JOBS = NONE | Constraint(
     ["a number of processes from 1 upwards", "-1 for one per processor"],
     lambda value: is_whole(value) and value != 0,
@@ -157,7 +157,7 @@ RANDOM_STATE = (
 
 
 def declared_parameters(kind: type) -> dict[str, Constraint]:
-    """Return the constraints of a class by parameter: first of its base classes, then its own."""
+    """Return the constraint of each parameter of a class, also of parameters of base classes."""
     merged: dict[str, Constraint] = {}
     for base in reversed(kind.__mro__):
         merged |= vars(base).get("_parameters", {})
@@ -165,7 +165,7 @@ def declared_parameters(kind: type) -> dict[str, Constraint]:
 
 
 def check_parameters(estimator: Any) -> None:
-    """Raise InputError unless all parameters of an estimator are allowed.
+    """Raise InputError unless all parameters of an estimator have allowed values.
 
     The estimator may have a method ``_check_together``, which checks parameters against each other.
     """

@@ -1,8 +1,8 @@
 """Choose the reference: the group with which the other groups are compared.
 
-The first group by alphabet is often a group of patients (AD, ASD). As the reference, it would turn
-the signs of all differences round, and deviations would be measured from the patients. So, if the
-user names no reference, a group whose name looks like controls is chosen.
+The first group by alphabet is often a group of patients (AD, ASD). If patients were the reference,
+all differences would have the opposite sign, and deviations would be measured from the patients.
+So, if the user does not name a reference, a group whose name looks like controls is chosen.
 """
 
 from __future__ import annotations
@@ -65,8 +65,9 @@ def usual_reference(groups: Sequence[str]) -> str:
     Returns
     -------
     str
-        The first group, by name, that looks like controls (control, CTR, HC, CN, TD, healthy, 0
-        beside 1, ...). If no group does, the first of all groups by name.
+        The first group, by name, that looks like controls (control, CTR, HC, CN, TD, healthy, ...).
+        If all names are numbers, the group 0 looks like controls. If no group looks like controls,
+        the first of all groups by name.
     """
     return (control_groups(groups) or sorted(map(str, groups)))[0]
 

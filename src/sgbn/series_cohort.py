@@ -17,7 +17,7 @@ from sgbn.types import Array, Indices
 from sgbn.validation import LARGEST
 
 FEWEST_VOLUMES = 10  # per run; fewer are not enough for a spread or an autocorrelation
-FLAT = 1e-9  # a region is empty if its standard deviation over its largest value is at most this
+FLAT = 1e-9  # a region is empty up to this ratio of standard deviation to largest absolute value
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -37,7 +37,8 @@ class SeriesCohort(Cohort):
         One array per subject, with its runs one after the other.
     run_lengths : tuple of tuple of int
         Number of volumes in each run of each subject, or in each piece of a run between censored
-        volumes. Each has at least 10. Volumes of different runs never count as neighbours in time.
+        volumes. Each run or piece has at least 10 volumes. Volumes of different runs never count
+        as neighbours in time.
     tr : float or None
         Seconds from one volume to the next.
     regions, ids, group, covariates, smooth, site, pair, person, block, atlas, provenance
@@ -74,7 +75,8 @@ class SeriesCohort(Cohort):
         Parameters
         ----------
         series : sequence of array-like of shape (volumes, m)
-            One array per subject. All have the same m regions, but volumes may differ in number.
+            One array per subject. All arrays have the same m regions. The number of volumes may
+            differ between subjects.
         regions : sequence of str, optional
             Names of the regions; by default x0, x1, ...
         ids : sequence of str, optional

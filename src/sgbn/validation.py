@@ -20,7 +20,7 @@ from sgbn.types import Array
 
 Label = str | float | np.generic  # label of a class or group
 
-# Share of a column's variance that the other columns do not explain; less is round-off.
+# Share of a column's variance that the other columns do not explain; a smaller one is round-off.
 COLLINEAR_EPS = 1e-10
 MAX_SCALE_RATIO = 1e6  # ratio of two standard deviations; a larger one suggests mixed-up units
 FEW_SAMPLES = 10  # a regression on fewer samples says little
@@ -83,7 +83,11 @@ def check_values(X: Any) -> tuple[Array, list[str]]:
 
 
 def column_names(estimator: Any, X: Any = None) -> list[str]:
-    """Return the column names of the table X, or of the estimator's data, or x0, x1, ..."""
+    """Return the column names of X if it is a table.
+
+    Otherwise return the names of the columns that the estimator was fitted to, or x0, x1, ... if
+    these columns had no names.
+    """
     if hasattr(X, "columns"):
         return table_names(X)
     if hasattr(estimator, "feature_names_in_"):
@@ -135,7 +139,7 @@ def _check_only_regions(X: Any, names: list[Any]) -> None:
 
 
 def _first_text(cells: NDArray[np.object_]) -> str:
-    """Name the first cell that is not a number."""
+    """Return a message that names the first cell that is not a number."""
     for (row, column), cell in np.ndenumerate(cells):
         try:
             float(cell)
@@ -201,7 +205,7 @@ def copied_columns(moments: Moments) -> list[tuple[int, int]]:
 def combined_columns(moments: Moments) -> list[int]:
     """Return the user's columns that are linear combinations of the columns not returned.
 
-    With too few samples, every column is such a combination. Then the list is empty.
+    With too few samples, every column is such a combination. In this case the list is empty.
     """
     if moments.n <= moments.m + 1:
         return []
@@ -227,15 +231,16 @@ def warn_collinear(moments: Moments, names: Sequence[str]) -> None:
     extra = sorted(names[k] for k in combined_columns(moments))
     if extra:
         warn(
-            f"collinear columns: {listed(extra)} is a linear combination of the others (such as a "
-            "total beside its parts). Drop it, or its weights mean little."
+            f"collinear columns: {listed(extra)} is a linear combination of the others (for "
+            "example a total and its parts). Drop it, or its weights mean little."
         )
 
 
 def warn_about_ties(moments: Moments, B: Array, root_price: Array, names: Sequence[str]) -> None:
-    """Warn of pairs of variables without any edge whose correlation exceeds the price of an edge.
+    """Warn of correlated pairs in which neither variable has any edge.
 
-    Such a pair fits equally well in both directions, and an order cannot decide between them.
+    The correlation of such a pair exceeds the price of an edge. But both directions fit equally
+    well, and an order cannot decide between them.
 
     Parameters
     ----------

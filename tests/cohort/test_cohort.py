@@ -79,7 +79,7 @@ def test_it_survives_pickling(make):
         (lambda c: c.of_group("AD"), "no group is called 'AD'. The groups are"),
         (lambda c: c.subset(regions=["hippocampus"]), "no region is called 'hippocampus'"),
         (lambda c: c.subset(["a", "z"]), "no subject is called 'z'"),
-        (lambda c: c.subset([True, False]), "2 rows are marked, but there are 4"),
+        (lambda c: c.subset([True, False]), "rows has 2 values, but there are 4"),
         (lambda c: c.subset([0.0, 1.0]), "row numbers, or of ids"),
         (lambda c: c.subset("a"), "row numbers, or of ids"),
         (lambda c: c.subset([7]), "row 7 is asked for, but there are 4"),
@@ -145,7 +145,7 @@ def test_subset_takes_lobes_in_the_order_of_the_cohort(make):
 def test_a_lobe_that_is_not_there_is_answered_with_those_that_are(make):
     with pytest.raises(InputError, match=r"'frontl'\. .*insula 2, occipital 2, unknown 1"):
         make(**LOBES).subset(lobes=["insula", "frontl"])
-    with pytest.raises(InputError, match=r"no atlas, so that lobes are not known.*--regions"):
+    with pytest.raises(InputError, match=r"no atlas, so its lobes are not known.*--regions"):
         make(atlas=None).subset(lobes=["insula"])
 
 

@@ -262,7 +262,7 @@ class Cohort:
         chosen = self._rows(rows)
         if groups is not None:
             in_groups = self._in_groups(groups)
-            # Indices, not marks, so that rows keep the order that the caller gave.
+            # Indices and not a mask, so that rows keep the order that the caller gave.
             chosen = chosen[in_groups[chosen]]
         columns = list(range(len(self.regions))) if regions is None else self._columns(regions)
         if lobes is not None:
@@ -306,8 +306,8 @@ class Cohort:
         if chosen.dtype.kind == "b":
             if chosen.shape != everyone.shape:
                 raise InputError(
-                    f"{counted(len(chosen), 'row is', 'rows are')} marked, but there are "
-                    f"{counted(len(self), 'subject')}. Give one mark per subject."
+                    f"rows has {counted(len(chosen), 'value')}, but there are "
+                    f"{counted(len(self), 'subject')}. Give True or False for each subject."
                 )
             return everyone[chosen]
         # Negative numbers are an error too, because numpy would count them from the end.
@@ -332,7 +332,7 @@ class Cohort:
     def _in_lobes(self, lobes: Iterable[str]) -> Mask:
         if self.atlas is None:
             raise InputError(
-                "the cohort has no atlas, so that lobes are not known. Name the atlas when you "
+                "the cohort has no atlas, so its lobes are not known. Name the atlas when you "
                 "read the data (atlas=, --atlas), or choose regions by their names (regions=, "
                 "--regions)."
             )

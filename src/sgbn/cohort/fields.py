@@ -63,8 +63,8 @@ def checked_values(values: ArrayLike, regions: tuple[str, ...], ids: tuple[str, 
     if huge.any():
         row, column = np.argwhere(huge)[0]
         raise InputError(
-            f"region {regions[column]!r} of subject {ids[row]!r} is {table[row, column]:g}, "
-            "infinite or too large to compute with. Correct the cell, or leave it empty (NaN)."
+            f"region {regions[column]!r} of subject {ids[row]!r} is {table[row, column]:g}, which "
+            "is too large to compute with. Correct the cell, or leave it empty (NaN)."
         )
     return read_only(table)
 
@@ -154,9 +154,9 @@ def check_persons(persons: Labels, labels: Labels | None, what: str, remedy: str
 
 
 def merged_labels(first: Labels, second: Labels) -> Labels:
-    """Return one label per row, the same for rows that share a label of either kind.
+    """Return one label per row. Rows that share a label in `first` or in `second` get the same one.
 
-    Rows that are linked only through other rows have the same label, too.
+    Rows that are linked only through other rows get the same label, too.
     """
     names, by_first = np.unique(first, return_inverse=True)
     # The nodes of a graph are the labels of both kinds, and each row joins its two labels.
@@ -179,7 +179,7 @@ def _as_text(labels: ArrayLike) -> Labels:
 
 
 def _cells(column: ArrayLike) -> NDArray[Any]:
-    """Return the cells as they are."""
+    """Return the cells as an array, without changing them."""
     # As objects, because numpy would turn a NaN among text into the text "nan".
     return np.asarray(column, dtype=None if hasattr(column, "dtype") else object)
 

@@ -19,7 +19,10 @@ MAX_LISTED_LEVELS = 24  # labels of a column that are listed; further labels are
 
 
 def size_text(cohort: Cohort) -> str:
-    """Return the number of subjects or, with several rows per person, of rows and persons."""
+    """Return the number of subjects as text.
+
+    If a person may have several rows, return the number of rows and the number of persons.
+    """
     # `pair` is not counted here, because it has its own line in the summary.
     if cohort.person is None:
         return counted(len(cohort), "subject")
@@ -66,7 +69,7 @@ def counts_text(counts: Mapping[str, int]) -> str:
 
 
 def _column_text(cohort: Cohort, column: NDArray[Any]) -> str:
-    """Return the values of a column in each group."""
+    """Return a text about the values of a column in each group."""
     parts = {"": np.full(len(cohort), True)}
     if cohort.group is not None:
         parts = {f"{name} ": cohort.group == name for name in cohort.groups}

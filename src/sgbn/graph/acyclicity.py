@@ -185,9 +185,9 @@ def topological_order(A: ArrayLike) -> Indices:
 def find_cycle(A: ArrayLike) -> list[int] | None:
     """Return one directed cycle as a list of nodes, or None for a DAG.
 
-    An edge from a node to itself comes first. Otherwise the cycle starts at the node of the
-    smallest index that lies on a cycle, and no cycle through this node is shorter. So messages that
-    show the cycle are short and reproducible.
+    If a node has an edge to itself, the result is the first such node alone. Otherwise, the cycle
+    starts at the node of the smallest index that lies on a cycle, and no cycle through this node is
+    shorter. So messages that show the cycle are short and reproducible.
     """
     support = adjacency(A)
     # A node with an edge to itself is a component of one node: the sizes below do not show it.

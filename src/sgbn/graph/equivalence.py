@@ -1,4 +1,6 @@
-"""Equivalence classes: DAGs that imply the same distributions, so that Gaussian data cannot choose.
+"""Equivalence classes: sets of DAGs that imply the same distributions.
+
+Gaussian data cannot choose between the DAGs of a class.
 
 A partially directed graph (PDAG) is a boolean matrix P. If only P[i, j] is set, it has the arrow
 i -> j. If P[j, i] is set as well, it has the undirected edge i - j, also called a line. The CPDAG
@@ -22,7 +24,7 @@ Arrow = tuple[int, int]
 
 
 def skeleton(A: ArrayLike) -> Graph:
-    """Return the symmetric matrix that is True if an edge of either direction joins a pair."""
+    """Return a symmetric matrix that is True for pairs of nodes with an edge in any direction."""
     support = adjacency(A)
     return support | support.T
 
@@ -163,7 +165,7 @@ def _two_ways_in(near: _Neighbours, i: int, j: int) -> bool:
 
 
 def _round_about(near: _Neighbours, i: int, j: int) -> bool:
-    """Return whether rule 4 holds: i - k -> l -> j, k and j are not joined, and i and l are.
+    """Return whether rule 4 holds: i - k -> l -> j, i and l are joined, and k and j are not.
 
     The rule is needed only if arrows come from prior knowledge.
     """
@@ -173,7 +175,7 @@ def _round_about(near: _Neighbours, i: int, j: int) -> bool:
 
 
 def orient_known(P: ArrayLike, known: ArrayLike) -> Graph:
-    """Return the PDAG of the DAGs of an equivalence class that agree with prior knowledge.
+    """Return the PDAG of those DAGs of a class that agree with prior knowledge.
 
     Parameters
     ----------
@@ -224,10 +226,11 @@ def edge_kinds(
     Returns
     -------
     ndarray of str
-        "compelled": all equivalent DAGs have the edge in this direction. "prior knowledge": all
-        equivalent DAGs that agree with `known` have it in this direction, but others do not; or
-        the direction follows from a required edge. "reversible": some equivalent DAG that agrees
-        with `known` has the opposite direction. All this supposes that the edges of A are right.
+        "compelled": all equivalent DAGs have the edge in this direction. "prior knowledge": not
+        all equivalent DAGs have this direction, but all that agree with `known` have it. A
+        direction that follows from a required edge gets the same label. "reversible": some
+        equivalent DAG that agrees with `known` has the opposite direction. All this supposes that
+        the edges of A are right.
 
     Examples
     --------

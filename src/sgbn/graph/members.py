@@ -23,7 +23,7 @@ from sgbn.graph.equivalence import close_orientations, consistent_extension, v_s
 from sgbn.types import Graph
 
 Parents = tuple[int, ...]
-Score = Callable[[int, Parents], float]  # from a node and its parents, in rising order
+Score = Callable[[int, Parents], float]  # score of a node with its parents, sorted by index
 
 MAX_TRIED_SOURCES = 5000  # takes some seconds; a clique of 9 open nodes needs 2,300
 
@@ -102,7 +102,7 @@ class _Search:
         return self.known[key]
 
     def _rooted(self, P: Graph, nodes: list[int], source: int) -> Graph | None:
-        """Return P with the open edges of a source directed away from it, and what follows from it.
+        """Return P with the open edges of a source directed away from it, closed by Meek's rules.
 
         The result is None if no member has this source.
         """

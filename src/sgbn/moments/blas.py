@@ -12,7 +12,7 @@ from threadpoolctl import OpenBLASController, ThreadpoolController
 
 
 class _OneBlasThread:
-    """A context shared by threads.
+    """A context in which BLAS uses one thread. All threads of Python share it.
 
     The first thread to enter sets the limit. The last thread to leave lifts it.
     """

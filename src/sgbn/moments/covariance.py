@@ -77,8 +77,8 @@ def checked_covariance(S: Any, names: Sequence[str]) -> Array:
 def check_positive(R: Array, names: Sequence[str]) -> None:
     """Raise InputError unless the correlations are positive semidefinite.
 
-    Correlations of pairwise complete observations are often indefinite: then no complete table can
-    have them.
+    Correlations that were computed from pairwise complete observations are often indefinite. No
+    complete table can have such correlations.
     """
     values, vectors = np.linalg.eigh(R)
     if values[0] < -MATRIX_EPS * len(R):

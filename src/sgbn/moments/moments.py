@@ -133,14 +133,14 @@ class Moments:
     def of_residuals(self, lost: int) -> Self:
         """Return the moments of residuals of a regression that used `lost` degrees of freedom.
 
-        The number of samples falls by `lost`, in criteria and in variances.
+        In criteria and in variances, the number of samples is smaller by `lost`.
         """
         # Removing effects made the residuals too small. This factor corrects their variances.
         wider = np.sqrt(self.n / (self.n - lost))
         return replace(self, n=self.n - lost, sd=self.sd * wider, scale=self.scale * wider)
 
     def to_user(self, B: NDArray[Any]) -> NDArray[Any]:
-        """Return Theta in the user's column order from B in canonical order.
+        """Convert B in canonical order to Theta in the user's column order.
 
         Row ``B[j]`` contains the weights of the parents of canonical variable j. ``Theta[i, j]`` is
         the weight of i -> j.
@@ -149,7 +149,7 @@ class Moments:
         return np.ascontiguousarray(B[place][:, place].T)
 
     def to_canonical(self, Theta: NDArray[Any]) -> NDArray[Any]:
-        """Return B in canonical order from Theta in the user's column order (see `to_user`)."""
+        """Convert Theta in the user's column order to B in canonical order (see `to_user`)."""
         return np.ascontiguousarray(Theta[np.ix_(self.columns, self.columns)].T)
 
 
@@ -207,7 +207,7 @@ def _blocks(X: Array) -> Iterator[Array]:
 
 
 def _column_sums(X: Array, shift: tuple[Array, Array], squared: bool) -> Array:
-    """Return the sum of each column, or of its squares, after subtracting both shifts."""
+    """Return the sum of each column after subtracting both shifts; if `squared`, of its squares."""
     total = np.zeros(X.shape[1])
     for rows in _blocks(X):
         _add_rows(rows, *shift, squared, total)
@@ -216,7 +216,7 @@ def _column_sums(X: Array, shift: tuple[Array, Array], squared: bool) -> Array:
 
 @jit_loops
 def _add_rows(X, first, second, squared, total):  # type: ignore[no-untyped-def]
-    """Add each row minus both shifts, or its squares, to `total` in place."""
+    """Add each row minus both shifts, or the squares of this, to `total` in place."""
     # Rows are added one by one: numpy's pairwise sums would depend on the position of a column.
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):

@@ -1,9 +1,9 @@
 r"""The choice of a few candidate parents for every variable.
 
-The neighbours of a variable v in a given graph are chosen first, then other variables. Each step
-chooses the variable that improves the regression of v on the variables chosen before the most. This
-is the variable with the largest :math:`cov^2 / var`: cov is its covariance with v and var its
-variance, both given the variables chosen before.
+The neighbours of a variable v in a given graph are chosen first, then other variables. v is
+regressed on the chosen variables, and each step chooses the variable that improves this regression
+most. This is the variable with the largest :math:`cov^2 / var`, where cov is its covariance with v
+and var its variance, both given the variables that are chosen already.
 """
 
 from __future__ import annotations
@@ -96,9 +96,10 @@ def _most_useful(variance, covariance, turn, now, chosen, k):  # type: ignore[no
 def regress_on(R, v, new, k, rows, variance, covariance):  # type: ignore[no-untyped-def]
     """Condition all variances, and all covariances with v, on the variable `new`.
 
-    `variance` and `covariance` are given k other variables before the call, and given `new` too
-    afterwards. The first k rows of `rows` belong to these variables, and row k is filled. If `new`
-    is a linear combination of them, row k is zero and nothing else changes.
+    Before the call, `variance` and `covariance` are conditioned on k other variables. After it,
+    they are also conditioned on `new`. The first k rows of `rows` belong to the k variables, and
+    row k is filled. If `new` is a linear combination of the k variables, row k is zero and nothing
+    else changes.
     """
     m = variance.size
     if variance[new] <= COLLINEAR:

@@ -20,7 +20,10 @@ from sgbn.search.table_candidates import best_candidates
 
 
 def best_network(problem: ParentProblem) -> ScoredNetwork:
-    """Return the network with the least score of all networks of up to about 20 variables."""
+    """Return the network that has the least score of all networks.
+
+    Time and memory limit this to about 20 variables.
+    """
     m = len(problem.R)
     # All other variables are candidates, so that their priorities do not matter.
     counts = np.full(m, max(m - 1, 1))

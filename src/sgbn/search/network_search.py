@@ -64,7 +64,10 @@ def search_on_trees(
     weight: Array | None = None,
     seen: list[ScoredNetwork] | None = None,
 ) -> ScoredNetwork:
-    """Return a network found with few candidates; add candidates until none improves it.
+    """Return the best network that a search on trees finds.
+
+    If the plan screens candidate parents, candidates that would improve the network are added, and
+    the search is repeated.
 
     Parameters
     ----------

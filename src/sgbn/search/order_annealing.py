@@ -147,7 +147,7 @@ def anneal(
 
 
 def score_along(tables: OrderTables, order: Order) -> float:
-    """Return the score of an order, with the best parents among the candidates before each."""
+    """Return the score of an order, in which each variable has its best parents before it."""
     return float(tables.best[tables.first + _available(tables.bit, order)].sum())
 
 

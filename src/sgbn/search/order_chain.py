@@ -9,18 +9,18 @@ orders. Here the state is a DAG with *one* of its orders. The order is a random 
 
 .. math:: p(G, \prec) = p(G) \, q(\prec | G), \qquad q(\prec | G) = \prod_t 1 / a_t
 
-where :math:`a_t` counts the variables that could stand at place t: they are not placed yet, and all
-their parents are. q is the distribution of an order that is built by drawing one of these variables
-at random for each place. It sums to one for every G, so that p(G) does not change.
+where :math:`a_t` counts the variables that could stand at place t: they are not placed yet, but all
+their parents are placed. q is the distribution of an order that is built by drawing one of these
+variables at random for each place. It sums to one for every G, so that p(G) does not change.
 
 A step moves one variable to another place. Then it draws new parents, exactly among all sets, for
 the variables whose candidates before them have changed. It is accepted with the probability
 
 .. math:: \min(1, \prod_v Z_v(\prec') / Z_v(\prec)) \; \min(1, q(\prec' | G') / q(\prec | G))
 
-where :math:`Z_v` is the sum of :math:`e^{-s_v / 2}` over the sets of candidates before v. It takes
-one look-up. Most steps are rejected by the first factor, before any parents are drawn. Whenever a
-network is kept, a new order is drawn from q.
+where :math:`Z_v` is the sum of :math:`e^{-s_v / 2}` over the sets of candidates before v. A table
+holds this sum. Most steps are rejected by the first factor, before any parents are drawn. Whenever
+a network is kept, a new order is drawn from q.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ def _draw_order(bit, parents, order, n_waiting, available, rng):  # type: ignore
     """Draw an order of the network from q, and write it to `order`.
 
     `n_waiting` counts the parents of each variable that are not placed yet. `available` lists the
-    variables that are not placed while all their parents are. Both are work space.
+    variables that are not placed, but whose parents are all placed. Both are work space.
     """
     m = order.size
     n_available = 0

@@ -9,8 +9,8 @@ order found, lead to other orders.
 
 The best place of a variable x is found without computing a score for every place. While x moves
 towards the front, its parents change only when it passes one of them, so that its score has few
-steps. The tree node of another variable tells whether its parents depend on the side of it on which
-x stands.
+steps. The tree node of another variable u shows whether the parents of u change when x moves to the
+other side of u.
 
 In all kernels `T` is a `sgbn.search.tree_arrays.Trees` and `S` a `SearchState`.
 """
@@ -324,7 +324,7 @@ def search_order(
     depth : int
         Number of tucks that are tried together: 2, 1, or 0 for no tucks.
     budget : int
-        The most tucks that are tried in one local search.
+        Largest number of tucks that are tried in one local search.
     seen : list, optional
         The network at the end of every local search is appended, one network per score.
     kick_agreed : bool
@@ -375,7 +375,8 @@ def _local_search(
     """Improve ``S.order`` in place by moves and tucks, and return the trees and the score.
 
     The trees grow whenever they are full. `tucked` lists the scores at which all tucks were tried
-    before and none helped. They are not tried again, and the score at the end is appended.
+    before and none helped. At such a score, tucks are not tried again. The score at the end is
+    appended to `tucked`, unless the budget is used up.
     """
     tucks_left = np.array([budget])
     for _ in range(MAX_GROWTHS):

@@ -4,8 +4,10 @@ r"""The best parents of a variable among the variables before it, and the trees 
           \quad \text{or, with equal noise variances,} \quad
           \frac{RSS_{v|P}}{\sigma^2} + c |P|
 
-The minimum is approximate. Growing adds the best variable as long as the score falls, and shrinking
-then removes variables as long as the score falls. Variables that help only together may be missed.
+RSS is the residual sum of squares of v given the parents P, n the number of samples, and c |P| the
+price of the parents. The minimum is approximate. Growing adds the best variable as long as the
+score falls, and shrinking then removes variables as long as the score falls. Variables that help
+only together may be missed.
 
 The variables before v are *available*, and growing depends on them. The tree of v keeps the result
 of every step that was ever needed. Each tree node is a set of parents that grew along the path from

@@ -2,10 +2,12 @@
 
 All rules about sizes are in this file. A search follows its plan.
 
-The search on trees (`sgbn.search.order_search`) is fast and considers all variables. On many real
-tables no network is clearly the best, and this search ends at one of many good networks. The search
-on score tables (`sgbn.search.table_search`) then finds better networks, in a time that grows with
-the number of variables. `benchmarks/search.py` measures both.
+The search on trees (`sgbn.search.order_search`) is fast and considers all variables. It improves an
+order step by step, by moves and by tucks (`sgbn.search.tucks`). A kick makes random moves in the
+best order, and the search continues from there. On many real tables no network is clearly the best,
+and this search ends at one of many good networks. The search on score tables
+(`sgbn.search.table_search`) then finds better networks, in a time that grows with the number of
+variables. `benchmarks/search.py` measures both.
 """
 
 from __future__ import annotations
@@ -40,7 +42,8 @@ SCREENING_Z = 1.0  # standard errors of a partial correlation; a higher limit co
 
 # With many samples, the search starts from a rough order, found as if there were fewer samples.
 # From a poor order, weak dependences make the trees seven times larger (m = 100, degree 10).
-# It needs `CLEAR_SAMPLES_PER_VARIABLE`: on ABIDE (93 regions, 530 subjects) scores became worse.
+# Problems that are not large do this only from `CLEAR_SAMPLES_PER_VARIABLE` upwards, because scores
+# became worse on ABIDE (93 regions, 530 subjects).
 ROUGH_SAMPLES = 100  # number of samples for the rough order, if there are at least twice as many
 # From this many samples per variable upwards, large problems use the next three limits instead
 # (benchmarks/scale.py).
@@ -107,7 +110,7 @@ class SearchPlan(NamedTuple):
     tables : TablePlan or None
         How long to search on tables. None means no search on tables.
     n_tucks : int
-        The most tucks in one local search.
+        Largest number of tucks in one local search.
     candidate_z : float or None
         A variable is a candidate parent if its partial correlation is above this many standard
         errors. None means that all variables are candidates.
@@ -148,10 +151,10 @@ class SearchPlan(NamedTuple):
         effort : str
             One of `EFFORTS`.
         n_starts, n_kicks : int, optional
-            Starts and kicks that the user asks for. With the standard effort there is then no
-            search on tables.
+            Numbers of starts and of kicks that the user asks for. If one of them is given with the
+            standard effort, there is no search on tables.
         n_required : int
-            The most required parents of a variable. Tables have space for only a few.
+            Largest number of required parents of any variable. Tables have space for only a few.
         equal_noise : bool
             Whether noise variances are assumed to be equal. Tables cannot score such networks.
         """

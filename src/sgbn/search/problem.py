@@ -40,7 +40,10 @@ def ebic_prices(n: int, m: int, gamma: float) -> Array:
 
 
 def inverse_correlation(R: Array, n: int) -> Array:
-    """Return the inverse of the correlation matrix, with a ridge unless n > 2 m."""
+    """Return the inverse of the correlation matrix.
+
+    A ridge is added unless n > 2 m and the matrix is positive definite.
+    """
     m = len(R)
     ridge = 0.0 if n > 2 * m else max(SMALLEST_RIDGE, 0.2 * m / n)
     # LAPACK inverts from a Cholesky factor with half the work of a general inverse.
@@ -176,6 +179,6 @@ class SearchProblem(ParentProblem):
         return np.square(self.precision) > z**2 / self.n * np.outer(scale, scale)
 
     def to_user(self, parents: Mask) -> Mask:
-        """Return ``edges[i, j]`` (i -> j) between the user's columns from ``parents[v, u]``."""
+        """Convert ``parents[v, u]`` to ``edges[i, j]`` (i -> j) between the user's columns."""
         place = np.argsort(self.columns)
         return np.ascontiguousarray(parents[np.ix_(place, place)].T)

@@ -3,12 +3,14 @@ r"""The search for one graph that several subjects share, by the mean of their s
 .. math:: \min_{DAG} \frac{1}{S} \sum_j \Big[ 2 \gamma \log \binom{m - 1}{k_j}
           + \sum_s \big( n_s \log RSS_{sj} + c \, k_j \log n_s \big) \Big], \qquad k_j = |PA_j|
 
-S is the number of subjects, :math:`n_s` the effective number of volumes of subject s, and c a
-penalty. The sum over subjects is the idea of IMaGES (Ramsey and others 2010). Each subject has its
-own weights and noise variances, and only the graph is shared. An edge enters if it is worth its
-price in the mean over subjects. A larger number of subjects does not make a weak edge worth its
-price, but a few subjects with a very strong edge can. The mean, unlike the sum, keeps scores on the
-scale for which the temperatures of annealing are set.
+S is the number of subjects, :math:`n_s` the effective number of volumes of subject s, c a penalty,
+and :math:`\gamma` the result of `default_gamma`. Region j has :math:`k_j` parents, and
+:math:`RSS_{sj}` is its residual sum of squares in subject s. The sum over subjects is the idea of
+IMaGES (Ramsey and others 2010). Each subject has its own weights and noise variances, and only the
+graph is shared. An edge enters if it is worth its price in the mean over subjects. A larger number
+of subjects does not make a weak edge worth its price, but a few subjects with a very strong edge
+can. The mean, unlike the sum, keeps scores on the scale for which the temperatures of annealing are
+set.
 
 The search on trees works on one sample, so it uses the mean correlations of all subjects. The
 search on tables starts from its networks, and uses the score above.
@@ -80,7 +82,8 @@ class SubjectsProblem(SearchProblem):
         Parameters
         ----------
         R : ndarray of shape (S, m, m)
-            Correlations of each subject. Those among any few regions must be positive definite.
+            Correlations of each subject. The correlation matrix of a region and its possible
+            parents (at most `max_parents`) must be positive definite.
         n : ndarray of shape (S,)
             Effective number of volumes of each subject.
         edges : pair of ndarray of shape (m, m), bool
@@ -131,7 +134,10 @@ def residual_shares(R: Array, v: int, P: Indices) -> Array:
 def search_subjects(
     problem: SubjectsProblem, rng: np.random.RandomState, plan: TablePlan = TABLES
 ) -> ScoredNetwork:
-    """Return a network of low mean score. Up to `MAX_EXACT_VARIABLES` variables it is the best."""
+    """Return a network of low mean score.
+
+    With at most `MAX_EXACT_VARIABLES` variables, no network has a lower mean score.
+    """
     m = len(problem.R)
     if m <= MAX_EXACT_VARIABLES:
         return best_network(problem)

@@ -42,9 +42,9 @@ def score_changes(problem: ParentProblem, network: ScoredNetwork) -> tuple[Array
     """Return how the score of v changes if u becomes its parent, ``change[v, u]``, in two cases.
 
     In the first case, u is added to the parents of v in the network, or replaces one of them that
-    is not required. The change is infinite if u stands behind v in the order. In the second case, u
-    is added to all neighbours of v, as if v stood last and they were its parents. Both changes are
-    infinite if u is a neighbour of v already.
+    is not required. The change is infinite if u stands behind v in the order. In the second case, v
+    stands last and all its neighbours are its parents, and u becomes a further parent. Both changes
+    are infinite if u is a neighbour of v already.
     """
     m = len(problem.R)
     rank = np.argsort(network.order)
@@ -60,7 +60,7 @@ def score_changes(problem: ParentProblem, network: ScoredNetwork) -> tuple[Array
 
 @jit_inside
 def _scores_with(R, n, price, v, given, size, work, scores):  # type: ignore[no-untyped-def]
-    """Fill the score of v with each variable as one more parent; return the score without it.
+    """Fill `scores` with the score of v for each further parent; return the score without one.
 
     The parents are the first `size` variables of `given`. A further parent takes
     covariance^2 / variance from the residual sum of each sample. `work` is three arrays of the
@@ -183,8 +183,8 @@ def best_candidates(
     allowed, required : ndarray of shape (m, m), bool
         If ``allowed[v, u]``, u may be a parent of v. If ``required[v, u]``, it must be one.
     counts : ndarray of shape (m,)
-        Number of candidates of each variable. A variable gets fewer if fewer are allowed. It must
-        be at least the number of its required parents.
+        Number of candidates of each variable, at least the number of its required parents. A
+        variable gets fewer candidates if fewer parents are allowed.
     """
     m = len(priority)
     is_possible = (allowed | required) & ~np.eye(m, dtype=bool)

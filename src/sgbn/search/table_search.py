@@ -23,7 +23,7 @@ from sgbn.types import Array, Mask, Order
 BETTER = 1e-6  # smallest difference of scores that is not round-off
 MAX_POOL_NETWORKS = 20  # networks kept from round to round
 ISLAND_PATIENCE = 2  # an island ends after this many rounds without a better network
-AGREEING_ISLANDS = 3  # when this many islands have the same best score, no further one is started
+AGREEING_ISLANDS = 3  # when this many islands have the same best score, no more are started
 # Temperatures are in units of the score.
 HOT = 10.0  # first temperature from random orders; values from 5 to 20 work equally well
 WARM = (2.0, 4.0)  # range of the first temperature from known networks; 5 is worse on real tables
@@ -126,7 +126,7 @@ def _improved(
 
 
 def _best_distinct(networks: list[ScoredNetwork]) -> list[ScoredNetwork]:
-    """Return the best networks, sorted by score, and only one of those with the same score."""
+    """Return the best networks, sorted by score, with only one network per score."""
     # Equivalent networks have the same score, and one of them is enough.
     kept: list[ScoredNetwork] = []
     for network in sorted(networks, key=lambda network: network.score):

@@ -33,8 +33,8 @@ class Trees(NamedTuple):
     """The problem, the trees, and work space.
 
     Kernels get all of it as one argument. There are few arrays because each array costs compile
-    time. m is the number of variables. width is the most parents of a variable plus one. RSS is the
-    residual sum of squares.
+    time. m is the number of variables. width is the largest number of parents of a variable, plus
+    one. RSS is the residual sum of squares.
 
     Attributes
     ----------
@@ -84,9 +84,9 @@ class Trees(NamedTuple):
         L^-1 R_v for the loaded path.
     rows : float, (width + 3, candidates)
         Row a is row a of L^-1 R_path, with one column per candidate. The last three rows describe
-        each candidate given the path. The last row is its variance, the row above its covariance
-        with v, and the row above that the amount by which it would reduce the RSS (also work space
-        of `_shrink`).
+        each candidate given the path. Row -1 holds its variance, and row -2 its covariance with v.
+        Row -3 holds the amount by which it would reduce the RSS, and is also work space of
+        `_shrink`.
     loaded_rss : float, (1,)
         RSS of v given the loaded path, as a share of v's variance.
     """
@@ -122,7 +122,7 @@ class _Pools(NamedTuple):
 def make_trees(
     problem: ParentProblem, candidates: Mask | None = None, weight: Array | None = None
 ) -> Trees:
-    """Return the trees of a problem, which have only their roots.
+    """Return new trees for a problem. They have only their roots.
 
     Parameters
     ----------
@@ -180,7 +180,10 @@ def _empty_pools(n_nodes: int, n_children: int, n_words: int) -> _Pools:
 
 
 def grown(trees: Trees) -> Trees:
-    """Return the same trees in twice the memory, or empty trees above `MAX_TREE_BYTES`."""
+    """Return the same trees in twice the memory.
+
+    If this would exceed `MAX_TREE_BYTES`, empty the trees instead.
+    """
     pools = {name: getattr(trees, name) for name in _Pools._fields}
     if 2 * sum(pool.nbytes for pool in pools.values()) > MAX_TREE_BYTES:
         trees.sets[:] = 0

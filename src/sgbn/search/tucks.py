@@ -60,7 +60,7 @@ def _is_affected(T, S, v):  # type: ignore[no-untyped-def]
 
 @jit_inside
 def _list_affected(T, S, lowest, highest):  # type: ignore[no-untyped-def]
-    """List the variables whose parents a tuck may change in `S.affected`; return their number."""
+    """Fill `S.affected` with the variables whose parents a tuck may change; return their number."""
     for word in range(S.tuck_sets.shape[1]):
         S.tuck_sets[MOVED, word] = 0
         S.tuck_sets[STAYING, word] = 0
@@ -94,7 +94,7 @@ def _reorder(S, lowest, highest, before):  # type: ignore[no-untyped-def]
 
 @jit_inside
 def _tuck(T, S, x, y, level):  # type: ignore[no-untyped-def]
-    """Tuck y, with its ancestors after x, in before x, and return the fall of the score.
+    """Move y, and its ancestors after x, to just before x; return the fall of the score.
 
     If a required edge forbids the tuck, nothing moves and minus infinity is returned. `level` is
     the row of `kept_order` and `kept_node` that `_untuck` will need.
@@ -130,7 +130,7 @@ def _untuck(S, lowest, highest, level):  # type: ignore[no-untyped-def]
 
 @jit_inside
 def _list_turned(S, lowest, highest, level):  # type: ignore[no-untyped-def]
-    """List the variables whose parents a tuck changed in `S.turned`; return their number."""
+    """Fill `S.turned` with the variables whose parents a tuck changed; return their number."""
     n_turned = 0
     for i in range(lowest, highest + 1):
         v = S.kept_order[level, i]

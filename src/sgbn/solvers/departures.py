@@ -5,11 +5,12 @@ Solve, for every variable j, with the variables before it as regressors,
 .. math:: \min_d \tfrac12 (b + d)^T S (b + d) - s_j^T (b + d) + \sum_k w_{jk} |d_k|,
           \qquad d_k = 0 \text{ for } k \ge j,
 
-where d are the departures, b the given weights, and S a covariance matrix with the variables in the
-order. With b = 0 it is the plain lasso along the order.
+where d are the departures, w their prices, b the given weights, S a covariance matrix with the
+variables in the order, and s_j its row j. With b = 0 it is the plain lasso along the order.
 
 As in `sgbn.solvers.lasso`, a working set grows by the departures that violate the optimality (KKT)
-conditions. The normal equations for its signs then give the departures to round-off.
+conditions. When the signs of the departures are known, the normal equations give their values to
+round-off.
 """
 
 from __future__ import annotations
@@ -94,7 +95,10 @@ def _solve_variable(S, j, w, b, d, g, working):  # type: ignore[no-untyped-def]
 
 @jit
 def _solve(S, W, B, D, variances):  # type: ignore[no-untyped-def]
-    """Solve `D` in place and set `variances`; return the most epochs and the worst violation."""
+    """Solve `D` in place, and set `variances`.
+
+    Return the largest number of epochs and the largest violation of a variable.
+    """
     m = S.shape[0]
     g, working = np.empty(m), np.empty(m, np.int64)
     most_epochs, worst = 0, 0.0

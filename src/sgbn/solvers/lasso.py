@@ -5,8 +5,8 @@ For each target j, with R the Gram matrix of variables scaled to a unit diagonal
 .. math:: \min_b \tfrac12 b^T R b - R_j^T b + \sum_k w_k |b_k|, \qquad b_j = 0,
 
 where b are the weights and w their prices. This is Eq. 4.2 of the paper for fixed order variables,
-divided by 2n, for one column of Theta. A weight with a price of 1 or more is always 0: for the
-variable x_k and the residual r of the target, |x_k' r| <= ||x_k|| ||r|| <= n.
+divided by 2n, for one column of Theta. A weight with a price of 1 or more is always 0, because
+|x_k' r| <= ||x_k|| ||r|| <= n for the variable x_k, the residual r of the target, and n samples.
 
 A working set grows by the coordinates that violate the optimality (KKT) conditions. Cyclic
 coordinate descent on this set finds the signs of the weights. The normal equations for these signs
@@ -125,9 +125,9 @@ def _optimum_for_signs(M, s, w, b, support, goal):  # type: ignore[no-untyped-de
 def _polish(M, s, w, b, persist):  # type: ignore[no-untyped-def]
     """Move `b`, in place, to the optimum for its signs, if this optimum has the same signs.
 
-    Otherwise `b` stays, unless `persist` is True. Then it moves towards the optimum until a weight
-    becomes zero, drops this weight, and tries again. This active-set method is slow, but it ends
-    even if coordinate descent hardly advances.
+    Otherwise, if `persist` is False, `b` stays. If `persist` is True, `b` moves towards the optimum
+    until a weight becomes zero. This weight is dropped, and all is repeated. This active-set method
+    is slow, but it ends even if coordinate descent hardly advances.
     """
     while True:
         support = support_of(b)
@@ -271,7 +271,10 @@ def solve_column(R, j, w, b):  # type: ignore[no-untyped-def]
 
 @jit_loops
 def _solve_columns(R, W, B):  # type: ignore[no-untyped-def]
-    """Solve every row of `B` in place, and return the most epochs and the worst violation."""
+    """Solve every row of `B` in place.
+
+    Return the largest number of epochs and the largest violation of a row.
+    """
     most_epochs = 0
     worst = 0.0
     for j in range(B.shape[0]):
@@ -289,7 +292,8 @@ def lasso_gram(R: Array, W: Array, start: Array | None = None) -> SolverResult:
     Parameters
     ----------
     R : ndarray of shape (p, p)
-        Gram matrix with a unit diagonal. Variables beyond the rows of `W` are regressors only.
+        Gram matrix with a unit diagonal. The first m variables are targets and regressors, and all
+        others are only regressors.
     W : ndarray of shape (m, p)
         ``W[j, k]`` is the price of |weight of k -> j|.
     start : ndarray of shape (m, p), optional
@@ -300,7 +304,7 @@ def lasso_gram(R: Array, W: Array, start: Array | None = None) -> SolverResult:
     SolverResult
         `x[j]` holds the weights of j's parents. `n_iter` is the largest number of epochs (passes
         over the working set) of a variable. `violation` is the largest violation of the KKT
-        conditions. The solver has converged if it is at most `TOL`.
+        conditions. The solver has converged if `violation` is at most `TOL`.
     """
     B = np.zeros(W.shape) if start is None else start.copy()
     n_epochs, violation = _solve_columns(R, W, B)
@@ -343,7 +347,7 @@ def residual_variance(R, j, b):  # type: ignore[no-untyped-def]
 
 @jit_inside
 def column_objective(R, j, w, b):  # type: ignore[no-untyped-def]
-    """Return half the residual variance of j (1 is its second moment) plus the prices."""
+    """Return half the `residual_variance` of j plus the prices of its weights."""
     total = 0.5 * residual_variance(R, j, b)
     for k in range(b.size):
         total += w[k] * abs(b[k])

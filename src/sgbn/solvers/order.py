@@ -4,7 +4,7 @@ r"""The order step: find the order variables of least cost for fixed weights.
 
 is Eq. 4.2 of the paper for fixed Theta, with Delta = m and Upsilon eliminated. Its dual is a
 circulation x of least cost: a flow on the edges that enters and leaves every node in equal amounts,
-with 0 <= x_ij <= |Theta_ij|. Both are optimal together if
+with 0 <= x_ij <= |Theta_ij|. An order o and a circulation x are both optimal if
 
 - x_ij = |Theta_ij| on edges that the order violates (o_j - o_i < 1),
 - x_ij = 0 on edges that span more than one level (o_j - o_i > 1),

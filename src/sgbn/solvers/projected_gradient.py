@@ -30,7 +30,7 @@ ValueAndGradient = Callable[[Array], tuple[float, Array]]
 MEMORY = 10  # past iterations that the line search and the test for a stall use
 DECREASE = 1e-4  # a step is accepted if f falls by this share of what the gradient predicts
 SHORTEST = 1e-12  # a smaller share of a move changes f only by round-off
-LONGEST = 1e10  # the spectral step is at most the first step times this, at least divided by this
+LONGEST = 1e10  # largest ratio of the spectral step to the first step, and of the first to it
 LENGTHEN = 10.0  # the step grows by this factor if f is concave along a move (no spectral step)
 ROUND_OFF = 1e-14  # round-off of f, as a share of f: the gradient can still fall when f cannot
 
@@ -63,8 +63,8 @@ def spg(
     max_iter : int
         Largest number of moves.
     stall : float, default=0
-        The search also stops, converged or not, when the lowest value fell by less than this share
-        of it over ten iterations.
+        The search also stops, converged or not, when ten iterations lowered the lowest value by
+        less than this share of itself.
 
     Returns
     -------
@@ -242,9 +242,10 @@ def _violation(x, g, offsets, radii):  # type: ignore[no-untyped-def]
 
 @jit_loops
 def _shortened(share, slope, rise):  # type: ignore[no-untyped-def]
-    """Return a shorter share of the move: the minimum of a parabola, or else half the share.
+    """Return a shorter share of the move.
 
-    The minimum is used if it is between 0.1 and 0.9 times the present share.
+    It is the minimum of a parabola, if this is between 0.1 and 0.9 times the present share.
+    Otherwise it is half the present share.
     """
     # The parabola goes through the value and the slope at the start, and the value that was too
     # high.

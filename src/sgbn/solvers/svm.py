@@ -17,8 +17,8 @@ the slacks s_i = 1 - y_i f_i. It is convex, and quadratic on each piece on which
 have s_i > 0. Each iteration solves the linear system of the present piece. A few iterations are
 almost always enough. If they are not, an active-set method continues on the dual. It moves towards
 the solution of the system as far as alpha >= 0 allows, and drops the sample that blocks the move.
-If none does, it adds the sample that violates the conditions most. The dual objective rises in
-every step, so that the method cannot cycle.
+If no sample blocks it, the method adds the sample that violates the conditions most. The dual
+objective rises in every step, so that the method cannot cycle.
 
 Both problems in this file, SVM and ball, depend on the kernel only through distances. So the origin
 may be moved to where round-off is smallest.
@@ -65,7 +65,7 @@ class L2SVM(NamedTuple):
     violation : float
         Largest violation of the optimality conditions, in units of the margin.
     converged : bool
-        Whether `violation` is within the tolerance or, if that is larger, within round-off.
+        Whether `violation` is at most the tolerance, or at most round-off if round-off is larger.
     """
 
     beta: Array
@@ -93,7 +93,7 @@ class Radius(NamedTuple):
     violation : float
         (d - `squared`) / d, where d is the squared distance of the farthest point.
     converged : bool
-        Whether `violation` is within the tolerance or, if that is larger, within round-off.
+        Whether `violation` is at most the tolerance, or at most round-off if round-off is larger.
     """
 
     squared: float

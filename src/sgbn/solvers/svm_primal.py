@@ -24,7 +24,7 @@ from sgbn.types import Array, Mask
 
 TOL = 1e-9  # violation, in units of the margin
 MAX_ITER = 200  # linear systems; 3 to 10 are usual
-CG_TOL = 1e-6  # limit of the relative gradient; the error of the objective is of its square
+CG_TOL = 1e-6  # limit of the relative gradient; its square is the order of the objective's error
 FORCING = 0.1  # a truncated Newton step may leave this share of the gradient
 
 (_posv,) = get_lapack_funcs(("posv",), dtype=np.float64)
@@ -167,7 +167,10 @@ class Features(Protocol):
         """Return Phi' v."""
 
     def subset(self, rows: Mask) -> Features:
-        """Return the features of some samples. Single precision is enough: it gives directions."""
+        """Return the features of some samples.
+
+        Single precision is enough, because they are used only to find directions.
+        """
 
 
 def l2_svm_cg(

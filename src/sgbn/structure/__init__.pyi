@@ -1,4 +1,4 @@
-"""The public names of `sgbn.structure`: `__init__.py` loads each on first use from here."""
+"""The public names of `sgbn.structure`. `__init__.py` loads each name when it is first used."""
 
 from .given_graph import fit_weights as fit_weights
 from .h_sgbn import HSGBN as HSGBN

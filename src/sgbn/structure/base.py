@@ -57,7 +57,7 @@ class Arrows(NamedTuple):
     non_gaussian: Mask | None = None
 
     def equivalence_class(self) -> Mask:
-        """Return the CPDAG, with the further arrows of prior knowledge and of residuals."""
+        """Return the CPDAG, with further arrows that prior knowledge and residuals decide."""
         P = cpdag(self.graph)
         # A CPDAG is closed under Meek's rules: without known directions nothing is to be done.
         if self.knowledge is not None and self.knowledge.directions.any():
@@ -67,8 +67,8 @@ class Arrows(NamedTuple):
     def hubs_first(self, columns: Indices) -> Self:
         """Return these arrows with another DAG of the equivalence class, the one with hubs first.
 
-        In its order, variables with more neighbours come first. Among variables with the same
-        number, the first in `columns` comes first. So the directions that nothing decides do not
+        Variables with more neighbours come first in its order. Variables with equally many
+        neighbours come in the order of `columns`. So the directions that nothing decides do not
         depend on which DAG of the class a search found.
         """
         P = self.equivalence_class()
@@ -79,7 +79,7 @@ class Arrows(NamedTuple):
 
     def kinds(self, coef: Array) -> Labels:
         """Return what decides the direction of each edge of `coef`, as `LearnedNetwork` lists."""
-        # The graph and not `coef` counts: a lasso adds edges of which only the order is known.
+        # The graph counts and not `coef`, because a lasso adds edges that only the order directs.
         support = self.graph != 0
         known, required = (
             (None, None)
@@ -158,8 +158,8 @@ class LearnedNetwork(BaseEstimator):
         """Return what decides the direction of each edge, in the order of ``np.argwhere(coef_)``.
 
         The kinds are "compelled", "prior knowledge", "equal variances", "non-Gaussian" (residuals
-        decide), "reversible" and "order only". `sgbn.graph.edge_kinds` explains the first two and
-        "reversible".
+        decide), "reversible" and "order only". `sgbn.graph.edge_kinds` explains "compelled", "prior
+        knowledge" and "reversible". `SGBN` explains the others.
         """
         check_is_fitted(self)
         return self.arrows_.kinds(self.coef_)
@@ -188,8 +188,8 @@ class NetworkEstimator(DensityMixin, LearnedNetwork, ABC):
     def clean(self, values: Array, names: list[str], labels: Sequence[Any] | None = None) -> Array:
         """Return the rows to learn from.
 
-        These are all rows, or with ``outliers="trim"`` the rows that do not lie far out. All code
-        that learns from rows, or from a part of them, calls this before `moments`.
+        These are all rows. With ``outliers="trim"``, rows that lie far from all others are left
+        out. All code that learns from rows, or from a part of them, calls this before `moments`.
         """
         outliers = getattr(self, "outliers", None)
         if outliers is None:

@@ -114,7 +114,7 @@ def least_squares(moments: Moments, B: Array, names: Sequence[str]) -> Array:
     if bad:
         warn(
             f"the parents of {names[moments.columns[bad[0]]]!r} are collinear, so that many "
-            "weights fit equally well. The smallest of them are used. Drop one of these parents, "
+            "weights fit equally well. The smallest weights are used. Drop one of these parents, "
             "or ask for fewer edges (a larger alpha or gamma)."
         )
     return refitted

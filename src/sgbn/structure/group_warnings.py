@@ -16,8 +16,8 @@ from sgbn.exceptions import DataWarning
 def warnings_about(what: str) -> Iterator[None]:
     """Put `what`, such as "group 'CTR'", in front of warnings about data and convergence.
 
-    A warning that already contains `what` is not changed, nor are warnings of other classes, such
-    as `OutlierWarning`.
+    Warnings that already contain `what` are not changed. Warnings of other classes, such as
+    `OutlierWarning`, are not changed either.
     """
     show = warnings.showwarning
 
@@ -25,7 +25,7 @@ def warnings_about(what: str) -> Iterator[None]:
         unnamed = category in (DataWarning, ConvergenceWarning) and what not in str(message)
         show(category(f"{what}: {message}") if unnamed else message, category, *where, **more)
 
-    # Python then also forgets earlier warnings, so that the same warning about another group shows.
+    # Python then also forgets earlier warnings, so that it shows the same warning for each group.
     with warnings.catch_warnings():
         warnings.showwarning = name
         yield

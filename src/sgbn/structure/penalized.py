@@ -1,4 +1,4 @@
-"""The base class of OR-SGBN and H-SGBN: an L1 penalty that is given, or chosen by a criterion."""
+"""The base class of OR-SGBN and H-SGBN. Their L1 penalty is given, or a criterion chooses it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Learned(NamedTuple):
     objective_path : list of (float, float)
         The penalty for breaking the order, and the objective, of each step.
     violation : float
-        The worst violation of the optimality conditions of the lasso.
+        The largest violation of the optimality conditions of the lasso.
     converged : bool
         Whether the last steps changed nothing.
     """

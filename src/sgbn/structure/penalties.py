@@ -21,8 +21,8 @@ def penalty_units(moments: Moments, standardize: bool) -> Array:
     """Return the factors that convert prices from the units of alpha to the units of the solvers.
 
     Solvers get variables divided by their scale. If alpha is meant for the data as they are (not
-    `standardize`), the solvers use alpha / (scale_j scale_k) as the price of |Theta_kj|. The factor
-    of variable k is 1 / scale_k, and 1 if `standardize`.
+    `standardize`), the solvers use alpha / (scale_j scale_k) as the price of |Theta_kj|. So the
+    factor of variable k is 1 / scale_k. If `standardize`, it is 1.
     """
     if standardize:
         return np.ones(len(moments.R))

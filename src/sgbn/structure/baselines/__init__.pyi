@@ -1,4 +1,4 @@
-"""All baselines, one line per class: `__init__.py` loads each on first use from here."""
+"""All baselines, one line per class. `__init__.py` loads each class when it is first used."""
 
 from .gs import GS as GS
 from .iamb import IAMB as IAMB
