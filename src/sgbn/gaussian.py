@@ -338,9 +338,8 @@ class GaussianNetwork:
             missing = [name for name in self.names if name not in X.columns]
             if missing:
                 raise InputError(
-                    f"X has no column {missing[0]!r} ({len(missing)} missing). Give the columns "
-                    "the names of the network's variables, or give a plain array whose columns "
-                    "have the order of these variables."
+                    f"X has no column {missing[0]!r} ({len(missing)} missing). Name the columns "
+                    "like the network's variables, or give an array in the order of the variables."
                 )
             X = X[list(self.names)]  # columns in another order would give wrong densities
         X = np.asarray(X, dtype=float)

@@ -74,7 +74,7 @@ def test_a_column_that_is_constant_in_a_fold_is_named_with_the_remedy(simulate):
     table = pd.DataFrame(X, columns=["a", "b", "c", "rare"])
     table["rare"] = 0.0
     table.loc[7, "rare"] = 1.0
-    with pytest.raises(InputError, match=r"one fold: constant column: 'rare'.*fewer folds"):
+    with pytest.raises(InputError, match=r"one fold: constant column: 'rare'.*more folds"):
         ORSGBN("cv_error").fit(table)
 
 

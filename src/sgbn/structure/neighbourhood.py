@@ -25,7 +25,7 @@ from sgbn.types import Array
 
 PENALTY_RATIO = 0.9  # each penalty of the path divided by the one before
 LAST_PENALTY_SHARE = 1e-3  # the last penalty, as a share of the target's largest correlation
-# With more neighbours than these two limits, they only fit noise.
+# Neighbours beyond these two limits only fit noise.
 MAX_EXTRA_NEIGHBOURS = 20  # in addition to three times the number of the best neighbours so far
 ROWS_PER_PARENT = 3  # at most n / 3 neighbours
 MIN_RSS = 1e-15  # as a share of the variance; a smaller RSS is round-off

@@ -12,11 +12,12 @@ arrow of the best member, and the best member with the opposite arrow. The arrow
 other member is worse by more than `MIN_Z_DECIDED` standard errors of the difference. The standard
 error comes from the spread of the difference over the rows (Vuong 1989).
 
-Curved relations also leave non-Gaussian residuals. So two further conditions must hold, else the
-arrow stays open. No residual of the best member may depend on its parents. And the best member must
-still be better when curved effects of the parents may explain a part of each variable. For this
-comparison, one of two estimates of the densities is enough: the same estimate as before, or one by
-spacings, which is rougher, but is the only one that follows sharp edges of a density.
+Curved relations also leave non-Gaussian residuals. So the arrow stays open unless two further
+conditions hold. First, no residual in the best member may depend on the parents of its variable.
+Second, the best member must still be better when curved effects of the parents may explain a part
+of each variable. For this comparison, one of two estimates of the densities is enough: the same
+estimate as before, or an estimate by spacings. The second estimate is rougher, but only this one
+follows sharp edges of a density.
 """
 
 from __future__ import annotations
@@ -134,8 +135,9 @@ def decide_directions(residuals: Residuals, P: Graph) -> Graph:
     Returns
     -------
     ndarray of bool, shape (m, m)
-        True at ``[i, j]`` if i - j is open in P and i -> j is decided. Residuals decide an arrow,
-        or it follows from arrows that they decided. At least one DAG of the class has all of them.
+        True at ``[i, j]`` if i - j is open in P and i -> j is decided: by residuals, or because it
+        follows from arrows that residuals decide. At least one DAG of the class has all decided
+        arrows.
     """
     directed = P
     with one_blas_thread():
@@ -171,7 +173,7 @@ def _sure_arrows(residuals: Residuals, P: Graph, nodes: list[int]) -> list[tuple
 
 
 def _is_better(residuals: Residuals, best: Member, rival: Member) -> bool:
-    """Return whether `best` is surely better than `rival`, and curved effects do not explain it."""
+    """Return whether `best` is surely better than `rival`, and curved effects are not the cause."""
     nodes = [j for j in best.parents if best.parents[j] != rival.parents[j]]
     # The terms of all other variables are the same in both members, and cancel.
     terms = [((j, best.parents[j]), (j, rival.parents[j])) for j in nodes]

@@ -4,10 +4,10 @@ A covariate of numbers is one design column. A smooth covariate has the columns 
 (`sgbn.structure.smooth`). A covariate of labels has one indicator column for each level except the
 first. Each site has one indicator column.
 
-Permutation tests regress the regions Y on the nuisance design N, and permute the rows of the
-residuals :math:`E = (I - N N^+) Y` by a permutation :math:`\Pi` (Freedman and Lane, 1983). The
-method then adds the nuisance effects to the permuted rows and regresses them on N again, which
-gives :math:`(I - N N^+) \Pi E`.
+Permutation tests regress the regions Y on the nuisance design N, whose pseudo-inverse is
+:math:`N^+`. They permute the rows of the residuals :math:`E = (I - N N^+) Y` by a permutation
+:math:`\Pi` (Freedman and Lane, 1983). The method then adds the nuisance effects to the permuted
+rows and regresses the sum on N again, which gives :math:`(I - N N^+) \Pi E`.
 """
 
 from __future__ import annotations

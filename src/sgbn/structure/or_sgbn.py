@@ -203,13 +203,15 @@ class ORSGBN(PenalizedEstimator):
         cross-validated prediction error, or cross-validated likelihood.
     path : {"homotopy", "literal"}, default="homotopy"
         "homotopy" raises the penalty for breaking the order step by step, and alternates within
-        each step, as the text of the paper describes. It stops as soon as the network is a DAG:
-        then a stronger penalty changes nothing. "literal" is Algorithm 3 as printed: the order is
-        fixed while the penalty rises, so that only the strongest penalty has an effect.
+        each step, as the text of the paper describes. It stops as soon as the network is a DAG,
+        because a stronger penalty would then change nothing. "literal" is Algorithm 3 as printed:
+        the order is fixed while the penalty rises, so that only the strongest penalty has an
+        effect.
     init : {"lasso", "ols", "l1mb"}, default="lasso"
         Weights from which the first order is computed: a lasso at `alpha`, least squares of each
-        variable on all others, or the first stage of L1MB. That stage takes for each variable the
-        lasso support of the best BIC, and refits it. The paper names all three.
+        variable on all others, or the first stage of L1MB. For each variable, the first stage of
+        L1MB takes the lasso support with the best BIC, and refits its weights. The paper names all
+        three.
     standardize : bool, default=True
         Whether to divide columns by their standard deviation (ddof=0) before learning. Use False
         for raw scales, or for groups that were standardised together.

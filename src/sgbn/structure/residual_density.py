@@ -102,7 +102,7 @@ def _line_search(
 
 
 def spacing_gain(u: Array) -> Array:
-    r"""Return the log density of each value minus the normal one, from distances of neighbours.
+    r"""Return the log density of each value, from distances of neighbours, minus the normal one.
 
     .. math:: \log \frac{2 k}{n (u_{(i + k)} - u_{(i - k)})} + u_{(i)}^2 / 2
 
@@ -146,8 +146,8 @@ def curvature(residual: Array, parents: Array) -> Array:
     r"""Return statistics of the curved effects of parents on a residual, one per bend of a parent.
 
     The bends of a parent with normal scores z are the Hermite polynomials :math:`z^2 - 1` and
-    :math:`z^3 - 3 z`. With h what is left of a bend after a regression on the parents, and r the
-    residual, the statistic is
+    :math:`z^3 - 3 z`. Let h be the residual of a bend after a regression on the parents, and r the
+    given residual. The statistic is
 
     .. math:: t = \sum_i r_i h_i / \sqrt{\textstyle\sum_i r_i^2 h_i^2}
 

@@ -187,9 +187,10 @@ def score_gain(X: Array) -> ScoreGain:
     r"""Return how much more the normal scores depend on each other than the columns themselves.
 
     Dependence is the information that normal columns have about each other,
-    :math:`-\frac12 \log \det R_\rho`, where :math:`R_\rho` are their shrunken correlations. Columns
-    that are curved functions of normal columns gain. Columns with linear relations and skewed noise
-    lose, although each column looks equally skewed: their graph must not be learned from scores.
+    :math:`-\frac12 \log \det R_\rho`, where :math:`R_\rho` are their shrunken correlations. If
+    columns are curved functions of normal columns, the gain is positive. If relations are linear
+    and the noise is skewed, the gain is negative, although each column looks equally skewed. In
+    this case the graph must not be learned from scores.
 
     Parameters
     ----------

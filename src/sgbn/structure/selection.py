@@ -162,7 +162,7 @@ def _held_out_loss(
         except InputError as error:
             raise InputError(
                 f"alpha={estimator.alpha!r} could not learn from the {len(train)} training rows of "
-                f"one fold: {error} Or use fewer folds, or alpha='ebic'."
+                f"one fold: {error} Or use more folds (cv=), or alpha='ebic'."
             ) from error
     if estimator.alpha == "cv_likelihood":
         return -float(network.log_likelihood(X[test]).mean())

@@ -68,8 +68,8 @@ class SGBN(NetworkEstimator):
     gamma : float, optional
         How much the number of possible parents counts; 0 is BIC. Lower values find more weak
         edges, and more false ones. The default is 1 for up to 100 samples, which leaves few false
-        edges in pure noise. For more samples it is half their decimal logarithm, such as 1.5 for
-        1,000. With more samples fewer edges are missed, and false edges are a larger part of the
+        edges in pure noise. For n > 100 samples it is log10(n) / 2, for example 1.5 for 1,000
+        samples. With more samples fewer edges are missed, and false edges are a larger part of the
         errors.
     noise : {"unequal", "equal"}, default="unequal"
         "equal" assumes that the noise variances are equal in the units of the data. This decides
@@ -82,21 +82,23 @@ class SGBN(NetworkEstimator):
         annealing on tables, which hold the scores of all sets of a few candidate parents. If the
         two local searches disagree, it makes kicks first (see `n_kicks`) and anneals for longer.
         "thorough" searches far longer, one or two minutes for 100 variables. It is meant for real
-        data, in which many networks have nearly the best score. Up to 14 variables, and 20 with
-        "thorough", the best of all networks is found. Tables are not used with fewer than 50
-        samples, because the best score then fits noise, nor with more than 500 variables.
-        "standard" does not use them for more than 100 variables with at least twice as many
-        samples. Without tables there are only local searches, with kicks unless the variables are
-        too many. With at least 200 samples, and ten per variable, "fast" and "standard" begin
-        with an order for the strong dependences alone.
+        data, in which many networks have nearly the best score. "standard" finds the best of all
+        networks of up to 14 variables, and "thorough" of up to 20. Tables are not used with fewer
+        than 50 samples, because the best score would fit noise. They are not used with more than
+        500 variables either. "standard" also does not use them if there are more than 100
+        variables and at least twice as many samples. Without tables there are only local searches,
+        with kicks unless there are too many variables. "fast" and "standard" begin with an order
+        for the strong dependences alone if there are at least 200 samples, and at least ten per
+        variable (two per variable if there are more than 100 variables).
     n_starts : int, optional
         Number of orders that local searches start from. The first order sorts the variables by
-        rising variance inflation, the second by falling, and the others are random. This number,
-        like `n_kicks`, replaces the one that `effort` chooses.
+        rising variance inflation, the second by falling variance inflation, and all others are
+        random. By default `effort` chooses the number.
     n_kicks : int, optional
         A kick makes random moves in the best order and starts a local search from there. The
-        search ends after this many kicks in a row without a better order. With the standard
-        effort, `n_starts` or `n_kicks` ask for a search without tables.
+        search ends after this many kicks in a row without a better order. By default `effort`
+        chooses the number. If `n_starts` or `n_kicks` is given with the standard effort, tables
+        are not used.
     forbidden, required : list of (source, target), optional
         Edges that the network must not have, and edges that it must have. Variables are given by
         column name or index.
@@ -245,17 +247,19 @@ class SGBN(NetworkEstimator):
         if self.noise == "equal" and self.column_transform != "none":
             raise InputError(
                 f"column_transform={self.column_transform!r} gives all columns the same variance, "
-                "from which noise='equal' would decide directions wrongly. Leave one of them out."
+                "but noise='equal' decides directions from the variances, and would decide them "
+                "wrongly. Leave out column_transform or noise."
             )
         if self.non_gaussian == "orient" and self.column_transform != "none":
             raise InputError(
                 f"column_transform={self.column_transform!r} makes every column Gaussian, so that "
-                "non_gaussian='orient' can decide no direction. Leave one of them out."
+                "non_gaussian='orient' cannot decide any direction. Leave out column_transform or "
+                "non_gaussian."
             )
         if self.noise == "equal" and self.non_gaussian == "orient":
             raise InputError(
-                "noise='equal' already decides every direction, so that non_gaussian='orient' can "
-                "decide none. Leave one of them out."
+                "noise='equal' already decides every direction, so that non_gaussian='orient' has "
+                "nothing to decide. Leave out noise or non_gaussian."
             )
         if self.weights == "refit" and self.alpha != "cv":
             raise InputError(
@@ -267,12 +271,12 @@ class SGBN(NetworkEstimator):
         """Learn a network from a covariance matrix, if the rows themselves are not available.
 
         The network is the same as from `fit` on rows with these moments. Without rows, the learner
-        cannot find those that lie far out: `outliers` has no effect, and there is no `outliers_`.
+        cannot look for outliers: `outliers` has no effect, and there is no `outliers_`.
 
         Parameters
         ----------
         moments : Moments
-            The moments, such as ``Moments.from_covariance(S, n, names)``.
+            The moments, for example the result of ``Moments.from_covariance(S, n, names)``.
 
         Raises
         ------
@@ -283,8 +287,8 @@ class SGBN(NetworkEstimator):
         check_parameters(self)
         if not isinstance(moments, Moments) or moments.has_bias:
             raise InputError(
-                "moments is not what Moments.from_covariance returns. Call this function, and give "
-                "its result."
+                "moments is not a result of Moments.from_covariance. Call Moments.from_covariance, "
+                "and give its result."
             )
         # Only the first one is named: users correct one parameter at a time.
         for wanted, remedy in self._needs_rows().items():
@@ -307,7 +311,7 @@ class SGBN(NetworkEstimator):
                 "Compute the covariance matrix of the normal scores."
             )
         if self.non_gaussian == "orient":
-            asked["non_gaussian='orient'"] = "Leave it out."
+            asked["non_gaussian='orient'"] = "Leave out non_gaussian."
         if self.weights == "lasso" and self.alpha == "cv":
             asked["alpha='cv'"] = "Give alpha a number."
         return asked

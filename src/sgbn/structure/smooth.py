@@ -1,8 +1,8 @@
 r"""Smooth effects of covariates: cubic splines as columns of a design.
 
 The spline is a sum of cubic B-splines with knots at quantiles of the covariate. Its design columns
-are one straight line x, and columns :math:`b_k(x)` that bend, where x is the covariate on a scale
-from 0 to 1. The columns are chosen such that the penalty on the bends of a function
+are one straight column x and several curved columns :math:`b_k(x)`, where x is the covariate on a
+scale from 0 to 1. The columns are chosen such that the penalty on the curvature of a function
 :math:`f = a x + \sum_k u_k b_k(x)` is :math:`\int f''(x)^2 dx = \sum_k u_k^2`. Least squares with
 this penalty is the model of one smooth term in Wood (2017, Generalized Additive Models, 2nd
 edition, chapter 5).
@@ -38,7 +38,7 @@ class Spline:
     knots : ndarray
         Knots on a scale from 0 to 1. The knots at both ends occur four times.
     turn : ndarray of shape (n_splines, n_splines - 2)
-        Matrix that maps B-splines to columns that bend, whose penalty is the identity.
+        Matrix that maps B-splines to the curved columns. Their penalty matrix is the identity.
     """
 
     low: float
@@ -48,7 +48,7 @@ class Spline:
 
     @property
     def n_columns(self) -> int:
-        """Return the number of design columns: one straight column, and the columns that bend."""
+        """Return the number of design columns: one straight column, and the curved columns."""
         return 1 + self.turn.shape[1]
 
     def columns(self, values: Array) -> Array:
@@ -173,7 +173,7 @@ def _functions(knots: Array, unit: Array, derivative: int = 0) -> Array:
 
 
 def _turn(knots: Array) -> Array:
-    """Return the matrix that maps B-splines to columns that bend.
+    """Return the matrix that maps B-splines to the curved columns.
 
     With these columns, the squared coefficients add up to the integral of f'' squared.
     """

@@ -109,7 +109,7 @@ class ConstraintEstimator(GraphEstimator):
         return direct(joined, colliders(test, mutual, joined))
 
     def learn_graph(self, moments: Moments) -> LearnedGraph:
-        """Return the graph: blankets are learned by tests, and pairs in both blankets oriented."""
+        """Return the graph. Tests find the blankets; pairs in each other's blanket are oriented."""
         test = self._test(moments)
         blankets = self._blankets(test, moments)
         largest = int((blankets & blankets.T).sum(axis=0).max())

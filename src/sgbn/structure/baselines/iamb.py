@@ -16,20 +16,21 @@ from sgbn.types import Graph
 class IAMB(ConstraintEstimator):
     """A network from Markov blankets by incremental association (IAMB).
 
-    The blanket of a variable grows step by step. Each step adds the variable that depends on it
-    most, given the blanket so far. Then the method removes members that the others separate from
-    the variable. Two variables in each other's blanket are joined, unless a subset of the smaller
-    blanket separates them. Arrows come from triples i - k - j in which i and j are not joined. Such
-    a triple becomes i -> k <- j, unless k together with a subset of the smaller blanket of i and j
-    separates i and j. If triples contradict each other, the strongest dependence counts. Meek's
-    rules direct further edges. Blankets and graph are the same as from ``iamb`` of bnlearn with
-    ``test="zf"``. The time grows as 2 to the size of the blankets.
+    The blanket of a target variable grows step by step. Each step adds the variable that depends
+    most on the target, given the blanket so far. Then the method removes members that the other
+    members separate from the target. Two variables in each other's blanket are joined, unless a
+    subset of the smaller blanket separates them. Arrows come from triples i - k - j in which i and
+    j are not joined. Such a triple becomes i -> k <- j, unless k together with a subset of the
+    smaller blanket of i and j separates i and j. If triples contradict each other, the triple with
+    the strongest dependence counts. Meek's rules direct further edges. Blankets and graph are the
+    same as from ``iamb`` of bnlearn with ``test="zf"``. The time grows as 2 to the power of the
+    size of the blankets.
 
     Parameters
     ----------
     significance : float, default=0.05
-        Level of each test (Fisher's z). A pair counts as independent given n - 3 or more variables,
-        where n is the number of samples, because it cannot be tested.
+        Level of each test (Fisher's z). With n samples, a pair cannot be tested given n - 3 or more
+        variables, and then counts as independent.
 
     Attributes
     ----------
@@ -39,9 +40,10 @@ class IAMB(ConstraintEstimator):
     blankets_ : ndarray of bool, shape (n_features, n_features)
         ``blankets_[i, j]`` is True if j was found in the blanket of i.
     consistent_ : bool
-        Whether some DAG has the arrows and the v-structures of `pdag_`. This may fail, because
-        tests can contradict each other. Then `coef_` still has every edge. But arrows on a directed
-        cycle were reversed, as few as a greedy search needs, or a v-structure was added.
+        Whether some DAG has the arrows and the v-structures of `pdag_`. It is False if tests
+        contradict each other. In this case `coef_` still has every edge, but arrows on a directed
+        cycle were reversed, or a v-structure was added. A greedy search chooses few arrows to
+        reverse.
     coef_, coef_std_, intercept_, noise_variance_, order_, network_
         As in `ORSGBN`, from least squares on one DAG with the edges of `pdag_`.
 
@@ -78,7 +80,10 @@ class IAMB(ConstraintEstimator):
 
 
 def strongest(test: IndependenceTest, target: int, blanket: Sequence[int]) -> int | None:
-    """Return the variable that depends most on the target given the blanket; None if none does."""
+    """Return the variable that depends most on the target given the blanket.
+
+    If no variable depends on the target, return None.
+    """
     strengths = test.strengths(target, blanket)
     best = int(np.argmax(strengths))
     return best if strengths[best] >= 1.0 else None

@@ -73,7 +73,7 @@ def pc_skeleton(test: IndependenceTest) -> tuple[Graph, Separators]:
     separators: Separators = {}
     size = 0
     while joined.sum(axis=1).max() > size:
-        # PC-stable: links that are removed at this size still count as neighbours until the next.
+        # PC-stable: for this size, pairs that are separated meanwhile still count as neighbours.
         before = joined.copy()
         for i, j in np.argwhere(np.triu(before)).tolist():
             separator = _separator(test, before, i, j, size)
@@ -85,7 +85,10 @@ def pc_skeleton(test: IndependenceTest) -> tuple[Graph, Separators]:
 
 
 def _separator(test: IndependenceTest, joined: Graph, i: int, j: int, size: int) -> set[int] | None:
-    """Return `size` neighbours of i, or else of j, that separate i and j; or None."""
+    """Return `size` neighbours of i that separate i and j.
+
+    If there are none, try the neighbours of j. Return None if these do not separate them either.
+    """
     for side in (without(joined[i], j), without(joined[j], i)):
         if np.count_nonzero(side) >= size:
             link = test.weakest(i, j, np.flatnonzero(side), size=size)

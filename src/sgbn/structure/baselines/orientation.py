@@ -92,10 +92,10 @@ def closest_dag(P: Graph) -> Graph:
     """Return a DAG with the skeleton of a PDAG and, if possible, its arrows and v-structures.
 
     This is impossible if tests were wrong in such a way that no DAG agrees. Then sinks are removed
-    one by one, as in `consistent_extension`. If no variable is a free sink, the variable is taken
-    for which the fewest arrows must be reversed. Among several, it is the one that makes the fewest
-    new v-structures, and then the one with the largest index. No edge is lost. Only arrows on a
-    directed cycle are reversed.
+    one by one, as in `consistent_extension`. If no variable is a free sink, the next sink is the
+    variable for which the fewest arrows must be reversed. If several variables are equal in this,
+    it is the variable that makes the fewest new v-structures, and then the variable with the
+    largest index. No edge is lost. Only arrows on a directed cycle are reversed.
     """
     extension = consistent_extension(P)
     if extension is not None:

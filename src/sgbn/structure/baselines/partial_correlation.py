@@ -178,7 +178,7 @@ def _borders(most: int, m: int, border: Callable[[Array], Array]) -> Array:
 
 
 class Link(NamedTuple):
-    """The smallest strength of a pair that was found, and the set given which it was found."""
+    """The smallest strength that was found for a pair, and the variables that were given for it."""
 
     strength: float
     given: Places

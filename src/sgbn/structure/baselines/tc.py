@@ -115,11 +115,13 @@ def strengths_given_all_others(precision: Array, borders: Array) -> Array:
 def separator_of_spouses(test: IndependenceTest, moral: Graph, i: int, j: int) -> set[int] | None:
     """Return a set that separates two linked variables, or None if none is found.
 
-    Two linked variables with such a set are not joined in the network, but share a child. The first
-    sets that are tried consist of some common neighbours, and of all other neighbours of the
-    variable that has fewer of them. If none separates the pair, some of these other neighbours are
-    left out as well. These may be descendants of a common child, because a path leads to them from
-    a common neighbour that is not in the set.
+    Two linked variables with such a set are not joined in the network, but share a child. Take the
+    neighbours that only i has, and the neighbours that only j has. The smaller of these two groups
+    is used, or one after the other if they have the same size. The first sets that are tried
+    consist of this group and some of the common neighbours. If none of these sets separates the
+    pair, variables of the group are left out as well. A common neighbour that is not in the set may
+    be a common child of i and j. A variable of the group that a path joins to this child may be its
+    descendant. A set with such a descendant does not separate i and j.
     """
     common = moral[i] & moral[j]
     if not common.any():
@@ -135,7 +137,7 @@ def _weakest_links(
     sides = smaller_sides(without(moral[i] & ~common, j), without(moral[j] & ~common, i))
     for side in sides:
         yield test.weakest(i, j, np.flatnonzero(common), fixed=side)
-    # The components of variables that paths join which go neither through i nor through j.
+    # The connected components of the moral graph without i and j.
     apart = moral.copy()
     apart[[i, j]] = apart[:, [i, j]] = False
     _, component = connected_components(apart, directed=False)

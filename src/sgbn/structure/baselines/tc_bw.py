@@ -14,9 +14,10 @@ from sgbn.types import Array, Graph
 class TCbw(TC):
     """A network from total conditioning with backward elimination (TC-bw).
 
-    It differs from `TC` in the moral graph. The blanket of a variable begins with all others. The
-    method removes the one that depends on the variable least given the rest, and repeats this until
-    all members depend on it. Two variables are linked if each is in the blanket of the other.
+    It differs from `TC` in the moral graph. The blanket of a target variable begins with all other
+    variables. The method removes the member that depends least on the target given the other
+    members, and repeats this until all members depend on the target. Two variables are linked if
+    each is in the blanket of the other.
 
     Parameters
     ----------

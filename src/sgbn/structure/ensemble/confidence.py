@@ -96,7 +96,10 @@ class EdgeConfidence:
 
     @cached_property
     def direction_(self) -> Array:
-        """Return the share with i -> j of the networks that join i and j; 0 if none joins them."""
+        """Return the share with i -> j among the networks that join i and j.
+
+        It is 0 if no network joins them.
+        """
         joined = self.adjacency_ > 0
         return self.arrow_ / np.where(joined, self.adjacency_, 1.0)
 
@@ -111,10 +114,10 @@ class EdgeConfidence:
         min_adjacency: float = MIN_ADJACENCY,
         min_direction: float = MIN_DIRECTION,
     ) -> Mask:
-        """Return a mask of the edges i -> j of a graph whose direction the half samples support.
+        """Return a mask of the edges of a graph with a direction that the half samples support.
 
-        At least a share `min_adjacency` of the networks must join i and j, and at least a share
-        `min_direction` of these must have this direction.
+        ``[i, j]`` is True if the graph has i -> j, at least a share `min_adjacency` of the networks
+        joins i and j, and at least a share `min_direction` of these networks has this direction.
         """
         return (
             (np.asarray(graph) != 0)

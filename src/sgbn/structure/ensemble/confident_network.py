@@ -38,7 +38,7 @@ class ConfidentNetwork(LearnedNetwork):
 
     @property
     def supported_(self) -> Mask:
-        """Return a mask of the edges of `network_` whose direction half samples support."""
+        """Return a mask of the edges of `network_` with a direction that half samples support."""
         check_is_fitted(self)
         if self.confidence_ is None:
             return np.zeros(self.coef_.shape, bool)

@@ -113,7 +113,7 @@ def learn_task(
 
 
 def pair_result(shares: Sequence[Array], constant: Sequence[Mask]) -> Arrays:
-    """Return the results of two halves that are kept: the mean of their shares, and agreement."""
+    """Return what is kept of two halves: mean shares, counts of agreement, constant columns."""
     first, second = shares
     return {
         "arrows": (first + second) / 2,

@@ -54,7 +54,7 @@ class SGBNEnsemble(ConfidentNetwork, NetworkEstimator):
     `confidence_` comes from many halves of the rows, each with its own posterior. It says how often
     these networks join two regions, and in which direction. A direction is supported if at least
     `min_adjacency` of the networks join the pair, and at least `min_direction` of these have the
-    direction. Only these edges are drawn as arrows, and the others as lines.
+    direction. Only edges with a supported direction are drawn as arrows. Other edges are lines.
 
     Parameters
     ----------
@@ -69,10 +69,11 @@ class SGBNEnsemble(ConfidentNetwork, NetworkEstimator):
         Number of splits of the rows into two halves; 50 splits give 100 half samples, and a share
         of .9 then has a standard error of .03. With 0 there is no confidence.
     min_adjacency : float, default=0.8
-        Share of the networks of half samples that must join a pair, if its direction is to be
-        supported. With 0.5, a third of the arrows came back in fresh halves of real tables.
+        A direction is supported only if at least this share of the networks of half samples joins
+        the pair. With 0.5, a third of the arrows came back in fresh halves of real tables.
     min_direction : float, default=0.9
-        Share of the networks that join the pair which must have the direction.
+        A direction is supported only if at least this share of the networks that join the pair has
+        this direction.
     forbidden, required : list of (source, target), optional
         Edges that the network must not have, and edges that it must have. Variables are given by
         column name or index.
@@ -106,7 +107,7 @@ class SGBNEnsemble(ConfidentNetwork, NetworkEstimator):
         Share of the networks of half samples that join i and j, and share with i -> j:
         ``arrow_ + arrow_.T == adjacency_``.
     supported_ : ndarray of shape (m, m), bool
-        Edges i -> j of `network_` whose direction half samples support.
+        ``[i, j]`` is True if `network_` has i -> j, and half samples support this direction.
     drawn_graph_ : ndarray of shape (m, m), bool
         The graph to draw. If only ``[i, j]`` is set, it is the arrow i -> j. If ``[j, i]`` is set
         as well, it is a line.

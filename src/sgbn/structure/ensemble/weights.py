@@ -49,7 +49,7 @@ def weight_limits(
     columns : ndarray of shape (m,)
         The user's columns in the canonical order, in which the weights are computed.
     n_pairs : int
-        Number of splits into halves, which are the same as those of the confidence.
+        Number of splits into halves. The halves are the same as for the confidence.
     seed : int
         Seed of the splits.
     """

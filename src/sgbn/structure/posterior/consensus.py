@@ -17,9 +17,9 @@ def consensus(
 ) -> Graph:
     """Return the DAG of the pairs that at least a share `threshold` of the networks joins.
 
-    Each edge has the more frequent direction. The surest directions come first. A direction that
-    would close a cycle is reversed, or left out if no network has the reversed one. If both
-    directions are equally frequent, the edge leads from the earlier to the later variable.
+    Each edge has the more frequent direction. The surest directions come first. If a direction
+    would close a cycle, the edge is reversed. If no network has the reversed edge, it is left out.
+    If both directions are equally frequent, the edge leads from the earlier to the later variable.
 
     Parameters
     ----------
@@ -29,8 +29,9 @@ def consensus(
         A pair is joined if the share of its more frequent direction, plus `other_way` times the
         share of the opposite direction, is at least this.
     other_way : float
-        With 1, all networks that join a pair count. With less, a pair whose direction is open must
-        be surer to be joined. This takes into account that a wrong direction is an error, too.
+        With 1, all networks that join a pair count. With a smaller number, a pair whose direction
+        is open must be joined by more networks. This takes into account that a wrong direction is
+        an error, too.
     max_parents : int, optional
         The largest number of parents of a variable. The surest parents are kept.
 

@@ -74,7 +74,7 @@ class NetworkPosterior(NetworkEstimator):
     n_networks : int, default=1000
         Number of networks that each chain keeps.
     thin : float, default=2.0
-        Number of steps between two networks that are kept, per variable.
+        Number of steps per variable from one network that is kept to the next.
     forbidden, required : list of (source, target), optional
         Edges that the network must not have, and edges that it must have. Variables are given by
         column name or index.

@@ -121,14 +121,15 @@ class SeriesSGBN(ConfidentNetwork):
     network_ : GaussianNetwork
         The network with the mean weights, and with `noise_variance_`.
     noise_variance_ : ndarray of shape (m,)
-        The share of each region's variance that its parents leave, as the mean over subjects.
+        The share of each region's variance that its parents do not explain, as the mean over
+        subjects.
     confidence_ : EdgeConfidence or None
         The shares of half samples of subjects; None with fewer than 4 subjects.
     adjacency_, arrow_ : ndarray of shape (m, m)
         Share of half samples that join i and j, and share with i -> j. If the equivalence class of
         a half sample leaves a direction open, it counts one half for each direction.
     supported_, drawn_graph_ : ndarray of shape (m, m), bool
-        Edges whose direction half samples support, and the graph to draw; see `SGBNEnsemble`.
+        Edges with a direction that half samples support, and the graph to draw; see `SGBNEnsemble`.
     cpdag_, edge_kinds_, arrows_, order_, coef_std_
         As in `SGBN`.
     score_ : float

@@ -52,8 +52,8 @@ class SubjectMoments:
     Attributes
     ----------
     R : ndarray of shape (S, m, m)
-        Correlations of the filtered series. Those of different regions are multiplied by 0.9999
-        (see `NOISE_SHARE`).
+        Correlations of the filtered series. Correlations of different regions are multiplied by
+        0.9999 (see `NOISE_SHARE`).
     n : ndarray of shape (S,)
         Effective number of volumes of each subject.
     names : tuple of str
@@ -220,7 +220,7 @@ def _filtered(cohort: SeriesCohort, row: int, lagged: bool) -> Filtered:
         raise InputError(
             f"the {len(series)} volumes of subject {subject} are worth only {n:.0f} independent "
             f"ones, but at least {MIN_EFFECTIVE_VOLUMES} are needed. Leave this subject out. A "
-            "band-pass filter is a usual cause."
+            "common cause is a band-pass filter."
         )
     rows = np.concatenate(runs)
     return Filtered(rows / np.sqrt(np.square(rows).mean(axis=0)), n, order)
@@ -240,9 +240,10 @@ def scaled_runs(series: Array, run_lengths: Sequence[int]) -> tuple[list[Array],
 
 
 def whiten(runs: Sequence[Array]) -> tuple[list[Array], int]:
-    """Return centred runs without the part that an autoregression predicts, and its order.
+    """Return centred runs without the part that an autoregression predicts.
 
-    All regions share the autoregression. Runs that are not longer than its order are left out.
+    All regions share the autoregression. The second result is its order. Runs that are not longer
+    than this order are left out.
     """
     coefficients = ar_filter(runs)
     order = len(coefficients)

@@ -69,8 +69,8 @@ class SubjectResiduals(Residuals):
     def exceeds(difference: Array, least: float) -> bool:
         """Return whether a sum over persons clearly exceeds 0.
 
-        `least` is a quantile of the normal distribution. The same quantile of Student's t is used,
-        because there may be few persons.
+        `least` is a quantile of the normal distribution. The quantile of Student's t for the same
+        probability is used instead, because there may be few persons.
         """
         n = len(difference)
         # With one person there is no spread over persons.
