@@ -43,7 +43,7 @@ def test_what_is_missing_in_a_covariate_is_nan_or_empty(make):
         ({"values": [["a", "b", "c"]] * 4}, "values is not a table of numbers"),
         (
             {"values": np.full((4, 3), np.inf)},
-            "of subject 'a' is inf, infinite or too",
+            "of subject 'a' is inf, which is too large",
         ),
     ],
 )

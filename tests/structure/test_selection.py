@@ -94,7 +94,7 @@ def test_helpers_refuse_what_they_cannot_use_by_name(function, simulate):
         function(table.assign(b=table["b"].where(table.index != 2)))
     with pytest.raises(InputError, match="constant column: 'c'"):
         function(table.assign(c=1.0))
-    with pytest.raises(InputError, match="two or more rows and columns"):
+    with pytest.raises(InputError, match="at least two rows and two columns"):
         function(X[:, 0])
     with pytest.raises(InputError, match=r"column 1, row 0 .* holds 'n/a'"):
         function([[1.0, "n/a"], [2.0, 3.0]])
