@@ -114,7 +114,7 @@ def _check_table(X: Any) -> None:
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(
-            f"the column name {twice!r} is used more than once. Rename or drop one of them."
+            f"the column name {twice!r} is used more than once. Rename or drop one of the columns."
         )
     text = [n for n, dtype in zip(names, X.dtypes, strict=True) if not _is_numeric(dtype)]
     if text:

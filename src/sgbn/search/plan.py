@@ -104,7 +104,7 @@ class SearchPlan(NamedTuple):
     n_kicks : int
         The search on trees ends after this many kicks in a row without a better order.
     is_exact : bool
-        Whether all networks are compared. Then there is no search.
+        Whether all networks are compared, so that no search is needed.
     n_quick : int
         Number of searches from random orders. Their networks start the search on tables.
     tables : TablePlan or None

@@ -39,7 +39,7 @@ class TablePlan(NamedTuple):
     n_candidates : int
         Largest number of candidate parents of a variable.
     n_further : int
-        Number of candidates beyond the neighbours in the best network known.
+        Number of candidates in addition to the neighbours in the best network known.
     n_islands : int
         Number of separate searches before the last search, which starts from all their networks.
     n_random, n_warm, n_crossed : int
@@ -48,8 +48,8 @@ class TablePlan(NamedTuple):
     steps : int
         Steps of one annealing per variable.
     lists : tuple of str
-        The lists from which rounds in turn take the candidates beyond neighbours (see
-        `table_candidates`). Islands use only "mixed".
+        Names of lists of `table_candidates`. Each round takes its candidates, in addition to the
+        neighbours, from the next of these lists. Islands use only "mixed".
     patience : int
         The search ends after this many rounds in a row without a better network. Islands end after
         `ISLAND_PATIENCE` such rounds.
@@ -161,9 +161,9 @@ def _annealed(
     plan: TablePlan,
     rng: np.random.RandomState,
 ) -> list[ScoredNetwork]:
-    """Return networks annealed from the best, from crossed and from random orders.
+    """Return networks annealed from the best orders, from crossed orders and from random orders.
 
-    For a crossed order, each of the best networks in turn is crossed with a random network.
+    A crossed order combines one of the best networks with a random network of the pool.
     """
     m = len(tables.bit)
     runs = [(pool[i % len(pool)].order, rng.uniform(*WARM)) for i in range(plan.n_warm)]

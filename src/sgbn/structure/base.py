@@ -65,7 +65,7 @@ class Arrows(NamedTuple):
         return P if self.non_gaussian is None else orient_known(P, self.non_gaussian)
 
     def hubs_first(self, columns: Indices) -> Self:
-        """Return these arrows with another DAG of the equivalence class, the one with hubs first.
+        """Return these arrows with the DAG of the equivalence class in which hubs come first.
 
         Variables with more neighbours come first in its order. Variables with equally many
         neighbours come in the order of `columns`. So the directions that nothing decides do not

@@ -99,7 +99,9 @@ def read_knowledge(
     cycle = find_cycle(must) if must.any() else None
     if cycle is not None:
         circle = " -> ".join(names[k] for k in [*cycle, cycle[0]])
-        raise InputError(f"the required edges form a directed cycle: {circle}. Remove one of them.")
+        raise InputError(
+            f"the required edges form a directed cycle: {circle}. Remove one of these edges."
+        )
     if max_parents is not None:
         _check_number_of_parents(must, max_parents, names)
     # A required edge forbids its reverse, so that `allowed` holds every known direction.

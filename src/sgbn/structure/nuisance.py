@@ -58,7 +58,8 @@ def nuisance_of(
 ) -> Nuisance:
     """Return the design of group means, effects of covariates and means of sites.
 
-    A design column that the others determine takes no degree of freedom, whatever its place.
+    A design column that the other columns determine takes no degree of freedom. The order of the
+    columns does not matter.
 
     Parameters
     ----------

@@ -75,8 +75,8 @@ class SGBN(NetworkEstimator):
         "equal" assumes that the noise variances are equal in the units of the data. This decides
         every direction. Use it only if they are equal: on standardised data they are not.
     max_parents : int, optional
-        The largest number of parents of a variable. It cannot exceed a third of the samples, nor
-        60; this limit is the default.
+        The largest number of parents of a variable. It is never more than 60, or more than a third
+        of the number of samples. This limit is the default.
     effort : {"standard", "fast", "thorough"}, default="standard"
         How long to search. "fast" makes local searches from two orders. "standard" continues with
         annealing on tables, which hold the scores of all sets of a few candidate parents. If the
@@ -116,8 +116,8 @@ class SGBN(NetworkEstimator):
     outliers : {"trim", "keep"}, default="trim"
         "trim" leaves out rows that lie far from all others, and warns about them by name (see
         `outliers_`). A few bad scans among a thousand add dozens of false edges. No row is left
-        out if there are fewer than 20 rows, or if more than a fifth of the rows lie far out. In
-        clean Gaussian data about one row in 10,000 is left out.
+        out if there are fewer than 20 rows, or if more than a fifth of the rows lie far from the
+        others. In clean Gaussian data about one row in 10,000 is left out.
     column_transform : {"none", "normal-scores"}, default="none"
         "normal-scores" replaces the ranks of each column by quantiles of the normal distribution,
         and learns the graph from these. It is meant for columns that are curved functions of

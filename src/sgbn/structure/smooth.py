@@ -100,8 +100,8 @@ def learn_spline(values: Array, name: Any = "", df: int = SMOOTH_DF) -> Spline:
 def can_bend(values: Array, name: Any = "", df: int = SMOOTH_DF) -> bool:
     """Return whether a part of the subjects has enough different values for a curve; warn if not.
 
-    All subjects together may have enough values, but a fold or a half of them too few. The effect
-    is then linear there.
+    All subjects together may have enough values, while a fold or a half has too few. In such a part
+    the effect is linear.
     """
     too_few = _too_few_values(values, name, df)
     if too_few:

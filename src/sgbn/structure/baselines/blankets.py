@@ -21,7 +21,7 @@ def blanket_matrix(blankets: Sequence[Sequence[int]]) -> Graph:
 def shrink(test: IndependenceTest, target: int, blanket: Sequence[int]) -> list[int]:
     """Return the blanket without members that the other members separate from the target.
 
-    Members are removed one at a time, and those that were added first are tested first.
+    Members are removed one at a time. Members that were added first are tested first.
     """
     for member in blanket:
         rest = [k for k in blanket if k != member]

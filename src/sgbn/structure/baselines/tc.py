@@ -45,7 +45,7 @@ class TC(ConstraintEstimator):
     ------
     InputError
         By `fit`, if there are not more samples than variables, or if a column is a linear
-        combination of the others. Then nothing can be tested given all others.
+        combination of the others. In both cases, no pair can be tested given all other variables.
 
     References
     ----------

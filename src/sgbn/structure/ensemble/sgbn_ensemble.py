@@ -61,8 +61,8 @@ class SGBNEnsemble(ConfidentNetwork, NetworkEstimator):
     gamma : float, optional
         How much the number of possible parents counts in the prior; see `NetworkPosterior`.
     max_parents : int, optional
-        The largest number of parents of a variable. It cannot exceed a third of the samples, nor
-        60; this limit is the default.
+        The largest number of parents of a variable. It is never more than 60, or more than a third
+        of the number of samples. This limit is the default.
     n_chains : int, default=100
         Number of chains whose networks make the estimate. Each leaves out a tenth of the rows.
     n_pairs : int, default=50
@@ -80,7 +80,8 @@ class SGBNEnsemble(ConfidentNetwork, NetworkEstimator):
     tiers : list of lists, or mapping from variable to tier, optional
         Groups of variables, the earliest first; see `SGBN`.
     outliers : {"trim", "keep"}, default="trim"
-        Whether rows that lie far out are left out, of all rows and of each half; see `SGBN`.
+        "trim" leaves out rows that lie far from all others, in the whole sample and again in each
+        part of it; see `SGBN`.
     column_transform : {"none", "normal-scores"}, default="none"
         Whether graphs are learned from normal scores; see `SGBN`.
     random_state : int, default=0

@@ -64,8 +64,8 @@ class NetworkPosterior(NetworkEstimator):
     gamma : float, default=0.75
         The prior odds of every arrow are :math:`(m - 1)^{-\gamma}` for m variables.
     max_parents : int, optional
-        The largest number of parents of a variable. It cannot exceed a third of the samples, nor
-        60; this limit is the default.
+        The largest number of parents of a variable. It is never more than 60, or more than a third
+        of the number of samples. This limit is the default.
     n_candidates : int, default=11
         Number of candidate parents of each variable. These are its neighbours in several searches,
         and then the variables that add most to them. One more candidate doubles time and memory.
@@ -81,7 +81,7 @@ class NetworkPosterior(NetworkEstimator):
     tiers : list of lists, or mapping from variable to tier, optional
         Groups of variables, the earliest first; see `SGBN`.
     outliers : {"trim", "keep"}, default="trim"
-        Whether rows that lie far out are left out; see `SGBN`.
+        "trim" leaves out rows that lie far from all others; see `SGBN`.
     random_state : int, default=0
         Seed of the searches and of the chains.
 
