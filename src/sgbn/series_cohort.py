@@ -132,7 +132,7 @@ class SeriesCohort(Cohort):
 
     @property
     def content(self) -> bytes:
-        """Return all that results depend on, as bytes. The TR is left out: it changes no result."""
+        """Return all that results depend on, as bytes. The TR has no effect, and is left out."""
         digests = b"".join(sha256(table.tobytes()).digest() for table in self.series)
         return super().content + digests + repr(self.run_lengths).encode()
 

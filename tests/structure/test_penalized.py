@@ -30,7 +30,7 @@ def test_refit_keeps_the_edges_and_fits_better(learner, simulate):
         ({"penalize_intercept": True}, "Give standardize=False"),
         (
             {"alpha": "bic", "alphas": [-1]},
-            r"alphas is \[-1\]; .* list .* each is a number above 0",
+            r"alphas is \[-1\]; .* list .* each value is a number above 0",
         ),
     ],
 )

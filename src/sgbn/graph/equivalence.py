@@ -274,8 +274,8 @@ def _check_agrees(directed: Graph, forbidden: Graph) -> None:
     """Raise InputError if an arrow of the graph has a forbidden direction."""
     for i, j in np.argwhere(directed & forbidden):
         raise InputError(
-            f"the graph has {i} -> {j}, but known has {j} -> {i}: learn the graph with this "
-            "knowledge, or remove it."
+            f"the graph has {i} -> {j}, but known has {j} -> {i}. Learn the graph with this "
+            "knowledge, or remove this direction from known."
         )
 
 

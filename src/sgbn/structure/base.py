@@ -59,7 +59,7 @@ class Arrows(NamedTuple):
     def equivalence_class(self) -> Mask:
         """Return the CPDAG, with further arrows that prior knowledge and residuals decide."""
         P = cpdag(self.graph)
-        # A CPDAG is closed under Meek's rules: without known directions nothing is to be done.
+        # A CPDAG is closed under Meek's rules. So there is nothing to do without known directions.
         if self.knowledge is not None and self.knowledge.directions.any():
             P = orient_known(P, self.knowledge.directions)
         return P if self.non_gaussian is None else orient_known(P, self.non_gaussian)

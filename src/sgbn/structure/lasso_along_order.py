@@ -65,8 +65,8 @@ def lasso_along_order(
     if not result.converged:
         warn(
             "the lasso of at least one column stopped before its optimum, at a KKT violation of "
-            f"{result.violation:.1e}: some columns are nearly collinear. Drop one of them, or "
-            "raise alpha.",
+            f"{result.violation:.1e}, because some columns are nearly collinear. Drop one of these "
+            "columns, or raise alpha.",
             ConvergenceWarning,
         )
     return result.x

@@ -45,7 +45,7 @@ def _prices(A, mu, o, units, j, w):  # type: ignore[no-untyped-def]
     A variable without an order variable is the bias, which breaks no order.
     """
     for k in range(w.size):
-        # Upsilon_kj: what o_j - o_k lacks to 1, the smallest step of whole numbers
+        # Upsilon_kj is the amount by which o_j - o_k is below 1, the smallest step of integers.
         gap = 1 - (o[j] - o[k]) if k < o.size else 0
         w[k] = (A[j, k] + mu * max(gap, 0)) * units[j] * units[k]
 

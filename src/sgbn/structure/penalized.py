@@ -118,8 +118,8 @@ class PenalizedEstimator(NetworkEstimator):
         if learned.violation > TOL:
             warn(
                 "the lasso of at least one column stopped before its optimum, at a KKT violation "
-                f"of {learned.violation:.1e} (tolerance {TOL:.0e}): some columns are nearly "
-                "collinear. Drop one of them, or raise alpha.",
+                f"of {learned.violation:.1e} (tolerance {TOL:.0e}), because some columns are "
+                "nearly collinear. Drop one of these columns, or raise alpha.",
                 ConvergenceWarning,
             )
         elif not learned.converged:

@@ -51,8 +51,8 @@ class L1MB(GraphEstimator):
         if not search.converged:
             warn(
                 f"the greedy search stopped after {search.n_iter} moves, although a further move "
-                f"gains {search.violation:.1e} per sample: some columns are nearly collinear. Drop "
-                "one of them.",
+                f"would gain {search.violation:.1e} per sample. Some columns are nearly collinear. "
+                "Drop one of these columns.",
                 ConvergenceWarning,
             )
         return LearnedGraph(blankets, cpdag(search.x), search.x)

@@ -46,7 +46,7 @@ class ConfidentNetwork(LearnedNetwork):
 
     @property
     def drawn_graph_(self) -> Mask:
-        """Return the graph to draw: supported edges as arrows, other edges of `network_` as lines.
+        """Return `network_` as a graph to draw: supported edges are arrows, others are lines.
 
         An arrow i -> j is True only at ``[i, j]``, a line also at ``[j, i]``.
         """

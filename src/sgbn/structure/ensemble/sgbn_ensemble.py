@@ -291,13 +291,14 @@ class SGBNEnsemble(ConfidentNetwork, NetworkEstimator):
         # Each half loses the same number of degrees of freedom as the whole: they count twice.
         if not self.n_pairs or min(units, n - 2 * lost) >= MIN_ROWS_TO_HALVE:
             return int(self.n_pairs)
-        counts = f"there are {n} rows" if units == n else f"there are {units} {what}s"
+        noun = "rows" if units == n else f"{what}s"
+        counts = f"there are {units} {noun}"
         if lost:
             counts += f", and nuisance columns use up {lost} rows of each half"
         warn(
-            f"{counts}: halves of fewer than {FEW_SAMPLES} say nothing about edges, so that "
-            f"confidence_ is None. Give at least {MIN_ROWS_TO_HALVE}. n_pairs=0 silences this "
-            "warning."
+            f"{counts}. Halves of fewer than {FEW_SAMPLES} {noun} say nothing about edges, so "
+            f"confidence_ is None. Give at least {MIN_ROWS_TO_HALVE + 2 * lost} {noun}. n_pairs=0 "
+            "silences this warning."
         )
         return 0
 
