@@ -1,4 +1,4 @@
-"""`python -m sgbn`."""
+"""Run the command `sgbn` by ``python -m sgbn``."""
 
 import sys
 

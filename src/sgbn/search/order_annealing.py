@@ -5,10 +5,10 @@ r"""Simulated annealing over orders on score tables, for problems with many loca
 :math:`M_v` are the candidate parents of v that stand before v in the order. The scores are those of
 `sgbn.search.score_tables`.
 
-A step takes one variable x out of the order and puts it back. Its relatives are the variables that
-are candidates of x, or have x as a candidate. With r relatives there are r + 1 gaps between them.
-Two look-ups per relative give the scores of all gaps. A gap is drawn with a probability
-proportional to
+A step takes one variable x out of the order and puts it back, usually at another place. Its
+relatives are the variables that are candidates of x, or have x as a candidate. r relatives leave
+r + 1 gaps: before, between and behind them. Two look-ups per relative give the scores of all gaps.
+A gap is drawn with a probability proportional to
 
 .. math:: \text{places in the gap} \times e^{-score / temperature}
 

@@ -32,9 +32,9 @@ N_NODES, N_CHILDREN, IS_FULL, LOADED = 0, 1, 2, 3
 class Trees(NamedTuple):
     """The problem, the trees, and work space.
 
-    Kernels get all of it as one argument. There are few arrays because each array costs compile
-    time. m is the number of variables. width is the largest number of parents of a variable, plus
-    one. RSS is the residual sum of squares.
+    Kernels get all of it as one argument. There are few arrays, because each array takes time to
+    compile. m is the number of variables. width is the largest number of parents of a variable,
+    plus one. RSS is the residual sum of squares.
 
     Attributes
     ----------

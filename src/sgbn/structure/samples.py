@@ -73,9 +73,9 @@ class Sample(NamedTuple):
 def group_sample(cohort: Cohort, group: str) -> Sample:
     """Return the prepared rows of a group, and the nuisance effects to take out of each half.
 
-    `prepare` has taken out the effects of covariates and sites over all subjects. They are taken
-    out again of each half. If a half has too few subjects to estimate them, this is not done, and
-    the function warns.
+    `prepare` has estimated the effects of covariates and sites from all subjects, and has taken
+    them out. They are estimated again in each half, and taken out of it. If a half has too few
+    subjects for this, it is not done, and the function warns.
     """
     in_group = np.asarray(cohort.group) == group
     nuisance = _effects(cohort, group)

@@ -1,4 +1,4 @@
-"""Functions from Markov blankets to a partially directed graph, and from there to a DAG.
+"""Functions that turn Markov blankets into a partially directed graph, and this into a DAG.
 
 Graphs are boolean matrices as in `sgbn.graph.equivalence`. Results depend on the order of the
 variables only if there are ties, or if no DAG agrees with all tests (`closest_dag`).
@@ -46,7 +46,10 @@ def without(mask: Graph, *variables: int) -> Graph:
 
 
 def neighbours(test: IndependenceTest, blankets: Graph) -> Graph:
-    """Return the pairs in each other's blanket that no subset of the smaller blanket separates."""
+    """Return the pairs in each other's blanket that stay joined, as a symmetric matrix.
+
+    A pair stays joined if no subset of the smaller of the two blankets separates it.
+    """
     joined = blankets.copy()
     for i, j in np.argwhere(np.triu(blankets)):
         sides = smaller_sides(without(blankets[i], j), without(blankets[j], i))

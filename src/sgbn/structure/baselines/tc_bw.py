@@ -50,7 +50,7 @@ def _eliminate(precision: Array, borders: Array, target: int) -> list[int]:
     """Return the blanket of the target by backward elimination from all others.
 
     After each removal, the inverse correlation matrix of the remaining variables is computed from
-    the one before.
+    the matrix before the removal.
     """
     left = np.arange(len(precision))
     while left.size > 1:

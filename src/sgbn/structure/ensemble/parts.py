@@ -1,7 +1,7 @@
 """Networks drawn from the posteriors of parts of a sample: nearly all rows, and halves.
 
 Halves are used and not bootstrap samples. A row that is drawn twice looks like two subjects who
-agree, and multiplies the number of false edges several times. All that is fitted to rows (effects
+agree, and this leads to several times as many false edges. All that is fitted to rows (effects
 of covariates and sites, outliers, normal scores, scales) is fitted to each half separately.
 """
 

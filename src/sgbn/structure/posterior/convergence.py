@@ -32,7 +32,7 @@ def split_r_hat(traces: Array) -> float:
 
 
 def largest_difference(arrows: Array) -> float:
-    """Return the largest difference of a probability between two chains.
+    """Return the largest difference of an arrow's probability between two chains.
 
     `arrows` has one matrix of probabilities per chain.
     """

@@ -322,7 +322,7 @@ class SeriesSGBN(ConfidentNetwork):
         self.survives_ = np.sort(gains, axis=0)[:kept].sum(axis=0) > 0
 
     def _has_halves(self, n_units: int) -> bool:
-        """Return whether half samples are to be learned; warn if the subjects are too few."""
+        """Return whether to learn from half samples; warn if there are too few subjects."""
         if self.n_pairs and n_units < MIN_SUBJECTS_TO_HALVE:
             warn(
                 f"{counted(n_units, 'subject is', 'subjects are')} too few for half samples: at "
