@@ -89,7 +89,8 @@ class SGBN(NetworkEstimator):
         variables and at least twice as many samples. Without tables there are only local searches,
         with kicks unless there are too many variables. "fast" and "standard" begin with an order
         for the strong dependences alone if there are at least 200 samples, and at least ten per
-        variable (two per variable if there are more than 100 variables).
+        variable. For more than 100 variables, two per variable are enough, and for more than 500
+        variables 200 samples are enough.
     n_starts : int, optional
         Number of orders that local searches start from. The first order sorts the variables by
         rising variance inflation, the second by falling variance inflation, and all others are
