@@ -253,7 +253,7 @@ def test_time_series_have_a_sheet(series, tmp_path, capsys):
     assert "44 subjects, 4 regions" in printed.out
     assert "time series of 60 volumes, one every 2 s" in printed.out
     assert "volumes: 60 (60 to 60)" in printed.out
-    assert "participants.tsv, found (--participants names another)" in printed.out
+    assert "participants.tsv, found by sgbn (--participants names another)" in printed.out
     assert "variance above 0.1 Hz: 6" in printed.out
     assert "the groups differ in motion ('mean_fd'" in printed.out
     assert "--covariates mean_fd" in printed.out

@@ -235,7 +235,7 @@ def test_without_a_table_it_says_what_to_give(tmp_path, capsys):
 def test_a_list_that_took_the_table_is_named(command, capsys):
     assert main([*command, "--group", "dx", "--exclude", "IQ", "table.csv"]) == 2
     said = capsys.readouterr().err
-    assert "--exclude took 'table.csv' for one of its names" in said
+    assert "--exclude took 'table.csv' as one of its values" in said
     assert f"sgbn {command[0]} table.csv --exclude" in said
 
 

@@ -81,7 +81,7 @@ def test_an_interrupt_says_that_finished_work_is_kept(monkeypatch, capsys, tmp_p
 
     monkeypatch.setattr(Experiment, "run", interrupt)
     assert main(["reproduce", "exp1", "--out", str(tmp_path)]) == 130
-    assert "goes on from there" in capsys.readouterr().err
+    assert "the same command again to go on" in capsys.readouterr().err
 
 
 def test_python_m_sgbn_is_the_same_command():

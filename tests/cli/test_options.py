@@ -19,7 +19,7 @@ CLI_ONLY = {"freesurfer", "lobes"}  # which reader, and what is taken of its coh
 OF_FILES = {"participants", "sheet", "delimiter", "decimal"}  # beside `Options`
 DEFAULTS = {
     **{"yes": True, "no": None, "all": None},
-    "a group with a name of controls, else the first by name": None,
+    "a group whose name looks like controls, else the first group by name": None,
     **{"trim": None, "none": None},  # as the learner has it
 }
 

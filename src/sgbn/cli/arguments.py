@@ -23,13 +23,13 @@ SLURM_HELP = (
     "4), partition, account, qos, constraint, walltime (of a job, HH:MM:SS), memory (of a job; "
     "default: 4GB per process), processes (per job; default: 1), interface (of the network, such "
     "as ib0), scratch (a folder on the node), extra (an option of sbatch), setup (a shell line to "
-    "run before the workers start), retries (default: 3). Or give the single word runner inside "
-    "srun: the first process then runs the command, and the others are its workers"
+    "run before the workers start), retries (default: 3). Or start sgbn with srun, and give only "
+    "the word runner: the first process then runs the command, and the others are its workers"
 )
 
 
 class OptionError(InputError):
-    """An option has a wrong value, or cannot be combined with another. The exit code is 2."""
+    """An option has a wrong value, or conflicts with another option. The exit code is 2."""
 
 
 def at_least(smallest: int) -> Callable[[str], int]:
@@ -82,7 +82,7 @@ def make_folder(path: Path) -> Path:
     """Make the folder of ``--out``, and check before any work that it is writable."""
     try:
         path.mkdir(parents=True, exist_ok=True)
-        # Only writing a file shows that the disk is full or read-only; access rights do not.
+        # Only an attempt to write shows that the disk is full or read-only; access rights do not.
         with tempfile.TemporaryFile(dir=path):
             pass
     except OSError as error:
@@ -116,7 +116,7 @@ def folder_of_results(path: Path) -> Iterator[Path]:
     # BaseException: after Ctrl-C no empty folders are left either.
     except BaseException:
         for folder in made:
-            with suppress(OSError):  # it holds something, or was never made
+            with suppress(OSError):  # the folder is not empty, or was never made
                 folder.rmdir()
         raise
 
@@ -129,7 +129,7 @@ def add_worker_options(parser: Any, default: int | None = None) -> None:
     parser : ArgumentParser or argument group
         The parser of the command, or a group of its options.
     default : int, optional
-        Number of processes without ``--workers``; None means one per processor.
+        Number of processes if ``--workers`` is not given; None means one per processor.
     """
     ways = parser.add_mutually_exclusive_group()
     usual = "all processors" if default is None else default
@@ -158,7 +158,7 @@ def slurm_text(text: str) -> str:
             "it is empty. Give key=value pairs separated by commas, such as partition=main,jobs=4"
         )
     try:
-        # `workers` reads it again. Here a wrong key is reported before anything else happens.
+        # `workers` reads the text again. Here a wrong key is reported before any work begins.
         SlurmOptions.of(text)
     except InputError as error:
         raise argparse.ArgumentTypeError(str(error)) from error

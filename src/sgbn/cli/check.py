@@ -40,10 +40,10 @@ def run(arguments: argparse.Namespace) -> None:
     cohort = show_cohort(arguments)
     if isinstance(cohort, SeriesCohort):
         show_sheet(cohort, arguments.out)
-    # An error, because the user expects a file.
+    # An error and not a warning, because the user expects a file.
     elif arguments.out is not None:
         raise OptionError(
-            f"--out is the folder of {SHEET}, which is written only for time series. Leave it out."
+            f"--out is the folder for {SHEET}, which exists only for time series. Leave out --out."
         )
     reviewed = review(cohort, rows_are_subjects=arguments.rows_are_subjects)
     for finding in reviewed.findings:
@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> None:
         stops = counted(len(reviewed.stops), "finding that begins", "findings that begin")
         # Raised only after all findings were printed, so that the user can correct all at once.
         raise InputError(f"the groups cannot be compared: see the {stops} with 'stop' above.")
-    # Notes are not counted, because the user need not do anything about them.
+    # Notes are not counted, because they need no action.
     n_warnings = sum(finding.level == "warning" for finding in reviewed.findings)
     more, tested = show_prepared(reviewed)
     print(verdict(n_warnings + more, tested=tested))

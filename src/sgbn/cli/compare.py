@@ -51,12 +51,12 @@ def run(arguments: argparse.Namespace) -> None:
         check_finished(arguments.out)
     # Checked before the slow imports, so that a finished comparison is reported at once.
     key = finished_key(arguments)
-    # With --figures the comparison is finished too, but its figures are still to be drawn.
+    # With --figures, figures must be drawn although the comparison is finished.
     if not arguments.figures and tell_finished(arguments.out, key):
         return
     settings = read_settings(arguments)
     cohort = show_cohort(arguments)
-    # Only now, because the allowed settings depend on whether these are time series.
+    # Only now, because the allowed settings depend on whether the data are time series.
     settings = settings_for(cohort, settings, arguments)
     ask_about_sites(cohort)
     if arguments.edges or settings.among:
@@ -95,7 +95,7 @@ def ask_about_sites(cohort: Cohort) -> None:
 
 
 def read_settings(arguments: argparse.Namespace) -> Settings:
-    """Read the settings from the options; the others have the default of Settings or --quick."""
+    """Make the settings from the options that were given; --quick changes the other defaults."""
     from sgbn.comparison import Settings
 
     # Edges are read later, because a SOURCE:TARGET is split by the names of the regions.
@@ -118,7 +118,7 @@ def read_settings(arguments: argparse.Namespace) -> Settings:
 
 
 def settings_for(cohort: Cohort, settings: Settings, arguments: argparse.Namespace) -> Settings:
-    """Return the settings for this cohort; raise OptionError if one is not for such data."""
+    """Return the settings for this cohort; raise OptionError if an option is not for its data."""
     from sgbn.comparison.flows import flow_of
     from sgbn.comparison.series_steps import NOT_FOR_SERIES
     from sgbn.series_cohort import SeriesCohort
@@ -129,7 +129,7 @@ def settings_for(cohort: Cohort, settings: Settings, arguments: argparse.Namespa
             if given is not None and given is not False and given != []:
                 # Names that are not in NOT_FOR_SERIES are options of a learner.
                 why = NOT_FOR_SERIES.get(name, "SeriesSGBN learns the networks")
-                raise OptionError(f"--{name} is not for time series: {why}. Leave it out.")
+                raise OptionError(f"--{name} is not for time series: {why}. Leave --{name} out.")
     elif arguments.learner in (None, ENSEMBLE, "SGBN"):
         # Written out for config.toml, because a later version may have other defaults.
         outliers, transform = settings.outliers or "trim", settings.transform or "none"
@@ -144,18 +144,21 @@ def check_learner(arguments: argparse.Namespace) -> None:
     """Raise OptionError if the learner does not have ``--gamma`` or ``--alpha``."""
     name = arguments.learner or ENSEMBLE
     if arguments.gamma is not None and name not in (ENSEMBLE, "SGBN"):
-        raise OptionError(f"--gamma is for the ensemble and SGBN, not for {name}. Leave it out.")
+        raise OptionError(
+            f"--gamma is for the ensemble and SGBN, not for {name}. Leave --gamma out."
+        )
     if arguments.alpha is not None and name not in PENALISED:
         learners = " and ".join(PENALISED)
         raise OptionError(
-            f"--alpha is for {learners}, not for {name}. Leave it out, or give --learner ORSGBN."
+            f"--alpha is for {learners}, not for {name}. Leave --alpha out, or give --learner "
+            "ORSGBN."
         )
 
 
 def read_learner(
     arguments: argparse.Namespace, settings: Settings, cohort: Cohort
 ) -> LearnedNetwork | None:
-    """Return the learner that ``--learner`` names; None for the default."""
+    """Return the learner that ``--learner`` names; None means the default learner."""
     import sgbn
     from sgbn.io.models.registry import class_named
 
@@ -175,7 +178,7 @@ def read_learner(
 
 
 def ensemble_of(settings: Settings, gamma: float | None) -> LearnedNetwork | None:
-    """Return the default learner with this sparsity; None if the sparsity is the default too."""
+    """Return the default learner with this sparsity; None if `gamma` is None."""
     from sgbn.comparison.networks import default_ensemble
 
     return None if gamma is None else default_ensemble(settings, gamma)
@@ -215,8 +218,8 @@ def compare_and_write(
 
     def write_first(so_far: Comparison) -> None:
         if (arguments.out / ABOUT).exists():
-            return  # the same run wrote this report before: a first report could have less
-        # In an empty context the figures are drawn on this machine, even if tasks run on a cluster.
+            return  # an earlier start of this run wrote a report, which may have more results
+        # In an empty context figures are drawn on this machine, even if tasks run on a cluster.
         written = Context().run(write, so_far)
         print(f"Wrote {written[0]}. {pending_words(so_far)}", flush=True)
 
@@ -269,7 +272,7 @@ def _compared(
     def say_step(text: str) -> None:
         if before and numbers[text] == 1:
             count = f"{len(before)} of {counted(len(numbers), 'step was', 'steps were')}"
-            print(f"{count} finished before, and only their results are read.")
+            print(f"{count} finished before. Their results are read, not computed again.")
         finished = " (finished before)" if text in before else ""
         print(f"[{numbers[text]}/{len(numbers)}] {text}{finished}", flush=True)
 

@@ -16,7 +16,7 @@ from sgbn.atlases.sources import names_table
 from sgbn.cli.options import LEARNER, QUICK, SERIES, SETTINGS, TABLE
 from sgbn.exceptions import InputError, did_you_mean
 
-TABLES = "tables"  # the only argument without dashes in a config
+TABLES = "tables"  # the only key of a config that is an argument without dashes
 OPTIONS = {one.name: one.dest for one in (*TABLE, *SERIES, *LEARNER, *SETTINGS)} | {TABLES: TABLES}
 ATLAS = "atlas"
 PATHS = {TABLES, *(one.name for one in TABLE if one.kind.get("type") is Path)}
@@ -28,7 +28,7 @@ def config_text(path: Path, chosen: Mapping[str, Any]) -> str:
     Parameters
     ----------
     path : path
-        Where the file will be written: paths in it are relative to this folder.
+        Where the file will be written. Paths in the file are relative to its folder.
     chosen : dict
         Name of each argument in Python -> its value. Values that are None, and names that are not
         options, are left out.
@@ -61,7 +61,7 @@ def with_config(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[s
     path = given.pop("config", None)
     if path is None:
         return list(words)
-    # With --quick on the command line, the file's values for the options of --quick do not count.
+    # If --quick is on the command line, it replaces the file's values of the options that it sets.
     replaced = {*given, *(option.dest for option in QUICK if "quick" in given)}
     tables: list[str] = []
     options: list[str] = []
@@ -117,10 +117,10 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _as_words(parser: argparse.ArgumentParser, name: str, value: Any) -> list[str]:
     if isinstance(value, bool):
-        # A switch has no --no- form, and needs none: it is off by default.
+        # A switch has no form --no-NAME, and does not need it, because it is off by default.
         word = f"--{name}" if value else f"--no-{name}"
         return [word] if word in parser._option_string_actions else []
-    # An empty list asks for none, although the default may be some.
+    # An empty list becomes an option without a value, which means none, not the default.
     if value == []:
         return [f"--{name}"]
     # Name and value in one word, because a value may begin with a dash and look like an option.

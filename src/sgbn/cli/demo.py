@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sgbn.comparison import Comparison
     from sgbn.datasets import SimulatedCohort, SimulatedSeries
 
-OF_TABLES, OF_SERIES = 200, 40  # subjects per group by default, which the help also names
+OF_TABLES, OF_SERIES = 200, 40  # default number of subjects per group, also in the help
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -32,7 +32,7 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.series and arguments.gamma is not None:
         raise OptionError(
             "--gamma is not for time series: SeriesSGBN learns the networks, and has no gamma. "
-            "Leave it out."
+            "Leave --gamma out."
         )
     # Before the work, so that a folder that is not writable is reported at once.
     make_folder(arguments.out)
@@ -103,7 +103,7 @@ def _networks(cohort: SimulatedCohort | SimulatedSeries, comparison: Comparison)
 def _differences(
     cohort: SimulatedCohort | SimulatedSeries, comparison: Comparison
 ) -> Iterator[str]:
-    """Yield lines that say how many of the differences that were found are true."""
+    """Yield lines that say how many of the found differences are true."""
     table = comparison.tables.differences
     if "differences" in comparison.skipped:
         yield f"  The differences were not tested: {comparison.skipped['differences']}"

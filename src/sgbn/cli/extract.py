@@ -34,8 +34,8 @@ def run(arguments: argparse.Namespace) -> None:
     # The atlas may be in the folder of the images, but is not one of them.
     exclude = [path for path in (arguments.atlas, arguments.labels) if path]
     images = find_images(arguments.images, exclude)
-    make_folder(arguments.out)  # before hours of work, because it may not be writable
-    if arguments.dask or arguments.slurm:  # workers start in another folder
+    make_folder(arguments.out)  # fails at once, not after hours of work, if it is not writable
+    if arguments.dask or arguments.slurm:  # workers may start in another folder
         images = [path.absolute() for path in images]
         arguments.out = arguments.out.absolute()
     common: dict[str, Any] = {
@@ -94,11 +94,10 @@ def _run_series(images: list[Path], arguments: argparse.Namespace, common: dict[
     lengths = sorted(set(subjects["volumes"]))
     volumes = f"{lengths[0]}" if len(lengths) == 1 else f"{lengths[0]} to {lengths[-1]}"
     print(
-        f"Wrote {counted(len(subjects), 'table')} of {volumes} volumes to {arguments.out}, such as"
+        f"Wrote {counted(len(subjects), 'table')} of {volumes} volumes to {arguments.out}, such as "
+        f"{subjects['file'][0]}."
     )
-    print(
-        f"{subjects['file'][0]}, quality_subjects.csv and {EXTRACTED}, the places of the regions."
-    )
+    print(f"Beside them are quality_subjects.csv, and {EXTRACTED} with the places of the regions.")
     _print_flagged(subjects)
     _report_failures(failures, arguments.out)
     _print_next(arguments.out)

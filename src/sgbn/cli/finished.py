@@ -30,14 +30,14 @@ FINISHED = "finished.json"
 REPORT = "report.html"  # not taken from `sgbn.report`, whose import takes seconds
 ATLAS = "atlas.csv"  # written by `sgbn extract`; `sgbn compare` looks for it beside a table
 PARTICIPANTS = ("participants.tsv", "participants.csv")  # looked for in the folders above
-# Another version of these may change numbers, tables, figures or the page.
+# Another version of these libraries may change numbers, tables, figures or the page.
 LIBRARIES = (
     *("numpy", "scipy", "scikit-learn", "numba", "pandas"),
     *("matplotlib", "nilearn", "nibabel", "plotly", "itables", "jinja2"),
 )
 # Environment variables of folders with copies of surfaces, see `sgbn.viz.parcellations`.
 VARIABLES = ("SUBJECTS_DIR", "FREESURFER_HOME", "NILEARN_SHARED_DATA", "NILEARN_DATA")
-# Arguments that change no file by themselves. The report shows the command line, which is hashed.
+# Arguments that change no file, except that the report shows the command, which has its own hash.
 UNUSED = ("run", "parser", "after_interrupt", "config", "debug", "figures", "out")
 
 
@@ -71,14 +71,14 @@ def finished_key(arguments: argparse.Namespace) -> str:
 def tell_finished(out: Path, key: str) -> bool:
     """Print the summary of a finished comparison, and return whether it is finished.
 
-    It is finished if `key` is the same, and if all its files still are as they were written.
+    It is finished if `key` is the same, and if no file has changed since it was written.
     """
     note = _read_note(out)
     if note is None or note["key"] != key or not _as_written(out, note["files"]):
         return False
     print(
         f"All {counted(note['steps'], 'step was', 'steps were')} finished before, and "
-        f"{counted(len(note['files']), 'file is', 'files are')} as that run wrote them: nothing is "
+        f"{counted(len(note['files']), 'file is', 'files are')} unchanged since then. Nothing is "
         "computed or drawn again."
     )
     # Repeated, because the user must not believe that the run had no warnings.
@@ -147,7 +147,7 @@ def _state(path: Path, out: Path) -> list[Any]:
     # What the command writes into its own input folder does not change the input.
     below = [file for file in _files_below(path) if not (is_within and file.is_relative_to(out))]
     beside = (path, path.parent / ATLAS)
-    # By content, so that a table that was copied or saved again unchanged is still the same.
+    # By content and not by time, because a copied table with the same content is the same table.
     contents = [_digest(file.read_bytes()) if file.is_file() else "" for file in beside]
     return [contents, _looks(below), _looks(file for file in people if file.is_file())]
 
@@ -162,7 +162,7 @@ def _files_below(folder: Path) -> list[Path]:
 
 
 def _program() -> str:
-    """Return the hash of the source of this package, because a change may change any file."""
+    """Return a hash of the source of this package, because new code may write other files."""
     package = Path(sgbn.__file__).parent
     # Python and numba write to __pycache__ whenever sgbn runs.
     sources = [path for path in _files_below(package) if "__pycache__" not in path.parts]

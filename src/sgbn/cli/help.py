@@ -52,7 +52,7 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         """Parse the words, and report an unknown option with options of similar names."""
         parsed, rest = super().parse_known_args(args, namespace)
-        # argparse would report them in the parser above, which does not have these options.
+        # argparse would report them for the main command, which does not have these options.
         unknown = [word.split("=")[0] for word in rest if word.startswith("--")]
         if unknown:
             known = [name for name in self._option_string_actions if name.startswith("--")]

@@ -37,12 +37,13 @@ def check_lobes(names: Sequence[str], cohort: Cohort) -> None:
         for name in {text, *chain(*_cuts(text))} & left_out:
             raise OptionError(
                 f"{name!r}, named in --edges or --among, is left out by --lobes "
-                f"{' '.join(cohort.provenance['lobes'])}. Add its lobe to --lobes, or name others."
+                f"{' '.join(cohort.provenance['lobes'])}. Add its lobe to --lobes, or name other "
+                "regions."
             )
 
 
 def _cuts(text: str) -> list[tuple[str, str]]:
-    """Return all ways to cut a text into two at one of its colons."""
+    """Return all ways to cut a text into two parts at one of its colons."""
     words = text.split(":")
     return [(":".join(words[:k]), ":".join(words[k:])) for k in range(1, len(words))]
 

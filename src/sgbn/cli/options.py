@@ -24,7 +24,7 @@ LEARNERS = (ENSEMBLE, "SGBN", "ORSGBN", "HSGBN", *baselines.__all__)
 # Kind of an option -> keywords of argparse's `add_argument`
 KINDS: dict[str, Mapping[str, Any]] = {
     "switch": {"action": "store_true"},
-    # None means that neither was typed: the default is the library's, or with --quick its own.
+    # None means that neither form was typed. Then the library or --quick sets the value.
     "yes or no": {"action": argparse.BooleanOptionalAction, "default": None},
     "number": {"type": number_from(0)},
     "positive": {"type": number_above(0)},
@@ -122,7 +122,7 @@ _SECTIONS = {
 }
 COLUMNS, FILES, SERIES = (_SECTIONS[name] for name in ("columns", "files", "series"))
 LEARNER, QUICK = _SECTIONS["learner"], _SECTIONS["quick"]  # --quick sets the options in QUICK
-# Sections of one option each, which some commands add by itself.
+# Sections with only one option, which some commands add without other sections.
 (ROWS,), (SUBJECTS_IN_REPORT,) = _SECTIONS["rows"], _SECTIONS["subjects_in_report"]
 (REFERENCE,), (TABLES,) = _SECTIONS["reference"], _SECTIONS["tables"]
 TABLE = (*COLUMNS, *FILES)

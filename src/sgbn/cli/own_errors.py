@@ -9,7 +9,7 @@ PACKAGE = Path(__file__).parents[1]
 
 
 def own_error_text(command: str, error: Exception, *, traced: bool) -> str:
-    """Return a message that an error is in sgbn, with its place, the versions and what to do.
+    """Return a message for an error in sgbn: where it is, which versions ran, and what to do.
 
     Parameters
     ----------

@@ -15,10 +15,10 @@ from sgbn.exceptions import InputError, counted, listed, warn
 if TYPE_CHECKING:
     import pandas as pd
 
-FAR_SD = 10  # standard deviations of training: a cell farther out probably has another unit
+FAR_SD = 10  # in standard deviations of training; a cell farther away may have another unit
 READING = {  # options for reading a table -> their help for this command; "" if it is the same
     "id": "column with the subjects' names (default: found in the table)",
-    "site": "column with the site, if it has another name than in the training of the model",
+    "site": "column with the site, if its name differs from the name in the training table",
     "sheet": "sheet of an Excel file, by name or by number from 1 upwards",
     **dict.fromkeys(("participants", "missing", "delimiter", "decimal"), ""),
 }
@@ -138,7 +138,7 @@ def _warn_about_far(values: pd.DataFrame) -> None:
             f"{values.columns[column]!r} of subject {values.index[row]!r} is "
             f"{sizes[row, column]:.3g} standard deviations from the mean in training "
             f"({counted(int((sizes > FAR_SD).sum()), 'cell is', 'cells are')} more than {FAR_SD} "
-            "away). Such a prediction means little. Check the units of the table."
+            "away). Predictions from such cells mean little. Check the units of the table."
         )
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sgbn.io.subjects import SubjectsTable
 
 REGIONS, QUALITY, FAILED = "regions.csv", "quality.csv", "failed.csv"
-VISITS = "participants_visits.csv"  # one row per visit, if the user's table has one per person
+VISITS = "participants_visits.csv"  # one row per visit, if the user's table lists persons
 MAX_LISTED = 10  # number of failed subjects that are printed; the file has all
 
 
@@ -104,7 +104,7 @@ class _Joined:
     path : Path
         The table of participants for the next command.
     failed : DataFrame
-        Subjects who failed, with the participants who have no folder.
+        Subjects who could not be read, and participants who have no folder.
     unlisted : list of str
         Subjects whom the table of participants does not list.
     """
@@ -115,7 +115,7 @@ class _Joined:
 
 
 def _joined(collected: SubjectsTable, path: Path, out: Path) -> _Joined:
-    """Compare with the participants; if they are listed by person, write a table of visits."""
+    """Compare subjects with participants; if these are persons, also write a table of visits."""
     import pandas as pd
 
     from sgbn.io.subjects.reader import PARTICIPANT, participants_by_visit
@@ -196,7 +196,7 @@ def next_command(collected: SubjectsTable, out: Path, joined: _Joined | None) ->
     atlas = parcellation_atlas(collected.facts["parcellation"]) or by_names.atlas
     words = ["sgbn", "check", str(out / REGIONS)]
     words += ["--participants", str(joined.path) if joined else "participants.tsv"]
-    # If no subject is listed, the names differ between the tables: dropping all would hide that.
+    # If no subject is listed, the ids are probably written differently. Dropping all would hide it.
     if joined and 0 < len(joined.unlisted) < len(collected.table):
         words += ["--participants-missing", "drop"]
     words += ["--group", "COLUMN"]
@@ -207,10 +207,10 @@ def next_command(collected: SubjectsTable, out: Path, joined: _Joined | None) ->
     if "person" in collected.table:
         # Visits of one person are not independent.
         words += ["--subject", "person"]
-    # If the names fit only the right atlas, `sgbn check` finds it without --atlas.
+    # If the names fit no other atlas, `sgbn check` finds the atlas without --atlas.
     if atlas is not None and (atlas != by_names.atlas or by_names.others):
         words += ["--atlas", atlas.name]
-    # By default only the regions of the atlas are read, and the others would be lost.
+    # Without --regions all, only the regions of the atlas would be read.
     if set(match_columns(columns, atlas).unmatched).intersection(collected.regions):
         words += ["--regions", "all"]
     return shlex.join(words)

@@ -82,7 +82,7 @@ def run_exp3(arguments: argparse.Namespace) -> None:
         _note_no_tables(len(samples) == len(exp3_methods.SIMULATED))
     if arguments.canary:
         shuffled = {canary.SHUFFLED: canary.choose_sample(settings, samples)}
-        # In a folder inside the folder of the experiment, so that its report shows the canary.
+        # Inside the folder of the experiment, whose report also shows the canary.
         _run(arguments, canary.CANARY, settings, shuffled, folder=canary.CANARY.name)
     else:
         _run(arguments, exp3.EXPERIMENT, settings, samples)
@@ -146,7 +146,7 @@ def _check_columns(arguments: argparse.Namespace) -> None:
     """Raise InputError for options of a table without a table, and for a table without groups."""
     from sgbn.exceptions import InputError
 
-    # Ignored options would make the user believe that the experiment used the own table.
+    # If these options were ignored, the user might believe that the experiment used the own table.
     known = {option.dest: option.name for option in TABLE} | {"reference": "reference"}
     given = [
         f"--{name}"
@@ -164,5 +164,6 @@ def _check_columns(arguments: argparse.Namespace) -> None:
     for name in ("pair", "subject", "block"):
         if getattr(arguments, name) is not None:
             raise InputError(
-                f"--{name}: the experiments treat each row as a different person. Leave it out."
+                f"--{name} cannot be used here, because the experiments treat each row as a "
+                "different person. Leave this option out."
             )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 WIDTH = 100  # characters of a line
 MAX_SETTING = 60  # characters that are shown of the value of a setting
-WORK, ABOUT = "work", "about.json"  # folder of finished tasks, and facts about the report
+WORK, ABOUT = "work", "about.json"  # folder of finished tasks; file with facts about the report
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -92,7 +92,7 @@ def _settings_and_versions(
 
 def _counts(study: StudyStatus) -> str:
     if study.planned is None:
-        return f"{study.done} done (an earlier version of sgbn began it, and noted no total)"
+        return f"{study.done} done (an earlier version of sgbn began it, so the total is not known)"
     # Results of tasks that are no longer in the plan of the last start.
     old = study.done - study.planned
     more = f" (and {counted(old, 'result')} of an earlier start)" if old > 0 else ""
@@ -115,6 +115,6 @@ def _in_all(studies: Sequence[StudyStatus], lacks: str) -> str:
         return f"{tasks_are} left. Run the same command again: it does only what is left."
     # Studies of earlier versions did not note how many tasks they have.
     if None in left:
-        return "For some studies the number of tasks is not known. Run the same command to see it."
+        return "For some steps the number of tasks is not known. Run the same command to see it."
     done = "All tasks of the steps that were begun are done"
     return f"{done}, but {lacks}. Run the same command again to go on." if lacks else f"{done}."

@@ -46,7 +46,7 @@ def check_tables(arguments: argparse.Namespace) -> None:
         for path in arguments.tables:
             _refuse_subjects(path, arguments.command)
         return
-    # `in` asks whether the command has the option --config, not whether it was given.
+    # `in` is true if the command has an option --config, whether or not it was given.
     also = " Give one, or a --config that names it." if "config" in arguments else " Give one."
     # An option of several values takes a table that follows it.
     for option in (*TABLE, *WHAT):
@@ -54,7 +54,7 @@ def check_tables(arguments: argparse.Namespace) -> None:
         # Only an option of several values has a list.
         if isinstance(taken, list) and (tables := [name for name in taken if _is_table(str(name))]):
             raise OptionError(
-                f"no table is named: --{option.name} took {tables[0]!r} for one of its names. Put "
+                f"no table is named: --{option.name} took {tables[0]!r} as one of its values. Put "
                 f"the table before the options, as in `sgbn {arguments.command} {tables[0]} "
                 f"--{option.name} ...`."
             )
@@ -95,7 +95,7 @@ def show_cohort(arguments: argparse.Namespace) -> Cohort:
     people = cohort.provenance.get("participants")
     # Printed, because the user did not name this file.
     if people and arguments.participants is None:
-        print(f"participants: {people['source']}, found (--participants names another)")
+        print(f"participants: {people['source']}, found by sgbn (--participants names another)")
     if cohort.provenance.get("ids") == "row numbers":
         print("no column with subjects' names was found: rows are numbered (--id names a column)")
     print()
@@ -129,12 +129,12 @@ def read_cohort(arguments: argparse.Namespace) -> Cohort:
         if sheet is not None:
             raise InputError(
                 "--sheet is for one Excel table: FreeSurfer tables (--freesurfer, or several "
-                "tables) have no sheets. Leave it out."
+                "tables) have no sheets. Leave --sheet out."
             )
         given = [f"--{name}" for name, value in series.items() if value is not None]
         if given:
             raise InputError(
-                f"{given[0]} is for time series, not for FreeSurfer tables. Leave it out."
+                f"{given[0]} is for time series, not for FreeSurfer tables. Leave {given[0]} out."
             )
         cohort = read_freesurfer(*arguments.tables, **options)
     else:

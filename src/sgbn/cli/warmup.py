@@ -15,7 +15,7 @@ SUBJECTS, SEED = 40, 0  # subjects per group; they have 40 regions, too many for
 FEW: dict[str, Any] = {"n_permutations": 20, "n_pairs": 2, "n_folds": 2, "n_repeats": 1}
 FEW_REGIONS = 8  # few enough for the exact search, which has its own kernels
 NOWHERE = (
-    "no folder for the machine code is writable, so that each process would compile it again. Set "
+    "no folder for the machine code is writable, so each process would compile it again. Set "
     "NUMBA_CACHE_DIR to a writable folder, and start this command again."
 )
 
@@ -31,7 +31,7 @@ def run(_: argparse.Namespace) -> None:
 
     begin = time.perf_counter()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the data are too few, on purpose
+        warnings.simplefilter("ignore")  # the subjects are few on purpose, which gives warnings
         _use_every_kernel()
     used = cache_use()
     if used.folder is None:

@@ -10,7 +10,7 @@ import re
 
 from sgbn.cli.options import SETTINGS, TABLE
 
-# Argument of the library, which has no other meaning in a message -> the option
+# Name of an argument that is not an ordinary word in messages -> the option
 KEYWORDS = {
     "n_per_group": "--sizes",
     "n_sites": "--sites",
