@@ -256,7 +256,7 @@ MISTAKES = {
         lambda _: GOOD.assign(**{REGION: np.nan}),
         (*DX, *AGE),
         0,
-        (f"1 region lacks more than 20% of the cells of a group: '{REGION}'",),
+        (f"1 region is missing in more than 20% of the subjects of a group: '{REGION}'",),
     ),
     "-999 stands for a missing cell": Mistake(
         lambda _: with_cell(REGION, -999), (*DX, *AGE), 1, ("-999 lies far", "--missing -999")

@@ -45,7 +45,7 @@ def test_series_without_any_oddity_have_a_note_about_the_atlas_alone():
 def test_a_region_that_is_empty_in_many_subjects_is_left_out():
     reviewed = review(emptied(plain(), [(0, 3), (1, 3), (2, 3)]))
     assert "'x3'" in reviewed.findings[0].what
-    assert "1 region is empty in more than 5% of the subjects (in at most 3 of 40)" in str(
+    assert "1 region is empty in more than 5% of the subjects (in up to 3 of 40)" in str(
         reviewed.findings[0]
     )
     assert len(reviewed.cohort) == 40

@@ -200,7 +200,7 @@ def test_without_a_copy_the_message_says_where_one_is_looked_for(no_copies):
 
 
 def test_other_meshes_and_damaged_files_are_refused(tmp_path):
-    with pytest.raises(InputError, match=r"has 500 vertices\. Give one of fsaverage5"):
+    with pytest.raises(InputError, match=r"has 500 vertices\. Give a parcellation of fsaverage5"):
         read_parcellation(*write_annot(tmp_path, 500))
     for name in ("damaged.annot", "damaged.label.gii"):
         (tmp_path / name).write_bytes(b"\x00\x01nothing")

@@ -138,7 +138,10 @@ AXES, FIGURE = Figure().subplots(), Figure()
     ("given", "message"),
     [
         (FIGURE, r"plot_x draws on matplotlib axes.*of type Figure. Pass plot_x\(figure.subplots"),
-        (np.array([AXES, AXES]), r"one of them, such as plot_x\(axes.flat\[0\], ...\)"),
+        (
+            np.array([AXES, AXES]),
+            r"element of the array, such as plot_x\(axes.flat\[0\], ...\)",
+        ),
         (np.zeros((2, 2)), r"of type ndarray. Pass plot_x\(matplotlib.pyplot.gca\(\), ...\)"),
     ],
 )

@@ -13,7 +13,7 @@ from sgbn.quality.group_tests import covariate_test, crosstab, first_rows, is_co
 from sgbn.types import Array
 
 SITE_IS_GROUP = 0.8  # share of wrong guesses of the group that are avoided if the site is known
-DEFINING = 0.6  # share of a covariate's variance between groups; above, it defines the groups
+DEFINING = 0.6  # share of the variance between groups; above, a covariate defines the groups
 IMBALANCE = 0.05  # p-value; below, the review says that the groups differ in a covariate
 
 
@@ -34,7 +34,7 @@ def check_sites(cohort: Cohort) -> Iterator[Finding]:
             f"{counted(len(single), 'site has one subject', 'sites have one subject each')}: "
             f"{listed(single)}",
             "The overall level of such a subject counts as the level of its site, and is removed. "
-            "To keep it, join small sites",
+            "To keep this level, join small sites",
         )
     if cohort.group is not None and len(cohort.groups) > 1:
         yield from _sites_of_groups(cohort)
@@ -118,7 +118,7 @@ def check_covariates(cohort: Cohort) -> Iterator[Finding]:
                 "stop",
                 f"the covariate {name!r} is missing in {whom}, such as "
                 f"{cohort.ids[first_true(lacking[0])]!r}",
-                "Do not name it as a covariate, because nothing is known about it there",
+                "Do not name it as a covariate, because no value of it is known there",
             )
             continue
         if not known.all():
@@ -141,7 +141,7 @@ def _imbalance(name: str, cohort: Cohort) -> Iterator[Finding]:
     known = known_cells(cohort.covariates[name])
     column, group = cohort.covariates[name][known], np.asarray(cohort.group)[known]
     table = crosstab(column, group)
-    # As many levels as groups, and each level in one group: these are the groups, renamed.
+    # If each level is in one group, and each group has one level, the levels are the groups.
     if len(table.levels) == len(table.groups) and np.all((table.counts > 0).sum(axis=1) == 1):
         yield Finding(
             "stop",

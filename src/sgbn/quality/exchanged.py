@@ -21,9 +21,10 @@ MIN_REGIONS = 3  # two regions have only one pair of neighbours, which is not en
 
 
 def find_exchanged(cohort: SeriesCohort) -> tuple[SeriesCohort, list[Finding]]:
-    """Warn if neighbouring columns are similar, as volumes should be, and rows are not.
+    """Warn if neighbouring columns are similar, but neighbouring rows are not.
 
-    The cohort is returned unchanged.
+    In correct series the rows are volumes, and neighbouring volumes are similar. The cohort is
+    returned unchanged.
     """
     if len(cohort) == 0 or len(cohort.regions) < MIN_REGIONS:
         return cohort, []
@@ -39,8 +40,8 @@ def find_exchanged(cohort: SeriesCohort) -> tuple[SeriesCohort, list[Finding]]:
     of_columns, of_rows = np.median(regions[odd]), np.median(volumes[odd])
     what = (
         f"rows and columns seem to be exchanged in {len(names)} of {len(cohort)} subjects{who}: "
-        f"neighbouring columns are similar (correlation {of_columns:.2f}), as neighbouring rows "
-        f"should be ({of_rows:.2f})"
+        f"neighbouring rows should be similar, but their correlation is {of_rows:.2f}, and the "
+        f"correlation of neighbouring columns is {of_columns:.2f}"
     )
     action = (
         "If the rows are regions, transpose the series: one row per volume and one column per "

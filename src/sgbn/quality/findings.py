@@ -29,7 +29,7 @@ class Finding(NamedTuple):
     action : str
         What is done about it, or what the user can do.
     left_out : tuple of str
-        Subjects or persons who are left out of the reviewed cohort because of it.
+        Subjects or persons who are left out of the cohort because of this finding.
     """
 
     level: Level
@@ -42,7 +42,7 @@ class Finding(NamedTuple):
 
 
 def parts(cohort: Cohort) -> list[Mask]:
-    """Return the rows of each group. Without groups, all rows are one part; no part is empty."""
+    """Return one mask of rows per group, or one mask of all rows if there are no groups."""
     if cohort.group is None:
         return [np.full(len(cohort), True)] if len(cohort) else []
     return [np.asarray(cohort.group == name) for name in cohort.groups]
@@ -57,12 +57,12 @@ def filled(values: Array) -> Array:
 
 
 def first_true(marked: Any) -> int:
-    """Return the position of the first mark."""
+    """Return the index of the first entry that is True."""
     return int(np.flatnonzero(marked)[0])
 
 
 def marked(names: Iterable[str], marks: Mask) -> list[str]:
-    """Return the names that are marked, in their order."""
+    """Return the names whose mark is True, in their order."""
     return [name for name, mark in zip(names, marks, strict=True) if mark]
 
 
@@ -76,9 +76,9 @@ def leave_out_subjects(
     cohort : Cohort
         The cohort under review.
     out : ndarray of bool of shape (n,)
-        Marks of the subjects to leave out.
+        True for subjects to leave out.
     verbs, what : tuple of str, str
-        Words that say why, such as ("lacks", "lack") and "most regions".
+        What is wrong with these subjects, such as ("lacks", "lack") and "most regions".
     why : str
         Text to add to the action of the finding.
     """

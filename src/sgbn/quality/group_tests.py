@@ -13,7 +13,7 @@ from sgbn.types import Array, Labels, Mask
 
 FEWEST_EXPECTED = 5  # expected subjects in a cell; below, the chi-square distribution is too rough
 RANDOM_TABLES = 9999  # number of random tables for a p-value
-FEW_VALUES = 2  # a column with at most so many numbers holds labels, such as a sex of 0 and 1
+FEW_VALUES = 2  # at most this many different numbers count as labels, such as a sex of 0 and 1
 
 
 class GroupTest(NamedTuple):
@@ -58,7 +58,7 @@ class Crosstab(NamedTuple):
         return GroupTest("chi-square, random tables", _by_random_tables(counts))
 
     def largest(self) -> str:
-        """Return, as text, the share of each group in the level in which groups differ most."""
+        """Return as text which share of each group has the level in which groups differ most."""
         shares = self.counts / self.counts.sum(axis=0)
         level = int(np.argmax(np.ptp(shares, axis=1)))
         return ", ".join(

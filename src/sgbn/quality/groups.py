@@ -22,7 +22,7 @@ MIN_REGIONS = 2  # regions of the smallest network
 
 
 def leave_out_incomplete_pairs(cohort: Cohort) -> tuple[Cohort, list[Finding]]:
-    """Leave out persons without exactly one row per group; stop if too few persons remain."""
+    """Leave out persons who do not have one row per group; stop if too few persons remain."""
     if cohort.pair is None or len(cohort.groups) < 2 or cohort.complete.all():
         return cohort, []
     complete = cohort.complete
@@ -58,7 +58,7 @@ def check_sizes(cohort: Cohort, few: int, action: str) -> Iterator[Finding]:
     cohort : Cohort
         The cohort under review.
     few : int
-        A group with fewer subjects is a warning.
+        Number of subjects. A smaller group gives a warning.
     action : str
         What this warning says about the consequences.
     """
@@ -72,8 +72,8 @@ def check_sizes(cohort: Cohort, few: int, action: str) -> Iterator[Finding]:
     if len(sizes) > MAX_SMALL_GROUPS and np.median([*sizes.values()]) < MIN_MEDIAN_SIZE:
         yield Finding(
             "stop",
-            f"there are {len(sizes)} groups, and half of them have fewer than {MIN_MEDIAN_SIZE} "
-            f"subjects: {listed(cohort.groups)}",
+            f"there are {len(sizes)} groups, and at least half of them have fewer than "
+            f"{MIN_MEDIAN_SIZE} subjects: {listed(cohort.groups)}",
             "Dates, ages and scores cannot be groups. Name the right column (group=, --group), or "
             "form a few groups from this one",
         )
@@ -84,8 +84,8 @@ def check_sizes(cohort: Cohort, few: int, action: str) -> Iterator[Finding]:
                 "stop",
                 f"the group {name!r} has one subject "
                 f"({cohort.ids[first_true(cohort.group == name)]})",
-                "Leave it out by naming the groups to compare (groups=, --groups), or correct its "
-                "label",
+                "Leave this group out by naming the groups to compare (groups=, --groups), or "
+                "correct the label of the subject",
             )
         elif size < few:
             yield Finding(
@@ -108,9 +108,9 @@ def check_reference(cohort: Cohort, reference: str | None = None) -> list[Findin
 
 
 def _many_regions(cohort: Cohort) -> Iterator[Finding]:
-    """Check whether the regions are more than half the subjects of the smallest group.
+    """Report if there are more regions than half the subjects of the smallest group.
 
-    The finding says how to take fewer.
+    The finding says how to choose fewer regions.
     """
     name, size = min(cohort.sizes.items(), key=lambda item: item[1])
     # All groups have the same regions, so that the smallest group sets the limit.

@@ -37,7 +37,7 @@ from sgbn.quality.row_names import (
 from sgbn.types import Indices
 
 MOST_SESSIONS = 10  # sessions of a person; a longer counter may be a number of subjects
-MIN_LIKENESS = 0.3  # how much more rows of one stem must correlate than other rows
+MIN_LIKENESS = 0.3  # how much higher the correlation of rows of one stem must be than of others
 MIN_STANDARD_ERRORS = 4  # standard errors by which such a difference must exceed chance
 NEAR_COPY = 0.05  # largest difference of two near copies in any region, in standard deviations
 EXACT_COPY = 1e-6  # the same for exact copies, used if independent rows may be near copies
@@ -45,7 +45,7 @@ MIN_REGIONS = 5  # two rows of fewer regions may be similar by chance
 ROWS_APART = 10  # rows so far apart are no longer similar in time, but still within a site
 MAX_DISTANCE_RATIO = 0.75  # distance to the next row over distance to a row far apart; 1 by chance
 DISTANCE_QUANTILE = 0.25  # quantile of the distances, because sites and persons end at some rows
-MIN_ROWS = 24  # for neighbours and lookalikes; no random 30 rows of ABIDE, COBRE or IXI stop
+MIN_ROWS = 24  # for neighbours and lookalikes; random 30 rows of ABIDE, COBRE and IXI give no stop
 MIN_GAP = 0.1  # gap minus the gap of independent rows; at most 0.003 in ABIDE, COBRE and IXI
 MIN_SHARE_OF_ROWS = 0.1  # share of rows that must have such a gap; 0.01 have one by chance
 MAX_ROWS_ASKED = 1000  # number of rows for which the most similar row is searched
@@ -68,7 +68,7 @@ OVERRULED = "You said that each row is a different subject, so that nothing is d
 def check_independence(cohort: Cohort, *, overruled: bool = False) -> Iterator[Finding]:
     """Check whether rows are sessions of a person, copies, or points in time.
 
-    If the user said that all rows are subjects (`overruled`), findings are warnings and not stops.
+    If the user said that all rows are subjects (`overruled`), stops become warnings.
     """
     copies = [*_near_copies(cohort)]
     # Copies are lookalikes too, and would be reported twice.
@@ -97,7 +97,7 @@ def _hint(cohort: Cohort) -> str:
 
 
 def unnamed_persons(cohort: Cohort) -> Iterator[Finding]:
-    """Report columns without a role that may name persons, because their labels repeat."""
+    """Report columns without a role whose labels repeat, because they may identify persons."""
     repeated = cohort.provenance.get("repeated", {})
     for column in repeated.get("persons", ()):
         yield Finding(
@@ -119,7 +119,7 @@ def _volumes_of_persons(cohort: Cohort) -> Iterator[Finding]:
     """Check whether persons have so many rows that these must be volumes, not sessions."""
     if cohort.persons is None:
         return
-    # By the median, because one person with many sessions does not make a time series.
+    # By the median, because one person with many sessions does not mean that rows are volumes.
     middle = float(np.median(np.unique(cohort.persons, return_counts=True)[1]))
     if middle > MOST_SESSIONS:
         yield Finding(
@@ -138,10 +138,12 @@ def _units(cohort: Cohort) -> Indices:
 
 
 def find_sessions(cohort: Cohort) -> Iterator[Finding]:
-    """Report rows whose names mean sessions, or whose names have counters and which are similar.
+    """Report rows that seem to be sessions of a person, by their names and their values.
 
-    A stem is a name without the words or numbers of a session. A person has few sessions. A stem
-    with more rows may be a site or a batch, and is reported only if its rows are similar.
+    A stem is a name without the words or numbers of a session. Words that surely mean a session are
+    enough for a report. If names have only counters, the rows of a stem must also be similar. A
+    person has few sessions. A stem with many rows may be a site or a batch, and is reported only if
+    its rows are similar.
     """
     long = long_stems(cohort.ids)
     for stems, surely in (
@@ -171,7 +173,7 @@ def _short(stems: Stems) -> Stems:
 
 
 def _of_several(cohort: Cohort, stems: Stems) -> Stems:
-    """Return the stems that are neither a known person or family nor a whole site."""
+    """Return the stems without those that are one known person or family, or one whole site."""
     unit, site = _units(cohort), cohort.site
     kept = {stem: rows for stem, rows in stems.items() if len(np.unique(unit[rows])) > 1}
     if site is None:
@@ -203,7 +205,7 @@ def _are_alike(cohort: Cohort, shared: Stems) -> bool:
 
 
 def _near_copies(cohort: Cohort) -> Iterator[Finding]:
-    """Report rows that are copies of others up to rounding; within a person it is a warning."""
+    """Report rows that are copies of others up to rounding; within a person, only warn."""
     if len(cohort.regions) < MIN_REGIONS:
         return
     values, unit = in_robust_sd(filled(cohort.values)), _units(cohort)
@@ -303,9 +305,9 @@ def _lookalikes(cohort: Cohort) -> Iterator[Finding]:
     """Check whether many rows have one other row that resembles them far more than the rest.
 
     Names and order of the rows do not matter. Rows of a site resemble many others, but rows of a
-    person resemble only each other. So this check measures the gap between the correlation with the
-    most similar row and with the eleventh. It compares this gap with the gap of independent
-    Gaussian rows that have the same covariance.
+    person resemble only each other. So this check measures the gap between two correlations: with
+    the most similar row, and with the eleventh most similar row. It compares this gap with the gap
+    of independent Gaussian rows that have the same covariance.
     """
     if len(cohort) < MIN_ROWS or len(cohort.regions) < MIN_REGIONS:
         return

@@ -43,7 +43,7 @@ def gaps_to_likest(Z: Array, unit: Indices, asked: Indices, n_likest: int) -> tu
     asked : ndarray of int
         Indices of the rows to compare with all others.
     n_likest : int
-        How many of the most similar rows the gap spans.
+        Number of the most similar rows that the gap covers.
     """
     gaps, likest = np.empty(len(asked)), np.empty(len(asked), np.intp)
     for first in range(0, len(asked), ROWS_PER_BLOCK):
@@ -58,7 +58,7 @@ def gaps_to_likest(Z: Array, unit: Indices, asked: Indices, n_likest: int) -> tu
 
 
 def surrogate(values: Array) -> Array:
-    """Return as many independent Gaussian rows with the same covariance as `values`."""
+    """Return independent Gaussian rows, with the number and the covariance of the given rows."""
     centred = values - values.mean(axis=0)
     # The singular values and axes give a square root of the covariance.
     _, sizes, axes = np.linalg.svd(centred, full_matrices=False)
@@ -84,7 +84,7 @@ def in_robust_sd(values: Array) -> Array:
 
 
 def drawn_in(values: Array) -> Array:
-    """Clip cells that are too many interquartile ranges beyond the quartiles of their column."""
+    """Clip cells that are more than `MAX_QUARTILE_RANGES` beyond the quartiles of their column."""
     low, high = np.quantile(values, [0.25, 0.75], axis=0)
     reach = MAX_QUARTILE_RANGES * (high - low)
     # A range of 0 means that at least half of the cells are equal. Then nothing is clipped.

@@ -81,7 +81,7 @@ class Review:
 
 
 def review(cohort: Cohort, *, rows_are_subjects: bool = False) -> Review:
-    """Look for problems in a cohort whose groups are to be compared.
+    """Look for problems in a cohort, before its groups are compared.
 
     The review leaves out subjects who lack most regions, and persons of a paired cohort without
     exactly one row in every group. It leaves out regions that many subjects of a group lack, and
@@ -141,8 +141,8 @@ def _leave_out_empty_regions(cohort: Cohort) -> tuple[Cohort, list[Finding]]:
     missing = np.isnan(cohort.values)
     # In any group, because a region that one group lacks cannot be compared.
     empty = np.any([missing[rows].mean(axis=0) > REGION_MISSING for rows in parts(cohort)], axis=0)
-    what = f"more than {REGION_MISSING:.0%} of the cells of a group"
-    return leave_out_regions(cohort, empty, ("lacks", "lack"), what)
+    what = f"missing in more than {REGION_MISSING:.0%} of the subjects of a group"
+    return leave_out_regions(cohort, empty, ("is", "are"), what)
 
 
 def _leave_out_constant_regions(cohort: Cohort) -> tuple[Cohort, list[Finding]]:

@@ -31,7 +31,7 @@ BESIDE = 0.015, 0.05  # Hz; a band that no filter of resting-state series remove
 HIGH_PASS = 0.1  # in unfiltered ABIDE the ratio is 0.12 to 1.3
 SOFT_HIGH_PASS = 0.25  # for the median over many subjects; with a Butterworth filter it is 0.16
 MIN_SUBJECTS_FOR_MEDIAN = 10  # with fewer, each subject is judged alone
-# A low-pass filter is seen if the density above a border over the density below is smaller.
+# A low-pass filter is seen if the density above a border over the density below it is below this.
 LOW_PASS = 0.01  # the ratio is 0.18 in unfiltered ABIDE, and 0.04 in an AR(1) process of 0.9
 BORDERS = np.arange(0.15, 0.75, 0.02)  # borders of low-pass filters, over the highest frequency
 BELOW, ABOVE = (0.5, 0.9), 1.2  # compared parts of the spectrum, as multiples of a border
@@ -120,7 +120,7 @@ class Spectrum(NamedTuple):
     drifts : float
         Density of slow drifts over the density in the band `BESIDE`; NaN if runs are too short.
     edge : float
-        Density above a border over the density below it, at the border where the ratio is least.
+        Density above a border over the density below it, at the border where the ratio is smallest.
     border : float
         Lowest border with hardly any power above it, in Hz; NaN if there is none.
     """

@@ -23,7 +23,7 @@ from sgbn.structure.series.subject_moments import MIN_EFFECTIVE_VOLUMES
 from sgbn.types import Array, Mask
 
 REGION_EMPTY = 0.05  # a region that is empty in a larger share of the subjects is left out
-FILTERED = 0.5  # share of low-pass filtered subjects with a high-pass filter to say "band-pass"
+FILTERED = 0.5  # share of low-pass subjects who must also have a high-pass filter for "band-pass"
 CHANCE_SHARE = 0.05  # share of subjects in whom a filter is seen, or not seen, by chance
 COMPARED = 256  # number of cells of two series that are compared, to find copies
 COPY = 0.01  # largest difference of these cells in copies, in standard deviations
@@ -40,7 +40,7 @@ def leave_out_empty_regions(cohort: SeriesCohort) -> tuple[SeriesCohort, list[Fi
     """Leave out regions that are empty in many subjects."""
     n_empty = np.isnan(cohort.values).sum(axis=0)
     what = (
-        f"empty in more than {REGION_EMPTY:.0%} of the subjects (in at most "
+        f"empty in more than {REGION_EMPTY:.0%} of the subjects (in up to "
         f"{n_empty.max(initial=0)} of {len(cohort)})"
     )
     return leave_out_regions(cohort, n_empty > REGION_EMPTY * len(cohort), ("is", "are"), what)
@@ -71,7 +71,7 @@ def check_series_sizes(cohort: Cohort) -> Iterator[Finding]:
 
 
 def check_filters(cohort: SeriesCohort) -> Iterator[Finding]:
-    """Check whether series were filtered, and say what follows."""
+    """Check whether series were filtered, and say what this means for the analysis."""
     spectra = spectra_of(cohort)
     high, low = filters_seen(spectra)
     # A low-pass filter is more serious. Its finding also reports a band-pass filter.
@@ -153,8 +153,7 @@ def check_series_independence(
 ) -> Iterator[Finding]:
     """Check whether series are copies of each other, or sessions of a person.
 
-    If the user said that all series are subjects (`overruled`), findings are warnings and not
-    stops.
+    If the user said that all series are subjects (`overruled`), stops become warnings.
     """
     copies = [*copied_series(cohort)]
     for finding in copies or [*find_sessions(cohort)] or [*unnamed_persons(cohort)]:

@@ -28,7 +28,9 @@ KEPT = (
     "give outliers='trim' (--outliers trim)"
 )
 ACTIONS = {"trim": TRIMMED, "tests": TESTED, "keep": KEPT}
-KEPT_AS_GROUP = "These are too many to be outliers, and are kept. Compare them as their own group"
+KEPT_AS_GROUP = (
+    "These are too many to be outliers, and are kept. Compare them as a group of their own"
+)
 HELPFUL = (
     "Learn the graphs from normal scores (transform='normal-scores', --transform normal-scores)"
 )
@@ -41,7 +43,7 @@ def review_prepared(
     """Look for outlying subjects in prepared regions, and check whether ranks would help.
 
     Effects of covariates and sites are removed from each group once more, as in `SGBNEnsemble`, so
-    that the same subjects are outliers here and there.
+    that this review and the learner find the same outliers.
 
     Parameters
     ----------
@@ -58,7 +60,7 @@ def review_prepared(
     for group in cohort.groups or (None,):
         values = _learned_from(cohort, group)
         far = far_rows(values)
-        # Without outliers, because they alone would make ranks look better.
+        # Without outliers, because outliers alone would make ranks look better than values.
         gain = score_gain(values[~far])
         of_group = "" if group is None else f" of the group {group!r}"
         if far.any():

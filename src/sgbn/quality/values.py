@@ -39,7 +39,7 @@ def check_missing(cohort: Cohort) -> Iterator[Finding]:
 
 
 def check_copies(cohort: Cohort) -> Iterator[Finding]:
-    """Check whether regions are copies or sums of others, within the groups."""
+    """Check whether regions are copies or linear combinations of others, within the groups."""
     values = filled(cohort.values)
     # Within groups, because a difference between the means of groups would hide a copy.
     groups = [rows for rows in parts(cohort) if rows.sum() >= FEWEST_FOR_SPREAD]
@@ -81,7 +81,7 @@ def _copies(values: Array) -> list[tuple[int, int]]:
 
 
 def _combined_of(centred: Array, column: int, combined: list[int]) -> list[int]:
-    """Return the columns whose linear combination is `column`, without those in `combined`."""
+    """Return the columns that combine to `column`; no column in `combined` is one of them."""
     free = np.setdiff1d(np.arange(centred.shape[1]), combined)
     scale = centred.std(axis=0)
     # In standard deviations, so that one limit separates weights from round-off.

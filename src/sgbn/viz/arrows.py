@@ -56,16 +56,16 @@ def choose_edges(
     weights : ndarray of shape (m, m)
         ``weights[i, j]`` is the edge i -> j; 0 and NaN mean no edge.
     supported : array-like of shape (m, m), optional
-        Marks of the edges whose direction is supported; none by default.
+        True for edges whose direction is supported. By default no direction is.
     strongest : int, optional
-        Number of edges to draw; all by default.
+        Number of edges to draw, the strongest first; by default all edges.
     shown : ndarray of shape (m,), optional
-        Marks of the regions that have a place in the figure. An edge is drawn only if both its
-        ends have one.
+        True for regions that have a place in the figure. An edge is drawn only if both its
+        regions have a place.
     kinds : array-like of str, shape (m, m), optional
         Kind of change of each edge, if `weights` are changes.
     faint : bool
-        Whether no edge was found to differ. Then all edges have the kind `NOT_FOUND`.
+        True if no edge was found to differ. Then all edges get the kind `NOT_FOUND`.
     """
     if strongest is not None and strongest < 1:
         raise InputError(f"strongest is {strongest}. Give a number of edges, at least 1.")
@@ -123,7 +123,7 @@ def arrow(edge: Edge, limit: float, *, faint: bool = False, **shape: Any) -> Fan
     limit : float
         Weight of the widest arrow.
     faint : bool
-        Whether the edge is not significant. Then it is drawn with less opacity.
+        True if the edge is not significant. Then it is drawn with less opacity.
     **shape
         Arguments of FancyArrowPatch that give its course: posA, posB and connectionstyle, or path.
     """

@@ -1,4 +1,4 @@
-"""A figure of the edge weights that discriminative learning changed, as the paper's Fig. 5."""
+"""A figure of the edge weights that discriminative learning changed, like the paper's Fig. 5."""
 
 from __future__ import annotations
 

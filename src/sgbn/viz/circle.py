@@ -40,7 +40,10 @@ MAX_LETTERS_PER_LINE = 16  # a longer name of a lobe has two lines if it points 
 
 
 class Arc(NamedTuple):
-    """The part of the circle of one lobe, between two angles in degrees clockwise from the top."""
+    """The part of the circle that belongs to one lobe.
+
+    `start` and `stop` are angles in degrees, clockwise from the top.
+    """
 
     lobe: str
     regions: list[int]
@@ -89,9 +92,9 @@ def plot_circle(
     names, lobes : sequence of str
         Region and lobe of each variable; "" means that it has none.
     supported : array-like of bool, shape (m, m), optional
-        Marks of the edges whose direction is supported, such as `supported_` of an `SGBNEnsemble`.
-        These edges are drawn as arrows. By default there are none. For a graph that is known,
-        ``weights != 0`` draws all edges as arrows.
+        True for edges whose direction is supported, such as `supported_` of an `SGBNEnsemble`.
+        These edges are drawn as arrows. By default no edge is an arrow. If all directions are
+        known, ``weights != 0`` draws all edges as arrows.
     kinds : array-like of str, shape (m, m), optional
         Kind of change of each edge, if `weights` are changes from one group to another; see
         `sgbn.inference.kinds_of_change`.
@@ -99,8 +102,8 @@ def plot_circle(
         Whether to draw changes in grey and without their kinds, because no edge was found to
         differ.
     hemispheres : sequence of str, optional
-        Hemisphere of each region. "L" is in the left half of the circle, "R" in the right half, and
-        everything else at the bottom.
+        Hemisphere of each region. "L" is in the left half of the circle, "R" is in the right half,
+        and all other regions are at the bottom.
     limit : float, optional
         Weight of the widest arrow; by default the largest weight.
     title : str
@@ -108,7 +111,7 @@ def plot_circle(
     labels : {"auto", "all", "none"}
         Whether names of regions are shown; "auto" shows them if they are large enough to read.
     strongest : int, optional
-        Number of edges to draw; all by default. The title says how many there are in all.
+        Number of edges to draw; all by default. The title says how many edges the network has.
 
     Returns
     -------
@@ -220,7 +223,7 @@ def _fit(ax: Axes, names: Sequence[str], arcs: Sequence[Arc], labels: str) -> Si
 
 
 def _beyond(arc: Arc, names: Sequence[str], size: Size) -> float:
-    """Return the points that the names of a lobe and its regions need outside the circle."""
+    """Return the space outside the circle, in points, for the names of a lobe and its regions."""
     regions = CHARACTER * size.font * max(len(names[k]) for k in arc.regions)
     if _fits_along(arc, size, OUTSIDE + regions / size.radius):
         return regions + 1.6 * size.lobe_font

@@ -63,8 +63,9 @@ def plot_forest(
 ) -> Axes:
     """Draw the most certain differences: one row per edge, with the change and its interval.
 
-    Colour and marker show the kind of change if the pair differs both ways (`q_both`). Other pairs
-    are grey, with an empty marker. The weights of both groups are written at the right. Each
+    A pair differs "both ways" if its weight differs in whichever direction the edge is read
+    (`q_both`). Colour and marker then show the kind of change. Other pairs are grey, with an empty
+    marker. The weights of both groups are written at the right. Each
     interval is for one edge by itself: it is not corrected for the choice of the edges.
 
     Parameters
@@ -84,7 +85,8 @@ def plot_forest(
         Largest number of rows. Pairs that differ both ways come first, and then the others, each in
         the order of the table.
     level : float
-        Largest `q_both` of a difference; intervals cover ``1 - level``.
+        Largest `q_both` of a pair that counts as different. The confidence of the intervals is
+        ``1 - level``.
     title : str
         Title of the figure.
 

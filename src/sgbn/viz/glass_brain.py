@@ -52,7 +52,7 @@ class View(NamedTuple):
     bounds : tuple of float
         Limits of both axes in mm (MNI): left, right, bottom, top.
     side : int
-        -1 or 1 to show only edges of the left or right hemisphere; 0 shows all.
+        -1 shows only edges of the left hemisphere, 1 only edges of the right, and 0 all edges.
     """
 
     title: str
@@ -103,9 +103,9 @@ def plot_glass_brain(
         Centre of each region in MNI space, in mm. A region without coordinates has NaN, and is left
         out with its edges.
     supported : array-like of bool, shape (m, m), optional
-        Marks of the edges whose direction is supported, such as `supported_` of an `SGBNEnsemble`.
-        These edges are drawn as arrows. By default there are none. For a graph that is known,
-        ``weights != 0`` draws all edges as arrows.
+        True for edges whose direction is supported, such as `supported_` of an `SGBNEnsemble`.
+        These edges are drawn as arrows. By default no edge is an arrow. If all directions are
+        known, ``weights != 0`` draws all edges as arrows.
     kinds : array-like of str, shape (m, m), optional
         Kind of change of each edge, if `weights` are changes from one group to another; see
         `sgbn.inference.kinds_of_change`.
@@ -119,7 +119,7 @@ def plot_glass_brain(
     limit : float, optional
         Weight of the widest arrow; by default the largest weight.
     strongest : int
-        Number of edges to draw. The title says how many there are in all.
+        Number of edges to draw. The title says how many edges the network has.
 
     Returns
     -------
@@ -149,7 +149,7 @@ def plot_glass_brain(
     panels["legend"].set_axis_off()
     entries = arrow_entries(supported is not None, limit, edges)
     # The legend begins at the left of its panel: if centred, it would cover the view from the top
-    # in small figures. It may extend beyond the right edge, because files show all that is drawn.
+    # in small figures. It may cross the right edge, because saved files show all that is drawn.
     add_legend(
         panels["legend"], entries, loc="center left", bbox_to_anchor=(-0.02, 0.5), fontsize=8
     )
@@ -200,7 +200,7 @@ def _draw_schematics(ax: Axes, direction: str) -> bool:
         return False
     try:
         lines = _schematics(source, direction)
-    except Exception:  # no report should fail because of another version of nilearn
+    except Exception:  # another version of nilearn must not make a report fail
         return False
     ax.add_patch(PathPatch(lines, facecolor="none", edgecolor="0.75", linewidth=0.9, zorder=0.5))
     return True
@@ -279,7 +279,7 @@ def _draw_edges(ax: Axes, edges: Sequence[Edge], points: Array, limit: float, fa
 
 
 def _name_regions(ax: Axes, edges: Sequence[Edge], points: Array, names: Sequence[str]) -> None:
-    """Write names beside the dots of regions, if there is space; strongest edges come first."""
+    """Write names beside dots if there is space, first for the regions with the strongest edges."""
     (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
     width, height = size_points(ax)
     mm = max(abs(right - left) / width, (top - bottom) / height)  # mm per point

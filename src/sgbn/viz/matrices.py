@@ -62,8 +62,8 @@ def plot_matrix(
     Parameters
     ----------
     ax : Axes
-        Axes to draw on. If they are too small for all names (3 points each), only the names in
-        `highlight` are shown.
+        Axes to draw on. If there is no room for all names in a font of at least 3 points, only the
+        names in `highlight` are shown.
     weights : array-like of shape (m, m)
         ``weights[i, j]`` is the edge i -> j; 0 means no edge.
     names, lobes : sequence of str
@@ -75,11 +75,11 @@ def plot_matrix(
     highlight : sequence of str
         Names of the regions whose rows, columns and names are emphasised.
     marked : array-like of bool, shape (m, m), optional
-        Cells with an outline, such as significant differences.
+        True for cells with an outline, such as significant differences.
     kinds : array-like of str, shape (m, m), optional
         Kind of change of each edge, if `weights` are changes from one group to another; see
         `sgbn.inference.kinds_of_change`. A cell has the colour and symbol of its kind, and a larger
-        change has a stronger colour. Symbols of cells that are not `marked` are paler.
+        change has a stronger colour. Symbols of cells that are not in `marked` are paler.
 
     Returns
     -------
@@ -164,7 +164,7 @@ def _accents(highlight: Sequence[str], names: Sequence[str]) -> dict[str, str]:
 def _name_regions(
     ax: Axes, names: Sequence[str], accents: Mapping[str, str], cell_size: float
 ) -> None:
-    """Write names beside rows and columns; if there is too little space, only emphasised ones."""
+    """Write names beside rows and columns; if not all fit, write only the emphasised names."""
     fits, size = cell_size / LINE_HEIGHT >= FONT_SIZES[0], _font(cell_size)
     places = [k for k, name in enumerate(names) if fits or name in accents]
     shown = [literal(names[k]) for k in places]
@@ -221,7 +221,7 @@ def plot_recovery(
     names: Sequence[str],
     lobes: Sequence[str],
 ) -> NDArray[np.object_]:
-    """Draw the true networks of two groups beside the learned ones, with the differences below.
+    """Draw the true and the learned networks of two groups, with their differences below.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ def plot_recovery(
     Returns
     -------
     ndarray of Axes of shape (3, 2)
-        One row per group and one for their difference; true networks at the left.
+        One row per group, and one row for their difference. True networks are at the left.
     """
     check_figure(figure, "plot_recovery")
     first, second = true

@@ -1,7 +1,8 @@
 """Parcellations of fsaverage5, which say which vertex of the cortex belongs to which region.
 
 Some parcellations come with the package (``surfaces/README.md`` names their sources). Others are
-read from the user's copy of FreeSurfer's fsaverage. Its first vertices are those of fsaverage5.
+read from the user's copy of FreeSurfer's fsaverage. The
+first 10242 vertices of fsaverage are the vertices of fsaverage5.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class Parcellation:
     names: tuple[str, ...]
 
     def numbers(self, atlas: Atlas) -> dict[Region, int]:
-        """Return the index in `names` of each region of an atlas that has a vertex."""
+        """Return the index in `names` of each region of the atlas that has at least one vertex."""
         used = np.union1d(self.left, self.right)
         places = {k: atlas.find(self.names[k]) for k in used.tolist() if k >= 0}
         return {place: k for k, place in places.items() if place is not None}
@@ -67,7 +68,7 @@ def find_parcellation(atlas: Atlas) -> Parcellation:
     InputError
         If no parcellation is found. The message says why, and what to do.
     """
-    if atlas.file is not None:  # a table of the user may have the name of another atlas
+    if atlas.file is not None:  # a user's table may have the same name as a known atlas
         raise _no_surface(atlas)
     stem, _, networks = atlas.name.rpartition("_")  # such as schaefer_100_7
     if atlas.name in PACKAGED:
@@ -89,8 +90,8 @@ def find_parcellation(atlas: Atlas) -> Parcellation:
 
 def _no_surface(atlas: Atlas) -> InputError:
     return InputError(
-        f"no surface of the atlas {atlas.name} is known. Give sgbn.viz.plot_surface your own files "
-        "for its left and right side (parcellation=)."
+        f"no surface of the atlas {atlas.name} is known. Give your own files for the left and the "
+        "right side to sgbn.viz.plot_surface (parcellation=)."
     )
 
 
@@ -108,10 +109,11 @@ def read_parcellation(left: str | Path, right: str | Path) -> Parcellation:
         codes, known = _read(Path(path))
         if len(codes) not in DENSITIES:
             raise InputError(
-                f"the parcellation {str(path)!r} has {len(codes)} vertices. Give one of fsaverage5 "
-                f"({DENSITIES[0]}), fsaverage6 ({DENSITIES[1]}) or fsaverage ({DENSITIES[2]})."
+                f"the parcellation {str(path)!r} has {len(codes)} vertices. Give a parcellation of "
+                f"fsaverage5 ({DENSITIES[0]}), fsaverage6 ({DENSITIES[1]}) or fsaverage "
+                f"({DENSITIES[2]})."
             )
-        # The first vertices of the denser meshes are those of fsaverage5.
+        # The first vertices of the denser meshes are the vertices of fsaverage5.
         numbers = np.full(VERTICES, -1, dtype=np.intp)
         for code, name in known.items():
             if name.lower() not in NO_REGION:

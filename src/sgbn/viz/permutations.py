@@ -87,7 +87,7 @@ def plot_permutations(
 
 
 def threshold(null: Array, level: float) -> float | None:
-    """Return the value beyond which p is at most `level`; None with too few permutations."""
+    """Return the value beyond which p is at most `level`; None if permutations are too few."""
     # The number of permutations that may reach a significant value.
     allowed = math.floor(level * (len(null) + 1) + ROUND_OFF) - 1
     return float(np.sort(null)[::-1][allowed]) if allowed >= 0 else None

@@ -62,7 +62,7 @@ def plot_quality(
             0.5, 0.5, "too few subjects to find outliers", transform=scores.transAxes, ha="center"
         )
     _bars(by_subject, coverage.mean(axis=1), full, horizontal=True)
-    # The rows of an image begin at the top, and so must the bars beside it.
+    # The rows of an image begin at the top. The bars beside it must begin there too.
     by_subject.set_ylim(scores.get_ylim())
     _bars(by_region, coverage.mean(axis=0), full, horizontal=False)
     by_region.set_xlim(scores.get_xlim())
@@ -74,7 +74,7 @@ def plot_quality(
 
 
 def _panels(figure: Figure) -> tuple[Axes, Axes, Axes]:
-    """Return the axes of the scores, of subjects' coverage at the right, and of regions' below."""
+    """Return three axes: scores, coverage of subjects at the right, coverage of regions below."""
     grid = figure.add_gridspec(2, 2, width_ratios=(6, 1), height_ratios=(4, 1))
     return tuple(figure.add_subplot(grid[place]) for place in ((0, 0), (0, 1), (1, 0)))  # type: ignore[return-value]
 
@@ -99,7 +99,7 @@ def _bars(ax: Axes, shares: Array, full: float, *, horizontal: bool) -> None:
 
 
 def _name(ax: Axes, axis: Literal["x", "y"], names: Sequence[str]) -> None:
-    """Write names along an axis; only every second, third, ... name if not all fit."""
+    """Write names along an axis; if not all fit, write every second, third, ... name."""
     small, large = FONT_SIZES
     # Axes have their final size only after the layout engine has run, but the figure has it now.
     inches = ax.figure.figure.get_size_inches()["xy".index(axis)]  # of the whole figure

@@ -49,7 +49,7 @@ def check_axes(ax: object, function: str) -> None:
     if isinstance(ax, FigureBase):
         what = f"{function}(figure.subplots(), ...)"
     elif isinstance(ax, np.ndarray) and ax.dtype == object:
-        what = f"one of them, such as {function}(axes.flat[0], ...)"
+        what = f"one element of the array, such as {function}(axes.flat[0], ...)"
     else:
         what = f"{function}(matplotlib.pyplot.gca(), ...)"
     raise InputError(
@@ -96,7 +96,7 @@ def note(
 def add_legend(
     owner: Axes | FigureBase, entries: Mapping[str, Artist], **options: Any
 ) -> Legend | None:
-    """Add a legend that shows every name, even if it begins with "_"; none without entries."""
+    """Add a legend that shows every name, even if it begins with "_"; return None if empty."""
     if not entries:
         return None
     # matplotlib leaves out labels that begin with "_". So labels are numbers until names are set.
@@ -141,14 +141,14 @@ def size_points(ax: Axes) -> tuple[float, float]:
 
 
 def spread(places: ArrayLike, gaps: ArrayLike) -> Array:
-    """Return places that are moved apart as little as needed for a least distance.
+    """Return places that are moved apart, but only as far as their smallest distances require.
 
     Parameters
     ----------
     places : array-like of shape (n,)
         Sorted positions.
     gaps : array-like of shape (n - 1,)
-        Least distance from each place to the next.
+        Smallest distance from each place to the next.
     """
     wanted = np.asarray(places, dtype=float)
     if len(wanted) < 2:

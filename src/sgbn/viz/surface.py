@@ -54,11 +54,11 @@ def plot_surface(
     values : array-like of shape (m,)
         Value of each region; NaN if a region has none.
     names : sequence of str
-        Names of the m regions, in any spelling that the atlas knows.
+        Names of the m regions, in any spelling that `Atlas.find` accepts.
     atlas : Atlas, str or path
         Atlas of the regions: an Atlas, its name, or a table.
     marked : array-like of bool, shape (m,), optional
-        Marks of the regions with a dark outline, such as significant regions.
+        True for regions with a dark outline, such as significant regions.
     label : str
         Text beside the colour bar: what the colours mean, with the unit.
     title : str
@@ -73,12 +73,12 @@ def plot_surface(
     Returns
     -------
     ndarray of Axes of shape (4,)
-        The views of the left side and the right side, lateral, then medial.
+        The views: left lateral, right lateral, left medial, right medial.
 
     Raises
     ------
     InputError
-        If the surface of the atlas is not known, or if nilearn is not installed. It is installed by
+        If the surface of the atlas is not known, or if nilearn is not installed. Install it with
         ``pip install "sgbn[brain]"``.
     """
     check_figure(figure, "plot_surface")
@@ -105,7 +105,7 @@ def draw_surface(
     limit: float | None = None,
     note: str = "",
 ) -> NDArray[np.object_]:
-    """Draw values at known places of a parcellation; see `plot_surface`.
+    """Draw the values of regions whose indices in a parcellation are known; see `plot_surface`.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def draw_surface(
         Text below the title.
     """
     pictures = [look(view, PIXELS) for view in VIEWS]
-    # Only of regions that are shown: a large value of a hidden region would make all others pale.
+    # Without hidden regions, because a large value of such a region would make all others pale.
     limit = largest(values[numbers >= 0], limit)
     scale = ScalarMappable(Normalize(-limit, limit), colormaps[DIVERGING])
     palette = _palette(parcels, numbers, values, scale)
@@ -144,12 +144,12 @@ def draw_surface(
 
 
 def parcel_numbers(names: Sequence[str], atlas: Atlas, parcellation: Parcellation) -> Indices:
-    """Return the index of each region in a parcellation; -1 if it is not there.
+    """Return the index of each region in a parcellation; -1 if the region is not in it.
 
     Raises
     ------
     InputError
-        If two names mean the same region, because only one of them could be shown.
+        If two names mean the same region, because a region can show only one value.
     """
     known = parcellation.numbers(atlas)
     places = [atlas.find(name) for name in names]
@@ -186,7 +186,7 @@ def _check_lengths(names: Sequence[str], **per_region: NDArray[Any]) -> None:
 def _palette(
     parcels: Parcellation, numbers: Indices, values: Array, scale: ScalarMappable
 ) -> Array:
-    """Return the colour of each region of a parcellation, and last the colour of no region."""
+    """Return one colour per region of a parcellation, and last the colour for no region."""
     palette = np.tile(to_rgb(NO_VALUE), (len(parcels.names) + 1, 1))
     shown = (numbers >= 0) & np.isfinite(values)
     palette[numbers[shown]] = np.asarray(scale.to_rgba(values[shown]))[:, :3]
@@ -223,7 +223,7 @@ def _near_other(region: Indices, distance: int) -> Mask:
 
     With a distance of 1, these are pixels with another region below or at the right, so that a
     border is one pixel wide. With a larger distance, these are all pixels with another region
-    within so many pixels in a row or column.
+    within `distance` pixels in the same row or column.
     """
     near = np.zeros(region.shape, bool)
     shifts = range(distance if distance == 1 else -distance, distance + 1)

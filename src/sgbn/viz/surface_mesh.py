@@ -1,7 +1,8 @@
 """The cortex of fsaverage5 from nilearn, and its projection to a picture.
 
 Nilearn's own surface plots take seconds to import. The meshes are files in nilearn's package, which
-nibabel reads; nothing is downloaded. The first 10242 vertices of fsaverage are those of fsaverage5.
+nibabel reads; nothing is downloaded. The first 10242 vertices of fsaverage are the vertices of
+fsaverage5.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class View(NamedTuple):
     title : str
         Title of the view.
     right : int
-        1 if the y axis points to the right in the picture, -1 if it points to the left.
+        1 if the front of the brain is at the right of the picture, -1 if it is at the left.
     """
 
     side: str
@@ -146,7 +147,7 @@ def look(view: View, width: int) -> Picture:
     height = int(np.ceil((high - low)[1] * scale)) + 2
     places = (points - low) * scale + 1
     places[:, 1] = height - places[:, 1]  # rows are numbered downwards
-    # If y points to the right, the viewer is at the right of the brain, where x is large.
+    # If the front is at the right, the viewer is at the right of the brain, where x is large.
     nearness, facing = view.right * mesh.vertices[:, 0], view.right * vertex_normals(mesh)[:, 0]
     face, shares = _nearest(places, nearness, mesh.faces, (height, width))
     inside = face >= 0
@@ -161,7 +162,7 @@ def look(view: View, width: int) -> Picture:
 
 
 def vertex_normals(mesh: Mesh) -> Array:
-    """Return the directions of length 1 that point out of the cortex at each vertex."""
+    """Return the vector of length 1 that points out of the cortex at each vertex."""
     # The length of a cross product is twice the triangle's area: large triangles count more.
     a, b, c = (mesh.vertices[mesh.faces[:, k]] for k in range(3))
     across = np.cross(b - a, c - a)
@@ -199,7 +200,7 @@ def _nearest(
 
 
 def _pixels_of(corners: Array, turn: Array) -> tuple[Indices, Indices, Indices, Array]:
-    """Return the pixels inside each triangle, in the order of triangles, and corner shares."""
+    """Return the pixels inside each triangle, and the shares of its corners at each pixel."""
     low = np.floor(corners.min(axis=1)).astype(np.intp)
     across, down = (np.ceil(corners.max(axis=1)).astype(np.intp) - low).max(axis=0) + 1
     columns = low[:, 0, None] + np.arange(across)
