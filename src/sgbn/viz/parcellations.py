@@ -1,8 +1,8 @@
 """Parcellations of fsaverage5, which say which vertex of the cortex belongs to which region.
 
 Some parcellations come with the package (``surfaces/README.md`` names their sources). Others are
-read from the user's copy of FreeSurfer's fsaverage. The
-first 10242 vertices of fsaverage are the vertices of fsaverage5.
+read from the user's copy of FreeSurfer's fsaverage. The first 10242 vertices of fsaverage are the
+vertices of fsaverage5.
 """
 
 from __future__ import annotations
