@@ -26,7 +26,8 @@ def check_measures(cohort: Cohort) -> Iterator[Finding]:
         f"{name.replace('_', ' ') or 'an unknown measure'} ({_counted(regions)})"
         for name, regions in by_measure.items()
     ]
-    remedy = f"--measure {most}, or --exclude the others" if most else "--exclude the others"
+    others = "--exclude the regions of the other measures"
+    remedy = f"--measure {most}, or {others}" if most else others
     head_size = any("volume" in name for name in by_measure) and not any(
         map(is_total, cohort.covariates)
     )

@@ -148,7 +148,7 @@ def _spectrum(cohort: SeriesCohort, row: int) -> Spectrum:
     weights = [len(run) for run in runs]
     parts = np.array([_spectrum_of_run(run, tr) for run in runs])
     slow, fast, drifts, *edges = np.average(parts, axis=0, weights=weights)
-    # The lowest border belongs to the filter, because hardly any power is left above the others.
+    # A filter is seen at several borders. Its own border is the lowest with hardly any power above.
     seen = np.array(edges) < LOW_PASS
     border = float(ABOVE * BORDERS[seen][0] / (2 * tr)) if seen.any() else np.nan
     return Spectrum(slow, fast, drifts, float(np.nanmin(edges)), border)

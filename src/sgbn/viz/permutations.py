@@ -70,7 +70,7 @@ def plot_permutations(
         needed = math.ceil(1 / level - ROUND_OFF) - 1
         entries[f"p ≤ {level:g} needs {needed} permutations"] = Line2D([], [], ls="none")
     else:
-        entries[f"p ≤ {level:g} beyond"] = ax.axvline(limit, color="0.2", lw=1.2, ls="--")
+        entries[f"p ≤ {level:g} beyond this line"] = ax.axvline(limit, color="0.2", lw=1.2, ls="--")
     for k, (name, value) in enumerate(given.items()):
         # The data count as one of the permutations, so that p is never 0 (Phipson and Smyth 2010).
         p = (1 + np.count_nonzero(values >= value)) / (1 + len(values))
