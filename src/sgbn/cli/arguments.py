@@ -23,8 +23,8 @@ SLURM_HELP = (
     "4), partition, account, qos, constraint, walltime (of a job, HH:MM:SS), memory (of a job; "
     "default: 4GB per process), processes (per job; default: 1), interface (of the network, such "
     "as ib0), scratch (a folder on the node), extra (an option of sbatch), setup (a shell line to "
-    "run before the workers start), retries (default: 3). Or start sgbn with srun, and give only "
-    "the word runner: the first process then runs the command, and the others are its workers"
+    "run before the workers start), retries (default: 3). Or start sgbn with srun, and give the "
+    "word runner: the first process then runs the command, and the others are its workers"
 )
 
 
