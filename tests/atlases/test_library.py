@@ -177,7 +177,7 @@ def test_atlases_by_other_names(spelling, name):
 def test_an_unknown_atlas_names_those_there_are(name):
     said = (
         r"desikan_killiany, destrieux, aal, aal2, aal3, dkt, .*lpba40, schaefer_N_7 and "
-        r"schaefer_N_17 with N of 100, 200, 300, 400, .*read_atlas"
+        r"schaefer_N_17, where N is 100, 200, 300 or 400, .*read_atlas"
     )
     with pytest.raises(InputError, match=said):
         load_atlas(name)

@@ -1,4 +1,4 @@
-"""An atlas: regions with name, hemisphere, lobe and place, which column names are matched to."""
+"""The class of an atlas, which finds the region that the name of a column means."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Atlas:
     file: AtlasFile | None = None
 
     def find(self, column: str) -> Region | None:
-        """Return the region that a column name means, in any spelling, or None."""
+        """Return the region that a column name means, or None. Many spellings are known."""
         reading = self.read(column)
         return reading[0] if reading else None
 

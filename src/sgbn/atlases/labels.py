@@ -18,7 +18,7 @@ SHARED = re.compile(r".*[\s_.:-]", re.DOTALL)  # up to the last separator
 SIDE = "(?P<side>(?i:lh|rh|left|right)|L|R)"
 FIRST_SIDE = re.compile(rf"{SIDE}[\s_.-]+(?P<rest>.+)", re.DOTALL)
 LAST_SIDE = re.compile(rf"(?P<rest>.+?)[\s_.-]+{SIDE}", re.DOTALL)
-# A parcel of Schaefer's atlases: network, letter of the network (of 17 networks), area, number
+# A parcel of Schaefer's atlases: network, letter (only with 17 networks), area, number
 PARCEL = re.compile(
     r"(?:7|17)Networks_[LR]H_([A-Z][A-Za-z]*?)([A-C]?)((?:_[A-Za-z][A-Za-z0-9]*)?)_(\d+)"
 )
@@ -69,10 +69,10 @@ def _labels() -> dict[str, str]:
 def region_labels(regions: tuple[str, ...], atlas: Atlas | None) -> tuple[str, ...]:
     """Return readable names of regions for figures and pages. All names are different.
 
-    If the atlas knows a region, the result is its short name, such as "R lat. occ.-temp. sulcus".
-    Other names get their side first and spaces for underscores, and lose the words that all of them
-    share, such as a measure. If two readable names would be equal, the names of the data are used.
-    Files always contain the names of the data.
+    A region of the atlas gets its short name, such as "R lat. occ.-temp. sulcus". In all other
+    names, the side comes first and spaces replace underscores. Words that all these names share,
+    such as a measure, are removed. If two readable names are equal, both regions keep their names
+    in the data. Files always contain the names in the data.
 
     Parameters
     ----------
@@ -86,7 +86,8 @@ def region_labels(regions: tuple[str, ...], atlas: Atlas | None) -> tuple[str, .
     plain = iter(plain_names(unknown))
     made = [label or next(plain) for label in known]
     count = Counter(made)
-    # Equal labels are replaced by the names of the data, which could equal the label of another.
+    # Equal labels are replaced by names in the data. If such a name equals another label, no label
+    # is used.
     made = [label if count[label] == 1 else name for label, name in zip(made, regions, strict=True)]
     return tuple(made) if len(set(made)) == len(made) else regions
 
@@ -109,7 +110,7 @@ def _from_atlas(regions: tuple[str, ...], atlas: Atlas | None) -> list[str]:
 
 
 def plain_names(names: Sequence[str]) -> list[str]:
-    """Return names with their side first, without the words that all begin or end with."""
+    """Return names with their side first. Words at the ends that all names share are removed."""
     sided = [_side_first(name) for name in names]
     shortened = _without_shared([rest for _, rest in sided])
     spaced = (rest.replace("_", " ").strip() for rest in shortened)
@@ -126,7 +127,7 @@ def _side_first(name: str) -> tuple[str, str]:
 
 
 def _without_shared(names: Sequence[str]) -> list[str]:
-    # An ending is a beginning of the name written backwards.
+    # The ending of a name is the beginning of the name written backwards.
     backwards = [name[::-1] for name in _without_beginning(names)]
     return [name[::-1] for name in _without_beginning(backwards)]
 

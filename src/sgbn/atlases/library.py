@@ -30,7 +30,9 @@ _SCHAEFER = {
     for size in (100, 200, 300, 400)
 }
 ATLASES: tuple[str, ...] = (*_TITLES, *_SCHAEFER)
-ATLAS_NAMES = f"{', '.join(_TITLES)}, schaefer_N_7 and schaefer_N_17 with N of 100, 200, 300, 400"
+ATLAS_NAMES = (
+    f"{', '.join(_TITLES)}, schaefer_N_7 and schaefer_N_17, where N is 100, 200, 300 or 400"
+)
 
 _TABLES = {
     "desikan_killiany": ("desikan_killiany", "aseg"),
@@ -65,7 +67,8 @@ _SCHAEFER_NAME = re.compile(
     r"schaefer(2018)?(desc)?(?P<size>[1-4]00)(parcels?|parcellation|regions|rois)?x?"
     r"(?P<networks>7|17)?(networks?|nets?|n)?(order)?"
 )
-# Networks in the names of Schaefer's parcels. If no column has one, eight tables are not loaded.
+# Networks in the names of Schaefer's parcels. If no column contains one of them, Schaefer's eight
+# tables are not loaded.
 _OF_SCHAEFER = re.compile("vis|sommot|attn|limbic|cont|default|temppar", re.IGNORECASE)
 
 
@@ -73,9 +76,9 @@ def load_atlas(name: str) -> Atlas:
     """Return an atlas of the package by its name, in many spellings.
 
     ``"desikan_killiany"``, ``"destrieux"`` and ``"dkt"`` also contain FreeSurfer's aseg structures,
-    because tables mix them. ``"aal3"`` has 166 regions: its four labels without voxels are left
-    out. ``"schaefer200"`` is Schaefer's atlas with 200 parcels and 7 networks, and
-    ``"schaefer_200_17"`` with 17 networks. ``sgbn.atlases.ATLASES`` lists all.
+    because one table may have both. ``"aal3"`` has 166 regions, because its four labels without
+    voxels are left out. ``"schaefer200"`` is Schaefer's atlas with 200 parcels and 7 networks, and
+    ``"schaefer_200_17"`` with 17 networks. ``sgbn.atlases.ATLASES`` lists all names.
 
     Parameters
     ----------
@@ -96,14 +99,14 @@ def load_atlas(name: str) -> Atlas:
 
 
 def atlases_for(columns: Iterable[str]) -> list[str]:
-    """Return the names of atlases that may know some of these columns, as ordered in `ATLASES`."""
-    # Some words of networks are ordinary, such as "default". Then tables are loaded needlessly.
+    """Return the names of the atlases that may match some columns, in the order of `ATLASES`."""
+    # Some networks have ordinary names, such as "default". Then tables may be loaded needlessly.
     schaefer = any(map(_OF_SCHAEFER.search, columns))
     return [name for name in ATLASES if schaefer or name not in _SCHAEFER]
 
 
 def is_schaefer(atlas: Atlas) -> bool:
-    """Return whether an atlas is one of Schaefer's. All their sizes share names of parcels."""
+    """Return whether an atlas is one of Schaefer's atlases, which share names of parcels."""
     return atlas.name in _SCHAEFER
 
 

@@ -12,11 +12,12 @@ from sgbn.atlases.sources import AtlasLike, as_atlas
 from sgbn.atlases.totals import is_csf, is_total, is_whole_head
 from sgbn.exceptions import InputError
 
-MIN_COLUMNS = 2  # an atlas must match at least so many columns
-MIN_TELLING_LETTERS = 3  # letters and digits of a name; a shorter one, L_2, may be anything
+MIN_COLUMNS = 2  # an atlas must match at least this many columns
+MIN_TELLING_LETTERS = 3  # letters and digits; a shorter name, such as L_2, may mean anything
 FLUID = "ventricle/CSF"
 # One of Schaefer's atlases fits if a table has at least this share of the regions of its networks.
-# The next larger atlas has at least a third more regions, so that it does not fit as well.
+# The next larger atlas has at least a third more regions. So a table with all regions of one atlas
+# does not fit the next larger atlas.
 MIN_SHARE_OF_NETWORKS = 0.9
 
 
@@ -56,8 +57,8 @@ class AtlasMatch:
     unmatched : tuple of str
         All other columns.
     others : tuple of str
-        Names of other atlases that know the same columns, with regions at other places. If there
-        are any, `atlas` is only a guess.
+        Names of other atlases that match the same columns, but whose regions are at other places.
+        If there are any, `atlas` is only a guess.
     """
 
     atlas: Atlas | None
@@ -67,13 +68,14 @@ class AtlasMatch:
     others: tuple[str, ...] = ()
 
     def certain_atlas(self) -> Atlas | None:
-        """Return the atlas, or None without regions; raise InputError if it is only a guess."""
+        """Return the atlas, or None if no column is a region. Raise InputError if it is a guess."""
         if self.atlas is None or not self.columns:
             return None
         if self.others:
             raise InputError(
                 f"{len(self.columns)} columns, such as {self.columns[0].column!r}, are regions of "
-                f"{self.atlas.name}, but also of {' and '.join(self.others)}, at other places. "
+                f"{self.atlas.name}, but also of {' and '.join(self.others)}. The places of the "
+                "regions differ between these atlases. "
                 f"Name the atlas of the table (for example atlas={self.atlas.name!r}, "
                 f"--atlas {self.atlas.name})."
             )
@@ -90,13 +92,15 @@ def match_columns(
     columns : sequence of str
         Names of the columns of a table.
     atlas : Atlas, str, path or None
-        The atlas. None means the atlas that matches the most columns. Among equal atlases, it is an
-        atlas whose regions are all in the table, then the atlas with the most exact spellings, then
-        the first in `ATLASES`. If fewer than two columns match, there is no atlas. Schaefer's
-        atlases share names, and `AtlasMatch.others` lists those that fit equally well.
+        The atlas. None means the atlas that matches the most columns. If several atlases match
+        equally many columns, an atlas whose regions are all in the table (apart from aseg
+        structures) is preferred. If this does not decide, the atlas with the most exactly spelled
+        names is chosen, and then the first in `ATLASES`. If fewer than two columns match, there is
+        no atlas. Schaefer's atlases share names. `AtlasMatch.others` lists the other atlases of
+        Schaefer that fit equally well.
     excluded : sequence of str
         Further columns of the table. They are not matched, but help to choose between atlases that
-        know `columns` equally well. For example, a table of DKT is recognised even if its
+        match equally many of `columns`. For example, a table of DKT is recognised even if its
         entorhinal cortex is excluded.
 
     Returns
@@ -111,7 +115,7 @@ def match_columns(
     if best.atlas is None or whole.atlas is None or whole.others:
         return best
     of_whole = _regions(columns, whole.atlas)
-    # The atlas of the whole table is used only if it knows no fewer of `columns`.
+    # The atlas of the whole table is used only if it matches at least as many of `columns`.
     return of_whole if len(of_whole.columns) >= len(best.columns) else best
 
 
@@ -131,7 +135,7 @@ def _best(columns: Sequence[str]) -> AtlasMatch:
 
 
 def _evidence(columns: Sequence[str], atlas: Atlas) -> tuple[int, int]:
-    """Return how many columns are regions of the atlas with a telling name, and with any name."""
+    """Return how many columns are regions with a telling name, and how many are regions at all."""
     regions = [region for region in map(atlas.find, columns) if region is not None]
     return sum(map(_is_telling, regions)), len(regions)
 
@@ -149,7 +153,7 @@ def _is_complete(match: AtlasMatch) -> bool:
 
 
 def _of_schaefer(equal: Sequence[AtlasMatch]) -> AtlasMatch:
-    """Return the first match whose networks are nearly complete; `others` are the next ones."""
+    """Return the first match whose networks are nearly complete. `others` names the later ones."""
     # If no atlas is nearly complete, all equal matches count.
     whole = [match for match in equal if _share(match) >= MIN_SHARE_OF_NETWORKS] or list(equal)
     names = [match.atlas.name for match in whole if match.atlas]
@@ -157,7 +161,7 @@ def _of_schaefer(equal: Sequence[AtlasMatch]) -> AtlasMatch:
 
 
 def _share(match: AtlasMatch) -> float:
-    """Return the share of regions that are columns, in the networks and sides of the columns."""
+    """Return the share of regions that are columns, among the networks and sides with a column."""
     matched = {column.region for column in match.columns}
     parts = {(region.lobe, region.hemisphere) for region in matched}
     regions = match.atlas.regions if match.atlas else ()
@@ -166,7 +170,7 @@ def _share(match: AtlasMatch) -> float:
 
 
 def _regions(columns: Sequence[str], atlas: Atlas | None) -> AtlasMatch:
-    """Divide columns into regions of the atlas (none without an atlas), totals and all others."""
+    """Divide columns into regions, totals and all others. Without an atlas there are no regions."""
     matched, totals, unmatched = [], [], []
     for column in columns:
         # Regions are tried before totals. CSF may be either, and is examined again below.
@@ -185,7 +189,8 @@ def _regions(columns: Sequence[str], atlas: Atlas | None) -> AtlasMatch:
 def _without_total_csf(match: AtlasMatch, columns: Sequence[str]) -> AtlasMatch:
     """Return the match with CSF among the totals if it is a total of CAT12 or SPM.
 
-    CSF is a structure if there are other structures. Alone, or if there is TIV, it is a total.
+    CSF is a structure if there are other structures, and no totals of the whole head such as TIV.
+    In all other tables it is a total.
     """
     structures = {
         matched.column

@@ -1,7 +1,7 @@
 """Read region, hemisphere and measure from the name of a column, in many spellings.
 
-A name in lower case is split into words at every character that is not a letter or a digit. Words
-at its ends that name a measure are removed. The other words together are the *key*:
+A name is changed to lower case, and split into words at every character that is not a letter or a
+digit. Words at its ends that name a measure are removed. The other words together are the *key*:
 ``lh_G&S_frontomargin_thickness`` becomes the key ``lhgsfrontomargin`` and the measure "thickness".
 A region is found only by a whole key, never by a part of it.
 """
@@ -15,7 +15,9 @@ from itertools import takewhile
 
 SIDES = {"L": ("l", "lh", "left"), "R": ("r", "rh", "right")}
 SIDE_WORDS = frozenset(side for sides in SIDES.values() for side in sides)
-MAX_SHORT_KEY = 4  # characters; short keys keep separators: LC_R is a region, LCR may be anything
+# A key of at most this many characters keeps its separators, because LC_R is a region, but LCR may
+# mean anything.
+MAX_SHORT_KEY = 4
 MAX_MEASURE_WORDS = 3  # at either end of a name, as in mean_thickness_mm
 # As in ctx-lh-insula, lh.aparc.insula, lh.aparc.DKTatlas.mapped.insula
 IGNORED_FIRST = frozenset({"ctx", "aparc", "aseg", "dktatlas", "mapped"})
@@ -23,7 +25,8 @@ IGNORED_FIRST = frozenset({"ctx", "aparc", "aseg", "dktatlas", "mapped"})
 IGNORED = frozenset({"and", "7networks", "17networks"})
 SAME = {"cerebelum": "cerebellum", "cingulum": "cingulate"}  # spellings in older and newer AAL
 
-# Other names of structures, without their side: of ENIGMA, of later FreeSurfer, in plain English
+# Other names of structures, without their side. They come from ENIGMA, from later versions of
+# FreeSurfer, and from plain English.
 ALIASES = {
     "thalamusproper": ("thalamus", "thal"),
     "caudate": ("caud",),
@@ -36,7 +39,8 @@ ALIASES = {
     "inflatvent": ("inferiorlateralventricle",),
 }
 
-# Words at either end of a column that name a measure. The words of "" name no measure.
+# Words of measures at either end of the name of a column. The words under "" are removed too, but
+# they do not say which measure it is.
 _WORDS = {
     "thickness": "thickness thick thickavg ct",
     "thickness_std": "thicknessstd thickstd",
@@ -68,7 +72,7 @@ _MADE_VALID = re.compile(r"^x(?=\d)")  # R writes 3rd.Ventricle as X3rd.Ventricl
 def words(name: str) -> list[str]:
     """Return the words of a name in lower case, in one spelling each."""
     lower = _MADE_VALID.sub("", name.strip().lower())
-    # Before splitting, because some names have no separators between words.
+    # This comes before splitting, because some names have no separators between words.
     for older, newer in SAME.items():
         lower = lower.replace(older, newer)
     parts = [word for word in _SEPARATORS.split(lower) if word and word not in IGNORED]
@@ -87,15 +91,15 @@ def _says_side_twice(parts: list[str]) -> bool:
 def readings(column: str) -> tuple[tuple[str, str], ...]:
     """Return each possible key of a column, with the measure that its other words name.
 
-    The longest key is first, so that ``Left-Accumbens-area`` comes before ``Left-Accumbens``. Last
-    are keys with a side that a measure separates from the region (``insula_thickness_lh``).
+    The longest key is first, so that ``Left-Accumbens-area`` comes before ``Left-Accumbens``. The
+    last keys are for names in which a measure is between region and side (``insula_thickness_lh``).
     """
     parts = words(column)
     return tuple(reading for order in _orders(parts) for reading in _readings(order))
 
 
 def _orders(parts: list[str]) -> Iterator[list[str]]:
-    """Yield the words; if a measure separates a side from them, also with the side moved."""
+    """Yield the words. If a measure is between side and region, yield them with moved side too."""
     yield parts
     if len(parts) > 1 and parts[-1] in SIDE_WORDS and parts[-2] in MEASURES:
         yield [parts[-1], *parts[:-1]]
@@ -117,7 +121,8 @@ def _readings(parts: list[str]) -> Iterator[tuple[str, str]]:
 def key(parts: list[str]) -> str:
     """Return the key of words: the words without separators.
 
-    Separators stay between digits (V1_2 is not V12) and in keys of up to `MAX_SHORT_KEY` letters.
+    Separators stay between digits (V1_2 is not V12) and in keys of at most `MAX_SHORT_KEY`
+    characters.
     """
     joined = "".join(parts)
     if len(joined) <= MAX_SHORT_KEY:
@@ -140,7 +145,7 @@ def alias_keys(name: str, hemisphere: str) -> set[str]:
 
 
 def stem(name: str, hemisphere: str) -> str:
-    """Return the words of a region's name without side and separators. Twins have the same stem."""
+    """Return the words of a region's name without side and separators: the same for L and R."""
     return "".join(_without_side(words(name), hemisphere))
 
 

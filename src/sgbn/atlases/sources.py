@@ -1,4 +1,4 @@
-"""Get an atlas from a name (of the package), a path (of a table), or an Atlas."""
+"""Get an atlas from the name of an atlas of the package, or from the path of a table."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def as_atlas(atlas: AtlasLike) -> Atlas:
             f"atlas is {atlas!r}. Give the name of an atlas ({ATLAS_NAMES}), the path of your own "
             "table, or read_atlas(path)."
         )
-    # Otherwise an image would be mistaken for the name of an atlas, or read as a table.
+    # Without this check, an image would be taken for the name of an atlas, or read as a table.
     if os.fspath(atlas).lower().endswith(IMAGE_ENDINGS):
         raise InputError(
             f"the atlas {os.fspath(atlas)!r} is an image. Give a table of its regions, such as the "
@@ -79,7 +79,7 @@ def is_packaged(name: str) -> bool:
 def _read(path: Path) -> Atlas:
     if not path.exists():
         raise InputError(
-            f"the atlas {str(path)!r} does not exist as a file. Give a table with the columns "
+            f"the atlas {str(path)!r} is a file that does not exist. Give a table with the columns "
             f"{COLUMNS}, or the name of an atlas of the package: {ATLAS_NAMES}."
         )
     return read_atlas(path)

@@ -44,14 +44,15 @@ def read_atlas(path: str | Path) -> Atlas:
     path : path
         Path of the table. Its columns are region, hemisphere (L, R, or empty on the midline), lobe,
         x, y, z (MNI, in mm) and, if known, volume_mm3 and other_names (other names that columns may
-        have, separated by ``|``). The name of the atlas is the name of the file without its ending.
-        If ``sgbn extract`` wrote the table, it is the name of the label image.
+        have, separated by ``|``). The name of the atlas is the name of the file without its ending,
+        or the name of the label image if ``sgbn extract`` wrote the table.
 
         A BIDS table of labels (``dseg.tsv``) is accepted too: the column of regions may be called
-        name or label, and the column of lobes network or network_label. Without a column of
-        hemispheres, they are read from the names (``LH``, ``Left``, ``_L``). Either lobes or
-        coordinates may be missing. Missing lobes become "unknown". Without coordinates, no brain
-        can be drawn.
+        name or label, and the column of lobes network or network_label. If there is no
+        column of hemispheres, the hemispheres are read from the names (``LH``, ``Left``, ``_L``).
+        Either lobes or coordinates may be missing. Both may be missing only if there is the column
+        ``index`` of BIDS. Missing lobes become "unknown". Without coordinates, no brain can be
+        drawn.
 
     Returns
     -------
@@ -163,7 +164,7 @@ def _header_and_rows(lines: list[str], source: str) -> tuple[list[str], list[lis
 
 
 def _header(line: str) -> tuple[list[str], str]:
-    """Return the column names in lower case, and the delimiter that gives most known names."""
+    """Return the column names in lower case, and the delimiter that gives the most known names."""
     # Counting delimiters would not work, because a name may contain a comma.
     tried = [(next(csv.reader([line], delimiter=mark), []), mark) for mark in DELIMITERS]
     named = [([name.strip().lower() for name in names], mark) for names, mark in tried]
@@ -230,7 +231,7 @@ def _number(row: Row, column: str, place: str) -> float:
         value = math.nan
     if not math.isfinite(value):
         raise InputError(
-            f"{place}, column {column!r}: {row[column]!r} is not a number. Write millimetres with "
-            "a decimal point."
+            f"{place}, column {column!r}: {row[column]!r} is not a number. Write a number in mm "
+            "(volumes in mm^3) with a decimal point."
         )
     return value
