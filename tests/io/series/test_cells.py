@@ -90,7 +90,7 @@ def test_regions_are_taken_by_name(table):
 def test_a_region_that_is_absent_or_new_is_named(table):
     _, first = table()
     _, wider = table(regions=4)
-    with pytest.raises(InputError, match=r"has no column 'x3', a region of the other series"):
+    with pytest.raises(InputError, match=r"has no column 'x3', which is a region of other series"):
         volumes(first, ("x0", "x3"))
     with pytest.raises(InputError, match=r"has 4 columns, but .* has 3.*'x3'"):
         check_same_columns(first, wider, [])

@@ -76,7 +76,10 @@ def test_numbers_that_are_the_same_in_all_volumes_are_no_regions(long, tmp_path)
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda frame: frame.drop(columns="subject"), "no column of subjects"),
+        (
+            lambda frame: frame.drop(columns="subject"),
+            "no column was recognized as .*--id",
+        ),
         (lambda frame: frame.drop(columns="volume"), "no column that counts the volumes"),
         (
             lambda frame: frame.assign(volume=1),
@@ -84,7 +87,7 @@ def test_numbers_that_are_the_same_in_all_volumes_are_no_regions(long, tmp_path)
         ),
         (
             lambda frame: frame.assign(dx=["A", "B"] * 22 + ["A"]),
-            r"row 1 .*column 'dx': 'B', but 'A' in other rows of subject 's1'",
+            r"row 1 .*column 'dx': the label is 'B', but other rows of subject 's1' have 'A'",
         ),
     ],
 )

@@ -53,11 +53,9 @@ def test_the_tr_is_that_of_the_files_if_they_agree():
     assert tr_of([run(2.0), run(2.001), run()], None) == 2.0
     assert tr_of([run()], 1.5) == 1.5
     assert tr_of([run()], None) is None
-    with pytest.warns(
-        DataWarning, match=r"the TR is not the same.* 0\.8 s beside 'b', 2 s beside 'a'"
-    ):
+    with pytest.warns(DataWarning, match=r"the TR is not the same.* 0\.8 s for 'b', 2 s for 'a'"):
         assert tr_of([run(2.0, where="'a'"), run(0.8, where="'b'")], None) is None
-    with pytest.warns(DataWarning, match=r"tr is 3 s, but .* beside 'a\.tsv' says 2 s"):
+    with pytest.warns(DataWarning, match=r"tr is 3 s, but .* with 'a\.tsv' is 2 s"):
         assert tr_of([run(2.0)], 3.0) == 3.0
 
 

@@ -28,7 +28,9 @@ def find_in_archive(path: Path, files: str | None) -> Source:
     """Return the runs of an archive. Arrays are named like files, such as ``sub-01_run-1``."""
     name = repr(str(path))
     if files is not None:
-        raise InputError(f"files= (--files) is for folders: {name} is one file. Leave it out.")
+        raise InputError(
+            f"files= (--files) is for folders, but {name} is one file. Leave this option out."
+        )
     read_bytes(path, name)  # raises an error if the file is absent, or if it is a folder
     with _opened(path, name) as archive:
         keys = list(archive.files)
@@ -55,7 +57,7 @@ def _load(path: Path, name: str, key: str, regions: list[str] | None) -> RawTabl
 
 @contextmanager
 def _opened(path: Path, name: str) -> Iterator[Any]:
-    """Open an archive. Anything wrong with it raises an error that names it."""
+    """Open an archive. If it cannot be read, the error names the archive."""
     try:
         with np.load(path, allow_pickle=False) as archive:
             yield archive
@@ -67,7 +69,10 @@ def _opened(path: Path, name: str) -> Iterator[Any]:
 
 
 def _array(path: Path, name: str, key: str) -> Any:
-    """Return one array. The archive is opened for each, as all may not fit into the memory."""
+    """Return one array of an archive.
+
+    The archive is opened again for each array, because all together may not fit into the memory.
+    """
     with _opened(path, f"{name}, array {key!r}") as archive:
         return archive[key]
 

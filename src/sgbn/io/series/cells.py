@@ -111,19 +111,19 @@ def check_columns(table: RawTable, regions: Sequence[str]) -> None:
     lacking = [name for name in regions if name not in columns]
     if lacking:
         raise InputError(
-            f"{table.name}{_of_subject(table)} has no column {lacking[0]!r}, a region of the other "
-            f"series. {counted(len(lacking), 'such region is', 'such regions are')} missing among "
+            f"{table.name}{_of_subject(table)} has no column {lacking[0]!r}, which is a region of "
+            f"other series. In all, it lacks {counted(len(lacking), 'such region')} and has "
             f"{counted(len(table.columns), 'column')}. {did_you_mean(lacking[0], table.columns)} "
             f"{SAME_REGIONS}"
         )
 
 
 def _all_numbers(table: RawTable, regions: Sequence[str], missing: Missing) -> Array:
-    """Return the numbers of all columns, read in one step unless a cell may be wrong."""
+    """Return the numbers of all columns. They are read in one step if all cells are numbers."""
     part = table.frame[list(regions)]
     if all(map(is_number_type, part.dtypes)) and not missing.numbers:
         values = part.to_numpy(np.float64, na_value=np.nan, copy=True)
-        # With an infinite value, columns are read one by one, so that the error names the cell.
+        # If a value is infinite, columns are read one by one, so that the error names the cell.
         if not (np.abs(values) > LARGEST).any():
             return values
     return np.column_stack([_numbers(table, name, missing) for name in regions])

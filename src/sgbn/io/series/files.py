@@ -37,7 +37,7 @@ DOUBTS = {
     VOLUME_UNSURE: "was read as a volume. If it holds the names of the regions, write a letter "
     "before each number",
 }
-MAX_GROWING_BY_CHANCE = 3  # up to so many whole numbers may be in growing order by chance
+MAX_GROWING_BY_CHANCE = 3  # up to this many whole numbers may be in growing order by chance
 # Keys of the facts about a table that was read from a file.
 DOUBT = "first_row"  # a key of DOUBTS, or ""
 CENSORED = "censored"  # number of lines without any value, which the reader of text files skips
@@ -186,9 +186,9 @@ def _delimiter_of_numbers(line: str, second: str, marks: Marks) -> tuple[str | N
 def first_row_kind(cells: Sequence[str], below: Sequence[str]) -> str:
     """Return whether a first row of numbers holds names of regions or a volume.
 
-    Names are 0, 1, ... or 1, 2, ..., or labels of an atlas, which grow. It is certain that they are
-    names if the values below are not whole numbers. For labels of an atlas, some labels must also
-    lie far from these values.
+    Names are the numbers 0, 1, ... or 1, 2, ..., or the labels of an atlas in growing order. They
+    are certainly names if some values below are not whole numbers. For labels of an atlas, there is
+    a second condition: they must not be about as large as the values below.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ def find_in_folder(
     folder : Path
         The folder to search.
     files : str or None
-        A pattern that file names, or paths inside the folder, must match.
+        A pattern. The name of a file, or its path inside the folder, must match it.
     marks : Marks
         The delimiter and the decimal mark of text files.
     never : iterable of Path
@@ -122,7 +122,7 @@ def _is_other(label: str) -> bool:
 
 
 def _label(path: Path, folder: Path) -> str:
-    """Return the name of a file. The names of its folders come first if it has no subject."""
+    """Return the label of a file. If its name has no subject, its folders come first."""
     label = label_of(path)
     above = path.relative_to(folder).parent.parts
     if is_bids(label) or not above:
@@ -133,7 +133,7 @@ def _label(path: Path, folder: Path) -> str:
 
 
 def _extracted(folder: Path) -> dict[str, tuple[str, float | None]]:
-    """Return file -> subject and TR, from the table that `sgbn extract` wrote beside the series."""
+    """Return the subject and the TR of each file, from the table that `sgbn extract` wrote."""
     path = folder / EXTRACTED
     if not path.is_file():
         return {}
@@ -159,7 +159,7 @@ def _no_file(folder: Path, name: str, files: str | None) -> InputError:
         if series:
             remedy = f"It has {listed(series, 3)}. Correct the pattern."
         else:
-            remedy = "It has no other series either. Give another folder."
+            remedy = "It does not have any other series either. Give another folder."
         return InputError(f"{name} has no series that match {files!r} (files=, --files). {remedy}")
     shown = sorted(path.name for path in folder.rglob("*") if path.is_file())
     holds = f"It holds {counted(len(shown), 'file')}: {listed(shown, 3)}. " if shown else ""

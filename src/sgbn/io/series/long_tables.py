@@ -43,7 +43,7 @@ def find_in_table(table: RawTable, options: Options) -> Source:
     subjects = _subject_column(table, options)
     if not subjects:
         raise InputError(
-            f"{table.name} has no column of subjects, so its rows cannot be told apart. Name this "
+            f"{table.name}: no column was recognized as the column of subjects. Name this "
             "column (id=, --id), or give a folder with one file per subject."
         )
     runs = _runs(table, subjects)
@@ -89,7 +89,7 @@ def find_in_table(table: RawTable, options: Options) -> Source:
 
 def _subject_column(table: RawTable, options: Options) -> str:
     """Return the column of subjects, or "" if there is none."""
-    # The user may have named the same column as person or pair: a person has many volumes.
+    # The user may have named this column as the person or the pair. It still holds the subjects.
     column = find_id(table, replace(options, subject=None, pair=None))
     return "" if column is None or column == ROW_NAMES else column
 
@@ -182,10 +182,11 @@ def _attributes(
             if other is not None:
                 subject = next(name for name, rows in runs.items() if rows_of[0] in rows)
                 raise InputError(
-                    f"{table.where(rows_of[other], column)}: {cells[other]!r}, but {cells[0]!r} in "
-                    f"other rows of {_called(subject)}. A label must be the same in all volumes of "
-                    "a session. Correct it, add a column 'session' if there are several, or leave "
-                    f"the column out (exclude={column!r}, --exclude {column})."
+                    f"{table.where(rows_of[other], column)}: the label is {cells[other]!r}, but "
+                    f"other rows of {_called(subject)} have {cells[0]!r}. All volumes of a session "
+                    "must have the same label. Correct it, add a column 'session' if there are "
+                    f"several sessions, or leave the column out (exclude={column!r}, --exclude "
+                    f"{column})."
                 )
     # The labels are the same in all rows of a run, so the first row is enough.
     first = np.array([rows[0] for rows in runs.values()], dtype=np.intp)

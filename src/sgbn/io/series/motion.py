@@ -15,9 +15,9 @@ from sgbn.series_cohort import SeriesCohort
 
 
 def settle_motion(cohort: SeriesCohort, named: Sequence[str], beside: bool) -> SeriesCohort:
-    """Return the cohort, in which motion that the user did not name is kept or left out.
+    """Decide whether motion that the user did not name is a covariate, and return the cohort.
 
-    It is kept if it comes from tables beside the series, and every subject has one.
+    It is a covariate if it comes from tables beside the series, and every subject has such a table.
 
     Parameters
     ----------

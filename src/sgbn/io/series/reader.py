@@ -71,13 +71,14 @@ def read_series(
     ----------
     source : path or DataFrame
         A folder with one file per subject, or per subject and run. Files are TSV, CSV, TXT or NPY,
-        with one row per volume and one column per region, with or without names. fMRIPrep, XCP-D,
-        nilearn, FSL, C-PAC and ``sgbn extract`` write such files. Instead of a folder, it may be an
-        ``.npz`` with one array per subject, or a long table with columns of subject, time and
-        regions.
+        with one row per volume and one column per region. The names of the regions may be missing.
+        fMRIPrep, XCP-D, nilearn, FSL, C-PAC and ``sgbn extract`` write such files. Instead of a
+        folder, it may be an ``.npz`` with one array per subject, or a long table with columns of
+        subject, time and regions.
     participants : path or DataFrame, optional
-        Table of the subjects with group, covariates or site. It is joined by subject, with or
-        without ``sub-``. If not given, ``participants.tsv`` in the folder or above it is used.
+        Table of the subjects with group, covariates or site. It is joined by subject. An id
+        may have ``sub-`` in only one of the tables. If not given, ``participants.tsv`` in the
+        folder or above it is used.
     group, id, covariates, smooth, site, pair, subject, block : optional
         Columns of the participants, or of a long table, as in `read_table`. Each session (``ses-``)
         is a row. If all sessions of a person are in one group, give ``subject="participant_id"``.
@@ -89,7 +90,7 @@ def read_series(
         Pattern of the names of the files to read, such as ``"*seg-Gordon*"``.
     regions, exclude : optional
         Names or patterns of columns, as in `read_table`. If `regions` is not given, all columns
-        are regions, without times, confounds and totals.
+        except times, confounds and totals are regions.
     groups, atlas, participants_missing, sheet, delimiter, decimal, missing : optional
         As in `read_table`.
 
@@ -102,7 +103,7 @@ def read_series(
         removed and no lag reaches across pieces. Pieces of fewer than 10 volumes are left out.
         Regions that are missing in all volumes are empty. If all subjects have tables of motion
         beside their series, the mean framewise displacement is the covariate ``mean_fd``, unless
-        `participants` has it or it is excluded.
+        `participants` has a column of motion, or `exclude` contains ``"mean_fd"``.
 
     Raises
     ------
@@ -184,8 +185,8 @@ def _find(
         return find_in_archive(path, files)
     if files is not None:
         raise InputError(
-            "files= (--files) chooses among the files of a folder, but this is a table. Leave it "
-            "out."
+            "files= (--files) chooses among the files of a folder, but this is a table. Leave "
+            "this option out."
         )
     return find_in_table(load_cells(source, options, sheet=sheet, **asdict(marks)), options)
 
@@ -250,7 +251,7 @@ def _check_enough_left(joined: Joined, row: Row, source: Source) -> None:
         raise InputError(
             f"{file} (subject {row.id!r}): {counted(joined.censored, 'volume is', 'volumes are')} "
             f"censored. Of the other {joined.short}, fewer than {FEWEST_VOLUMES} follow each other "
-            "without a gap. Leave this subject out."
+            "without a censored volume between them. Leave this subject out."
         )
 
 
@@ -275,11 +276,11 @@ def _loaded(source: Source, row: Row, k: int) -> RawTable:
 def _choose(
     source: Source, table: RawTable, options: Options, of_subjects: Sequence[str]
 ) -> Choice:
-    """Return the regions: the named columns, or all columns without times, confounds and totals."""
+    """Return the regions: the named columns, or all columns except times, confounds and totals."""
     times = time_columns(table)
     free = [name for name in table.columns if name not in times]
     elsewhere = (*source.excluded, MEAN_FD)
-    # A pattern may exclude a column of another table. It is then not an error that none is here.
+    # A pattern may match only columns of another table. Then it need not match a column here.
     exclude = tuple(
         pattern
         for pattern in options.exclude
@@ -342,9 +343,9 @@ def _censored(joined: Sequence[Joined]) -> dict[str, dict[str, int]]:
 
 
 def _needs(table: RawTable, options: Options, people: TableSource | None) -> bool:
-    """Return whether a named column is not among the series.
+    """Return whether the participants are needed, because the series lack a named column.
 
-    It is an error if there are no participants either.
+    Raise InputError if they are needed, but there is no table of participants.
     """
     named = [name for name, role in options.named.items() if role != "id"]
     absent = [name for name in named if find_column(table.columns, name) is None]

@@ -51,7 +51,7 @@ def is_series(source: Any, **reading: Any) -> bool:
     elif not any(is_time_name(str(name)) for name in source.columns):
         return False
     try:
-        # The check of this keyword is left to the reader.
+        # `read_series` or `read_table` checks `participants_missing` later.
         options = Options.of(**{**reading, "participants_missing": None})
         marks = {key: reading.get(key) for key in ("sheet", "delimiter", "decimal")}
         return is_long(load_cells(source, options, **marks), options)
@@ -67,7 +67,8 @@ def read_any(source: Any, **reading: Any) -> Cohort:
     source : path or DataFrame
         The series or the table to read.
     **reading
-        Keywords of both readers. A keyword that the right reader does not have must be None.
+        Keywords of both readers. If the reader of this source does not have a keyword, the keyword
+        must be None.
     """
     series = is_series(source, **reading)
     # A keyword that would be ignored is an error.
@@ -77,7 +78,8 @@ def read_any(source: Any, **reading: Any) -> Cohort:
             other = "tables" if series else "time series"
             hint = "" if series else " Time series in a table need a column 'time' or 'volume'."
             raise InputError(
-                f"{name}= (--{name}) is for {other}, but {_called(source)} {what}. Leave it out."
+                f"{name}= (--{name}) is for {other}, but {_called(source)} {what}. Leave this "
+                "option out."
                 f"{hint}"
             )
     return read_series(source, **reading) if series else read_table(source, **reading)

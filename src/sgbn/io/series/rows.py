@@ -90,8 +90,8 @@ def _several_sessions(source: Source, visits: Sequence[tuple[str, str]]) -> Inpu
         f"({repeated[0]}: {listed(sessions)}). Say what they are. To compare the sessions, give "
         f"group={session!r}, pair={person!r} (--group {session} --pair {person}). If all sessions "
         f"of a person are in one group, give subject={person!r} (--subject {person}). To use only "
-        f"one session, give files='*{first}*' (--files '*{first}*'), or remove the rows of the "
-        "others."
+        f"one session of a folder, give files='*{first}*' (--files '*{first}*'). To use only one "
+        "session of a table, remove the rows of the other sessions."
     )
 
 
@@ -124,7 +124,10 @@ def _standardised(values: Array, empty: Mask) -> Array:
 
 
 def tr_of(runs: Sequence[Run], asked: float | None) -> float | None:
-    """Return the TR that the user gave, else the TR in the files, or None if the files differ."""
+    """Return the TR that the user gave. If there is none, return the TR of the series.
+
+    It is None if the series have no TR, or different TRs.
+    """
     # The warnings name one file for each TR.
     known = {run.tr: run.where for run in runs if run.tr is not None}
     if not known:
@@ -134,15 +137,15 @@ def tr_of(runs: Sequence[Run], asked: float | None) -> float | None:
         if max(abs(low - asked), abs(high - asked)) > MAX_TR_DIFFERENCE * asked:
             other = low if abs(low - asked) > abs(high - asked) else high
             warn(
-                f"tr is {asked:g} s, but the file beside {known[other]} says {other:g} s. Your "
-                "value is used. Check it (tr=, --tr)."
+                f"tr is {asked:g} s, but the TR stored with {known[other]} is {other:g} s. "
+                "Your value is used. Check it (tr=, --tr)."
             )
         return asked
     if high - low > MAX_TR_DIFFERENCE * low:
         warn(
-            f"the TR is not the same in all files: {low:g} s beside {known[low]}, {high:g} s "
-            f"beside {known[high]}. So it is treated as unknown. If one is wrong, give the "
-            "right one (tr=, --tr). Otherwise check that the groups do not differ in it."
+            f"the TR is not the same in all series: {low:g} s for {known[low]}, {high:g} s for "
+            f"{known[high]}. So it is treated as unknown. If one of them is wrong, give the right "
+            "TR (tr=, --tr). If both are right, check that the groups do not differ in the TR."
         )
         return None
     return low

@@ -22,7 +22,7 @@ class Run:
     name : SeriesName
         The names of the subject, the session and the run.
     where : str
-        The name of its file or array in errors.
+        The name of its file or array, as errors show it.
     load : callable
         A function that returns its cells, one row per volume.
     tr, mean_fd : float or None
@@ -43,7 +43,7 @@ class Source:
     Attributes
     ----------
     name : str
-        The name of the source in errors.
+        The name of the source, as errors show it.
     runs : tuple of Run
         The runs, in the order of their files, arrays or rows.
     attributes : RawTable or None
@@ -74,7 +74,7 @@ def check_kinds(source: str, names: Sequence[SeriesName], files: Sequence[str]) 
     first: dict[tuple[str, str, str], str] = {}
     for name, file in zip(names, files, strict=True):
         of_visit = kinds.setdefault((name.subject, name.session), set())
-        # Otherwise runs of two tasks or two atlases would be joined.
+        # Without this check, runs of two tasks or two atlases would be joined.
         of_visit.add(name.kind)
         if len(of_visit) > 1:
             raise _several_kinds(source, names, name)
@@ -90,7 +90,7 @@ def check_kinds(source: str, names: Sequence[SeriesName], files: Sequence[str]) 
         kinds_named = ", ".join(f"{kind} ({count})" for kind, count in counts.most_common())
         warn(
             f"{source}: the files of the subjects differ in kind: {kinds_named}. They are read "
-            "together. If they cannot be compared, choose some by a pattern (files=, --files)."
+            "together. If they cannot be compared, choose one kind by a pattern (files=, --files)."
         )
 
 
@@ -102,6 +102,6 @@ def _several_kinds(source: str, names: Sequence[SeriesName], name: SeriesName) -
     differing = list(dict.fromkeys(word for kind in words for word in kind if word not in shared))
     return InputError(
         f"{source}: subject {name.subject!r} has {counted(len(words), 'kind')} of series, which "
-        f"differ in {listed([word for word in differing if word])}. Choose one by a pattern, such "
-        f"as files='*{differing[0]}*' (--files '*{differing[0]}*')."
+        f"differ in {listed([word for word in differing if word])}. Choose one kind by a pattern, "
+        f"such as files='*{differing[0]}*' (--files '*{differing[0]}*')."
     )

@@ -47,7 +47,7 @@ class Sidecars:
         return {_scan(label_of(path)): path for path in sorted(paths)}
 
     def tr(self, path: Path) -> float | None:
-        """Return the TR in seconds from the JSON file of a series, or of its scan; else None."""
+        """Return the TR in seconds from the JSON file of a series or of its scan, or None."""
         scan = _scan(label_of(path))
         # In BIDS, a file task-rest_bold.json in the top folder holds for all subjects.
         task = tuple(value if key == "task" else "" for key, value in zip(SCAN, scan, strict=True))
