@@ -136,7 +136,7 @@ def test_several_measures_in_order_of_preference(read):
 def test_a_sheet_is_of_one_excel_table(read, table):
     with pytest.raises(InputError, match="--sheet is for one Excel table"):
         read(table, "--freesurfer", "--sheet", "data")
-    with pytest.raises(InputError, match=r"has no sheets: .*--sheet"):
+    with pytest.raises(InputError, match=r"has no sheets\. .*--sheet"):
         read(table, "--sheet", "data")
 
 

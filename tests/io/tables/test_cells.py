@@ -105,8 +105,8 @@ def test_markers_of_every_kind():
         (["1\u202f500", "x", "x"], None, "row 0 .*Thousands"),
         (["51", "unknown", "52"], None, r"row 1 .*'unknown'.*missing= \(--missing\)"),
         (["low", "7", "low", "high"], None, r"row 0 .*'low'.*\(3 such cells"),
-        (["1", "#DIV/0!", "2"], None, "row 1 .*'#DIV/0!'.*correct the formula"),
-        (["a", "#REF!", "b"], None, "row 1 .*'#REF!'.*correct the formula"),
+        (["1", "#DIV/0!", "2"], None, "row 1 .*'#DIV/0!'.*Correct the formula"),
+        (["a", "#REF!", "b"], None, "row 1 .*'#REF!'.*Correct the formula"),
     ],
 )
 def test_numbers_written_otherwise_never_become_labels(cells, decimal, message):
@@ -121,7 +121,7 @@ def test_a_third_of_unknowns_is_read_once_it_is_named():
 
 def test_labels_that_few_rows_share_are_no_covariate():
     dates = [f"2020-01-{k:02}" for k in range(1, 11)]
-    with pytest.raises(InputError, match=r"'a': 10 different labels in 10 rows.*--covariates"):
+    with pytest.raises(InputError, match=r"'a' has 10 different labels in 10 rows.*--covariates"):
         covariate(table(a=dates), "a", Missing())
     assert len(covariate(table(a=dates[:9]), "a", Missing())) == 9
     assert len(covariate(table(a=dates[:5] * 2), "a", Missing())) == 10

@@ -262,12 +262,12 @@ REFUSED = {
         {},
         "row 5.*'4,123'.*decimal=','",
     ),
-    "short row": (ragged(9, cut=True), {}, "row 9: 9 cells, but the header has 10.*Correct"),
-    "long row": (ragged(9, cut=False), {}, "row 9: 11 cells, but the header has 10"),
+    "short row": (ragged(9, cut=True), {}, "row 9 has 9 cells, but the header has 10.*Correct"),
+    "long row": (ragged(9, cut=False), {}, "row 9 has 11 cells, but the header has 10"),
     "open quote": (
         lambda: csv().replace(b"0051409", b'"0051409'),
         {},
-        "row 11: 1 cell,.*each quote must be closed",
+        "row 11 has 1 cell,.*each quote must be closed",
     ),
     "unnamed column with cells": (
         lambda: csv(renamed(age="")),
@@ -529,7 +529,7 @@ def test_what_could_not_be_read_back_is_not_written(tmp_path, clean):
             write_table(
                 Cohort(clean.values, REGIONS, clean.ids, covariates={"drug": covariate}), path
             )
-    with pytest.raises(InputError, match="called 'group'"):
+    with pytest.raises(InputError, match="name 'group'"):
         write_table(
             Cohort(
                 clean.values, REGIONS, clean.ids, group=clean.group, covariates={"group": range(N)}
@@ -565,7 +565,7 @@ def test_pairs_are_written_and_read_back_but_are_no_column_of_x(tmp_path, clean)
     prepared = make_preparation(paired).fit_transform(cohort_table(paired), paired.group)
     assert prepared.columns.tolist() == REGIONS
     named = Cohort(**{**fields(clean), "pair": paired.pair, "covariates": {"pair": range(N)}})
-    with pytest.raises(InputError, match="called 'pair'"):
+    with pytest.raises(InputError, match="name 'pair'"):
         write_table(named, tmp_path / "t.csv")
 
 

@@ -114,7 +114,7 @@ def test_a_better_atlas_is_named_with_both_counts():
         choose_regions(both, ["id"], Options.of(atlas="destrieux"))
     with pytest.raises(InputError) as error:
         choose_regions(table(age=[1, 2, 3]), ["id"], Options.of(atlas="dk"))
-    assert "right one" not in str(error.value)
+    assert "right atlas" not in str(error.value)
 
 
 @pytest.mark.parametrize("regions", [None, "all"])

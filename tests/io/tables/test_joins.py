@@ -86,7 +86,7 @@ def test_two_ids_that_are_one_participant():
 @pytest.mark.parametrize("name", ["sub-001", "001", "sub-1_ses-02", "sub-01_ses-pre"])
 def test_zeros_and_sessions_are_named_as_the_cause(name):
     people = table([name, "7"], "p", sex=["M", "F"])
-    with pytest.raises(InputError, match=f"For 1, only leading zeros.*'1' and '{name}'"):
+    with pytest.raises(InputError, match=f"zeros.* differ in 1 of these.*'1' and '{name}'"):
         join_participants(table(["1"], a=[1]), people, ["sex"], may_lack=False)
 
 
@@ -115,7 +115,7 @@ def test_visits_are_named_by_their_groups_where_that_tells_them_apart():
 def test_ids_that_repeat_many_times_look_like_time_series():
     with pytest.raises(InputError, match=r"24 rows of 2 subjects look like volumes .*'volume'"):
         check_ids(table(["s1"] * 12 + ["s2"] * 12, a=range(24)), "id")
-    with pytest.raises(InputError, match=r"such rows\)\. Keep one row per subject"):
+    with pytest.raises(InputError, match=r"rows repeat an id\)\. Keep one row per subject"):
         check_ids(table(["s1"] * 2 + ["s2"] * 2, a=range(4)), "id")
 
 
@@ -125,7 +125,5 @@ def test_ids_are_compared_with_or_without_the_prefix():
 
 def test_ids_that_are_longer_than_those_of_participants_are_pointed_out():
     people = table(["50952", "50954"], dx=["A", "B"])
-    with pytest.raises(
-        InputError, match=r"2 ids are longer .*\('NYU_0050952' here, '50952' there\)"
-    ):
+    with pytest.raises(InputError, match=r"In 2 of these ids, .*\('50952' in 'NYU_0050952'\)"):
         join_participants(table(["NYU_0050952", "NYU_0050954"], a=[1, 2]), people, ["dx"], False)

@@ -20,7 +20,7 @@ from sgbn.io.tables.options import Options
         ({"groups": ["x"]}, "groups= .*group=, --group"),
         ({"group": "a", "groups": []}, "groups is empty"),
         ({"atlas": 5}, "atlas is 5"),
-        ({"missing": {"age": -9}}, "missing is a mapping"),
+        ({"missing": {"age": -9}}, "missing= is a mapping"),
     ],
 )
 def test_roles_must_be_names_and_distinct(given, message):

@@ -44,7 +44,7 @@ def test_leading_zeros_that_a_sheet_shows_are_kept(book):
 
 def test_sheets_by_name_or_number(book):
     assert read(book, sheet=0).facts["sheet"] == "first"
-    with pytest.raises(InputError, match="sheet 'second': no rows"):
+    with pytest.raises(InputError, match="sheet 'second' has no rows"):
         read(book, sheet="second")
     for sheet in ("third", 2, -1):
         with pytest.raises(InputError, match="Choose one of 'first', 'second'"):
@@ -75,7 +75,7 @@ TABLE = [["id", "a"], ["x", 1.5], ["y", 2.5]]
 
 def test_an_empty_first_sheet_names_the_others(tmp_path):
     path = saved(tmp_path, ("notes", [["about"]]), ("data", TABLE))
-    with pytest.raises(InputError, match=r"sheet 'notes': no rows.*--sheet\): 'data'"):
+    with pytest.raises(InputError, match=r"sheet 'notes' has no rows.*--sheet\): 'data'"):
         read(path)
 
 

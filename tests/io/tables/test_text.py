@@ -65,10 +65,10 @@ def test_text_columns_stay_as_written():
 def test_a_ragged_row_far_down_is_found():
     rows = [f"{k},{k}.5,1" for k in range(500)]
     rows[400] = "400,1.5"
-    with pytest.raises(InputError, match="row 402: 2 cells, but the header has 3"):
+    with pytest.raises(InputError, match="row 402 has 2 cells, but the header has 3"):
         parse("\n".join(["id,a,b", *rows]))
     rows[400] = "400,1.5,1,9"
-    with pytest.raises(InputError, match="row 402: 4 cells, but the header has 3"):
+    with pytest.raises(InputError, match="row 402 has 4 cells, but the header has 3"):
         parse("\n".join(["id,a,b", *rows]))
     rows[400] = "400,1.5,1,,"
     assert parse("\n".join(["id,a,b", *rows])).frame.shape == (500, 3)
@@ -131,7 +131,7 @@ def test_a_header_above_odd_rows_is_no_title(text):
 
 def test_row_names_are_no_decimals():
     assert parse("a,b\nr1,1,2\nr2,3,4\n").columns[0] == "(row names)"
-    with pytest.raises(InputError, match="row 2: 3 cells, but the header has 2"):
+    with pytest.raises(InputError, match="row 2 has 3 cells, but the header has 2"):
         parse("a,b\n2.5,1,2\n2.25,3,4\n")
 
 

@@ -1,4 +1,4 @@
-"""The step from a table, and the names of its columns, to a cohort."""
+"""The step from a table, and the roles of its columns, to a cohort."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from sgbn.types import Indices
 PAIRED = "Keep one row per person and group, or name the right column (id=, --id)."
 UNPAIRED = (
     f"{ONE_ROW} If each person has one visit in every group, name the column of persons as the "
-    "pair (pair=, --pair). If a person has several rows in one group, name it as the subject "
-    "(subject=, --subject)."
+    "pair (pair=, --pair). If a person has several rows in one group, name this column as the "
+    "subject (subject=, --subject)."
 )
 # What to do about a blank cell, for each role.
 BLANK = {
@@ -73,7 +73,7 @@ def find_id(table: RawTable, options: Options) -> str | None:
 def _called_id(columns: Sequence[str], options: Options) -> str | None:
     """Return the column whose name says that it holds ids, or None.
 
-    The column of the pair is taken only if there is no other.
+    The column of the pair is taken only if no other column holds ids.
     """
     id_name = id_column(columns, options.named)
     if options.pair is None or id_name not in (None, ROW_NAMES):
@@ -116,7 +116,7 @@ def assemble(
     # Rows without ids are joined by their persons, whom the participants may list.
     if person is None and id_name is None and options.subject in table.columns:
         person = options.subject
-    # One column holds both the persons and the ids. Visits then get their names from the group.
+    # If one column holds both the persons and the ids, the group is added to the id of each visit.
     if options.id is None and id_name is not None and id_name == options.pair:
         options = replace(options, id=id_name)
     table = with_ids(table, id_name)
@@ -173,12 +173,12 @@ def _questions(
     group: Sequence[str] | None,
     options: Options,
 ) -> dict[str, Any]:
-    """Return the columns that a review asks about: without a role, but perhaps persons or sites."""
+    """Return columns without a role that may hold persons or sites. A review asks about them."""
     has_units = any(name is not None for name in (options.pair, options.subject, options.block))
     repeated = {} if has_units else repeated_persons(table, used, group)
     sites = {}
     if options.site is None:
-        # If the user excluded a site column by name, they know it: no question is needed.
+        # If the user excluded a site column by name, the user knows it, and no question is needed.
         named = {*used, *excluded}
         free = [name for name in table.columns if name not in named]
         sites = unnamed_sites(table, free, group)
@@ -204,7 +204,7 @@ def _as_array(cells: list[str] | None) -> NDArray[np.str_] | None:
 def load_participants(
     options: Options, participants: Source, person: str | None = None
 ) -> tuple[RawTable, str]:
-    """Return the table of participants, in which each id occurs only once, and its id column.
+    """Return the table of participants and its id column. Each id may occur only once.
 
     `person` is the column of the other table by which the participants are joined.
     """
@@ -219,8 +219,8 @@ def load_participants(
     )
     if id_name is None:
         raise InputError(
-            f"{people.name} has no column of ids, so it cannot be joined. Call this column "
-            "'participant_id', or name it (id=, --id)."
+            f"{people.name} has no column of ids, so it cannot be joined. Call the column of "
+            "ids 'participant_id', or name it (id=, --id)."
         )
     people = with_ids(people, id_name)
     check_ids(people, id_name)
@@ -243,7 +243,7 @@ def _joined(
     if both:
         raise InputError(
             f"{table.name} and {people.name} have these columns in common: {listed(both)}. Remove "
-            "or rename each of them in one of the two."
+            "or rename each of them in one of the two tables."
         )
     absent = [name for name in named if find_column(table.columns, name) is None]
     wanted = []
@@ -264,7 +264,7 @@ def _joined(
 
 
 def _columns(table: RawTable, options: Options) -> dict[str, str]:
-    """Return name -> column, for each name that the caller gave a role other than the id."""
+    """Return the column of each name to which the caller gave a role, except for the id."""
     columns: dict[str, str] = {}
     for name, role in options.named.items():
         if role == "id":
@@ -285,7 +285,7 @@ def _columns(table: RawTable, options: Options) -> dict[str, str]:
 def _groups(
     table: RawTable, columns: dict[str, str], options: Options
 ) -> tuple[RawTable, list[str] | None, dict[str, int]]:
-    """Return the rows of the wanted groups, the group of each row, and the other groups' sizes."""
+    """Return the rows of the wanted groups, the group of each row, and the sizes of the others."""
     if options.group is None:
         return table, None, {}
     column = columns[options.group]

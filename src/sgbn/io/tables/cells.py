@@ -1,4 +1,4 @@
-"""Cells read as numbers or as labels. A cell that cannot be read is an error that names it."""
+"""Cells read as numbers or as labels. If a cell cannot be read, the error names the cell."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Missing:
             return cls()
         if isinstance(markers, Mapping):
             raise InputError(
-                "missing is a mapping. Give one list of markers for all columns, such as "
+                "missing= is a mapping. Give one list of markers for all columns, such as "
                 "missing=['unknown', -999]."
             )
         single = isinstance(markers, str | Real) or not isinstance(markers, Iterable)
@@ -76,7 +76,7 @@ class Missing:
 
 @dataclass(frozen=True)
 class Parsed:
-    """A column as numbers. The value is NaN if the cell is missing or, in `bad`, not a number."""
+    """A column as numbers. A value is NaN if the cell is missing, or is not a number (`bad`)."""
 
     values: Array
     bad: Mask
@@ -138,7 +138,7 @@ def region_values(table: RawTable, regions: Sequence[str], missing: Missing) -> 
     for begin in range(0, len(regions), COLUMNS_PER_BLOCK):
         block = regions[begin : begin + COLUMNS_PER_BLOCK]
         rows = np.array([_region(table, region, missing) for region in block])
-        # A sentinel far from the values is the smallest or largest one. fmin and fmax ignore NaN.
+        # A sentinel far from the others is the smallest or largest value. fmin and fmax ignore NaN.
         lowest, highest = np.fmin.reduce(rows, axis=1), np.fmax.reduce(rows, axis=1)
         # The checks are slow. Only columns with such an extreme value need them.
         odd = np.isinf(lowest) | np.isinf(highest)
@@ -172,7 +172,7 @@ def covariate(table: RawTable, column: str, missing: Missing) -> NDArray[Any]:
 
 
 def _check_no_numbers(table: RawTable, column: str, parsed: Parsed) -> None:
-    """Raise InputError if there are numbers among labels, whatever marks they are written with."""
+    """Raise InputError if there are numbers among labels. Any decimal mark counts."""
     texts = [as_text(cell) for cell in table.frame[column].to_numpy(object)]
     # Among labels, 1,5 is a number with the wrong decimal mark.
     matches = [ANY_NUMBER.fullmatch(text) or _GROUPED.fullmatch(text) for text in texts]
@@ -212,7 +212,7 @@ def _remedy(cell: str, decimal: str) -> str:
             "decimal mark (decimal=, --decimal)."
         )
     if _EXCEL_ERROR.fullmatch(cell):
-        return "This is an error of Excel: correct the formula, or leave the cell empty."
+        return "This is an error of Excel. Correct the formula, or leave the cell empty."
     return (
         "Correct the cell, or leave it empty. If it stands for a missing value, name it in "
         "missing= (--missing)."
@@ -284,10 +284,12 @@ def text_labels(table: RawTable, column: str, missing: Missing) -> list[str]:
     texts = labels(table.frame[column], missing.texts)
     if missing.numbers:
         texts = ["" if _value(label) in missing.numbers else label for label in texts]
-    # Otherwise the error of a formula would become a group of its own.
+    # Without this check, the error of a formula would become a group of its own.
     for row, label in enumerate(texts):
         if _EXCEL_ERROR.fullmatch(label):
-            raise InputError(f"{table.where(row, column)}: {label!r}. {_remedy(label, '.')}")
+            raise InputError(
+                f"{table.where(row, column)}: the cell is {label!r}. {_remedy(label, '.')}"
+            )
     check_spelling(table, column, texts)
     return texts
 
@@ -298,7 +300,7 @@ def check_repeated(table: RawTable, column: str, texts: Sequence[str], role: str
     distinct = list(dict.fromkeys(present))
     if len(present) >= MIN_ROWS_FOR_LABELS and len(distinct) > MAX_DISTINCT_LABELS * len(present):
         raise InputError(
-            f"{table.source_of(column)}, column {column!r}: {len(distinct)} different labels in "
+            f"{table.source_of(column)}, column {column!r} has {len(distinct)} different labels in "
             f"{len(present)} rows, such as {listed(distinct, 3)}. Labels that hardly repeat, such "
             f"as ids and dates, cannot be a {role}. Name the column of the {role} "
             f"({OPTIONS[role]})."
@@ -308,7 +310,7 @@ def check_repeated(table: RawTable, column: str, texts: Sequence[str], role: str
 def check_spelling(table: RawTable, column: str, texts: Sequence[str]) -> None:
     """Raise InputError if two labels differ only in upper and lower case, or in inner blanks."""
     counts = Counter(label for label in texts if label)
-    # Otherwise "AD" and "ad" would be two groups.
+    # Without this check, "AD" and "ad" would be two groups.
     seen: dict[str, str] = {}
     for label in counts:
         plain = " ".join(label.casefold().split())

@@ -55,7 +55,7 @@ def read_table(
     decimal: str | None = None,
     missing: Markers = None,
 ) -> Cohort:
-    """Read a table, one row per subject, into a cohort.
+    """Read a table with one row per subject into a cohort.
 
     Parameters
     ----------
@@ -84,7 +84,8 @@ def read_table(
         and cross-validation keep the rows of a person together.
     block : str, optional
         Column of families, or of another label that rows share if they are not independent. A
-        family may have rows in several groups. Families are never split either.
+        family may have rows in several groups. As for `subject`, the rows of a family are kept
+        together.
     regions : str or list of str, optional
         Names or patterns (``"lh_*"``) of columns, or ``"all"`` for every column of numbers that
         has no other role. If not given, the columns that match an atlas are the regions. Any other
@@ -96,14 +97,15 @@ def read_table(
         Labels of the groups to keep. Rows of other groups, and rows without a group, are left out.
     atlas : str, path or Atlas, optional
         Name of an atlas of the package, or a table of your own, see `read_atlas`. If not given, the
-        atlas of the package that matches most columns is used. If ``sgbn extract`` wrote an
+        atlas of the package that matches the most columns is used. If ``sgbn extract`` wrote an
         ``atlas.csv`` beside the table, and that file matches more columns, it is used instead.
     measure : str or list of str, optional
-        The measure to read, such as ``"thickness"`` or ``"volume"``, if a table has several. Of a
-        list, each region gets the first measure that the table has for it.
+        The measure to read, such as ``"thickness"`` or ``"volume"``, if a table has several. If it
+        is a list, each region gets the first measure in the list that the table has for it.
     participants : path or DataFrame, optional
         A second table with group, covariates or site, such as the ``participants.tsv`` of BIDS. It
-        is joined by id, with or without ``sub-``. Its decimal mark is detected.
+        is joined by id. An id may have ``sub-`` in only one of the two tables. The decimal mark of
+        the second table is detected.
     participants_missing : {"refuse", "drop"}
         What to do if `participants` does not list a subject. ``"refuse"`` raises an error.
         ``"drop"`` leaves such subjects out, with a warning that names them.
@@ -115,8 +117,8 @@ def read_table(
         The delimiter and the decimal mark of a text file. They are detected if not given.
     missing : str, number or list, optional
         Markers of a missing cell, in addition to the usual ones (empty, NA, n/a, NaN, ".", "-",
-        ...). Any other number such as -999 that lies far from all values is an error. An empty
-        list, ``[]``, keeps such numbers as values.
+        ...). If a number such as -999 is not a marker, and lies far from all other values, this
+        is an error. An empty list, ``[]``, keeps such numbers as values.
 
     Returns
     -------
@@ -154,7 +156,7 @@ def write_table(cohort: Cohort, path: str | PathLike[str]) -> None:
     if suffix not in (*DELIMITERS, *PARQUET, ".xlsx"):
         raise InputError(
             f"{str(path)!r}: the name of a table must end in .csv, .tsv, .parquet or .xlsx. "
-            "Choose one."
+            "Choose one of these endings."
         )
     frame = _as_frame(cohort)
     try:

@@ -17,7 +17,7 @@ from sgbn.io.tables.persons import like_ids
 from sgbn.io.tables.raw import ANY_NUMBER, ROW_NAMES, RawTable, is_number_type, labels
 from sgbn.io.tables.unnamed import check_regions
 
-# Names of one volume, the volume inside the skull.
+# Names that tools give the volume inside the skull.
 INTRACRANIAL = ("eTIV", "EstimatedTotalIntraCranialVol", "IntraCranialVol", "ICV")
 ALL = "all"
 WITH_NUMBERS = ("number", "mixed")  # kinds of columns, see `Parsed.kind`
@@ -40,7 +40,7 @@ def unknown_column(
     table: RawTable, name: str, role: str, people: RawTable | None = None
 ) -> InputError:
     """Return the error about a column that neither the table nor the participants have."""
-    # Long lists are cut, and most columns of the table are regions: the participants come first.
+    # Long lists are cut. The participants come first, because most columns of a table are regions.
     near = did_you_mean(name, [*(people.columns if people else ()), *table.columns])
     neither = f", and {people.name} has none either" if people else ""
     return InputError(
@@ -64,8 +64,8 @@ def _odd_header(table: RawTable, name: str) -> str:
         )
     if name in labels(table.frame.iloc[:, 0]):
         return (
-            f" {name!r} is the name of a row: rows and columns seem to be exchanged. Transpose the "
-            "table, so that each row is a subject."
+            f" {name!r} is the name of a row, so rows and columns seem to be exchanged. Transpose "
+            "the table, so that each row is a subject."
         )
     return ""
 
@@ -97,7 +97,7 @@ def choose_regions(
     options : Options
         What the caller asks for: regions, exclude, atlas, measure.
     has_ids : bool
-        Whether the table has ids. If not, errors name a column that looks like ids.
+        Whether the table has a column of ids. If not, errors name a column that looks like one.
     never : sequence of str
         Columns without a role that cannot be regions.
     """
@@ -107,7 +107,7 @@ def choose_regions(
     # Excluded columns are never regions, but their names help to recognize the atlas.
     match = match_columns(free, options.atlas, excluded)
     if options.regions is None:
-        # The caller names no regions: only columns that match an atlas are regions.
+        # If the caller names no regions, only columns that match an atlas are regions.
         chosen, other_measures = _by_atlas(table, free, match, options, has_ids)
         rule = f"columns that match the atlas {match.atlas.name}" if match.atlas else ""
     else:
@@ -154,8 +154,8 @@ def _matching(
         # A region that is also a covariate would be adjusted for itself.
         if pattern in taken:
             raise InputError(
-                f"column {pattern!r} is named in {what}=, but it already has a role: "
-                "id, group, site, pair, subject, block or covariate. Name it only once."
+                f"column {pattern!r} is named in {what}=, but it already has another "
+                "role (id, group, site, pair, subject, block or covariate). Name it only once."
             )
         hits = [pattern]
         if pattern not in table.frame.columns:  # a name may hold brackets, like a pattern
@@ -179,10 +179,10 @@ def _by_atlas(
         warn(
             f"{table.name}: {counted(len(numeric), 'column is', 'columns are')} unknown to the "
             f"atlas and left out: {listed(numeric)}. To leave them out without this warning, "
-            "exclude them (exclude=, --exclude). To use them, take regions='all' (--regions all)."
+            "exclude them (exclude=, --exclude). To use them, give regions='all' (--regions all)."
             f"{_better_atlas(free, match, options)}"
         )
-    # An unnamed column such as "age" may be a forgotten covariate, or a region: the user decides.
+    # A column such as "age" may be a forgotten covariate or a region. The user must decide.
     elif numeric and len(chosen) >= MIN_REGIONS:
         ids = [] if has_ids else like_ids(table, numeric, options.missing)
         raise InputError(
@@ -212,13 +212,13 @@ def _better_atlas(free: Sequence[str], match: AtlasMatch, options: Options) -> s
     return (
         f" The atlas {match.atlas.name} (atlas=, --atlas) matches "
         f"{counted(len(match.columns), 'column')}, but {best.atlas.name} matches "
-        f"{len(best.columns)}. Check that you gave the right one."
+        f"{len(best.columns)}. Check that you gave the right atlas."
     )
 
 
 def _numeric(table: RawTable, columns: Iterable[str], missing: Missing) -> list[str]:
     """Return the columns that hold numbers. Some text among the numbers is allowed."""
-    # Tables may have thousands of columns. A number in the first row makes most of them certain.
+    # To save time, a column is not parsed if its type is a number and its first cell is filled.
     first = table.frame.iloc[0].notna()
     types = zip(table.columns, table.frame.dtypes, first, strict=True)
     certain = {name for name, dtype, filled in types if filled and is_number_type(dtype)}
@@ -232,12 +232,13 @@ def _numeric(table: RawTable, columns: Iterable[str], missing: Missing) -> list[
 def _of_measure(
     table: RawTable, matches: Sequence[ColumnMatch], measures: Sequence[str]
 ) -> list[str]:
-    """Return one column per region: the first measure in the list that the region has."""
+    """Return one column per region. It has the first of the measures that the region has."""
     known = sorted({match.measure for match in matches})
     unknown = [name for name in measures if name not in known]
     if unknown and matches:
         raise InputError(
-            f"{table.name} has no measure {unknown[0]!r}: its regions have {_said(known)}."
+            f"{table.name} has no measure {unknown[0]!r}. Its measures are {_said(known)}. Give "
+            "one of these, or leave out measure= (--measure)."
         )
     by_region: dict[Any, list[ColumnMatch]] = defaultdict(list)
     for match in matches:
@@ -267,13 +268,13 @@ def _several_columns(
     if len({match.measure for match in columns}) == 1:
         return InputError(
             f"{table.name}: the region {region!r} has several columns: {listed(names)}. Keep one "
-            "and leave out the others (exclude=, --exclude)."
+            "of them and leave out the others (exclude=, --exclude)."
         )
     first = next(name for name in measures if name)
     return InputError(
         f"{table.name}: the region {region!r} has several columns: {listed(names)}. The measures "
         f"in this table are {_said(measures)}. Choose one, such as measure={first!r} (--measure "
-        f"{first}), or several in order of preference."
+        f"{first}), or give several in order of preference."
     )
 
 

@@ -16,7 +16,7 @@ MAX_HEADER_BYTES = 10_000  # a limit, because a file may be one endless line
 
 
 def with_extracted(options: Options, source: object, columns: Sequence[str]) -> Options:
-    """Return options with the extracted atlas, if it matches more columns than the package's.
+    """Return the options, with the extracted atlas if it matches more columns than a packaged one.
 
     Parameters
     ----------

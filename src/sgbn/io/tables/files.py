@@ -56,13 +56,13 @@ def load_table(
         return from_frame(source, "the DataFrame", decimal)
     if not isinstance(source, str | PathLike):
         raise InputError(
-            f"a table is a path or a DataFrame, not {type(source).__name__}. Give a path or a "
-            "DataFrame."
+            f"a table is read from a path or a DataFrame, not from {type(source).__name__}. Give "
+            "one of these."
         )
     name, path = repr(str(source)), Path(source)
     suffix = path.suffix.lower()
     if sheet is not None and suffix not in EXCEL:
-        raise InputError(f"{name} has no sheets: leave out sheet={sheet!r} (--sheet).")
+        raise InputError(f"{name} has no sheets. Leave out sheet={sheet!r} (--sheet).")
     # The bytes are read once, so that the checksum is certainly the checksum of what is parsed.
     content = read_bytes(path, name)
     if suffix in EXCEL:
@@ -83,11 +83,14 @@ def from_frame(frame: pd.DataFrame, name: str, decimal: str | None = None) -> ra
     """
     index = frame.index
     if index.nlevels > 1:
-        raise InputError(f"{name} has an index of {index.nlevels} levels. Call its reset_index().")
+        raise InputError(
+            f"{name} has an index of {index.nlevels} levels. Make columns of them with "
+            "reset_index()."
+        )
     names = raw.clean_names(table_names(frame))
     # Columns get numbers first, because two may have the same name until this is checked.
     table = frame.set_axis(range(frame.shape[1]), axis=1).reset_index(drop=True)
-    # An index says nothing if it is 0, 1, 2, ..., or whole numbers that repeat after a concat.
+    # An index is not used if it is 0, 1, 2, ..., or whole numbers that repeat after a concat.
     only_counts = index.dtype.kind in "iu" and (
         not index.is_unique or np.array_equal(index, np.arange(len(index)))
     )
@@ -129,7 +132,7 @@ def _near(path: Path) -> str:
     """Return a sentence about files with similar names in the same folder."""
     try:
         entries = [entry.name for entry in path.parent.iterdir()]
-    except OSError:  # the folder is absent, a file, or may not be listed
+    except OSError:  # the folder is absent, is a file, or may not be listed
         entries = []
     near = get_close_matches(path.name, entries)
     return f"Did you mean {listed(near)}?" if near else "Check the path."

@@ -62,12 +62,12 @@ def read_freesurfer(
     regions, exclude, groups, atlas, measure : optional
         As in `read_table`. Totals (``eTIV``, ``lh_MeanThickness_thickness``) may be covariates.
     delimiter, decimal, missing : optional
-        As in `read_table`. They hold for all tables.
+        As in `read_table`, and the same for all tables.
 
     Returns
     -------
     Cohort
-        The subjects of the tables. Measures that the atlas does not know are left out with a
+        The subjects of the tables. Columns that do not match the atlas are left out with a
         warning.
     """
     options = replace(Options.of(**locals()), only_regions=True)
@@ -90,7 +90,7 @@ def _one_row_each(table: RawTable, options: Options, has_participants: bool) -> 
     if has_participants and options.id not in table.columns:
         options = replace(options, id=None)
     id_name = find_id(table, options) or table.columns[0]
-    # Beside a column of ids, R's row names say nothing.
+    # If there is a column of ids, R's row names are not needed.
     table = replace(
         table, frame=table.frame.drop(columns={ROW_NAMES} & ({*table.columns} - {id_name}))
     )
@@ -176,7 +176,7 @@ def _check_equal(
     if differ.any():
         row = int(np.flatnonzero(differ)[0])
         raise InputError(
-            f"{table.where(row, column)}: {first[row]:g}, but {second[row]:g} in {other.name} "
-            f"({counted(differ.sum(), 'subject differs', 'subjects differ')}). The tables come "
-            "from different runs of FreeSurfer. Make them again from one run."
+            f"{table.where(row, column)}: the value is {first[row]:g}, but in {other.name} it is "
+            f"{second[row]:g} ({counted(differ.sum(), 'subject differs', 'subjects differ')}). The "
+            "tables come from different runs of FreeSurfer. Make them again from one run."
         )

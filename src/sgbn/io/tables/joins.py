@@ -40,7 +40,8 @@ def check_ids(table: RawTable, column: str | None, remedy: str = ONE_ROW) -> Non
             repeated = len(table.ids) - len(set(table.ids))
             raise InputError(
                 f"{table.name}: the id {name!r} is in {rows} of column {column!r} "
-                f"({counted(repeated, 'such row')}). {_stacked(table.ids)}{remedy}"
+                f"({counted(repeated, 'row repeats', 'rows repeat')} an id). "
+                f"{_stacked(table.ids)}{remedy}"
             )
 
 
@@ -52,7 +53,7 @@ def _stacked(ids: Sequence[str]) -> str:
     return (
         f"{len(ids)} rows of {counted(n_subjects, 'subject')} look like volumes of time series. If "
         "they are, add a column 'volume' that counts the volumes of each subject, or give a folder "
-        "with one file per subject (read_series, or the same command). Otherwise: "
+        "with one file per subject (read_series, or the same command). If they are not volumes: "
     )
 
 
@@ -72,7 +73,7 @@ def join_participants(
     may_lack: bool,
     drop: bool = False,
 ) -> RawTable:
-    """Return the table with columns of the participants, joined by id with or without "sub-".
+    """Return the table with columns of the participants, joined by id. A "sub-" is ignored.
 
     Parameters
     ----------
@@ -123,7 +124,7 @@ def join_participants(
 
 
 def absent_ids(ids: Sequence[str], known_ids: Sequence[str]) -> list[str]:
-    """Return the ids that are not among the known ids, with or without "sub-"."""
+    """Return the ids that are not among the known ids. A "sub-" before an id is ignored."""
     known = {_bare(name) for name in known_ids}
     return [name for name in ids if _bare(name) not in known]
 
@@ -150,8 +151,8 @@ def _likely_cause(lacking: Sequence[str], ids: Sequence[str]) -> str:
     if not near:
         return _longer_names(lacking, core)
     return (
-        f"For {len(near)}, only leading zeros, the session, or upper and lower case differ "
-        f"({near[0]!r} and {core[_core(near[0])]!r}). Write the ids in the same way. "
+        f"Only leading zeros, the session, or upper and lower case differ in {len(near)} of these "
+        f"ids ({near[0]!r} and {core[_core(near[0])]!r}). Write the ids in the same way. "
     )
 
 
@@ -168,8 +169,8 @@ def _longer_names(lacking: Sequence[str], core: Mapping[str, str]) -> str:
         return ""
     first = next(iter(longer))
     return (
-        f"{len(longer)} ids are longer here than there ({first!r} here, {longer[first]!r} there). "
-        "Write the ids in the same way. "
+        f"In {len(longer)} of these ids, one word is an id of the participants "
+        f"({longer[first]!r} in {first!r}). Write the ids in the same way. "
     )
 
 

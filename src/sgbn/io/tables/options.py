@@ -35,7 +35,8 @@ class Options:
     measure: tuple[str, ...] = ()
     missing: Missing = Missing()  # noqa: RUF009 (it cannot be changed)
     participants_missing: str = REFUSE
-    only_regions: bool = False  # the table holds only measures, so unknown ones are left out
+    # Whether all columns are measures. If so, columns that match no atlas are left out.
+    only_regions: bool = False
 
     @classmethod
     def of(cls, **arguments: Any) -> Options:
@@ -69,7 +70,7 @@ class Options:
 
     @property
     def named(self) -> dict[str, str]:
-        """Return column -> role. A column that is both the id and the pair has the role "id"."""
+        """Return the role of each named column. It is "id" if a column is both id and pair."""
         # Later roles replace earlier ones: "id" comes after "pair" in `SINGLE`.
         return {str(column): role for role, column in self._roles()}
 
@@ -96,7 +97,9 @@ class Options:
                 "(group=, --group)."
             )
         if not self.groups:
-            raise InputError("groups is empty. Name the groups to keep, or leave it out.")
+            raise InputError(
+                "groups is empty. Name the groups to keep, or leave out groups= (--groups)."
+            )
 
     def _check_distinct(self) -> None:
         seen: dict[str, str] = {}
@@ -109,7 +112,7 @@ class Options:
             if column in seen:
                 raise InputError(
                     f"column {column!r} is named as {seen[column]} and as {role}. A column has "
-                    "only one role. Name another column for one of them, or leave one out."
+                    "only one role. Name another column for one of these roles, or leave one out."
                 )
             seen[column] = role
 

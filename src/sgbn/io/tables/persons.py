@@ -43,8 +43,8 @@ def repeated_persons(
     """Return the columns without a role that may hold persons, and the option for each column.
 
     The columns under ``persons`` are named like persons or families. The columns under ``nested``
-    have many labels, and all rows of a label are in the same group. This is so for persons, but
-    not for sites.
+    have many labels, and all rows of a label are in the same group. Columns of persons are like
+    this, and columns of sites are not.
     """
     used = {*taken, ROW_NAMES}
     free = [name for name in table.columns if name not in used]
@@ -68,13 +68,13 @@ def _option_for(table: RawTable, name: str, group: Sequence[str] | None) -> str:
     groups_of = pd.Series(list(group), index=labels.index).groupby(labels).agg(["nunique", "size"])
     if (groups_of["nunique"] == 1).all():
         return SUBJECT
-    # Visits are pairs if each person has one visit in every group. Families may have any rows.
+    # Visits are pairs if each person has one visit in every group. A family may have any rows.
     once = groups_of["nunique"] == groups_of["size"]
     return PAIR if (once & (groups_of["size"] == len(set(group)))).all() else BLOCK
 
 
 def _has_many_labels(table: RawTable, name: str, group: Sequence[str] | None) -> bool:
-    """Return whether a column has too many labels for subgroups, and each has two rows or more."""
+    """Return whether a column has too many labels for subgroups, each with at least two rows."""
     counts = table.frame[name].astype(str).value_counts()
     if group is None or min(counts) < 2:
         return False

@@ -46,7 +46,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class RawTable:
-    """Cells under unique names, one row per subject.
+    """The cells of a table with unique column names. A row is a subject, or a volume of a series.
 
     Attributes
     ----------
@@ -55,11 +55,11 @@ class RawTable:
     origin : Origin
         The file that the rows come from.
     others : mapping
-        Column -> origin, for the columns that were joined from another table.
+        The origin of each column that was joined from another table.
     facts : mapping
         Facts for the provenance, such as how the table was read.
     ids : tuple of str
-        The ids of the subjects. Empty until they are known.
+        The id of each row. Empty until the ids are known.
     """
 
     frame: pd.DataFrame
@@ -225,7 +225,7 @@ def labels(cells: pd.Series, markers: frozenset[str] = MISSING) -> list[str]:
     """
     texts = [as_text(cell) for cell in cells.to_numpy(object)]
     texts = ["" if text in markers else text for text in texts]
-    # Other programs turn whole numbers into floats if a cell is blank: 1.0 is the label 1.
+    # Other programs turn whole numbers into floats if a cell is blank, so 1.0 means the label 1.
     if any("." in text for text in texts) and all(_WHOLE.fullmatch(t) for t in texts if t):
         return [text.split(".")[0] for text in texts]
     return texts

@@ -32,7 +32,7 @@ def read_sheet(
     sheet: str | int | None = None,
     decimal: str | None = None,
 ) -> raw.RawTable:
-    """Return the cells of one sheet with their types. If no sheet is named, it is the first."""
+    """Return the cells of one sheet with their types. The default is the first sheet."""
     cells, chosen, other_sheets = _cells(path, source, sheet)
     filled = np.flatnonzero(raw.filled_rows(cells))
     if len(filled) < 2:
@@ -42,7 +42,7 @@ def read_sheet(
             else ""
         )
         raise InputError(
-            f"{source}, sheet {chosen!r}: no rows below a header. Add the subjects{remedy}."
+            f"{source}, sheet {chosen!r} has no rows below a header. Add the subjects{remedy}."
         )
     first = cells.iloc[filled[: raw.MAX_TITLES + 2]].to_numpy(object)
     # In Excel, there are often titles above the table.
@@ -85,7 +85,7 @@ def _cells(path: Path, source: str, sheet: str | int | None) -> tuple[pd.DataFra
                 na_values=sorted(raw.MISSING),
             )
         cells = cells.set_axis(range(cells.shape[1]), axis=1)
-        # The errors need a second reading, which takes as long as the first.
+        # To keep the errors, the file is read again, which takes as long as the first time.
         if has_errors and path.suffix.lower() in WITH_FORMATS:
             cells = _with_errors(cells, path, chosen)
     except InputError:
@@ -124,7 +124,7 @@ def _has_error_cells(path: Path, source: str) -> bool:
 
 
 def _check_extent(content: bytes, source: str) -> None:
-    """Raise InputError if a nearly empty sheet has a cell so far out that it fills the memory."""
+    """Raise InputError if a sheet is nearly empty, but so large that it would fill the memory."""
     last_row, last_column, max_cells = 0, 0, max(MAX_EMPTY_CELLS, len(content))
     # The places of cells are found without parsing the sheet.
     for place in _PLACE.finditer(content):
@@ -134,7 +134,7 @@ def _check_extent(content: bytes, source: str) -> None:
             raise InputError(
                 f"{source}: a sheet reaches to row {last_row} and column {last_column}, but nearly "
                 "all of it is empty. Delete the cells far below the table or far to its right, or "
-                "save it as CSV."
+                "save the table as CSV."
             )
 
 

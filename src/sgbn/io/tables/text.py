@@ -113,8 +113,8 @@ def _as_utf8(content: bytes, source: str) -> tuple[bytes, str]:
     if b"\0" in body or _NO_TEXT.search(body, 0, SAMPLE_BYTES):
         raise InputError(
             f"{source} holds binary data, so it is not a table in text. The name of an Excel file "
-            "must end in .xlsx, and of a Parquet file in .parquet. Save other tables as CSV in "
-            "UTF-8."
+            "must end in .xlsx, and the name of a Parquet file in .parquet. Save other tables as "
+            "CSV in UTF-8."
         )
     if b"\r" in body:
         body = body.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
@@ -153,7 +153,7 @@ def _layout(body: bytes, source: str, delimiter: str | None) -> _Layout:
 def _check_title(
     body: bytes, head: int, lines: Sequence[bytes], delimiter: str, source: str
 ) -> None:
-    """Raise InputError if there are titles above the header: the first would be read as header."""
+    """Raise InputError for titles above the header. The first would be read as the header."""
     # Titles hold blanks but no delimiter, so blanks may look like the delimiter. Try all others.
     marks = list(DELIMITERS) if delimiter in ("", BLANKS) else [delimiter]
     filled = [k for k, line in enumerate(lines) if line.strip()]
@@ -194,9 +194,9 @@ def _given(delimiter: str | None) -> str:
 def _delimiter(sample: Sequence[bytes]) -> str:
     """Return the delimiter of the lines, or "" if no known mark cuts the header into cells.
 
-    The delimiter is the mark that cuts all lines into the same number of cells. If several marks
-    do, it is the mark that makes most cells. If none does, it is the mark that cuts the header into
-    most cells. Blanks come last, because names and labels may hold blanks too.
+    The delimiter is the mark that cuts all lines into the same number of cells. If several marks do
+    this, it is the mark that makes the most cells. If no mark does, it is the mark that cuts the
+    header into the most cells. Blanks are tried last, because names and labels may hold blanks too.
     """
     # The number of cells in each line, for each mark.
     widths = {mark: [_width(line, mark.encode()) for line in sample] for mark in DELIMITERS}
@@ -248,7 +248,7 @@ def _header(body: bytes, head: int, delimiter: str, source: str) -> tuple[list[s
 def _fit(
     names: list[str], records: Sequence[bytes], delimiter: str, first: int, source: str
 ) -> list[str]:
-    """Return one name per cell of the widest row. Row names, and empty columns at the end, get "".
+    """Return one name per cell of the widest row. Row names and empty columns get "".
 
     A row with too few cells is an error. So is a row with filled cells that have no name.
     """
@@ -267,7 +267,7 @@ def _fit(
         excess = records[k].split(mark or None)[len(names) :] if width > len(names) else []
         if width and (width < needed or any(cell.strip() for cell in excess)):
             raise InputError(
-                f"{source}, row {first + k}: {counted(width, 'cell')}, but the header has "
+                f"{source}, row {first + k} has {counted(width, 'cell')}, but the header has "
                 f"{len(names)}. Correct the row. A cell that holds the delimiter needs quotes "
                 "around it, and each quote must be closed."
             )
@@ -288,7 +288,7 @@ def _one_column(line: bytes, delimiter: str, source: str) -> InputError:
     tried = [DELIMITERS.get(delimiter, delimiter)] if delimiter else [*DELIMITERS.values(), BLANKS]
     return InputError(
         f"{source} seems to have only one column. Its first line is {line.decode()[:60]!r}. "
-        f"Delimiters that were tried: {', '.join(tried)}. Give the right one (delimiter=, "
+        f"Delimiters that were tried: {', '.join(tried)}. Give the right delimiter (delimiter=, "
         "--delimiter), and a header with at least two names."
     )
 
@@ -307,8 +307,8 @@ def _decimal(sample: bytes, delimiter: str, source: str) -> str:
     if all(map(_THOUSANDS.fullmatch, commas)):
         raise InputError(
             f"{source}: the comma in numbers such as {commas[0].decode()!r} may separate decimals "
-            "or thousands. If it separates decimals, give decimal=',' (--decimal ,). Otherwise "
-            "write the numbers without it."
+            "or thousands. If it separates decimals, give decimal=',' (--decimal ,). If it "
+            "separates thousands, write the numbers without it."
         )
     return ","
 
@@ -331,14 +331,14 @@ def _cells(
                 "header."
             ) from error
         return _cells(body, checked, decimal, text, source)
-    # pandas fills up short rows silently. The last cell of such a row is missing.
+    # pandas fills up short rows silently, so that the last cell of such a row is missing.
     if frame.iloc[:, _needed(layout.names) - 1].isna().any():
         _counted(body, layout, source)
     return frame, layout
 
 
 def _counted(body: bytes, layout: _Layout, source: str) -> _Layout:
-    """Return a layout that fits all rows. Raise InputError for a row of another length."""
+    """Return a layout that fits all rows. Raise InputError for a row of the wrong length."""
     try:
         records = _records(body[layout.start :], layout.delimiter)
     except csv.Error:  # a cell is too long for the csv module
@@ -356,14 +356,14 @@ def _parse(body: bytes, layout: _Layout, decimal: str, text: set[str]) -> pd.Dat
             stream,
             sep=r"\s+" if layout.delimiter == BLANKS else layout.delimiter,
             header=None,
-            # Numbers, because names of the file may repeat until this is checked.
+            # The columns get numbers, because the names in the file may repeat (checked later).
             names=range(len(layout.names)),
             dtype={k: str for k, name in enumerate(layout.names) if name in text or not name},
             keep_default_na=False,
             na_values=sorted(raw.MISSING),
             # Blank lines are kept, so that errors can name the row in the file.
             skip_blank_lines=False,
-            # Read in pieces, the cells of one column could get two types.
+            # If the file were read in pieces, the cells of one column could get two types.
             low_memory=False,
             decimal=decimal,
             encoding="utf-8",

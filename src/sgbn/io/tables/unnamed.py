@@ -40,7 +40,7 @@ NEITHER = re.compile(
     r"birthday|wave"
 )
 MIN_ROWS_TO_JUDGE = 8  # in fewer rows, values may be whole numbers, or equal, by chance
-MAX_SHARE_UNKNOWN = 0.1  # up to this share, columns that the atlas does not know are exceptions
+MAX_SHARE_UNKNOWN = 0.1  # up to this share, columns that do not match the atlas are exceptions
 MIN_SITES = 2  # with only one site, subjects do not differ in it
 MIN_ROWS_PER_SITE = 2  # a column with fewer rows per label holds persons, not sites
 
@@ -78,8 +78,9 @@ def unnamed_sites(
 def _told(sites: Sequence[str], group: Sequence[str]) -> float:
     """Return Goodman and Kruskal's lambda of the group given the site.
 
-    It is 1 minus a ratio of two numbers of errors. The first guesses the most frequent group of
-    each site. The second guesses the most frequent group of all subjects.
+    It is 1 minus the ratio of two numbers of wrong guesses. The first number is for guesses of the
+    most frequent group at the subject's site. The second number is for guesses of the most frequent
+    group of all subjects.
     """
     pairs = Counter(zip(sites, group, strict=True))
     # The number of subjects in the most frequent group of each site.
@@ -127,7 +128,7 @@ def check_regions(
 def _hardly_regions(
     table: RawTable, chosen: Sequence[str], unknown: set[str], missing: Missing
 ) -> Mapping[str, tuple[str, str]]:
-    """Return column -> why it is probably not a region, and the option that probably fits it."""
+    """Return the columns that are probably not regions, each with a reason and a likely option."""
     values = {name: parse(table, name, missing).values for name in chosen}
     whole = {name for name, column in values.items() if _is_whole(column)}
     # If most columns hold whole numbers, these are usual in this table, and say nothing.
@@ -158,7 +159,7 @@ def _option(name: str) -> str:
 
 
 def _odd_values(column: Array, whole: bool) -> str:
-    """Return why the values of a column are unlike a region's, or "" if they are not.
+    """Return why the values of a column are unlike the values of a region, or "".
 
     `whole` says that the column holds whole numbers, and that most columns do not.
     """
