@@ -82,7 +82,7 @@ def test_a_report(tmp_path):
         (cat_roi({"x": ((1, 1), ("a", "a"), {"Vgm": [1, 2]})}), "the same name and the same id"),
         (
             cat_roi({"x": ((), ("a", "a"), {"Vgm": [1, 2]})}),
-            "the same name, and .* not one id per region",
+            "the same name, but there are .* ids for .* regions",
         ),
         (cat_roi({"x": ((1,), ("",), {"Vgm": [1]})}), "a region has no name"),
         (cat_roi({"x": ((1,), ("a",), {"Vgm": [1]})}).replace("[1]<", "[one]<"), "list of num"),

@@ -50,18 +50,18 @@ Atlases = dict[str, AtlasRegions]
 
 
 def cat12_subjects(paths: Sequence[Path]) -> list[CatSubject]:
-    """Return the subjects that files of regions belong to, sorted by id."""
+    """Return the subjects to which the files of regions belong, sorted by id."""
     files: dict[str, dict[str, Path]] = defaultdict(dict)
     for path in paths:
         # A subject may have one file of each kind, and both are read.
         kind = SURFACE if path.name.lower().startswith(SURFACE.lower()) else VOLUMES
-        # The file is called catROI_ and then like the image, which names the subject.
+        # The name of the file is catROI_ followed by the name of the image, which has the subject.
         image = path.with_name(_PREFIX.sub("", path.name, count=1))
         name = subject_id(image)
         if kind in files[name]:
             raise InputError(
                 f"two files belong to the subject {name!r}: {files[name][kind]} and {path}. Keep "
-                "one, or give a folder that holds only one run."
+                "one of them, or give a folder that holds only one run."
             )
         files[name][kind] = path
     return [CatSubject(name, files[name]) for name in sorted(files)]
@@ -75,7 +75,7 @@ def is_average(path: Path) -> bool:
 def read_atlases(
     subjects: Sequence[CatSubject],
 ) -> tuple[dict[str, Atlases], list[Failure]]:
-    """Return subject -> atlas -> regions, and the failures of files that cannot be read."""
+    """Return the atlases of each subject, and a failure for each file that cannot be read."""
     read: dict[str, Atlases] = defaultdict(dict)
     damaged = []
     for subject in subjects:

@@ -56,7 +56,7 @@ class Report:
 
 
 def read_regions(path: Path) -> dict[str, AtlasRegions]:
-    """Return atlas -> regions, from one file."""
+    """Return the regions of each atlas in a file."""
     root = xml_tree(read_small(path, MAX_BYTES), path.name, AGAIN)
     if root.find("ROI") is not None or root.find("*/tr") is not None:
         raise InputError(
@@ -99,7 +99,7 @@ def _regions(atlas: ElementTree.Element, where: str) -> AtlasRegions:
     for measure, values in data.items():
         if len(values) != len(names):
             raise InputError(
-                f"{where}: {len(names)} names, but {len(values)} values of {measure}. {AGAIN}"
+                f"{where} has {len(names)} names, but {len(values)} values of {measure}. {AGAIN}"
             )
     return AtlasRegions(_unique(names, _texts(atlas.find("ids")), where), data)
 
@@ -145,8 +145,8 @@ def _unique(names: list[str], ids: list[str], where: str) -> tuple[str, ...]:
         # In some atlases, the left and the right region have the same name and different ids.
         if len(ids) != len(names):
             raise InputError(
-                f"{where}: several regions have the same name, and there is not one id per region. "
-                f"{AGAIN}"
+                f"{where}: several regions have the same name, but there are {len(ids)} ids for "
+                f"{len(names)} regions. {AGAIN}"
             )
         pairs = zip(names, ids, strict=True)
         names = [f"{name}_{number}" if counts[name] > 1 else name for name, number in pairs]

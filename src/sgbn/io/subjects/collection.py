@@ -119,7 +119,9 @@ def is_subjects_folder(folder: str | PathLike[str]) -> bool:
 
 def _checked(folder: str | PathLike[str]) -> Path:
     if not isinstance(folder, str | PathLike):
-        raise InputError(f"folder must be a path, not {type(folder).__name__}. Give its path.")
+        raise InputError(
+            f"folder must be a path, not {type(folder).__name__}. Give the path of a folder."
+        )
     path = Path(folder)
     if not path.is_dir():
         what = "is a file" if path.is_file() else "does not exist"
@@ -132,7 +134,7 @@ def _check_for_cat12(aseg: bool, segmentations: Sequence[str], stream: str | Non
         if given:
             raise InputError(
                 f"{name}= is for FreeSurfer and FastSurfer, but these are subjects of CAT12. Leave "
-                "it out."
+                "this option out."
             )
 
 
@@ -141,7 +143,7 @@ def _read_freesurfer(top: Path, request: Request, stream: str | None) -> _Read:
     folders = find_folders(top, stream)
     if not folders.subjects:
         raise _no_subjects(top)
-    # A parcellation is chosen by how many subjects have it. Subjects without tables do not count.
+    # The number of subjects who have a parcellation decides. Subjects without tables do not count.
     file_names = [stats for subject in folders.subjects if (stats := names_of(subject))]
     plan = make_plan(request, file_names, repr(str(top)))
     read = [read_subject(subject, plan) for subject in folders.subjects]
@@ -189,7 +191,7 @@ def _no_subjects(top: Path) -> InputError:
 def _read_cat12(top: Path, parcellation: str | None, measure: str | None) -> _Read:
     """Return the rows and failures of all subjects of CAT12."""
     paths = roi_files(top)
-    # The mean image of all visits would count a person again.
+    # With the mean image of all visits, a person would be counted once more.
     averages = [path.name for path in paths if is_average(path)]
     if len(averages) == len(paths):
         raise InputError(
@@ -227,7 +229,7 @@ def _of_chosen_files(
     If a subject has a row, damaged files of other atlases do not matter.
     """
     with_row = {row.id for row in rows}
-    # That a file is damaged is a better reason than that an atlas is missing.
+    # A damaged file is a better reason than a missing atlas, because it explains more.
     by_damage = {failure.id: failure for failure in damaged if failure.id not in with_row}
     return [*by_damage.values(), *(failure for failure in unread if failure.id not in by_damage)]
 
@@ -256,7 +258,7 @@ def _tables(top: Path, read: _Read, on_error: str) -> SubjectsTable:
 
 
 def _report_failures(top: Path, failures: Sequence[Failure], n_read: int, on_error: str) -> None:
-    """Warn about subjects who are left out. Raise InputError if asked to, or if nobody is left."""
+    """Warn about subjects who are left out. If `on_error` says so, or if nobody is left, raise."""
     if not failures:
         return
     named = [

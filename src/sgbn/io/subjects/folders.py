@@ -109,7 +109,8 @@ def find_folders(folder: Path, stream: str | None = None) -> Folders:
     folder : Path
         The subjects folder.
     stream : {"cross", "long"}, optional
-        The runs to read, if FreeSurfer's longitudinal stream was used.
+        The runs to read, if FreeSurfer's longitudinal stream was used. If not given, longitudinal
+        runs are read if all visits have one, and cross-sectional runs if no visit has one.
     """
     if stream not in (None, CROSS, LONG):
         raise InputError(f"stream is {stream!r}. Give {CROSS!r} or {LONG!r} (--stream).")
@@ -145,9 +146,9 @@ def find_folders(folder: Path, stream: str | None = None) -> Folders:
 def _with_persons(folders: Folders, visits: Mapping[str, set[str]]) -> Folders:
     """Return the folders, with the person of each cross-sectional run.
 
-    The name of a run may not say who the person is. Then a longitudinal base may say it, because
-    the base stands for the person. `visits` maps each base to its visits, and a longitudinal run
-    ``visit.long.base`` also names both.
+    The name of a run may not say who the person is. If a longitudinal base lists the run as a
+    visit, the base is the person. `visits` holds the visits of each base. The name of a
+    longitudinal run, ``visit.long.base``, also contains both.
     """
     bases: dict[str, set[str]] = defaultdict(set)
     for base, names in visits.items():
@@ -163,8 +164,8 @@ def _with_persons(folders: Folders, visits: Mapping[str, set[str]]) -> Folders:
             if len(persons) > 1:
                 raise InputError(
                     f"{subject.id!r} is a visit of several longitudinal bases: {listed(persons)}. "
-                    "A person can have only one. Move the others, with their runs, to another "
-                    "folder."
+                    "A person can have only one base. Move the other bases, with their runs, to "
+                    "another folder."
                 )
             subject = replace(subject, person=persons[0] if persons else subject.id)
         subjects.append(subject)
@@ -180,7 +181,7 @@ def _of_stream(folders: Folders, stream: str | None) -> Folders:
         for subject in folders.subjects
         if not subject.long and subject.path.name not in bases
     ]
-    # The longitudinal stream would lose these visits.
+    # If longitudinal runs were read, these visits would be lost.
     only_cross = {subject.id for subject in cross} - {subject.id for subject in runs}
     if stream is None and runs and only_cross:
         raise InputError(
@@ -214,7 +215,8 @@ def _check_ids(subjects: Sequence[SubjectFolder]) -> None:
         if count > 1:
             paths = [str(subject.path) for subject in subjects if subject.id == name]
             raise InputError(
-                f"{counted(count, 'folder')} belong to subject {name!r}: {listed(paths)}. Keep one."
+                f"{counted(count, 'folder')} belong to subject {name!r}: {listed(paths)}. Keep "
+                "only one of them."
             )
 
 

@@ -56,7 +56,7 @@ class Plan:
     structures : bool
         Whether the structures in this file are regions. Its totals are read in any case.
     segmentations : mapping
-        Additional segmentation -> its files.
+        The files of each additional segmentation.
     """
 
     parcellation: layouts.Parcellation | None
@@ -112,7 +112,7 @@ def read_subject(subject: SubjectFolder, plan: Plan) -> SubjectRow | Failure:
 
 
 def _unfinished(subject: SubjectFolder, plan: Plan) -> str:
-    """Return why a subject is not finished, judged by the names of its files; "" if it is."""
+    """Return why a subject is not finished, or "" if it is finished. File names show this."""
     if not (subject.path / STATS).is_dir():
         return "there is no stats folder"
     scripts = _entries(subject.path / "scripts")
@@ -235,7 +235,7 @@ def _quality(
 
 
 def _euler(folder: Path, totals: Mapping[str, float]) -> tuple[int | None, int | None, str]:
-    """Return the Euler numbers of both surfaces before their holes were closed, and their source.
+    """Return the Euler numbers of both surfaces before holes were closed, and where they are from.
 
     A surface with h holes has the Euler number 2 - 2 h.
     """

@@ -56,7 +56,7 @@ Name = TypeVar("Name", str, tuple[str, str])
 
 @dataclass(frozen=True)
 class Parcellation:
-    """The files of cortical regions: one per side, or one of voxels with names like ``ctx-lh-``."""
+    """The files of cortical regions: one per side of the surface, or one table of voxels."""
 
     name: str
     surface: bool
@@ -68,7 +68,7 @@ class Parcellation:
 
 
 def parcellation_atlas(name: str | None) -> Atlas | None:
-    """Return the package's atlas of a parcellation, or None if it has none."""
+    """Return the atlas of a parcellation, or None if the package does not have it."""
     if name is None:
         return None
     if name in VOXELS:  # FastSurfer uses the labels of DKT for voxels
@@ -84,10 +84,10 @@ def stats_names(files: Iterable[str]) -> Names:
 
 
 def parcellations(subjects: Sequence[Names]) -> dict[str, int]:
-    """Return parcellation -> number of subjects who have it, in order of preference."""
+    """Return how many subjects have each parcellation, in order of preference."""
     counts: Counter[str] = Counter()
     for names in subjects:
-        # One side is enough here. If the other side is missing, the subject is a failure later.
+        # One side is enough here. If the other side is missing, the subject is left out later.
         surfaces = {match[1] for name in names if (match := _SURFACE.fullmatch(name))}
         counts.update({*surfaces, *names.intersection(VOXELS)})
     first = [name for name in (*SURFACES, *VOXELS) if name in counts]
@@ -97,9 +97,9 @@ def parcellations(subjects: Sequence[Names]) -> dict[str, int]:
 def choose_parcellation(
     asked: str | None, measure: str | None, subjects: Sequence[Names]
 ) -> Parcellation | None:
-    """Return the parcellation that the caller asks for, else the preferred one.
+    """Return the parcellation that the caller asks for. If none is given, return the preferred one.
 
-    It is None if no subject has one.
+    It is None if no subject has a parcellation.
     """
     counts = parcellations(subjects)
     allowed = list(counts)
@@ -109,7 +109,11 @@ def choose_parcellation(
         if not allowed:
             raise InputError(
                 f"no subject has the parcellation {asked!r} (parcellation=, --parcellation). "
-                + (did_you_mean(asked, list(counts)) if counts else "No subject has any.")
+                + (
+                    did_you_mean(asked, list(counts))
+                    if counts
+                    else "No subject has any parcellation."
+                )
             )
     elif known := [name for name in counts if name in (*SURFACES, *VOXELS)]:
         allowed = known  # files such as lh.BA_exvivo.stats do not hold the whole cortex
@@ -127,7 +131,7 @@ def _no_measure(measure: str, names: Sequence[str]) -> InputError:
     return InputError(
         f"there is no {measure} in {listed(names)}. FastSurfer writes only volumes if it runs "
         "without surfaces (--seg_only). Use volumes (measure='volume', --measure volume), or run "
-        "its surface module."
+        "the surface module of FastSurfer."
     )
 
 
@@ -162,7 +166,7 @@ def choose_segmentation(asked: str, subjects: Sequence[Names]) -> tuple[str, ...
         if not counts:
             raise InputError(
                 f"no subject has a table of the {asked} (segmentations=, --segmentations). Run the "
-                "tool that makes it, or leave it out."
+                "tool that makes this table, or leave out this segmentation."
             )
         # In reverse order, the latest version comes first.
         files.append(preferred(counts, sorted(counts, reverse=True), len(subjects)))

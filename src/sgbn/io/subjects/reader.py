@@ -53,14 +53,16 @@ def read_subjects(
     Parameters
     ----------
     folder : path
-        A folder with one folder per subject (``SUBJECTS_DIR``), in which sessions may be folders.
-        Or a folder that holds files ``catROI_*.xml`` or ``catROIs_*.xml`` of CAT12, at any level.
+        A folder with one folder per subject (``SUBJECTS_DIR``). Each session of a subject may be a
+        folder inside the subject's folder. For CAT12, it is a folder with files ``catROI_*.xml`` or
+        ``catROIs_*.xml``. They may be up to five levels of folders below it.
     parcellation : str, optional
         ``"aparc"``, ``"aparc.a2009s"``, ``"aparc.DKTatlas"``, ``"aparc.DKTatlas.mapped"``,
         ``"aseg+DKT"``, or any other parcellation with files ``stats/lh.NAME.stats``. For CAT12, it
         is the name of an atlas. If not given, it is the first in order of preference that at least
-        half of the subjects have: aparc, then DKT, then a2009s. For CAT12, the order is aparc_DK40,
-        then neuromorphometrics.
+        half of the subjects have: aparc, then DKT, then a2009s, then tables of voxels. For CAT12,
+        atlases of surfaces come first (aparc_DK40 before the others), then atlases of volumes
+        (neuromorphometrics before the others).
     measure : str, optional
         The measure of the cortex: ``"thickness"``, ``"volume"`` or ``"area"``. For CAT12, it may
         also be one of its own names, such as ``"Vwm"``. If not given, it is thickness if there are
@@ -72,7 +74,8 @@ def read_subjects(
         ``"amygdala"``, ``"brainstem"``, ``"cerebellum"``.
     stream : {"cross", "long"}, optional
         The runs to read, if FreeSurfer's longitudinal stream was used. If not given, longitudinal
-        runs are read if all visits have one. Otherwise there is an error.
+        runs are read if all visits have one, and cross-sectional runs if no visit has one. If only
+        some visits have one, there is an error.
     on_error : {"skip", "raise"}
         What to do about subjects who cannot be read, or whose regions differ from most others.
         ``"skip"`` leaves them out, with a warning that names them. ``"raise"`` raises an error.
@@ -80,7 +83,8 @@ def read_subjects(
         As in `read_table`. They name columns of `participants`, or totals such as ``eTIV`` and
         ``SurfaceHoles``. If a person has several visits, there is also the column ``"person"``.
     participants, participants_missing : optional
-        As in `read_table`. If there are several visits, participants may be listed by person.
+        As in `read_table`. If there are several visits, participants may be listed by person or
+        by visit.
     regions, exclude, groups, atlas, missing : optional
         As in `read_table`. If no atlas is given, the atlas of the parcellation is used, if the
         package has it.
@@ -150,7 +154,7 @@ def _joined_by_person(raw: RawTable, options: Options, participants: Source | No
     if participants is None or PERSON not in raw.columns:
         return None
     people, _ = load_participants(options, participants, PERSON)
-    # The right column is the one that finds more rows among the participants.
+    # The right column is the column with fewer labels that the participants do not list.
     by_visit, by_person = (absent_ids(list(raw.frame[name]), people.ids) for name in (ID, PERSON))
     return PERSON if len(by_person) < len(by_visit) else None
 

@@ -26,9 +26,9 @@ class SubjectRow:
     source : str
         The path of the folder or file.
     regions, totals : mapping
-        Column -> value.
+        The value of each column.
     quality : mapping
-        Column of the quality sheet -> value.
+        The value of each column of the quality sheet.
     software : str
         The tool and its version, or "" if no file names them.
     """
@@ -53,7 +53,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class WholeRows:
-    """The subjects with the same regions, the failures, and regions that most have no value for."""
+    """The subjects with the same regions, the failures, and regions without values in most."""
 
     rows: tuple[SubjectRow, ...]
     regions: tuple[str, ...]
@@ -75,8 +75,8 @@ def whole_rows(rows: Sequence[SubjectRow], positive: frozenset[str] = frozenset(
     -----
     A region is left out if it is 0 or not a number in more than half of the subjects. Examples are
     the medial wall, a ventricle in a table of grey matter, and the corpus callosum of FastSurfer
-    without surfaces. If at most half of the subjects lack a value, these subjects are left out. A
-    volume of 0 counts as a value here, unless the region is in `positive`.
+    without surfaces. If at most half of the subjects lack a value in a region, these subjects are
+    left out. A volume of 0 counts as a value here, unless the region is in `positive`.
     """
     if not rows:
         return WholeRows((), (), ())

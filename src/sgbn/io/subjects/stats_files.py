@@ -30,13 +30,13 @@ class Stats:
     Attributes
     ----------
     header : mapping
-        First word of a comment -> rest of the line.
+        The first word of each comment, with the rest of its line.
     totals : mapping
-        Short name of each ``Measure`` -> value. Values that are not finite are left out.
+        The short name of each ``Measure``, with its value. Values that are not finite are left out.
     columns : tuple of str
         The names of the columns.
     rows : mapping
-        Structure -> cells, in the order of the file.
+        The cells of each structure, in the order of the file.
     """
 
     header: Mapping[str, str]
@@ -45,7 +45,7 @@ class Stats:
     rows: Mapping[str, tuple[str, ...]]
 
     def values(self, column: str, name: str) -> dict[str, float]:
-        """Return structure -> number in a column. `name` is the name of the file in errors."""
+        """Return the value of each structure in a column. `name` is the file's name in errors."""
         if column not in self.columns:
             raise InputError(
                 f"{name} has no column {column!r}. Its columns are {', '.join(self.columns)}. "
@@ -64,7 +64,7 @@ def read_stats(path: Path) -> Stats:
 
 
 def read_small(path: Path, most: int) -> bytes:
-    """Return the bytes of a file. It is an error if it is absent, or has more than `most` bytes."""
+    """Return the bytes of a file. It is an error if it is absent, or larger than `most` bytes."""
     try:
         if os.path.getsize(path) > most:
             raise InputError(
@@ -133,8 +133,8 @@ def _rows(
         # In a line of the wrong length, cells could be in the wrong columns.
         if len(cells) != len(columns):
             raise InputError(
-                f"{name}, line {number}: {len(cells)} cells, not {len(columns)}. The file is cut "
-                f"off or damaged. {AGAIN}"
+                f"{name}, line {number} has {len(cells)} cells, not {len(columns)}. The file is "
+                f"cut off or damaged. {AGAIN}"
             )
         if cells[place] in rows:
             raise InputError(f"{name}, line {number}: {cells[place]} is in the file twice. {AGAIN}")
