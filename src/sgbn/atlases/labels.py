@@ -95,7 +95,7 @@ def region_labels(regions: tuple[str, ...], atlas: Atlas | None) -> tuple[str, .
 def _from_atlas(regions: tuple[str, ...], atlas: Atlas | None) -> list[str]:
     """Return the label of each region, or "" if there is none.
 
-    If the columns of the cortex have several measures, labels contain the measure.
+    If the columns of the cortex have several measures, their labels contain the measure.
     """
     read = [None if atlas is None else atlas.read(name) for name in regions]
     cortical = {measure for region, measure in filter(None, read) if not is_aseg(region)}

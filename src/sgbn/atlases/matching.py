@@ -48,7 +48,7 @@ class AtlasMatch:
     Attributes
     ----------
     atlas : Atlas or None
-        Atlas of the regions. None if no atlas knows the columns.
+        Atlas of the regions. None if no atlas matches the columns.
     columns : tuple of ColumnMatch
         Columns that are regions, in the order of the table. Two columns may have the same region
         and measure.

@@ -138,7 +138,7 @@ def name_keys(name: str, hemisphere: str) -> frozenset[str]:
 
 
 def alias_keys(name: str, hemisphere: str) -> set[str]:
-    """Return the keys of a region's aliases, also in the spelling of ENIGMA (Lput)."""
+    """Return the keys of a region's aliases, including the spelling of ENIGMA (Lput)."""
     aliases = ALIASES.get(stem(name, hemisphere), ())
     joined = {key([hemisphere.lower() + alias]) for alias in aliases}
     return joined.union(*(with_side([alias], hemisphere) for alias in aliases))

@@ -23,7 +23,7 @@ CerebralWhiteMatterVol CorticalWhiteMatterVol CerebralWhiteMatter CorticalWhiteM
 """
 # Totals of a hemisphere that need their side: without it these words do not name a total.
 _WITH_SIDE = "Thickness Cortex unknown corpuscallosum vessel"
-# Labels that are not regions: lesions, the hole of the surface, a cavity that few brains have
+# Labels that are not regions: lesions, the medial wall, and a cavity that few brains have
 _LABELS = "WM-hypointensities non-WM-hypointensities 5th-Ventricle Medial_wall medialwall"
 
 

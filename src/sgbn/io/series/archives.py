@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sgbn.exceptions import InputError, did_you_mean
+from sgbn.exceptions import InputError, listed
 from sgbn.io.series.files import from_array
 from sgbn.io.series.names import read_names
 from sgbn.io.series.runs import Run, Source, check_kinds
@@ -38,7 +38,8 @@ def find_in_archive(path: Path, files: str | None) -> Source:
     subjects = [key for key in keys if key not in (*REGIONS, *TR)]
     if not subjects:
         raise InputError(
-            f"{name} holds no series. {did_you_mean('', keys)} Add one array per subject."
+            f"{name} holds no series. Its arrays are: {listed(keys) or 'none'}. Add one array per "
+            "subject."
         )
     names = read_names(subjects)
     # Two arrays of the same run would be joined silently.

@@ -146,9 +146,9 @@ def _no_time(
     repeated = [name for name, rows in runs.items() if len({times[k] for k in rows}) < len(rows)]
     whose = f" in the rows of {_called(repeated[0])}" if repeated else ""
     return InputError(
-        f"{table.name}, column {called[0]!r} does not count the volumes{whose} (column "
-        f"{subjects!r}). Each volume of a run needs its own number. If subjects have several runs "
-        "or sessions, add columns 'run' and 'session'."
+        f"{table.name}, column {called[0]!r} does not count the volumes{whose} "
+        f"(subjects are in column {subjects!r}). Each volume of a run needs its own "
+        "number. If subjects have several runs or sessions, add columns 'run' and 'session'."
     )
 
 

@@ -128,7 +128,7 @@ def read_series(
     of_subjects = _excluded_of_subjects(options, beside, runs)
     joined, choice = _load(runs, rows, first, options, of_subjects)
     table, id_name = _row_table(runs, rows, joined, choice.regions)
-    # If the user names no participants, a participants.tsv is read only if a column needs it.
+    # A participants.tsv that the user did not name is read only if the series lack a named column.
     people = beside if participants is not None or _needs(table, options, beside) else None
     loaded_people = None if people is None else load_participants(options, people, runs.participant)
     table, asked = _with_motion(table, options, loaded_people)

@@ -258,7 +258,10 @@ def _tables(top: Path, read: _Read, on_error: str) -> SubjectsTable:
 
 
 def _report_failures(top: Path, failures: Sequence[Failure], n_read: int, on_error: str) -> None:
-    """Warn about subjects who are left out. If `on_error` says so, or if nobody is left, raise."""
+    """Warn about subjects who are left out.
+
+    Raise InputError if `on_error` is "raise", or if nobody is left.
+    """
     if not failures:
         return
     named = [

@@ -53,7 +53,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class WholeRows:
-    """The subjects with the same regions, the failures, and regions without values in most."""
+    """Subjects with the same regions, failures, and regions without a value in most subjects."""
 
     rows: tuple[SubjectRow, ...]
     regions: tuple[str, ...]

@@ -285,7 +285,7 @@ def _columns(table: RawTable, options: Options) -> dict[str, str]:
 def _groups(
     table: RawTable, columns: dict[str, str], options: Options
 ) -> tuple[RawTable, list[str] | None, dict[str, int]]:
-    """Return the rows of the wanted groups, the group of each row, and the sizes of the others."""
+    """Return the rows of the wanted groups, the group of each row, and sizes of other groups."""
     if options.group is None:
         return table, None, {}
     column = columns[options.group]

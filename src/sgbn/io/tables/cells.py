@@ -236,7 +236,7 @@ def check_sentinels(table: RawTable, column: str, values: Array, missing: Missin
     usual = present[~np.isin(present, SENTINELS)]
     if missing.unguarded or len(usual) < MIN_USUAL_VALUES:
         return
-    # Python floats, because a range that is too large for them becomes inf without a warning.
+    # These are Python floats. If a range is too large for them, it becomes inf without a warning.
     low, high = float(usual.min()), float(usual.max())
     reach = MAX_RANGES_AWAY * (high - low)
     for sentinel in sorted(set(present.tolist()) & set(SENTINELS)):

@@ -42,7 +42,7 @@ def unknown_column(
     """Return the error about a column that neither the table nor the participants have."""
     # Long lists are cut. The participants come first, because most columns of a table are regions.
     near = did_you_mean(name, [*(people.columns if people else ()), *table.columns])
-    neither = f", and {people.name} has none either" if people else ""
+    neither = f", and {people.name} does not have it either" if people else ""
     return InputError(
         f"{table.name} has no column {name!r} to be the {role}{neither}. "
         f"{near}{_odd_header(table, name)}"
@@ -232,7 +232,7 @@ def _numeric(table: RawTable, columns: Iterable[str], missing: Missing) -> list[
 def _of_measure(
     table: RawTable, matches: Sequence[ColumnMatch], measures: Sequence[str]
 ) -> list[str]:
-    """Return one column per region. It has the first of the measures that the region has."""
+    """Return one column per region, of the first measure in the list that the region has."""
     known = sorted({match.measure for match in matches})
     unknown = [name for name in measures if name not in known]
     if unknown and matches:

@@ -85,7 +85,7 @@ def _cells(path: Path, source: str, sheet: str | int | None) -> tuple[pd.DataFra
                 na_values=sorted(raw.MISSING),
             )
         cells = cells.set_axis(range(cells.shape[1]), axis=1)
-        # To keep the errors, the file is read again, which takes as long as the first time.
+        # To keep errors such as #DIV/0!, the file is read again, which takes as long as before.
         if has_errors and path.suffix.lower() in WITH_FORMATS:
             cells = _with_errors(cells, path, chosen)
     except InputError:

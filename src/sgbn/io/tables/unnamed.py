@@ -1,8 +1,8 @@
 """Columns that the user did not name: possible sites, and numbers that are not regions.
 
-If the site is not named, its effects are not removed, and it may be all that differs between the
-groups. If an age or a patient's number is read as a region, it becomes a node of the network.
-Neither may happen silently.
+If the site is not named, its effects are not removed, and the site may be the only difference
+between the groups. If an age or a patient's number is read as a region, it becomes a node of the
+network. Neither may happen silently.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ def unnamed_sites(
     Returns
     -------
     dict
-        Column -> ``sites``, the number of sites, and ``told``, the share of wrong guesses of the
-        group that are avoided if the site is known (Goodman and Kruskal's lambda, 0 to 1).
+        For each column, ``sites`` is the number of sites. ``told`` is the share of wrong guesses of
+        the group that are avoided if the site is known (Goodman and Kruskal's lambda, 0 to 1).
     """
     sites = {}
     for name in site_columns(columns):
@@ -118,9 +118,9 @@ def check_regions(
         options.setdefault(option, []).append(repr(name) if " " in name else name)
     remedy = " ".join(f"{option} {' '.join(names)}" for option, names in options.items())
     raise InputError(
-        f"{table.name}: --regions all (regions='all') would use columns as regions that look like "
-        f"something else: {reasons}. Say what they are, such as {remedy}. You can also leave "
-        "columns out (--exclude, exclude=), or give the names or patterns of all regions "
+        f"{table.name}: --regions all (regions='all') would use these columns as regions, but they "
+        f"look like something else: {reasons}. Say what they are, such as {remedy}. You can also "
+        "leave columns out (--exclude, exclude=), or give the names or patterns of all regions "
         "(--regions 'lh_*', regions=)."
     )
 
@@ -131,7 +131,7 @@ def _hardly_regions(
     """Return the columns that are probably not regions, each with a reason and a likely option."""
     values = {name: parse(table, name, missing).values for name in chosen}
     whole = {name for name, column in values.items() if _is_whole(column)}
-    # If most columns hold whole numbers, these are usual in this table, and say nothing.
+    # If most columns hold whole numbers, a column of whole numbers is not odd in this table.
     whole_is_odd = len(whole) <= len(values) / 2
     unknown_is_odd = len(unknown) <= MAX_SHARE_UNKNOWN * len(chosen)
     odd: dict[str, tuple[str, str]] = {}
