@@ -20,7 +20,7 @@ from sgbn.io.tables.extracted import EXTRACTED
 from sgbn.report import drawing
 from sgbn.runs import tasks
 
-SAID = "nothing is computed or drawn again"
+SAID = "Nothing is computed or drawn again"
 
 
 @pytest.fixture

@@ -69,7 +69,7 @@ def test_differences_that_hold_both_ways_are_counted_and_others_shown_apart(two)
         f"{edges['source'][1]} – {edges['target'][1]} {found.differences['kind_well'][1]} ("
         in apart
     )
-    assert "q = 0.02)" in apart
+    assert "q one way = 0.02)" in apart
 
 
 def test_what_holds_one_way_only_is_no_headline(two):

@@ -107,7 +107,7 @@ def test_a_random_network_has_the_edges_that_must_change():
         ({"n_per_group": 5}, "n_per_group is 5"),
         ({"by": "fdr"}, "by is 'fdr'"),
         ({"level": 0.0}, "level is 0"),
-        ({"level": 0.001, "n_permutations": 39, "by": "p_fwer"}, "level 0.001. Give 999 or more"),
+        ({"level": 0.001, "n_permutations": 39, "by": "p_fwer"}, "level=0.001. Give 999 or more"),
         ({"level": 0.001, "n_permutations": 999}, "Give 1000 or more"),
         ({"n_permutations": 5}, "n_permutations is 5"),
         ({"edges": [("r0", "r2")]}, "no edge 'r0' -> 'r2'"),

@@ -155,7 +155,7 @@ def test_a_level_that_the_reference_lacks_is_the_average_whatever_its_name(name)
 
 def test_reference_and_within_groups_exclude_each_other():
     X = pd.DataFrame({"a": [1.0, 2, 3, 4], "age": [1.0, 2, 3, 5]})
-    with pytest.raises(InputError, match="give only one of"):
+    with pytest.raises(InputError, match="Give only reference or only within_groups"):
         CovariateRegressor(["age"], reference="x", within_groups=True).fit(X, list("xxyy"))
 
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from sgbn.report.captions import captions, titles_of_networks
@@ -21,6 +23,11 @@ def test_the_caption_says_whether_anything_differs(compared, nothing_differs):
     by_chance = "by chance alone"
     assert by_chance in captions(nothing_differs)[FOREST][1]
     assert by_chance not in captions(compared)[FOREST][1]
+    edges = nothing_differs.tests.edges.copy()
+    edges["q"][0] = 0.01
+    one_way = replace(nothing_differs, tests=replace(nothing_differs.tests, edges=edges))
+    assert "a change of variance can cause" in captions(one_way)[FOREST][1]
+    assert by_chance not in captions(one_way)[FOREST][1]
 
 
 @pytest.mark.parametrize("comparison", ["compared", "three_groups"])

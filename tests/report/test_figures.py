@@ -279,7 +279,7 @@ def test_regions_can_be_chosen(compared):
         figures(compared, ["nowhere"])
 
 
-@pytest.mark.parametrize(("top", "said"), [(2, "that come nearest"), (100, "to patient")])
+@pytest.mark.parametrize(("top", "said"), [(2, "with the smallest p"), (100, "to patient")])
 def test_the_forest_says_which_pairs_it_shows(nothing_differs, monkeypatch, top, said):
     module = import_module("sgbn.report.figures")
     monkeypatch.setattr(module, "FOREST_ROWS", top)

@@ -55,6 +55,16 @@ def test_it_does_not_say_what_was_not_done(compared, without, gone):
         assert said not in text
 
 
+def test_gaps_of_covariates_are_said_with_their_number(compared):
+    assert "Covariates were missing" not in describe_methods(compared).text
+    cohort = compared.cohort
+    age = cohort.covariates["age"].copy()
+    age[:3] = np.nan
+    gaps = replace(cohort, covariates=cohort.covariates | {"age": age})
+    text = describe_methods(replace(compared, review=replace(compared.review, cohort=gaps))).text
+    assert "Covariates were missing in some subjects (age in 3)" in text
+
+
 def test_without_sites_covariates_and_gaps_nothing_of_the_kind_is_said(three_groups):
     text = describe_methods(three_groups).text
     for said in ("ComBat", "regressed", "Missing", "Johnson"):

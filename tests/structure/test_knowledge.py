@@ -31,8 +31,18 @@ def test_names_indices_and_tiers_mean_the_same():
 @pytest.mark.parametrize(
     ("forbidden", "required", "tiers", "message"),
     [
-        ([("insula", "FDG")], [("insula", "FDG")], None, "'insula' -> 'FDG' is required and forb"),
-        (None, [("insula", "FDG")], [["FDG"], ["insula"]], "'insula' -> 'FDG' is required, but"),
+        (
+            [("insula", "FDG")],
+            [("insula", "FDG")],
+            None,
+            "required and forbidden: 'insula' -> 'FDG'",
+        ),
+        (
+            None,
+            [("insula", "FDG")],
+            [["FDG"], ["insula"]],
+            "later tier to an earlier one: 'insula' -> 'FDG'",
+        ),
         (None, [(0, 1), (1, 2), (2, 0)], None, "hippocampus -> insula -> cuneus -> hippocampus"),
         (None, [(0, 1), (1, 0)], None, "cycle: hippocampus -> insula -> hippocampus"),
         ([("isnula", "FDG")], None, None, "forbidden names 'isnula'.* Did you mean 'insula'"),

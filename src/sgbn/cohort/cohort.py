@@ -180,7 +180,7 @@ class Cohort:
         return self._distinct_per_group(self.persons)
 
     def _distinct_per_group(self, labels: Labels | None) -> dict[str, int]:
-        """Return the number of different labels in each group; without labels, of rows."""
+        """Return the number of different labels, or of rows without labels, in each group."""
         if labels is None or self.group is None:
             return self.sizes
         # A person or family with rows in several groups counts in each of them.

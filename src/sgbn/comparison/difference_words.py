@@ -262,4 +262,5 @@ def _edge_text(row: Mapping[Any, Any], comparison: Comparison, by: str) -> str:
     kind = f" {row[f'kind_{comparison.groups[1]}']}" if len(comparison.groups) == 2 else ""
     label = comparison.cohort.labels
     ends = f"{label[row['source']]} {sign} {label[row['target']]}"
-    return f"{ends}{kind} ({weights}; q = {row[by]:.2g})"
+    q = "q" if by == "q_both" else "q one way"
+    return f"{ends}{kind} ({weights}; {q} = {row[by]:.2g})"

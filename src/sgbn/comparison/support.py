@@ -143,7 +143,7 @@ def agreement_words(comparison: Comparison) -> str:
     if not sentences:
         return ""
     return (
-        f"Complementary halves of these data agree in part. {' '.join(sentences)}"
+        f"Complementary halves of these data were compared. {' '.join(sentences)}"
         f"{UNSEEN if comparison.of_series else _usual_words()}"
     )
 

@@ -63,7 +63,7 @@ class TableProblem(Problem):
         return self.residuals
 
     def refit(self, members: Members) -> Callable[[Indices], Fit]:  # noqa: ARG002
-        """Return a function that fits permuted rows, given the row that moves to each place."""
+        """Return a function that fits permuted rows; it takes the row that moves to each place."""
         return lambda rows: self.fit(self.nuisance.residuals(self.residuals[rows]))
 
     def fit(self, residuals: Array) -> Fit:

@@ -97,7 +97,7 @@ class Problem(ABC):
 
     @abstractmethod
     def refit(self, members: Members) -> Callable[[Indices], Fit]:
-        """Return a function that fits permuted rows, given the row that moves to each place.
+        """Return a function that fits permuted rows; it takes the row that moves to each place.
 
         `members` are the groups that exchange rows. They are equal under the null hypothesis.
         """

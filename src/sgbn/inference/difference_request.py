@@ -133,10 +133,11 @@ def _check_exchanges(data: GroupData, n_permutations: int) -> None:
             "between groups cannot be separated from a difference between sites. Leave out sites=, "
             "or leave out groups that share no site with another group."
             if plain
-            else "no rows can be exchanged between the groups: no two persons of different groups "
-            "have the same number of rows at the same site, and no two families have the same "
-            "number of such persons. Keep the same number of rows for every person, for example "
-            "only the first row" + (", or leave out blocks= or sites=." if has_strata else ".")
+            else "no rows can be exchanged between the groups. Two persons can be exchanged only "
+            "if they have the same number of rows at each site, and two families only if they have "
+            "the same number of such persons. Keep the same number of rows for every person, for "
+            "example only the first row"
+            + (", or leave out blocks= or sites=." if has_strata else ".")
         )
     stuck = exchange.cannot_move(data.codes)
     if stuck > MAX_SHARE_STUCK * n:

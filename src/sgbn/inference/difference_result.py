@@ -168,12 +168,12 @@ class Differences:
         return statistic_at(too_large, self.null["pool"])
 
     def detectable(self, power: float = 0.8, level: float = 0.05) -> Array:
-        r"""Return the difference of each edge that would be found with this power.
+        r"""Return, for each edge, how large its difference must be to be found with this power.
 
         The difference is per standard deviation. It is :math:`(t^* + \Phi^{-1}(power))` standard
         errors, where t* is the family-wise `threshold` of the permutations at `level`. With more
-        than two groups it is the difference between the last and the first group, if the other
-        groups do not differ. It is then a little too small.
+        than two groups, it is a difference between the first and the last group, while the other
+        groups do not differ. The value is then a little smaller than the difference that is needed.
         """
         SHARE.check("power", power)
         difference: Array = (self.threshold(level) + ndtri(power)) * self.edges["standard_error"]

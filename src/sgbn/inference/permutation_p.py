@@ -47,8 +47,8 @@ class Permuted(NamedTuple):
     Attributes
     ----------
     observed, classes : ndarray of shape (k,)
-        Statistics of the data, and the number of each one's class. Larger statistics are stronger
-        evidence against the null hypothesis. Classes 0 and 1 are partners, which may be joined.
+        The statistics of the data, and the class of each statistic as a number. Larger statistics
+        are stronger evidence against the null hypothesis. Classes 0 and 1 may be joined.
     null, null_classes : ndarray of shape (all statistics of all permutations,)
         Statistics of the permutations, one permutation after the other, and their classes.
     counts : ndarray of shape (permutations,)

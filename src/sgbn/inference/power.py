@@ -99,8 +99,8 @@ class Design:
         needed = permutations_needed(self.level, self.by)
         if count < needed:
             raise InputError(
-                f"n_permutations is {count}, which is too few for tests by {self.by} and for the "
-                f"global test, at the level {self.level:g}. Give {needed} or more."
+                f"n_permutations is {count}, which is too few for by={self.by!r} and "
+                f"level={self.level:g}. Give {needed} or more."
             )
 
     def _check_regions(self, m: int) -> None:

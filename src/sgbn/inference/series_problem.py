@@ -60,7 +60,7 @@ class SeriesProblem(Problem):
         return self._fit_of(self.means.estimates(self.weights))
 
     def refit(self, members: Members) -> Callable[[Indices], Fit]:
-        """Return a function that fits permuted rows, given the row that moves to each place."""
+        """Return a function that fits permuted rows; it takes the row that moves to each place."""
         permuted = self.means.permuted(self.weights, members)
         return lambda rows: self._fit_of(permuted(rows))
 

@@ -50,7 +50,7 @@ class PersonEffects(NamedTuple):
     intercepts : array of shape (persons, regions)
         Predicted intercepts of the persons in training.
     ratio : array of shape (regions,)
-        Variance of the intercepts, divided by the variance of the rest.
+        Variance of the persons' intercepts, divided by the variance of the noise.
     site_means : array of shape (sites, regions)
         Fixed effect of each site. It is subtracted before a new person's intercept is predicted.
     """

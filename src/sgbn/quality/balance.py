@@ -126,7 +126,8 @@ def check_covariates(cohort: Cohort) -> Iterator[Finding]:
                 "note",
                 f"the covariate {name!r} is missing in {(~known).sum()} of {len(cohort)} subjects, "
                 f"such as {cohort.ids[first_true(~known)]!r}",
-                "It is imputed by its median, or by its most frequent value",
+                "Missing numbers are replaced by the median, and missing labels by the most "
+                "frequent one. The tests use the mean, and the label 'unknown'",
             )
         if len(np.unique(column[known])) < 2:
             yield Finding(

@@ -34,7 +34,8 @@ def check_missing(cohort: Cohort) -> Iterator[Finding]:
             f"{counted(missing.any(axis=1).sum(), 'subject')} "
             f"{'is' if missing.sum() == 1 else 'are'} missing, such as in the region "
             f"{cohort.regions[first_true(missing.any(axis=0))]!r}",
-            "Such cells are imputed by the median of their region at their site",
+            "Such cells are imputed by the median of their region"
+            + (" at their site" if cohort.site is not None else ""),
         )
 
 

@@ -54,17 +54,21 @@ def _first_captions(comparison: Comparison) -> dict[str, Words]:
     if len(table):
         table = differences_of(comparison, group)
     change, level = f"from {comparison.reference} to {group}", comparison.settings.level
-    which, chance = "pairs that differ both ways", ""
+    which, doubt = "pairs that differ both ways", ""
     if not len(table) or not (table["q_both"] <= level).any():
-        which = "no pair differs both ways; these are the pairs that come nearest"
+        which = "no pair differs both ways; these are the pairs with the smallest p"
         # Readers see intervals that do not include 0, and take them for findings.
-        chance = (
-            " No pair is found to differ both ways: the intervals of the most extreme of "
-            f"{len(table)} edges can exclude 0 by chance alone."
-        )
+        doubt = " No pair is found to differ both ways. "
+        if len(comparison.groups) == 2 and len(table) and (table["q"] <= level).any():
+            doubt += "Some pairs differ one way, which a change of variance can cause."
+        else:
+            doubt += (
+                f"The intervals of the most extreme of {len(table)} edges can exclude 0 by chance "
+                "alone."
+            )
     where = _words(DIFFERENCES, which=which, change=change)
     interval = f"{100 * (1 - level):.3g} %"
-    how_much = _words(FOREST, change=change, interval=interval, chance=chance)
+    how_much = _words(FOREST, change=change, interval=interval, doubt=doubt)
     return {
         **dict.fromkeys((DIFFERENCES, f"{stem}_{BRAIN}", f"{stem}_{CIRCLE}"), where),
         FOREST: how_much,

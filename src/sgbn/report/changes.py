@@ -62,7 +62,7 @@ def changes_of(comparison: Comparison, group: str) -> Changes:
     supported[where] = shown["supported"]
     title = f"{verdict(comparison, group)}\n{change_words(comparison, group)}"
     if not sure.any():
-        title += ": faint are the pairs that come nearest"
+        title += ": faint are the pairs with the smallest p"
     elif len(table) > MAX_PAIRS and sure.sum() == MAX_PAIRS:  # other pairs may differ as well
         title += f": the surest {MAX_PAIRS}"
     return Changes(sizes, kinds, sure, supported, title)

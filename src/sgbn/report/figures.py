@@ -242,7 +242,7 @@ def forest_plan(comparison: Comparison, groups: Sequence[str], rows: int) -> Pla
     titles = {}
     for group, table in tables.items():
         none = not (table["q_both"] <= comparison.settings.level).any()
-        which = f"the {top} pairs that come nearest" if none else f"the {top} surest pairs"
+        which = f"the {top} pairs with the smallest p" if none else f"the {top} surest pairs"
         rest = f": {which}, of {len(table)} tested" if len(table) > top else ""
         titles[group] = f"{verdict(comparison, group)}\n{change_words(comparison, group)}{rest}"
     names = comparison.cohort.labels

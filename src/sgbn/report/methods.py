@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from jinja2 import Environment
 
+from sgbn.cohort import Cohort
 from sgbn.comparison import Comparison
 from sgbn.comparison.accuracy import OURS, REFINED
 from sgbn.comparison.intervals import gain_of_repeat
@@ -22,6 +23,7 @@ from sgbn.comparison.support import joined, min_shares
 from sgbn.inference.permuted_statistics import COMPONENT_T
 from sgbn.inference.series_differences import TESTED_PENALTY
 from sgbn.preprocessing.analysis import has_repeated_visits
+from sgbn.quality.group_tests import known_cells
 from sgbn.quality.motion import motion_column
 from sgbn.quality.reviews import REGION_MISSING, SUBJECT_MISSING
 from sgbn.quality.series_review import REGION_EMPTY
@@ -149,6 +151,12 @@ def _environment() -> Environment:
     return environment
 
 
+def covariate_gaps(cohort: Cohort) -> list[str]:
+    """Return how often each covariate with gaps is missing, such as "fiq in 69"."""
+    gaps = {name: int((~known_cells(cells)).sum()) for name, cells in cohort.covariates.items()}
+    return [f"{name} in {n}" for name, n in gaps.items() if n]
+
+
 def _facts(comparison: Comparison) -> Facts:
     """Collect the facts that the methods of tables and of time series share."""
     cohort, settings = comparison.cohort, comparison.settings
@@ -162,6 +170,7 @@ def _facts(comparison: Comparison) -> Facts:
         "level": settings.level,
         "sites": sites,
         "effects_and_sites": [*effect_names(cohort), *sites],
+        "covariate_gaps": covariate_gaps(cohort),
         "steps_in_folds": _steps_in_folds(comparison),
         "sizes": [f"{group} (n = {cohort.subjects[group]})" for group in comparison.groups],
         "searcher": type(comparison.searcher).__name__,

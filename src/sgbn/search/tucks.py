@@ -45,8 +45,8 @@ def _mark_ancestors(T, S, x, y, parents):  # type: ignore[no-untyped-def]
 def _is_affected(T, S, v):  # type: ignore[no-untyped-def]
     """Return whether a tuck may change the parents of v.
 
-    Variables that stay are no longer available to variables that move. Variables that move become
-    available to variables that stay.
+    A tuck puts the moved variables before the variables that stay. So a moved variable can no
+    longer have a staying variable as a parent, and a staying variable can have a moved one.
     """
     node = S.node[v]
     for word in range(S.tuck_sets.shape[1]):

@@ -94,8 +94,10 @@ def read_knowledge(
     backwards = (tier[:, None] > tier) & placed[:, None] & placed
     excluded = _read_edges(forbidden, names, "forbidden")
     must = _read_edges(required, names, "required")
-    _refuse(must & excluded, names, "is required and forbidden")
-    _refuse(must & backwards, names, "is required, but leads from a later tier to an earlier one")
+    both = "these edges are both required and forbidden"
+    _refuse(must & excluded, names, both, "Remove each of them from one of the two lists.")
+    against = "these required edges lead from a later tier to an earlier one"
+    _refuse(must & backwards, names, against, "Do not require them, or change the tiers.")
     cycle = find_cycle(must) if must.any() else None
     if cycle is not None:
         circle = " -> ".join(names[k] for k in [*cycle, cycle[0]])
@@ -119,14 +121,12 @@ def _check_number_of_parents(required: Mask, max_parents: int, names: Sequence[s
         )
 
 
-def _refuse(bad: Mask, names: Sequence[str], what: str) -> None:
-    """Raise InputError if any edge is in the mask `bad`; `what` says what is wrong with it."""
+def _refuse(bad: Mask, names: Sequence[str], what: str, remedy: str) -> None:
+    """Raise InputError if any edge is in the mask `bad`; `what` says what is wrong with them."""
     edges = [f"{names[i]!r} -> {names[j]!r}" for i, j in np.argwhere(bad)]
     if edges:
         more = f" (and {len(edges) - 3} more)" if len(edges) > 3 else ""
-        raise InputError(
-            f"contradictory knowledge: {', '.join(edges[:3])}{more} {what}. Remove one of the two."
-        )
+        raise InputError(f"{what}: {', '.join(edges[:3])}{more}. {remedy}")
 
 
 def _read_edges(edges: Edges | None, names: Sequence[str], kind: str) -> Mask:

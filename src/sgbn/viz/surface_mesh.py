@@ -178,7 +178,7 @@ def vertex_normals(mesh: Mesh) -> Array:
 def _nearest(
     places: Array, nearness: Array, faces: Indices, shape: tuple[int, int]
 ) -> tuple[Indices, Array]:
-    """Return the triangle that each pixel shows (-1 is none), and the shares of its corners.
+    """Return the triangle that each pixel shows (-1 for none), and the weights of its corners.
 
     Triangles that face the viewer are drawn, the farthest first, so that nearer triangles cover
     them.
@@ -200,7 +200,7 @@ def _nearest(
 
 
 def _pixels_of(corners: Array, turn: Array) -> tuple[Indices, Indices, Indices, Array]:
-    """Return the pixels inside each triangle, and the shares of its corners at each pixel."""
+    """Return the pixels inside each triangle, and the weights of its corners at each pixel."""
     low = np.floor(corners.min(axis=1)).astype(np.intp)
     across, down = (np.ceil(corners.max(axis=1)).astype(np.intp) - low).max(axis=0) + 1
     columns = low[:, 0, None] + np.arange(across)

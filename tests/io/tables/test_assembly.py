@@ -56,7 +56,7 @@ def test_a_column_that_no_table_has_is_missed_in_the_first():
 
 def test_a_column_in_neither_table_is_looked_for_in_both():
     people = pd.DataFrame({"id": [f"s{k}" for k in range(4)], "diagnosis": ["a"] * 4})
-    with pytest.raises(InputError, match=r"t has .* and the DataFrame has none.*mean 'diagnosis'"):
+    with pytest.raises(InputError, match=r"t has .* and the DataFrame does not .*'diagnosis'"):
         cohort_of(table(), Options.of(group="diagnosi"), people)
 
 

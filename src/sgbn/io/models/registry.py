@@ -87,7 +87,7 @@ def build(name: str, state: dict[str, Any]) -> Any:
     for attribute in state:
         # Without this check, a file could replace a method by data, and change what a model does.
         if not attribute.isidentifier() or attribute.startswith("__") or _is_member(cls, attribute):
-            raise InputError(f"it cannot have an attribute {attribute!r}.")
+            raise InputError(f"it has an attribute {attribute!r}, which a {name} cannot have.")
     made = cls(**{attribute: part for attribute, part in state.items() if attribute in known})
     vars(made).update(state)  # a fit sets attributes that are not parameters
     return made

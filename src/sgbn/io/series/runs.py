@@ -95,7 +95,7 @@ def check_kinds(source: str, names: Sequence[SeriesName], files: Sequence[str]) 
 
 
 def _several_kinds(source: str, names: Sequence[SeriesName], name: SeriesName) -> InputError:
-    """Return the error about several kinds of series of a subject. It names the differing words."""
+    """Return the error for a subject with several kinds of series; it names what differs."""
     of_visit = [other.kind for other in names if (other.subject, other.session) == name[:2]]
     words = [kind.split("_") for kind in dict.fromkeys(of_visit)]
     shared = set(words[0]).intersection(*words[1:])

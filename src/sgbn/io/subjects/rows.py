@@ -132,7 +132,7 @@ def _other_regions(row: SubjectRow, regions: Sequence[str]) -> Failure:
 
 
 def _without_value(row: SubjectRow, positive: Collection[str]) -> list[str]:
-    """Return the regions whose value is not finite, or is not positive but must be."""
+    """Return regions with a value that is not finite, or is 0 or less where that cannot be."""
     return [
         name
         for name, value in row.regions.items()

@@ -294,7 +294,7 @@ def _by_name(
     listed_totals = [name for name in patterns if name in totals]
     if listed_totals:
         raise InputError(
-            "totals of other columns are not regions, but are named in regions=: "
+            "regions= names columns that are totals of other columns, and so not regions: "
             f"{listed(listed_totals)}. Name them as covariates (covariates=, --covariates), or "
             "leave them out."
         )

@@ -19,7 +19,7 @@ def blanket_matrix(blankets: Sequence[Sequence[int]]) -> Graph:
 
 
 def shrink(test: IndependenceTest, target: int, blanket: Sequence[int]) -> list[int]:
-    """Return the blanket without members that the other members separate from the target.
+    """Return the blanket without each member that is independent of the target given the others.
 
     Members are removed one at a time. Members that were added first are tested first.
     """

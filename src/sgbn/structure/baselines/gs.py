@@ -15,10 +15,10 @@ class GS(ConstraintEstimator):
     """A network from Markov blankets that grow and shrink (GS).
 
     The blanket of a variable grows step by step. Each step adds the first column that depends on
-    the variable given the blanket so far. Then the method removes members that the other members
-    separate from the variable. Edges and arrows follow from the blankets as in `IAMB`. **The result
-    depends on the order of the columns**: use `IAMB` unless you want to compare with this method.
-    Blankets and graph are the same as from ``gs`` of bnlearn with ``test="zf"``.
+    the variable given the blanket so far. Then the method removes each member that is independent
+    of the variable given the other members. Edges and arrows follow from the blankets as in `IAMB`.
+    **The result depends on the order of the columns**: use `IAMB` unless you want to compare with
+    this method. Blankets and graph are the same as from ``gs`` of bnlearn with ``test="zf"``.
 
     Parameters
     ----------

@@ -17,14 +17,14 @@ class IAMB(ConstraintEstimator):
     """A network from Markov blankets by incremental association (IAMB).
 
     The blanket of a target variable grows step by step. Each step adds the variable that depends
-    most on the target, given the blanket so far. Then the method removes members that the other
-    members separate from the target. Two variables in each other's blanket are joined, unless a
-    subset of the smaller blanket separates them. Arrows come from triples i - k - j in which i and
-    j are not joined. Such a triple becomes i -> k <- j, unless k together with a subset of the
-    smaller blanket of i and j separates i and j. If triples contradict each other, the triple with
-    the strongest dependence counts. Meek's rules direct further edges. Blankets and graph are the
-    same as from ``iamb`` of bnlearn with ``test="zf"``. The time grows as 2 to the power of the
-    size of the blankets.
+    most on the target, given the blanket so far. Then the method removes each member that is
+    independent of the target given the other members. Two variables in each other's blanket are
+    joined, unless a subset of the smaller blanket separates them. Arrows come from triples
+    ``i - k - j`` in which i and j are not joined. Such a triple becomes ``i -> k <- j``, unless k
+    together with a subset of the blanket of i or of j, whichever is smaller, separates i and j. If
+    triples contradict each other, the triple with the strongest dependence counts. Meek's rules
+    direct further edges. Blankets and graph are the same as from ``iamb`` of bnlearn with
+    ``test="zf"``. The time grows as 2 to the power of the size of the blankets.
 
     Parameters
     ----------

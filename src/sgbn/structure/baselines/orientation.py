@@ -61,9 +61,9 @@ def neighbours(test: IndependenceTest, blankets: Graph) -> Graph:
 def colliders(test: IndependenceTest, blankets: Graph, joined: Graph) -> list[Collider]:
     """Return the colliders i -> k <- j among all triples i - k - j with i and j not joined.
 
-    k is a collider if no tested set that contains k separates i and j. The tested sets consist of k
-    and a subset of the smaller blanket of i and j. The strength is the smallest dependence of i
-    and j given one of these sets.
+    k is a collider if no tested set separates i and j. Each tested set is k together with a subset
+    of the blanket of i or of j, whichever is smaller; both are used if they have the same size. The
+    strength of a collider is the smallest dependence of i and j over all tested sets.
     """
     evidence = []
     for k in range(len(joined)):

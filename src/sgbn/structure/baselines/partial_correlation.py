@@ -150,9 +150,10 @@ def _places(variables: ArrayLike) -> Places:
 
 
 def fisher_z_borders(n: int, m: int, significance: float) -> Array:
-    r"""Return the smallest significant \|atanh r\| given 0 to m variables, by Fisher's z test.
+    r"""Return the smallest \|atanh r\| that is significant in Fisher's z test.
 
-    It is infinite if nothing can be tested.
+    There is one border for each number of given variables, from 0 to m. A border is infinite if too
+    few samples are left for a test.
     """
     z = -ndtri(significance / 2)
     return _borders(n - 3, m, lambda degrees: z / np.sqrt(degrees))

@@ -296,9 +296,9 @@ class SGBNEnsemble(ConfidentNetwork, NetworkEstimator):
         if lost:
             counts += f", and nuisance columns use up {lost} rows of each half"
         warn(
-            f"{counts}. Halves of fewer than {FEW_SAMPLES} {noun} say nothing about edges, so "
-            f"confidence_ is None. Give at least {MIN_ROWS_TO_HALVE + 2 * lost} {noun}. n_pairs=0 "
-            "silences this warning."
+            f"{counts}. The confidence of edges comes from random halves of the {noun}, and each "
+            f"half needs at least {FEW_SAMPLES}. So confidence_ is None. Give at least "
+            f"{MIN_ROWS_TO_HALVE + 2 * lost} {noun}. n_pairs=0 silences this warning."
         )
         return 0
 
