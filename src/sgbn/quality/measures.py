@@ -26,8 +26,8 @@ def check_measures(cohort: Cohort) -> Iterator[Finding]:
         f"{name.replace('_', ' ') or 'an unknown measure'} ({_counted(regions)})"
         for name, regions in by_measure.items()
     ]
-    others = "--exclude the regions of the other measures"
-    remedy = f"--measure {most}, or {others}" if most else others
+    excluding = "--exclude the regions of the other measures"
+    remedy = f"--measure {most}, or {excluding}" if most else excluding
     head_size = any("volume" in name for name in by_measure) and not any(
         map(is_total, cohort.covariates)
     )

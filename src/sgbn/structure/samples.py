@@ -90,8 +90,8 @@ def group_sample(cohort: Cohort, group: str) -> Sample:
         nuisance = nuisance[:, :0]
     blocks = None if cohort.block is None else cohort.units
     labels = (cohort.site, cohort.persons, blocks)
-    own = (None if column is None else column[in_group] for column in labels)
-    return Sample(cohort.values[in_group], list(cohort.regions), nuisance, *own)
+    group_labels = (None if column is None else column[in_group] for column in labels)
+    return Sample(cohort.values[in_group], list(cohort.regions), nuisance, *group_labels)
 
 
 def takes_effects_out(cohort: Cohort) -> bool:

@@ -107,7 +107,7 @@ def _has_error_cells(path: Path, source: str) -> bool:
 
     Raise InputError for a sheet that is too large for the memory.
     """
-    found = False
+    has_errors = False
     with zipfile.ZipFile(path) as book:
         for page in book.infolist():
             if page.file_size > MAX_PAGE_BYTES:
@@ -119,8 +119,8 @@ def _has_error_cells(path: Path, source: str) -> bool:
             if page.filename.startswith("xl/worksheets/"):
                 content = book.read(page)
                 _check_extent(content, source)
-                found = found or b't="e"' in content
-    return found
+                has_errors = has_errors or b't="e"' in content
+    return has_errors
 
 
 def _check_extent(content: bytes, source: str) -> None:
