@@ -65,9 +65,9 @@ def check_sizes(cohort: Cohort, few: int, action: str) -> Iterator[Finding]:
     sizes = cohort.sizes
     if len(sizes) < 2:
         what = f"only the group {cohort.groups[0]!r}" if sizes else "no group column"
-        remedy = (
-            "Name a column with two or more groups (group=, --group), and keep two or more of them"
-        )
+        remedy = "Name a column with two or more groups (group=, --group)"
+        if sizes:
+            remedy += ", and two or more groups if you choose some (groups=, --groups)"
         yield Finding("stop", f"there is {what}", remedy)
         return
     # By the median, because many small groups are suspicious even beside a few large ones.

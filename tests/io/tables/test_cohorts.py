@@ -292,7 +292,7 @@ REFUSED = {
     "a total as region": (
         csv,
         {"regions": ["eTIV", *REGIONS], "covariates": "age"},
-        "totals.*regions=.*'eTIV'.*covariates=",
+        "regions=.*totals.*'eTIV'.*covariates=",
     ),
     "one region": (csv, {"regions": REGIONS[:1]}, "1 column is left as regions"),
     "no region": (
