@@ -377,7 +377,7 @@ def test_subjects_are_held_back_and_a_config_repeats_it(table, tmp_path, capsys)
         str(tmp_path / "no"),
     ]
     assert main(["compare", str(table), *wrong]) == 1
-    assert "a column that is named as site or covariate" in capsys.readouterr().err
+    assert "To use 'scanner', add --site scanner" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("no_figures")
