@@ -118,6 +118,15 @@ def test_components_are_cited_only_where_there_are_any(compared):
     assert "Zalesky" not in describe_methods(none).text
 
 
+def test_the_threshold_of_components_is_that_of_the_number_of_groups(compared, three_groups):
+    # The statistic of three groups has no sign, and its threshold is not the one of two groups.
+    said = {"rarer than a z of 3": three_groups, "larger in size than 3": compared}
+    for words, comparison in said.items():
+        assert len(comparison.tables.components)
+        text = describe_methods(comparison).text
+        assert [other for other in said if other in text] == [words]
+
+
 def test_pairs_are_said(compared):
     cohort = replace(compared.cohort, pair=np.tile([f"p{k}" for k in range(60)], 2))
     paired = replace(compared, review=replace(compared.review, cohort=cohort))
