@@ -93,14 +93,6 @@ def test_numbers_are_read_exactly():
     assert table.frame["a"].tolist() == numbers
 
 
-def test_thousands_or_decimals_are_asked_for():
-    text = "id;a;b\n1;1,250;7\n2;12,500;6\n"
-    with pytest.raises(InputError, match=r"'1,250' may separate.*decimal=',' \(--decimal ,\)"):
-        parse(text)
-    assert parse(text, decimal=",").frame["a"].tolist() == [1.25, 12.5]
-    assert parse(text, decimal=".").frame["a"].tolist() == ["1,250", "12,500"]
-
-
 @pytest.mark.parametrize(
     ("text", "row"),
     [

@@ -16,6 +16,7 @@ import csv
 import io
 import re
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ import pandas as pd
 
 from sgbn.exceptions import InputError, counted
 from sgbn.io.tables import raw
+from sgbn.io.tables.decimal_marks import check_points, decimal_mark
 
 BLANKS = "blanks"  # the delimiter that is any run of spaces and tabs
 DELIMITERS = {"\t": "tab", ";": "semicolon", ",": "comma", "|": "bar (|)"}
@@ -34,7 +36,6 @@ _QUOTED = re.compile(rb'"[^"]*"')
 _NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
 _BEFORE_HEADER = re.compile(rb"[\s,;|]*")
 _DECIMAL = re.compile(rb"[ \t]*[+-]?\d*\.\d+")  # a first cell that cannot be the name of a row
-_THOUSANDS = re.compile(rb"[+-]?[1-9]\d{0,2},\d{3}")  # it may also be a number with three decimals
 _EXCEL_HINT = re.compile(rb'"?sep=([^\n])"?[ ,;\t]*\n', re.IGNORECASE)
 # pandas before 3.1 must be told to read each number as the float nearest to it.
 _EXACT: dict[str, Any] = (
@@ -75,18 +76,22 @@ def parse_text(
     """
     body, encoding = _as_utf8(content, source)
     layout = _layout(body, source, delimiter)
-    decimal = decimal or _decimal(body[layout.start :][:SAMPLE_BYTES], layout.delimiter, source)
-    frame, layout = _cells(body, layout, decimal, as_text(layout.names), source)
+    rows, mark = body[layout.start :], _mark(layout.delimiter)
+    found = decimal or decimal_mark(rows[:SAMPLE_BYTES], mark, source)
+    frame, layout = _cells(body, layout, found, as_text(layout.names), source)
+    if decimal is None and found == ".":
+        cells = partial(_parse, body, layout, found, set(layout.names))
+        check_points(rows, mark, layout.names, cells, source)
     numbers = layout.first_row + np.arange(len(frame), dtype=np.intp)
     filled = raw.filled_rows(frame)
     if not filled.any():
         raise InputError(f"{source} has a header but no rows. Add the subjects.")
     if not filled.all():
         frame, numbers = frame.loc[filled].reset_index(drop=True), numbers[filled]
-    marks = {"encoding": encoding, "delimiter": layout.delimiter, "decimal": decimal}
+    marks = {"encoding": encoding, "delimiter": layout.delimiter, "decimal": found}
     facts = {**marks, "rows": len(frame)}
     frame = raw.name_columns(frame, layout.names, source)
-    return raw.RawTable(frame, raw.Origin(source, numbers, decimal=decimal), facts=facts)
+    return raw.RawTable(frame, raw.Origin(source, numbers, decimal=found), facts=facts)
 
 
 def check_marks(delimiter: object, decimal: object) -> None:
@@ -291,26 +296,6 @@ def _one_column(line: bytes, delimiter: str, source: str) -> InputError:
         f"Delimiters that were tried: {', '.join(tried)}. Give the right delimiter (delimiter=, "
         "--delimiter), and a header with at least two names."
     )
-
-
-def _decimal(sample: bytes, delimiter: str, source: str) -> str:
-    """Return the decimal mark of most numbers. It is never a comma if commas separate cells."""
-    if delimiter == "," or b"," not in sample:
-        return "."
-    # Only numbers that fill a cell count, because a text may hold a comma.
-    edge = rb"[\s" + re.escape(_mark(delimiter)) + rb'"]'
-    cell = rb"(?:^|(?<=%b))[+-]?\d*%b\d+(?:[eE][+-]?\d+)?(?=%b|$)"
-    commas, points = (re.findall(cell % (edge, mark, edge), sample) for mark in (b",", rb"\."))
-    if len(commas) <= len(points):
-        return "."
-    # In some countries 1,234 means 1.234, and in others 1234. Only the user knows which.
-    if all(map(_THOUSANDS.fullmatch, commas)):
-        raise InputError(
-            f"{source}: the comma in numbers such as {commas[0].decode()!r} may separate decimals "
-            "or thousands. If it separates decimals, give decimal=',' (--decimal ,). If it "
-            "separates thousands, write the numbers without it."
-        )
-    return ","
 
 
 def _cells(
