@@ -202,6 +202,15 @@ def test_the_reference_is_said_and_can_be_named(check, table):
     assert "reference: old (the first by name: no name looks like controls" in out
 
 
+def test_the_last_line_counts_warnings_of_reading(check, table):
+    table["age"] = np.resize([30.5, 41.0, 52.5, 63.0, 38.0], 60)
+    table["protein"] = ["<LLOD", "1.5", "2.5"] * 20
+    code, out, err = check(table, *OPTIONS, "--regions", "all")
+    assert code == 0
+    assert "row 2 (subject 'sub-00'), column 'protein': the column holds '<LLOD'" in err
+    assert out.splitlines()[-1].startswith("1 warning above: read it first")
+
+
 def test_the_last_line_agrees_with_the_findings(check, table):
     table["age"] = np.resize([30.5, 41.0, 52.5, 63.0, 38.0], 60)
     _, out, _ = check(table, *OPTIONS)

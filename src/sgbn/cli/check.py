@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +39,8 @@ def run(arguments: argparse.Namespace) -> None:
     from sgbn.series_cohort import SeriesCohort
 
     check_tables(arguments)
-    cohort = show_cohort(arguments)
+    with counted_warnings() as of_reading:
+        cohort = show_cohort(arguments)
     if isinstance(cohort, SeriesCohort):
         show_sheet(cohort, arguments.out)
     # An error and not a warning, because the user expects a file.
@@ -55,7 +58,22 @@ def run(arguments: argparse.Namespace) -> None:
     # Notes are not counted, because they need no action.
     n_warnings = sum(finding.level == "warning" for finding in reviewed.findings)
     more, tested = show_prepared(reviewed)
-    print(verdict(n_warnings + more, tested=tested))
+    print(verdict(len(of_reading) + n_warnings + more, tested=tested))
+
+
+@contextmanager
+def counted_warnings() -> Iterator[list[str]]:
+    """Yield a list that gets the messages of all warnings that are shown in this context."""
+    messages: list[str] = []
+    show = warnings.showwarning
+
+    def note(message: Warning | str, *more: Any, **named: Any) -> None:
+        messages.append(str(message))
+        show(message, *more, **named)
+
+    with warnings.catch_warnings():  # also restores `showwarning`
+        warnings.showwarning = note
+        yield messages
 
 
 def show_prepared(reviewed: Review) -> tuple[int, bool]:

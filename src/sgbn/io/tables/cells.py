@@ -33,8 +33,8 @@ _NUMBER = r"[+-]?(\d+{0}?\d*|{0}\d+)([eE][+-]?\d+)?"
 NUMBERS = {".": re.compile(_NUMBER.format(r"\.")), ",": re.compile(_NUMBER.format(","))}
 _INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
 # Thousands separators, as in 1.234.567, 1,234.5 and 1'234, are never guessed. The error names them.
-_GROUPED = re.compile(r"[+-]?\d{1,3}([.,'\s]\d{3})+([.,]\d+)?")
-_EXCEL_ERROR = re.compile(r"#[^\W_\d][^\s!?]*[!?]")  # #DIV/0!, #REF!, #BEZUG!, #NAME?
+GROUPED = re.compile(r"[+-]?\d{1,3}([.,'\s]\d{3})+([.,]\d+)?")
+EXCEL_ERROR = re.compile(r"#[^\W_\d][^\s!?]*[!?]")  # #DIV/0!, #REF!, #BEZUG!, #NAME?
 
 Markers = str | float | Iterable[str | float] | None
 
@@ -153,7 +153,12 @@ def region_values(table: RawTable, regions: Sequence[str], missing: Missing) -> 
 def _region(table: RawTable, region: str, missing: Missing) -> Array:
     parsed = parse(table, region, missing)
     if parsed.bad.any():
-        raise _no_number(table, region, parsed.bad, "region")
+        error = no_number(table, region, parsed.bad, "region")
+        if parsed.kind == "text":
+            raise InputError(
+                f"{error} If the column is not a region, exclude it (exclude=, --exclude)."
+            )
+        raise error
     return parsed.values
 
 
@@ -175,16 +180,17 @@ def _check_no_numbers(table: RawTable, column: str, parsed: Parsed) -> None:
     """Raise InputError if there are numbers among labels. Any decimal mark counts."""
     texts = [as_text(cell) for cell in table.frame[column].to_numpy(object)]
     # Among labels, 1,5 is a number with the wrong decimal mark.
-    matches = [ANY_NUMBER.fullmatch(text) or _GROUPED.fullmatch(text) for text in texts]
+    matches = [ANY_NUMBER.fullmatch(text) or GROUPED.fullmatch(text) for text in texts]
     wrong_marks = parsed.bad & np.array([match is not None for match in matches], bool)
     if wrong_marks.any():
-        raise _no_number(table, column, wrong_marks, "covariate")
+        raise no_number(table, column, wrong_marks, "covariate")
     if not (parsed.bad | parsed.missing).all():
-        error = _no_number(table, column, parsed.bad, "covariate")
+        error = no_number(table, column, parsed.bad, "covariate")
         raise InputError(f"{error} If the numbers are labels, put a letter before each.")
 
 
-def _no_number(table: RawTable, column: str, bad: Mask, role: str) -> InputError:
+def no_number(table: RawTable, column: str, bad: Mask, role: str) -> InputError:
+    """Return the error about cells that are not numbers."""
     cell = as_text(table.frame[column].iloc[int(np.argmax(bad))])
     what = f"the {role} holds {cell[:60]!r}, which is not a number"
     return cell_error(table, column, bad, what, _remedy(cell, table.origin_of(column).decimal))
@@ -206,12 +212,12 @@ def _remedy(cell: str, decimal: str) -> str:
             "If the comma is a decimal mark, give decimal=',' (--decimal ,) or write a point. "
             "Otherwise remove the comma."
         )
-    if _GROUPED.fullmatch(cell) or NUMBERS[other].fullmatch(cell):
+    if GROUPED.fullmatch(cell) or NUMBERS[other].fullmatch(cell):
         return (
             "Thousands separators are not guessed. Write the number without them, or give the "
             "decimal mark (decimal=, --decimal)."
         )
-    if _EXCEL_ERROR.fullmatch(cell):
+    if EXCEL_ERROR.fullmatch(cell):
         return "This is an error of Excel. Correct the formula, or leave the cell empty."
     return (
         "Correct the cell, or leave it empty. If it stands for a missing value, name it in "
@@ -286,7 +292,7 @@ def text_labels(table: RawTable, column: str, missing: Missing) -> list[str]:
         texts = ["" if _value(label) in missing.numbers else label for label in texts]
     # Without this check, the error of a formula would become a group of its own.
     for row, label in enumerate(texts):
-        if _EXCEL_ERROR.fullmatch(label):
+        if EXCEL_ERROR.fullmatch(label):
             raise InputError(
                 f"{table.where(row, column)}: the cell is {label!r}. {_remedy(label, '.')}"
             )

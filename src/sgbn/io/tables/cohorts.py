@@ -88,9 +88,10 @@ def read_table(
         together.
     regions : str or list of str, optional
         Names or patterns (``"lh_*"``) of columns, or ``"all"`` for every column of numbers that
-        has no other role. If not given, the columns that match an atlas are the regions. Any other
-        column of numbers is then an error, until it is named or excluded. Totals such as
-        MeanThickness are never regions.
+        has no other role. A column with too much text is then left out with a warning, or is an
+        error if its name is a region of the atlas. If not given, the columns that match an atlas
+        are the regions. Any other column of numbers is then an error, until it is named or
+        excluded. Totals such as MeanThickness are never regions.
     exclude : str or list of str
         Names or patterns of columns to leave out.
     groups : list of str, optional

@@ -15,6 +15,7 @@ from sgbn.io.tables.extracted import atlas_facts
 from sgbn.io.tables.options import Options
 from sgbn.io.tables.persons import like_ids
 from sgbn.io.tables.raw import ANY_NUMBER, ROW_NAMES, RawTable, is_number_type, labels
+from sgbn.io.tables.text_columns import text_columns, warn_of_numbers
 from sgbn.io.tables.unnamed import check_regions
 
 # Names that tools give the volume inside the skull.
@@ -288,8 +289,7 @@ def _by_name(
     """Return the columns that match `options.regions`. "all" stands for all columns of numbers."""
     totals = set(match.totals)
     if options.regions == (ALL,):
-        columns = (column for column in free if column not in totals)
-        return _numeric(table, columns, options.missing)
+        return _all(table, [column for column in free if column not in totals], match, options)
     patterns = tuple(str(name).strip() for name in options.regions or ())
     listed_totals = [name for name in patterns if name in totals]
     if listed_totals:
@@ -301,6 +301,19 @@ def _by_name(
     allowed = set(free) - totals  # a pattern may match totals and excluded columns too
     matching = _matching(table, patterns, "regions", taken)
     return [column for column in matching if column in allowed]
+
+
+def _all(table: RawTable, columns: Sequence[str], match: AtlasMatch, options: Options) -> list[str]:
+    """Return the columns of numbers, and the regions of the atlas, whatever text they hold.
+
+    Text in a region is an error when its cells are read.
+    """
+    numeric = set(_numeric(table, columns, options.missing))
+    rest = (name for name in columns if name not in numeric)
+    text = text_columns(table, rest, options.missing)
+    of_atlas = text.keys() & {match.column for match in match.columns}
+    warn_of_numbers(table, {name: text[name] for name in text if name not in of_atlas})
+    return [name for name in columns if name in numeric | of_atlas]
 
 
 def _too_few(
