@@ -33,6 +33,23 @@ def test_pickled_objects_are_never_read(tmp_path):
         read_result(path)
 
 
+def test_a_result_that_does_not_name_its_task_is_refused(tmp_path):
+    path = tmp_path / "task.npz"
+    np.savez(path, x=np.arange(3))
+    message = r"task\.npz does not say which task .* Another version.* Delete it .* another folder"
+    with pytest.raises(StudyError, match=message):
+        read_result(path)
+
+
+@pytest.mark.parametrize("content", [{}, {"provenance": np.array("{}")}, {"provenance": 1.5}])
+def test_a_result_of_unknown_settings_is_refused_where_they_are_known(tmp_path, content):
+    path = tmp_path / "task.npz"
+    np.savez(path, x=np.arange(3), task="task", **content)
+    assert set(read_result(path)) == {"x"}
+    with pytest.raises(StudyError, match=r"task\.npz holds .* other settings"):
+        read_result(path, {})
+
+
 @pytest.mark.parametrize("kind", ["npy", "text", "empty", "half"])
 def test_what_is_no_archive_is_named(tmp_path, kind):
     path = tmp_path / "task.npz"

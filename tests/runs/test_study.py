@@ -1,6 +1,7 @@
 import json
 import os
 import runpy
+import shutil
 import signal
 import subprocess
 import sys
@@ -230,6 +231,28 @@ def test_a_damaged_result_is_named(tmp_path):
     path.write_bytes(path.read_bytes()[:50])
     with pytest.raises(StudyError, match=r"task2\.npz cannot be read .* Delete it"):
         Study(tmp_path).run(task, TASKS, {})
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_result_copied_over_another_is_refused_and_computed_after_removal(tmp_path, n_jobs):
+    before = Study(tmp_path, n_jobs).run(task, TASKS, {})
+    path = tmp_path / "tasks" / "task2.npz"
+    shutil.copy(path.with_name("task4.npz"), path)
+    message = r"task2\.npz holds the result of another task, 'task4'\. .* Delete it and start again"
+    with pytest.raises(StudyError, match=message):
+        Study(tmp_path, n_jobs).run(task, TASKS, {})
+    path.unlink()
+    after = Study(tmp_path, n_jobs).run(task, TASKS, {})
+    assert all(np.array_equal(after[name]["draw"], before[name]["draw"]) for name in TASKS)
+
+
+def test_a_result_of_the_same_task_in_another_study_is_refused(tmp_path):
+    for scale in (1, 2):
+        arguments = {"task0": {"seed": 0, "scale": scale}}
+        Study(tmp_path / str(scale)).run(task, arguments, {"scale": (scale,)})
+    shutil.copy(*(tmp_path / scale / "tasks" / "task0.npz" for scale in "12"))
+    with pytest.raises(StudyError, match=r"task0\.npz .* made with other settings\. .* Delete it"):
+        Study(tmp_path / "2").run(task, arguments, {"scale": (2,)})
 
 
 def scaled(factor, seed):

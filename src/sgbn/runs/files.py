@@ -26,17 +26,54 @@ Arrays = dict[str, NDArray[Any]]
 UNFINISHED = ".unfinished"  # ending of the name of a file that is being written
 LOCK = "study.lock"  # an empty file, locked while a process writes to the folder
 PROVENANCE = "provenance"  # entry of a result: settings and versions that made it, as JSON
+TASK = "task"  # entry of a result: the name of its task, which is also the name of its file
 FULL = (errno.ENOSPC, errno.EDQUOT)  # the disk is full, or the user's quota is used up
 
 
-def read_result(path: Path) -> Arrays:
-    """Return the arrays of one finished task."""
+def read_result(path: Path, settings: Mapping[str, Any] | None = None) -> Arrays:
+    """Return the arrays of one finished task.
+
+    Raise StudyError if the file was copied from another task, or, if `settings` are given, from a
+    study with other settings.
+    """
+    again = "Delete it and start again. Only this task is then computed."
     try:
         with np.load(path, allow_pickle=False) as stored:
-            return {name: stored[name] for name in stored.files if name != PROVENANCE}
+            result = {name: stored[name] for name in stored.files}
     # A file that is not an archive loads as one array, and then raises TypeError.
     except (ValueError, TypeError, OSError, EOFError, BadZipFile) as error:
         raise StudyError(f"{path} cannot be read ({error}). Delete it and start again.") from error
+    task, made_with = result.pop(TASK, None), result.pop(PROVENANCE, None)
+    if task is None:
+        raise StudyError(
+            f"{path} does not say which task it belongs to. Another version of sgbn wrote it, or "
+            "it was changed. Delete it and start again, or give another folder for a new run."
+        )
+    if str(task) != path.stem:
+        raise StudyError(
+            f"{path} holds the result of another task, {str(task)!r}. The file was copied or "
+            f"renamed. {again}"
+        )
+    if settings is not None and _settings_of(made_with) != as_stored(settings):
+        raise StudyError(
+            f"{path} holds a result that was made with other settings. The file was copied from "
+            f"another run. {again}"
+        )
+    return result
+
+
+def _settings_of(made_with: NDArray[Any] | None) -> Any:
+    """Return the settings in the provenance of a result, or None if it has none."""
+    try:
+        return json.loads(str(made_with))["settings"]
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
+def as_stored(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings as they come back from a JSON file, in which tuples are lists."""
+    stored: dict[str, Any] = json.loads(json.dumps(dict(settings)))
+    return stored
 
 
 def write_result(path: Path, result: Mapping[str, NDArray[Any]]) -> None:
@@ -44,7 +81,7 @@ def write_result(path: Path, result: Mapping[str, NDArray[Any]]) -> None:
     for name, array in result.items():
         if array.dtype.hasobject:  # numpy before 2.1 always pickles objects in savez
             raise ValueError(f"result {name!r} holds objects. Return numbers or strings.")
-    arrays: dict[str, Any] = dict(result)
+    arrays: dict[str, Any] = {**result, TASK: np.asarray(path.stem)}
     write_atomically(path, lambda stream: np.savez(stream, **arrays))
 
 

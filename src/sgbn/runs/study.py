@@ -1,9 +1,10 @@
 """Run studies that can be resumed.
 
 A study is a folder. ``study.json`` describes the run (settings, versions, command, number of
-tasks). ``tasks/NAME.npz`` holds the result of one finished task, and the settings and versions that
-made it. Each file is complete or absent, and a second start does only what is missing. Only one
-process at a time writes to the folder, because it locks ``study.lock``.
+tasks). ``tasks/NAME.npz`` holds the result of one finished task, its name, and the settings and
+versions that made it, so that a file which was copied over another is recognized. Each file is
+complete or absent, and a second start does only what is missing. Only one process at a time writes
+to the folder, because it locks ``study.lock``.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from sgbn.runs.cluster import active_client
 from sgbn.runs.files import (
     PROVENANCE,
     Arrays,
+    as_stored,
     full_disk_named,
     only_writer,
     read_result,
@@ -156,7 +158,7 @@ class Study:
                     made[name] = result, failure
         failures = {name: made[name][1] for name in missing if made[name][1]}
         results = {
-            name: read_result(paths[name]) if name in paths else made[name][0]
+            name: read_result(paths[name], settings) if name in paths else made[name][0]
             for name in tasks
             if name not in failures
         }
@@ -234,7 +236,7 @@ def _whole_paths(named: Mapping[str, Any]) -> dict[str, Any]:
 
 def _check_settings(folder: Path, settings: Mapping[str, Any], paths: Mapping[str, Path]) -> None:
     path = folder / STUDY
-    wanted = json.loads(json.dumps(dict(settings)))  # tuples become lists, as in the file
+    wanted = as_stored(settings)
     begun = {"settings": wanted, "versions": versions(), TASKS: len(paths)}
     if not path.exists():
         _refuse_results_of_unknown_settings(folder)
