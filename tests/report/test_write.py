@@ -17,7 +17,7 @@ from sgbn.exceptions import InputError
 from sgbn.preprocessing.preparation import cohort_table
 from sgbn.report.drawing import KINDS
 from sgbn.report.figures import Plan, plans
-from sgbn.report.write import _summary, _write_found, write_comparison, write_figures
+from sgbn.report.write import _clear, _summary, _write_found, write_comparison, write_figures
 
 
 @pytest.fixture(scope="module")
@@ -125,6 +125,54 @@ def test_a_second_write_replaces_the_first_and_touches_nothing_else(plain, tmp_p
     assert set(pd.read_csv(folder / "tables" / "edges.csv")["group"]) <= {"x", "y"}
     assert not (folder / "tables" / "differences.csv").exists()
     assert folder / "model.sgbn" not in written  # there is none without cross-validation
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../outside/mine.csv",
+        "tables/../../outside/mine.csv",
+        "tables/../notes/mine.csv",
+        "{outside}/mine.csv",
+        "figures/mine.csv",  # figures is a link to the folder outside
+        "tables/linked/mine.csv",
+        "tables/link.csv",
+        "notes/mine.csv",
+        "mine.csv",
+        *("", ".", "tables", "tables/nothing.csv", "tables/\0", "tables/loop", 3, None),
+    ],
+)
+def test_a_listed_file_that_no_comparison_wrote_is_kept(tmp_path, name):
+    folder, outside = tmp_path / "results", tmp_path / "outside"
+    for made in (folder / "tables", folder / "notes", outside):
+        made.mkdir(parents=True)
+    for mine in (outside, folder, folder / "notes"):
+        (mine / "mine.csv").write_text("kept")
+    (folder / "figures").symlink_to(outside, target_is_directory=True)
+    (folder / "tables" / "linked").symlink_to(outside, target_is_directory=True)
+    (folder / "tables" / "link.csv").symlink_to(outside / "mine.csv")
+    (folder / "tables" / "loop").symlink_to(folder / "tables" / "loop")
+    (folder / "tables" / "edges.csv").write_text("of an earlier comparison")
+    listed = name.format(outside=outside) if isinstance(name, str) else name
+    (folder / "about.json").write_text(json.dumps({"files": [listed, "tables/edges.csv"]}))
+    before = {*tmp_path.rglob("*")}
+    assert _clear(folder) in (["tables/edges.csv"], [listed, "tables/edges.csv"])
+    assert before - {*tmp_path.rglob("*")} == {folder / "tables" / "edges.csv"}
+
+
+def test_a_folder_that_is_itself_a_link_is_cleared(tmp_path):
+    (tmp_path / "real" / "tables").mkdir(parents=True)
+    (tmp_path / "real" / "tables" / "edges.csv").write_text("old")
+    (tmp_path / "real" / "about.json").write_text(json.dumps({"files": ["tables/edges.csv"]}))
+    (tmp_path / "link").symlink_to(tmp_path / "real", target_is_directory=True)
+    assert _clear(tmp_path / "link") == ["tables/edges.csv"]
+    assert not (tmp_path / "real" / "tables" / "edges.csv").exists()
+
+
+@pytest.mark.parametrize("content", ["[]", "3", '{"files": 3}', '{"files": null}', "{", ""])
+def test_an_about_file_of_another_form_removes_nothing(tmp_path, content):
+    (tmp_path / "about.json").write_text(content)
+    assert _clear(tmp_path) == []
 
 
 def test_tables_hold_no_minus_zero(tmp_path):

@@ -28,7 +28,9 @@ REPORT = "report.html"
 CONFIG = "config.toml"
 SUMMARY = "summary.txt"
 MODEL = "model.sgbn"
-FIGURES = "figures"
+TABLES, NETWORKS, FIGURES = "tables", "networks", "figures"
+FILES = (REPORT, CONFIG, SUMMARY, MODEL)  # beside `ABOUT`, in the folder itself
+PARTS = (TABLES, NETWORKS, FIGURES)
 
 
 def write_comparison(
@@ -77,7 +79,7 @@ def write_comparison(
     # Files for other programs cannot contain every sign. Report this before the slow drawing.
     check_text([*cohort.regions, *cohort.lobes, *comparison.groups])
     # Folders of an earlier comparison are not removed: users may keep their own files there.
-    for part in ("tables", "networks", FIGURES):
+    for part in PARTS:
         (folder / part).mkdir(parents=True, exist_ok=True)
     # A first report plans all figures too: the plans of its first screen are made from them.
     planned = plans(comparison)
@@ -156,24 +158,34 @@ def _by_file(pictures: Mapping[str, Mapping[str, bytes]]) -> dict[str, bytes]:
 def _clear(folder: Path, part: str = "") -> list[str]:
     """Remove the files that an earlier comparison wrote to the folder, or to a part of it.
 
-    Returns the names of all files that the earlier comparison lists. Paths that lead out of the
-    folder are ignored.
+    Returns the names of all files that the earlier comparison lists. Paths that no comparison
+    writes, or that lead out of the folder, are ignored.
     """
     about = folder / ABOUT
     try:
         names = json.loads(about.read_text()).get("files", []) if about.exists() else []
     except (ValueError, AttributeError):
         return []  # this about.json is not a file of ours
-    # An about.json of another origin could list any path. No file outside the folder is removed.
-    written = [
-        name
-        for name in names
-        if isinstance(name, str) and ".." not in Path(name).parts and not Path(name).is_absolute()
-    ]
+    names = names if isinstance(names, list) else []
+    written = [name for name in names if isinstance(name, str) and _is_written(folder, name)]
     for name in written:
         if Path(name).is_relative_to(part):
             (folder / name).unlink(missing_ok=True)
     return written
+
+
+def _is_written(folder: Path, name: str) -> bool:
+    """Return whether a comparison writes a file of this name into the folder.
+
+    An about.json that was edited, or is of another origin, could list any path.
+    """
+    path = folder / name
+    try:
+        # False if a link or ".." leads elsewhere.
+        is_inside = path.resolve() == folder.resolve() / name
+        return is_inside and not path.is_dir() and (name in FILES or Path(name).parts[0] in PARTS)
+    except (OSError, ValueError, RuntimeError):  # a NUL, or a loop of links
+        return False
 
 
 def _summary(statements: Iterable[Statement], pending: str = "") -> str:
@@ -203,12 +215,12 @@ def _write_found(comparison: Comparison, folder: Path) -> Iterator[Path]:
         if len(table.columns):  # the step was done, even if it found nothing
             floats = table.select_dtypes("float")
             plain = table.assign(**dict(floats + 0.0))  # + 0.0: no minus zero
-            yield write_csv(plain, folder / "tables" / f"{name}.csv")
+            yield write_csv(plain, folder / TABLES / f"{name}.csv")
     names = file_names(comparison.groups)
     for group, learner in comparison.learners.items():
         yield from export_network(
             learner,
-            folder / "networks" / names[group],
+            folder / NETWORKS / names[group],
             comparison.cohort.atlas,
             confidence=comparison.confidence.get(group),
             supported=comparison.supported[group],
