@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from os import PathLike
 from typing import Any
 
@@ -26,6 +26,9 @@ MAX_SCALE_RATIO = 1e6  # ratio of two standard deviations; a larger one suggests
 FEW_SAMPLES = 10  # a regression on fewer samples says little
 MANY_PER_SAMPLE = 3  # columns per sample; with more, the strongest correlations are chance
 LARGEST = 1e100  # largest absolute value of a cell, so that sums of squares stay finite
+# Names of groups become names of files, which have at most 255 bytes with all that is added.
+# Figures make room for the longest name: with a name of 10,000 characters they take all memory.
+MAX_NAME = 100
 NO_REGIONS = "sgbn_no_regions"  # key of `DataFrame.attrs`: columns that are covariates or the site
 
 
@@ -63,6 +66,16 @@ def check_data(estimator: BaseEstimator, X: Any, reset: bool = True) -> Array:
         raise
     _check_finite(array, column_names(estimator))
     return array
+
+
+def check_name_lengths(names: Iterable[str], what: str) -> None:
+    """Raise InputError if a name has more than `MAX_NAME` characters."""
+    for name in names:
+        if len(name) > MAX_NAME:
+            raise InputError(
+                f"the {what} that begins with {name[:40]!r} has {len(name)} characters, more than "
+                f"{MAX_NAME}. Give it a shorter name."
+            )
 
 
 def check_values(X: Any) -> tuple[Array, list[str]]:

@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
 
-from sgbn import InputError
+from sgbn import Cohort, InputError, SeriesCohort
+from sgbn.cohort import LABELS
+from sgbn.validation import MAX_NAME
 
 
 def test_what_is_missing_in_a_covariate_is_nan_or_empty(make):
@@ -80,3 +82,33 @@ def test_units_join_what_any_label_joins(make, labels, units):
     assert cohort.units is None if units is None else cohort.units.tolist() == list(units)
     who = labels.get("person", labels.get("pair"))
     assert cohort.persons is None if who is None else cohort.persons.tolist() == list(who)
+
+
+def made_with_a_name(field, name, kind):
+    values = np.random.default_rng(0).normal(size=(4, 2))
+    regions = ["a", name if field == "region" else "b"]
+    ids = ["s1", "s2", "s3", name if field == "subject" else "s4"]
+    about = {field: [name, name, "y", "y"]} if field in LABELS else {}
+    if field == "covariate":
+        about = {"covariates": {name: [1.0, 2.0, 3.0, 4.0]}}
+    if kind is SeriesCohort:
+        series = [np.random.default_rng(k).normal(size=(20, 2)) for k in range(4)]
+        return SeriesCohort.of(series, regions, ids, **about)
+    return Cohort(values, regions, ids, **about)
+
+
+@pytest.mark.parametrize("kind", [Cohort, SeriesCohort])
+@pytest.mark.parametrize("field", ["region", "subject", "covariate", *LABELS])
+@pytest.mark.parametrize("letter", ["x", "ö"])
+def test_a_name_that_is_too_long_for_files_and_figures_is_refused(field, kind, letter):
+    made_with_a_name(field, letter * MAX_NAME, kind)
+    message = (
+        rf"the (name|label) of .*{field} that begins with '{letter}{{40}}' has {MAX_NAME + 1} c"
+    )
+    with pytest.raises(InputError, match=message):
+        made_with_a_name(field, letter * (MAX_NAME + 1), kind)
+
+
+def test_a_very_long_name_is_refused_at_once(make):
+    with pytest.raises(InputError, match=r"has 1000000 characters, more than 100\. Give"):
+        make(ids=["x" * 10**6, *make().ids[1:]])

@@ -12,7 +12,7 @@ from sgbn.exceptions import InputError, counted, listed
 from sgbn.graph.parts import joined_parts
 from sgbn.parameters import is_number
 from sgbn.types import Array, Labels
-from sgbn.validation import LARGEST
+from sgbn.validation import LARGEST, check_name_lengths
 
 # Names of these columns in the table of a cohort
 ID, SITE, PAIR = "subject_id", "site", "pair"
@@ -33,9 +33,10 @@ def label_counts(labels: NDArray[Any]) -> dict[Any, int]:
 
 
 def checked_names(names: Sequence[str], what: str) -> tuple[str, ...]:
-    """Return the names of rows or columns as text; raise InputError if one is used twice."""
+    """Return names of rows or columns as text; raise InputError if one is long or used twice."""
     # Names in spreadsheets are often numbers.
     texts = tuple(str(name) for name in names)
+    check_name_lengths(texts, f"name of a {what}")
     counts = label_counts(np.array(texts, dtype=str))
     twice = [name for name, count in counts.items() if count > 1]
     if twice:
@@ -70,7 +71,7 @@ def checked_values(values: ArrayLike, regions: tuple[str, ...], ids: tuple[str, 
 
 
 def checked_labels(labels: ArrayLike | None, what: str, ids: tuple[str, ...]) -> Labels | None:
-    """Return one label per subject as text; raise InputError if one is missing."""
+    """Return one label per subject as text; raise InputError if one is missing or too long."""
     if labels is None:
         return None
     array = _as_text(labels)
@@ -84,6 +85,7 @@ def checked_labels(labels: ArrayLike | None, what: str, ids: tuple[str, ...]) ->
         raise InputError(
             f"subject {subject!r} has no {what}. Give it a {what}, or leave the subject out."
         )
+    check_name_lengths(array.tolist(), f"label of the {what}")
     return read_only(array)
 
 
@@ -92,6 +94,7 @@ def checked_covariates(
 ) -> dict[str, NDArray[Any]]:
     """Return the covariates, each as numbers or as text."""
     checked = {str(name): _covariate(name, column, n) for name, column in covariates.items()}
+    check_name_lengths(checked, "name of a covariate")
     both = sorted(set(checked) & set(regions))
     if both:
         raise InputError(

@@ -103,3 +103,13 @@ def test_ids_of_ones_own(folder):
     for nothing in ([], {}):
         with pytest.raises(InputError, match="no image"):
             images_by_subject(nothing)
+
+
+def test_an_id_that_is_too_long_for_the_name_of_a_file_is_refused():
+    assert len(images_by_subject([f"{'a' * 100}.nii"])) == 1
+    with pytest.raises(
+        InputError, match=r"the id of a subject that begins with 'a{40}' has 101 cha"
+    ):
+        images_by_subject([f"{'a' * 101}.nii"])
+    with pytest.raises(InputError, match="Give it a shorter name"):
+        images_by_subject({"b" * 300: "a.nii"})

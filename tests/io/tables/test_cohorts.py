@@ -222,6 +222,21 @@ REFUSED = {
         "id '0051402' is in row 4 and row 9 of column 'subject_id'.*one row per subject",
     ),
     "missing id": (file(changed(5, "subject_id", "")), {}, "row 5.*the id is missing"),
+    "a long name of a region": (
+        lambda: csv(renamed(lh_cuneus_thickness="r" * 300)),
+        {"regions": "all"},
+        "name of a region that begins with 'r{40}' has 300 characters, more than 100. Give it",
+    ),
+    "a long name of a group": (
+        lambda: csv(make().replace({"group": {"SCZ": "g" * 101}})),
+        {},
+        "label of the group that begins with 'g{40}' has 101 characters",
+    ),
+    "a long id": (
+        file(changed(5, "subject_id", "s" * 300)),
+        {},
+        "name of a subject that begins with 's{40}' has 300 characters",
+    ),
     "duplicated column": (twice_named, {}, "columns 7 and 8 are both called 'lh_bankssts_thick"),
     "two spellings": (
         file(changed(4, "group", "ctr")),

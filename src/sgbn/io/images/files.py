@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from sgbn.exceptions import InputError, counted
+from sgbn.validation import check_name_lengths
 
 ENDINGS = (".nii.gz", ".nii")
 # Such files are read if they are named, but a folder is not searched for them.
@@ -136,6 +137,7 @@ def images_by_subject(
     if not paths:
         raise InputError("no image was given. Give at least one.")
     names = [subject_id(path) for path in paths] if ids is None else _given_ids(ids, len(paths))
+    check_name_lengths(names, "id of a subject")  # the ids become names of files
     by_subject: dict[str, Path] = {}
     for name, path in zip(names, paths, strict=True):
         if name in by_subject:
