@@ -367,11 +367,3 @@ def test_conventions_hold(statement, pair):
     page = " ".join((ROOT / "docs" / "conventions.md").read_text().split())
     assert statement in page
     CONVENTIONS[statement](pair)
-
-
-def test_every_module_has_a_test_file_of_its_name():
-    tests = {path.name for path in (ROOT / "tests").rglob("test_*.py")}
-    for name in MODULES:
-        last = name.split(".")[-1]
-        is_package = hasattr(importlib.import_module(name), "__path__")
-        assert is_package or f"test_{last}.py" in tests, name
