@@ -39,7 +39,9 @@ def test_candidates_are_all_that_were_offered_and_what_is_reported_is_their_mean
     for name in ("alpha", "pool", "ridge", "mean_share"):
         mean = candidates["weight"] @ candidates[name]
         assert getattr(found, f"{name}_") == pytest.approx(mean)
-        assert candidates[name].min() <= mean <= candidates[name].max()
+        # the mean of equal numbers may differ from them by round-off
+        assert candidates[name].min() <= mean * (1 + 1e-12)
+        assert mean * (1 - 1e-12) <= candidates[name].max()
 
 
 def test_probabilities_are_calibrated(cohort, found):
