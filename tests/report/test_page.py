@@ -10,8 +10,9 @@ import pytest
 
 import sgbn
 from sgbn.report import assets
-from sgbn.report.figures import picture, plans
+from sgbn.report.figures import plans
 from sgbn.report.page import python_code, render_report, script_data, write_report
+from sgbn.report.pictures import picture
 from sgbn.structure import ORSGBN
 from sgbn.viz.kind_styles import KIND_STYLES
 

@@ -32,7 +32,7 @@ from sgbn.comparison.settings import Settings
 from sgbn.discriminative import CLSGBNClassifier, SGBNClassifier, SGBNClassifierCV
 from sgbn.exceptions import InputError
 from sgbn.inference.exchange import Exchange
-from sgbn.io.models import files
+from sgbn.io.models.files import model_of, model_parts
 from sgbn.preprocessing import cohort_table, make_analysis
 from sgbn.runs import Arrays, Study
 from sgbn.structure import SGBN
@@ -173,7 +173,7 @@ def fit_model(cohort: Cohort, settings: Settings, study: Study) -> Pipeline:
     shared = {"cohort": cohort, "settings": settings}
     results = study.run(_fitted_parts, {"parts": {}}, described, shared=shared)
     parts = {name: part.tobytes() for name, part in results["parts"].items()}
-    fitted: Pipeline = files.model_of(parts)
+    fitted: Pipeline = model_of(parts)
     # This is not part of the task, because the same data may come with another column name.
     if "site_column" in cohort.provenance:
         fitted.site_column_ = str(cohort.provenance["site_column"])  # type: ignore[attr-defined]
@@ -189,7 +189,7 @@ def _fitted_parts(cohort: Cohort, settings: Settings) -> dict[str, Any]:
             _fit(analysis, cohort, cohort_table(cohort), np.full(len(cohort), True))
         except ValueError as error:
             raise InputError(f"{OURS} cannot be fitted to all subjects: {error}") from error
-        parts = files.parts_of(analysis)
+        parts = model_parts(analysis)
     return {name: np.frombuffer(part, np.uint8) for name, part in parts.items()}
 
 

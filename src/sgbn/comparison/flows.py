@@ -6,12 +6,28 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from sgbn.cohort import Cohort
-from sgbn.comparison import series_steps, steps
 from sgbn.comparison.accuracy import Accuracy
 from sgbn.comparison.networks import default_ensemble, learn_network
 from sgbn.comparison.sensitivity import Sensitivity
+from sgbn.comparison.series_steps import (
+    accuracy_of_series,
+    confidence_of_series,
+    networks_of_series,
+    sensitivity_of_series,
+    series_learner,
+    series_network,
+    series_settings,
+    tests_of_series,
+)
 from sgbn.comparison.settings import Settings
-from sgbn.comparison.steps import Job
+from sgbn.comparison.steps import (
+    Job,
+    accuracy_of,
+    confidence_of,
+    networks_of,
+    sensitivity_of,
+    tests_of,
+)
 from sgbn.exceptions import InputError
 from sgbn.inference import Differences, EdgeConfidence
 from sgbn.preprocessing import prepare
@@ -84,20 +100,20 @@ TABLES = Flow(
     prepare=_prepare_table,
     # This one is for `group_network`, which learns only one group.
     network=learn_network,
-    networks=steps.networks_of,
-    confidence=steps.confidence_of,
-    tests=steps.tests_of,
-    sensitivity=steps.sensitivity_of,
-    accuracy=steps.accuracy_of,
+    networks=networks_of,
+    confidence=confidence_of,
+    tests=tests_of,
+    sensitivity=sensitivity_of,
+    accuracy=accuracy_of,
 )
 SERIES = Flow(
-    settings=series_steps.series_settings,
-    learner=series_steps.series_learner,
+    settings=series_settings,
+    learner=series_learner,
     prepare=lambda cohort, _: (fill_covariates(cohort), ()),  # the tests hold covariates fixed
-    network=series_steps.series_network,
-    networks=series_steps.networks_of_series,
-    confidence=series_steps.confidence_of_series,
-    tests=series_steps.tests_of_series,
-    sensitivity=series_steps.sensitivity_of_series,
-    accuracy=series_steps.accuracy_of_series,
+    network=series_network,
+    networks=networks_of_series,
+    confidence=confidence_of_series,
+    tests=tests_of_series,
+    sensitivity=sensitivity_of_series,
+    accuracy=accuracy_of_series,
 )

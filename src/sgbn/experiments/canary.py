@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from sgbn.cohort import Cohort
 from sgbn.comparison.intervals import LEVEL, estimate
 from sgbn.comparison.peers import peers
-from sgbn.experiments import protocol
 from sgbn.experiments.exp3_methods import Sample, Settings, at_base, draw, pipelines, tasks
 from sgbn.experiments.experiment import Experiment, as_columns, gather
+from sgbn.experiments.protocol import Outcome, evaluate, evaluate_all, prepare
 from sgbn.preprocessing import RegionImputer, RegionSelector
 from sgbn.runs import Arrays
 from sgbn.types import Array
@@ -53,7 +53,7 @@ def all_pipelines(seed: int) -> dict[str, Any]:
 
 def shuffle_outcomes(
     sample: Sample, shuffle: int, settings: Settings, classifiers: Mapping[str, Any]
-) -> dict[str, protocol.Outcome]:
+) -> dict[str, Outcome]:
     """Return the outcomes of the pipelines, and of the control, on one shuffle of the labels.
 
     If all regions are kept, there is no control, because it would have nothing to choose.
@@ -65,13 +65,13 @@ def shuffle_outcomes(
     # Shuffling within each part keeps the shares of the groups in both parts.
     for part in rows:
         y[part] = rng.permutation(y[part])
-    problem = protocol.prepare(cohort, y, rows, settings.regions)
-    outcomes = protocol.evaluate_all(classifiers, problem)
+    problem = prepare(cohort, y, rows, settings.regions)
+    outcomes = evaluate_all(classifiers, problem)
     if settings.regions < len(cohort.regions):
         # The test part takes part in the choice of regions. The canary must notice this leak.
         peeked = _peek(cohort, y, np.concatenate(rows), settings.regions)
-        leaky = protocol.prepare(peeked, y, rows, settings.regions)
-        outcomes[CONTROL] = protocol.evaluate(peers(shuffle)[LEAKING], leaky)
+        leaky = prepare(peeked, y, rows, settings.regions)
+        outcomes[CONTROL] = evaluate(peers(shuffle)[LEAKING], leaky)
     return outcomes
 
 

@@ -15,8 +15,22 @@ from matplotlib.figure import Figure
 
 from sgbn.comparison.intervals import Estimate, estimate
 from sgbn.datasets import load_network
-from sgbn.experiments import exp2_methods as methods
-from sgbn.experiments.exp2_methods import BASELINES, METHODS, PAPER, RAW, paper_sum, summed
+from sgbn.experiments.exp2_methods import (
+    BASELINES,
+    BIC,
+    METHODS,
+    PAPER,
+    RAW,
+    Settings,
+    in_doubt,
+    paper_figure,
+    paper_sum,
+    read,
+    readings,
+    summed,
+    tasks,
+    work,
+)
 from sgbn.experiments.experiment import Experiment, Files, Outcomes, messages, read_rows
 from sgbn.experiments.markdown import table
 
@@ -57,8 +71,8 @@ def report(results: Results, _: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **{measure: _beside_paper(results, measure) for measure in MEASURES},
         "goal": _goal(results),
-        "default_alpha": str(methods.Settings.alpha),
-        "default_alpha_raw": str(methods.Settings.alpha_raw),
+        "default_alpha": str(Settings.alpha),
+        "default_alpha_raw": str(Settings.alpha_raw),
         "variants": _variants(results),
         "claims": claims_table(results),
         "remarks": messages(results, ("failure", "warning")),
@@ -85,7 +99,7 @@ def _goal(results: Results) -> list[list[Any]]:
     """Return the sums of each reading of OR-SGBN, of the empty graph, and of the paper."""
     paper = {measure: paper_sum(measure, "OR-SGBN", results) for measure in MEASURES}
     rows: list[list[Any]] = []
-    for reading in methods.readings(methods.Settings()):
+    for reading in readings(Settings()):
         sums = {measure: total(results, measure, reading) for measure in MEASURES}
         shares = {measure: sums[measure].mean / paper[measure] - 1 for measure in MEASURES}
         cells = [_cell(sums[m], f"{shares[m]:+.1%}") for m in MEASURES]
@@ -132,7 +146,7 @@ def place(results: Results, method: str, measure: str, network: str) -> str:
 
 def place_in_paper(measure: str, network: str) -> str:
     """Return the `place` of OR-SGBN by the paper's own means."""
-    of = partial(methods.paper_figure, measure, network)
+    of = partial(paper_figure, measure, network)
     # The paper gives no standard errors. With an error of 0, any difference counts.
     return _place(Estimate(of("OR-SGBN") - of(baseline), 0.0, 0) for baseline in BASELINES)
 
@@ -148,7 +162,7 @@ def claims_table(results: Results) -> list[str]:
     header = [f"{claim['words']} ({claim['place']}, {claim['measure']})" for claim in CLAIMS]
     rows = [
         [name, *_upheld(results, partial(place, results, name)), _bic(results, name)]
-        for name in methods.readings(methods.Settings())
+        for name in readings(Settings())
     ]
     return table(
         ["reading", *header, "BIC did not behave well (errors, BIC : fixed alpha)"],
@@ -167,7 +181,7 @@ def _upheld(results: Results, place_of: Callable[[str, str], str]) -> list[str]:
 
 def _bic(results: Results, reading: str) -> str:
     name, raw, _ = reading.partition(RAW)
-    with_bic = f"{name}{methods.BIC}{raw}"
+    with_bic = f"{name}{BIC}{raw}"
     if with_bic not in _methods(results):
         return ""
     fixed, chosen = (total(results, "errors", name).mean for name in (reading, with_bic))
@@ -202,8 +216,8 @@ def _panel(ax: Any, results: Results, measure: str, network: str) -> None:
         ("paper, in doubt", True, {"marker": "x", "color": "0.6"}),
     ):
         cells = {k: (measure, network, method) for k, method in enumerate(METHODS)}
-        kept = [k for k, cell in cells.items() if methods.in_doubt(*cell) == doubted]
-        figures = [methods.paper_figure(*cells[k]) for k in kept]
+        kept = [k for k, cell in cells.items() if in_doubt(*cell) == doubted]
+        figures = [paper_figure(*cells[k]) for k in kept]
         ax.scatter(figures, kept, s=26, label=label, zorder=3, **style)
     # The empty graph has no false edges, and a line at 0 would show nothing.
     if measure != "false":
@@ -218,4 +232,4 @@ def _panel(ax: Any, results: Results, measure: str, network: str) -> None:
     ax.tick_params(labelsize=8)
 
 
-EXPERIMENT = Experiment("exp2", methods.tasks, methods.work, methods.read, report, files)
+EXPERIMENT = Experiment("exp2", tasks, work, read, report, files)

@@ -17,9 +17,28 @@ from matplotlib.figure import Figure
 
 from sgbn.comparison.intervals import Estimate, average
 from sgbn.comparison.peers import COVARIATES_ALONE, peers
-from sgbn.experiments import exp3_methods as methods
 from sgbn.experiments.canary import CANARY
-from sgbn.experiments.exp3_methods import BIASES, MOVED, NETWORKS, RECOMMENDED, SLACK
+from sgbn.experiments.exp3_methods import (
+    BIASES,
+    DESCRIPTIONS,
+    LIKELIHOOD,
+    MOVED,
+    N_EDGES,
+    NETWORKS,
+    RECOMMENDED,
+    SLACK,
+    SMALLER,
+    SVM,
+    SVM_100,
+    VARIED,
+    Method,
+    defaults,
+    grid,
+    methods,
+    read,
+    tasks,
+    work,
+)
 from sgbn.experiments.experiment import Experiment, Files, Outcomes, messages, read_rows
 from sgbn.experiments.markdown import table
 from sgbn.runs import Arrays
@@ -35,11 +54,11 @@ GAIN = 10.0  # points: the lower end of the paper's "10 % to 20 %"
 PAPERS = ("KL-SGBN", "MM-SGBN")  # moved networks in the paper
 NEGLIGIBLE = 1e-6  # relative increase of fitting error that is only round-off
 ROWS = (  # rows of the figure: title, rule, what is varied, networks
-    ("SGBN classifier", methods.LIKELIHOOD, "alpha", NETWORKS),
-    ("SGBN classifier", methods.LIKELIHOOD, "edges moved", MOVED),
-    ("SVM, full length", methods.SVM, "alpha", NETWORKS),
-    ("SVM, 100 components", methods.SVM_100, "alpha", NETWORKS),
-    ("SGBN classifier", methods.LIKELIHOOD, "slack", MOVED),
+    ("SGBN classifier", LIKELIHOOD, "alpha", NETWORKS),
+    ("SGBN classifier", LIKELIHOOD, "edges moved", MOVED),
+    ("SVM, full length", SVM, "alpha", NETWORKS),
+    ("SVM, 100 components", SVM_100, "alpha", NETWORKS),
+    ("SGBN classifier", LIKELIHOOD, "slack", MOVED),
 )
 STYLES = method_styles(NETWORKS)
 
@@ -53,7 +72,7 @@ def simulated(results: Results) -> list[str]:
 def real(results: Results) -> list[str]:
     """Return the names of the real tables in the larger split sizes. Means are taken over these."""
     # The smaller splits have the same subjects, so a mean over both would count a table twice.
-    larger = [name for name in results if not name.endswith(methods.SMALLER)]
+    larger = [name for name in results if not name.endswith(SMALLER)]
     return [name for name in larger if name not in simulated(results)]
 
 
@@ -83,7 +102,7 @@ def _what(name: str, noted: Arrays) -> str:
     """Return a description of a sample, with the number of regions that were kept."""
     in_table, kept = noted["regions"].tolist()
     n_regions = f"{in_table}" if kept == in_table else f"{kept} of {in_table}"
-    return f"{methods.DESCRIPTIONS[name]}; {n_regions} regions"
+    return f"{DESCRIPTIONS[name]}; {n_regions} regions"
 
 
 def difference(claim: Mapping[str, str], bias: str, outcomes: Outcomes) -> Array:
@@ -96,10 +115,10 @@ def difference(claim: Mapping[str, str], bias: str, outcomes: Outcomes) -> Array
     return POINTS * more - POINTS * less
 
 
-def sides(claim: Mapping[str, str], bias: str) -> list[list[methods.Method]]:
+def sides(claim: Mapping[str, str], bias: str) -> list[list[Method]]:
     """Return the methods that a claim calls more accurate, and the methods compared with them."""
     return [
-        methods.methods(claim[side].split(), bias, claim[f"{side}_rule"], claim[f"{side}_at"])
+        methods(claim[side].split(), bias, claim[f"{side}_rule"], claim[f"{side}_at"])
         for side in ("more", "less")
     ]
 
@@ -149,7 +168,7 @@ def claims_table(results: Results) -> list[str]:
 
 def _gains(outcomes: Outcomes, bias: str, network: str) -> Array:
     """Return the mean gain of a network over OR-SGBN at each sparsity, in points."""
-    compared = methods.methods([network, "OR-SGBN"], bias, varied="alpha")
+    compared = methods([network, "OR-SGBN"], bias, varied="alpha")
     means = np.array([outcomes.mean(method.label, "balanced") for method in compared])
     moved, learned = POINTS * means.reshape(2, -1)
     return moved - learned
@@ -170,8 +189,8 @@ def most_growth(results: Results) -> float:
 
     The result is NaN if all moves failed.
     """
-    base = (methods.N_EDGES, SLACK)
-    moves = [m for m in methods.grid() if m.network in MOVED and (m.edges, m.slack) == base]
+    base = (N_EDGES, SLACK)
+    moves = [m for m in grid() if m.network in MOVED and (m.edges, m.slack) == base]
     growth = [data.of(m.label, "growth") for data in results.values() for m in moves]
     # Unlike max, fmax ignores the NaN of moves that failed.
     return float(np.fmax.reduce(np.concatenate(growth)))
@@ -192,12 +211,12 @@ def _ranked(results: Results, field: str) -> list[str]:
     these tables is left out.
     """
     rows = []
-    for name in (*methods.defaults(), *peers(0), COVARIATES_ALONE):
+    for name in (*defaults(), *peers(0), COVARIATES_ALONE):
         means = {data: outcomes.mean(name, field) for data, outcomes in results.items()}
         # A mean over fewer tables would mislead: NaN in one table makes this mean NaN.
         over = float(np.mean([means[data] for data in real(results) or results]))
         ahead = [_ahead(results, name)] if field == "balanced" else []
-        shown = f"**{name}**" if name in methods.defaults() else name
+        shown = f"**{name}**" if name in defaults() else name
         cells = ["" if np.isnan(mean) else f"{mean:.3f}" for mean in means.values()]
         rows.append((over, [shown, f"{over:.3f}", *ahead, *cells]))
     best_first = sorted(rows, key=lambda row: -row[0] if field == "balanced" else row[0])
@@ -235,7 +254,7 @@ def _figure(results: Results, bias: str) -> Figure:
         panels[0].set_ylabel(f"{title}\nbalanced accuracy", fontsize=8)
     for ax, (name, outcomes) in zip(axes[0], results.items(), strict=True):
         sizes = "/".join(map(str, outcomes.noted["sizes"]))
-        ax.set_title(literal(f"{name.removesuffix(methods.SMALLER)} {sizes}"), fontsize=9)
+        ax.set_title(literal(f"{name.removesuffix(SMALLER)} {sizes}"), fontsize=9)
     figure.suptitle(f"Exp-III, {bias} bias: means over the splits", fontsize=11)
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=6, frameon=False, fontsize=9)
@@ -245,9 +264,9 @@ def _figure(results: Results, bias: str) -> Figure:
 def _panel(
     ax: Any, outcomes: Outcomes, bias: str, rule: str, varied: str, networks: Iterable[str]
 ) -> None:
-    values = [str(*settings.values()) for settings in methods.VARIED[varied]]
+    values = [str(*settings.values()) for settings in VARIED[varied]]
     for network in networks:
-        labels = [method.label for method in methods.methods([network], bias, rule, varied)]
+        labels = [method.label for method in methods([network], bias, rule, varied)]
         means = [outcomes.mean(label, "balanced") for label in labels]
         ax.plot(means, lw=1.2, ms=3.5, label=network, **STYLES[network])
     recommended = outcomes.mean(RECOMMENDED, "balanced")
@@ -258,4 +277,4 @@ def _panel(
     ax.tick_params(axis="y", labelsize=6)
 
 
-EXPERIMENT = Experiment("exp3", methods.tasks, methods.work, methods.read, report, files, CANARY)
+EXPERIMENT = Experiment("exp3", tasks, work, read, report, files, CANARY)

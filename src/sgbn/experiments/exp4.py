@@ -15,8 +15,24 @@ from matplotlib.figure import Figure
 from scipy.special import bdtr
 
 from sgbn.comparison.intervals import estimate
-from sgbn.experiments import exp4_methods as methods
-from sgbn.experiments.exp4_methods import ALPHAS, BIASED, METHODS, MOVED, PENALISED, present
+from sgbn.experiments.exp4_methods import (
+    ALPHAS,
+    BIASED,
+    BLOCK,
+    METHODS,
+    MOVED,
+    PENALISED,
+    Sample,
+    Settings,
+    chance,
+    counts,
+    hippocampi,
+    moves,
+    networks,
+    orders,
+    present,
+    tests,
+)
 from sgbn.experiments.experiment import Experiment, Files, Tasks, read_rows
 from sgbn.experiments.markdown import table
 from sgbn.inference.permutation_p import reached
@@ -35,21 +51,21 @@ MAJOR = 0.8  # smallest share of edges that stay if "the major structures" stay
 MOST_MOVED = 30  # number of edges in the paper's figure
 PALE = 1.4  # end of the colour scale, so that weights of -1 and 1 do not get the darkest colour
 
+PARTS = {part.__name__: part for part in (tests, networks, moves, orders, chance)}
 
-def tasks(settings: methods.Settings, data: Mapping[str, methods.Sample]) -> Tasks:
-    """Make the tasks of each sample. A task is a function of `exp4_methods` and its argument."""
-    blocks = range(-(-settings.permutations // methods.BLOCK))  # the division is rounded up
+
+def tasks(settings: Settings, data: Mapping[str, Sample]) -> Tasks:
+    """Make the tasks of each sample. A task is a function of `PARTS` and its argument."""
+    blocks = range(-(-settings.permutations // BLOCK))  # the division is rounded up
     orders, chance = [f"orders.{m}" for m in METHODS], [f"chance.{block:03d}" for block in blocks]
     parts = ["tests", "networks", "moves", *orders, *chance]
     return {f"{name}.{part}": {"name": name, "part": part} for name in data for part in parts}
 
 
-def work(
-    settings: methods.Settings, data: Mapping[str, methods.Sample], name: str, part: str
-) -> Any:
+def work(settings: Settings, data: Mapping[str, Sample], name: str, part: str) -> Any:
     """Do one part of the work on one sample."""
     function, *argument = part.split(".")
-    return getattr(methods, function)(data[name], settings, *argument)
+    return PARTS[function](data[name], settings, *argument)
 
 
 def read(stored: dict[str, Arrays]) -> Results:
@@ -79,7 +95,7 @@ def change(parts: Parts, method: str, count: str) -> Change:
     networks = parts["networks"]
     layout = (networks["regions"].tolist(), networks["lobes"].tolist())
     # Strengths are sums of floats. They are rounded, so that ties with permutations are found.
-    first, second = (np.round(methods.counts(w, *layout)[count], 2) for w in networks[method])
+    first, second = (np.round(counts(w, *layout)[count], 2) for w in networks[method])
     if method == "truth" or not np.isfinite(first):
         return Change(first, second)
     blocks = [arrays[count] for part, arrays in parts.items() if part.startswith("chance")]
@@ -287,7 +303,7 @@ def _draw_matrix(ax: Any, weights: Any, parts: Parts, title: str) -> None:
         order, lobes, regions = [*order, m], [*lobes, "bias"], [*regions, "bias"]
     signs = np.where(present(weights), np.sign(weights), 0.0)[np.ix_(order, order)]
     names, boxes = ([labels[k] for k in order] for labels in (regions, lobes))
-    chosen = [names[k] for k in methods.hippocampi(names)]
+    chosen = [names[k] for k in hippocampi(names)]
     plot_matrix(ax, signs, names, boxes, limit=PALE, title=title, highlight=chosen)
 
 

@@ -10,7 +10,6 @@ from sgbn.comparison import Comparison
 from sgbn.comparison.accuracy import METRICS, SENSITIVITY
 from sgbn.comparison.peers import COVARIATES_ALONE
 from sgbn.report.cells import Field, Table, interval_text, make_table, mark_by, p_value
-from sgbn.report.methods import prepared_in_folds
 
 
 def accuracy_section(comparison: Comparison) -> dict[str, Any] | None:
@@ -35,7 +34,6 @@ def accuracy_section(comparison: Comparison) -> dict[str, Any] | None:
         "folds": int(accuracy.folds.max()) + 1,
         "repeats": len(accuracy.folds),
         "gain": gain_text,
-        "prepared": prepared_in_folds(comparison),
         "interval": f"{1 - comparison.settings.level:.0%}",
         "covariates_alone": COVARIATES_ALONE,
     }

@@ -10,7 +10,6 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from sgbn import viz
 from sgbn.comparison import Comparison
 from sgbn.comparison.accuracy import METRICS, REFINED
 from sgbn.comparison.changes import change_words, differences_of, verdict
@@ -21,6 +20,17 @@ from sgbn.report.names import file_names
 from sgbn.report.pictures import lay_out_once, picture
 from sgbn.report.surface_maps import INCHES, surface_maps
 from sgbn.types import Array, Mask
+from sgbn.viz import (
+    plot_accuracy,
+    plot_changes,
+    plot_circle,
+    plot_forest,
+    plot_glass_brain,
+    plot_matrix,
+    plot_permutations,
+    plot_roc,
+    plot_sparsity,
+)
 from sgbn.viz.surface import draw_surface
 
 MAX_EDGES_IN_BRAIN = 60  # more arrows hide each other
@@ -59,7 +69,7 @@ class Plan(NamedTuple):
     def draw(self) -> Figure:
         """Draw the figure."""
         # These functions place their own axes, and a layout engine would move the axes.
-        places_itself = self.plot.func in (viz.plot_glass_brain, draw_surface)
+        places_itself = self.plot.func in (plot_glass_brain, draw_surface)
         figure = Figure(figsize=self.inches, layout=None if places_itself else "constrained")
         if self.plot.func in ON_FIGURES:
             self.plot(figure)
@@ -272,12 +282,12 @@ def _draw_forests(
     heights = [max(len(table), 1) + 3 for table in tables.values()]
     axes = figure.subplots(len(tables), squeeze=False, height_ratios=heights, sharex=True)
     for ax, (group, table) in zip(axes.flat, tables.items(), strict=True):
-        viz.plot_forest(ax, table, reference, group, title=titles[group], top=len(table), **more)
+        plot_forest(ax, table, reference, group, title=titles[group], top=len(table), **more)
         # By default, plots that share the x axis show its numbers only below the last plot.
         ax.tick_params(labelbottom=True)
 
 
-ON_FIGURES = (viz.plot_glass_brain, draw_surface, _draw_forests)
+ON_FIGURES = (plot_glass_brain, draw_surface, _draw_forests)
 
 
 def _permutations(comparison: Comparison) -> Plans:
@@ -285,7 +295,7 @@ def _permutations(comparison: Comparison) -> Plans:
     if tests is None:
         return
     plot = partial(
-        viz.plot_permutations,
+        plot_permutations,
         null=tests.null["totals"],
         observed={"the data": tests.global_statistic},
         level=comparison.settings.level,
@@ -300,17 +310,17 @@ def _accuracy(comparison: Comparison) -> Plans:
         return
     table = table[table["metric"] == METRICS[0]]
     ours, chance = (accuracy.ours, REFINED), accuracy.chance
-    plot = partial(viz.plot_accuracy, table=table, ours=ours, chance=chance)
+    plot = partial(plot_accuracy, table=table, ours=ours, chance=chance)
     yield "accuracy", Plan(plot, (6.4, 1.4 + 0.32 * len(table)))
     if len(accuracy.groups) == 2:
         first = [accuracy.ours, *(name for name in IN_ROC if name in accuracy.probabilities)]
         # Comparisons of time series have neither of `IN_ROC`: draw the first classifiers.
         drawn = dict.fromkeys(first if len(first) > 1 else [*accuracy.probabilities][:MAX_CURVES])
         curves = {name: accuracy.roc(name) for name in drawn}
-        yield "roc", Plan(partial(viz.plot_roc, curves=curves), (4.6, 4.4))
+        yield "roc", Plan(partial(plot_roc, curves=curves), (4.6, 4.4))
     if len(accuracy.gammas):
         table = accuracy.sparsity(comparison.settings.level)
-        plot = partial(viz.plot_sparsity, table=table, chance=accuracy.chance)
+        plot = partial(plot_sparsity, table=table, chance=accuracy.chance)
         yield "sparsity", Plan(plot, (6.0, 3.8))
 
 
@@ -328,7 +338,7 @@ def _refinements(comparison: Comparison) -> Plans:
     longest = max(len(" – ".join(pair)) for pair in ends)
     count = min(max(len(table["source"]) for table in moved.values()), MAX_REFINED)
     arrows = {(group, names[i], names[j]) for group, i, j in _supported_names(comparison)}
-    plot = partial(viz.plot_changes, changes=moved, top=MAX_REFINED, supported=arrows)
+    plot = partial(plot_changes, changes=moved, top=MAX_REFINED, supported=arrows)
     inches = max(6.6, 3.4 + INCHES_PER_LETTER * longest), 1.6 + 0.17 * count
     yield "refinements", Plan(plot, inches)
 
@@ -352,7 +362,7 @@ def _supported_names(comparison: Comparison) -> set[tuple[str, str, str]]:
 
 
 def _matrix(weights: Array, layout: Layout, scale: str, **more: Any) -> Plan:
-    plot = partial(viz.plot_matrix, weights=weights, names=layout.names, lobes=layout.lobes, **more)
+    plot = partial(plot_matrix, weights=weights, names=layout.names, lobes=layout.lobes, **more)
     side = max(7.0, INCHES_PER_REGION * len(layout.names))
     return Plan(plot, (side, side + 0.6), scale)
 
@@ -367,7 +377,7 @@ def _as_arrows(stem: str, weights: Array, layout: Layout, **more: Any) -> Plans:
 
 def _brain(weights: Array, layout: Layout, **more: Any) -> Plan:
     plot = partial(
-        viz.plot_glass_brain,
+        plot_glass_brain,
         weights=weights,
         coordinates=layout.coordinates,
         names=layout.names,
@@ -379,7 +389,7 @@ def _brain(weights: Array, layout: Layout, **more: Any) -> Plan:
 
 def _circle(weights: Array, layout: Layout, **more: Any) -> Plan:
     plot = partial(
-        viz.plot_circle,
+        plot_circle,
         weights=weights,
         names=layout.names,
         lobes=layout.lobes,

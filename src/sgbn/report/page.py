@@ -16,21 +16,29 @@ from sgbn.comparison import Comparison
 from sgbn.comparison.pending_words import pending_words
 from sgbn.comparison.summary import Statement
 from sgbn.comparison.support import called, joined
-from sgbn.report import assets, sections
 from sgbn.report.accuracy_section import accuracy_section
+from sgbn.report.assets import own_file, own_templates, plotly_script, tables_script, tables_style
 from sgbn.report.captions import captions, titles_of_networks
 from sgbn.report.checks_section import checks_section
 from sgbn.report.cohort_section import cohort_section
 from sgbn.report.differences_section import differences_section
 from sgbn.report.figures import difference_stems, plans
 from sgbn.report.first_screen import first_plans, first_screen
-from sgbn.report.methods import describe_methods
+from sgbn.report.methods import describe_methods, prepared_in_folds
 from sgbn.report.models_section import models_section
 from sgbn.report.pictures import PAGE_DPI, address
 from sgbn.report.privacy import Veil
 from sgbn.report.references import REFERENCES, software
 from sgbn.report.regional_section import regional_section
 from sgbn.report.replication_section import replication_section
+from sgbn.report.sections import (
+    edges_table,
+    networks_table,
+    refinements_section,
+    skipped_steps,
+    subjects_table,
+    time_table,
+)
 from sgbn.report.series_section import series_section
 from sgbn.report.surface_maps import DEVIATIONS, STRENGTH, names_of_maps
 from sgbn.report.table_one_section import table_one_section
@@ -192,11 +200,12 @@ def _found(comparison: Comparison, veil: Veil) -> dict[str, Any]:
         "regional": regional_section(comparison),
         "series": series_section(comparison, named=veil.lifted),
         "models": models_section(comparison),
-        "edges": sections.edges_table(comparison),
+        "edges": edges_table(comparison),
         "accuracy": accuracy_section(comparison),
-        "refinements": sections.refinements_section(comparison),
+        "prepared": "" if comparison.accuracy is None else prepared_in_folds(comparison),
+        "refinements": refinements_section(comparison),
         # A row about a single subject can reveal who it is, even without the name.
-        "subjects": sections.subjects_table(comparison) if veil.lifted else None,
+        "subjects": subjects_table(comparison) if veil.lifted else None,
     }
 
 
@@ -212,11 +221,9 @@ def _about(comparison: Comparison, command: str, config: str, veil: Veil) -> dic
         "methods": describe_methods(comparison),
         "paper": REFERENCES[PAPER_OF_SERIES if comparison.of_series else PAPER],
         "program": software(versions()["sgbn"]),
-        "learned": sections.networks_table(comparison),
-        "seconds": sections.time_table(comparison),
-        "skipped_steps": [
-            (step, veil.text(reason)) for step, reason in sections.skipped_steps(comparison)
-        ],
+        "learned": networks_table(comparison),
+        "seconds": time_table(comparison),
+        "skipped_steps": [(step, veil.text(reason)) for step, reason in skipped_steps(comparison)],
         "warnings": [*map(veil.text, comparison.warnings)],
         "versions": versions(),
         "command": command,
@@ -232,12 +239,12 @@ def _libraries() -> dict[str, Markup]:
     """Return the scripts and styles, which the page contains as they are."""
     # Markup prevents escaping, which would break them. `assets` checks that they are safe.
     texts = {
-        "tables_style": assets.tables_style(),
-        "page_style": assets.own_file("report.css") + assets.own_file("networks.css"),
-        "plotly": assets.plotly_script(),
-        "tables_script": assets.tables_script(),
-        "page_script": assets.own_file("report.js"),
-        "networks_script": assets.own_file("networks.js"),
+        "tables_style": tables_style(),
+        "page_style": own_file("report.css") + own_file("networks.css"),
+        "plotly": plotly_script(),
+        "tables_script": tables_script(),
+        "page_script": own_file("report.js"),
+        "networks_script": own_file("networks.js"),
     }
     return {name: Markup(text) for name, text in texts.items()}
 
@@ -260,4 +267,4 @@ def _static_views(titles: Mapping[str, str], pictures: Mapping[str, bytes]) -> M
 @cache
 def _environment() -> Environment:
     # Names of groups, regions and files come from the user, so all texts are escaped.
-    return assets.own_templates(autoescape=True)
+    return own_templates(autoescape=True)

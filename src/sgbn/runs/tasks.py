@@ -17,8 +17,8 @@ from joblib.externals.loky.process_executor import BrokenProcessPool
 
 from sgbn.exceptions import StudyError
 from sgbn.parameters import JOBS
-from sgbn.runs import cluster
 from sgbn.runs.calls import Result, Task, call, call_in_worker, packed, unpacked
+from sgbn.runs.cluster import active_client, n_threads, run_on
 from sgbn.runs.files import full_disk_named
 
 Finished = Generator[tuple[int, Result], None, None]
@@ -71,11 +71,11 @@ def run_tasks(
         Number of processes. It has no effect on a cluster.
     """
     JOBS.check("n_jobs", n_jobs)
-    client = cluster.active_client()
+    client = active_client()
     if not tasks:
         return _in_this_process(function, tasks)
     if client is not None:
-        return cluster.run_on(client, function, tasks, names)
+        return run_on(client, function, tasks, names)
     if joblib.effective_n_jobs(n_jobs) == 1:
         return _in_this_process(function, tasks)
     return _in_processes(function, tasks, n_jobs)
@@ -83,8 +83,8 @@ def run_tasks(
 
 def n_workers(n_jobs: int | None) -> int:
     """Return how many tasks run at the same time: on a cluster, as many as it has threads now."""
-    client = cluster.active_client()
-    return int(joblib.effective_n_jobs(n_jobs)) if client is None else cluster.n_threads(client)
+    client = active_client()
+    return int(joblib.effective_n_jobs(n_jobs)) if client is None else n_threads(client)
 
 
 def n_processors() -> int:

@@ -19,7 +19,7 @@ import sgbn
 from sgbn.cli.predict import predictions
 from sgbn.exceptions import DataWarning, InputError
 from sgbn.io.models.container import read_members
-from sgbn.io.models.files import kind_of, load, model_of, parts_of, save
+from sgbn.io.models.files import kind_of, load, model_of, model_parts, save
 
 HERE = Path(__file__).parent
 # The other baselines are saved by the same lines as L1MB.
@@ -42,8 +42,8 @@ def there_and_back(model, folder):
 
 
 def test_parts_without_a_file_give_the_model_again(analysis):
-    parts = parts_of(analysis)
-    assert parts_of(model_of(parts)) == parts
+    parts = model_parts(analysis)
+    assert model_parts(model_of(parts)) == parts
 
 
 def equal(first, second):

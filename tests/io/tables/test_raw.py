@@ -7,7 +7,7 @@ from sgbn.io.tables.raw import (
     ROW_NAMES,
     Origin,
     RawTable,
-    as_text,
+    cell_text,
     filled_rows,
     labels,
     later_header,
@@ -33,7 +33,7 @@ from sgbn.io.tables.raw import (
     ],
 )
 def test_text_of_a_cell(cell, text):
-    assert as_text(cell) == text
+    assert cell_text(cell) == text
 
 
 def test_labels_lose_a_fraction_only_where_all_are_whole():

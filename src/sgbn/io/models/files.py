@@ -69,10 +69,10 @@ def save(model: Any, path: PathName) -> Path:
     GaussianNetwork(2 variables, 1 edges)
     """
     about = {"class": type(model).__name__, "kind": kind_of(model), "versions": versions()}
-    return write_members(path, about | _names(model), parts_of(model))
+    return write_members(path, about | _names(model), model_parts(model))
 
 
-def parts_of(model: Any) -> dict[str, bytes]:
+def model_parts(model: Any) -> dict[str, bytes]:
     """Return the parts of a model's file except the manifest, as name -> content."""
     _check_fitted(model)
     encoder = Encoder()

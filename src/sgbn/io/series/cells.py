@@ -13,7 +13,7 @@ import numpy as np
 from sgbn.exceptions import InputError, counted, did_you_mean, listed
 from sgbn.io.series.files import CENSORED, PLACES
 from sgbn.io.tables.cells import Missing, cell_error, parse
-from sgbn.io.tables.raw import RawTable, as_text, is_number_type
+from sgbn.io.tables.raw import RawTable, cell_text, is_number_type
 from sgbn.series_cohort import FEWEST_VOLUMES, spread_of
 from sgbn.types import Array, Indices, Mask
 from sgbn.validation import LARGEST
@@ -134,7 +134,7 @@ def _numbers(table: RawTable, name: str, missing: Missing) -> Array:
     parsed = parse(table, name, missing)
     wrong = parsed.bad | (np.abs(parsed.values) > LARGEST)
     if wrong.any():
-        cell = as_text(table.frame[name].iloc[int(np.argmax(wrong))])
+        cell = cell_text(table.frame[name].iloc[int(np.argmax(wrong))])
         remedy = (
             "Correct it. If the volume is censored, write n/a in all its regions. If the column is "
             "not a region, leave it out (exclude=, --exclude)."

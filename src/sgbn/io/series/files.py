@@ -13,8 +13,16 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sgbn.exceptions import InputError, counted
-from sgbn.io.tables import raw
 from sgbn.io.tables.files import read_bytes, unzipped
+from sgbn.io.tables.raw import (
+    ANY_NUMBER,
+    MISSING,
+    ROW_NAMES,
+    Origin,
+    RawTable,
+    clean_names,
+    plain_name,
+)
 from sgbn.io.tables.text import BLANKS, parse_text
 
 ARRAY = ".npy"
@@ -64,7 +72,7 @@ def label_of(path: Path) -> str:
     return Path(name).stem
 
 
-def load_series(path: Path, marks: Marks) -> raw.RawTable:
+def load_series(path: Path, marks: Marks) -> RawTable:
     """Return the cells of a file, one row per volume.
 
     Columns without names get the names r1, r2, ...
@@ -83,7 +91,7 @@ def load_series(path: Path, marks: Marks) -> raw.RawTable:
     return replace(table, facts={**table.facts, **facts})
 
 
-def _skipped(content: bytes, table: raw.RawTable, has_header: bool) -> dict[str, Any]:
+def _skipped(content: bytes, table: RawTable, has_header: bool) -> dict[str, Any]:
     """Return the number of skipped lines without any value, and the place of each row."""
     # A line of tabs is a censored volume with empty cells, not a blank line.
     filled = [bool(line.strip(b" \r")) for line in content.split(b"\n")]
@@ -91,9 +99,7 @@ def _skipped(content: bytes, table: raw.RawTable, has_header: bool) -> dict[str,
     return {CENSORED: max(0, sum(filled) - has_header - len(table.frame)), PLACES: places}
 
 
-def from_array(
-    array: NDArray[Any], name: str, regions: Sequence[str] | None = None
-) -> raw.RawTable:
+def from_array(array: NDArray[Any], name: str, regions: Sequence[str] | None = None) -> RawTable:
     """Return the cells of an array of shape (volumes, regions)."""
     if array.ndim != 2:
         raise InputError(
@@ -111,7 +117,7 @@ def from_array(
             "Give one name per column."
         )
     frame = pd.DataFrame(array, columns=names)
-    return raw.RawTable(frame, raw.Origin(name, 1 + np.arange(len(array)), VOLUME))
+    return RawTable(frame, Origin(name, 1 + np.arange(len(array)), VOLUME))
 
 
 def region_names(n: int) -> list[str]:
@@ -119,14 +125,14 @@ def region_names(n: int) -> list[str]:
     return [f"r{k:0{len(str(n))}}" for k in range(1, n + 1)]
 
 
-def time_columns(table: raw.RawTable) -> list[str]:
+def time_columns(table: RawTable) -> list[str]:
     """Return the columns that are named like time or volume, and grow from row to row."""
     return [name for name in table.columns if is_time_name(name) and _grows(table.frame[name])]
 
 
 def is_time_name(name: str) -> bool:
     """Return whether a name says that a column counts volumes or holds times."""
-    return raw.plain_name(name) in TIME_NAMES
+    return plain_name(name) in TIME_NAMES
 
 
 def _grows(cells: pd.Series) -> bool:
@@ -173,9 +179,9 @@ def _delimiter_of_numbers(line: str, second: str, marks: Marks) -> tuple[str | N
     """
     for delimiter in (marks.delimiter,) if marks.delimiter else DELIMITERS:
         cells = _cells(line, delimiter)
-        numbers = [cell for cell in cells if raw.ANY_NUMBER.fullmatch(cell)]
+        numbers = [cell for cell in cells if ANY_NUMBER.fullmatch(cell)]
         # Some cells of the first volume may be missing. This does not make it a header.
-        known = len(numbers) + sum(cell in raw.MISSING for cell in cells) == len(cells)
+        known = len(numbers) + sum(cell in MISSING for cell in cells) == len(cells)
         if len(cells) < 2 or not numbers or not known:
             continue
         kind = first_row_kind(cells, _cells(second, delimiter))
@@ -217,7 +223,7 @@ def first_row_kind(cells: Sequence[str], below: Sequence[str]) -> str:
 
 def _lie_among(labels: Sequence[int], below: Sequence[str]) -> bool:
     """Return whether labels are about as large as the values below, so that they may be values."""
-    cells = [cell.replace(",", ".") for cell in below if raw.ANY_NUMBER.fullmatch(cell)]
+    cells = [cell.replace(",", ".") for cell in below if ANY_NUMBER.fullmatch(cell)]
     values = np.array(cells, dtype=np.float64)
     if not len(values):
         return False
@@ -241,7 +247,7 @@ def _counts(cells: Sequence[str]) -> bool:
 
 def _without_header(
     content: bytes, name: str, delimiter: str, n_columns: int, marks: Marks
-) -> raw.RawTable:
+) -> RawTable:
     """Return a table from a file without a header. Errors count its rows as in the file."""
     mark = " " if delimiter == BLANKS else delimiter
     # With an added header, `parse_text` can read this file too.
@@ -251,11 +257,11 @@ def _without_header(
     return replace(table, origin=replace(table.origin, numbers=table.origin.numbers - 1))
 
 
-def _named(table: raw.RawTable) -> raw.RawTable:
+def _named(table: RawTable) -> RawTable:
     """Return the table with the names r1, r2, ... if its columns are only numbered."""
     # The row names of R or pandas only count the volumes.
-    frame = table.frame.drop(columns=[c for c in table.columns if c == raw.ROW_NAMES])
-    names = raw.clean_names(frame.columns)
+    frame = table.frame.drop(columns=[c for c in table.columns if c == ROW_NAMES])
+    names = clean_names(frame.columns)
     if _counts(names):
         names = region_names(len(names))
     return replace(table, frame=frame.set_axis(names, axis=1))

@@ -11,10 +11,23 @@ from typing import Any
 
 from sgbn.atlases import is_total
 from sgbn.exceptions import InputError
-from sgbn.io.subjects import layouts
 from sgbn.io.subjects.folders import STATS, SubjectFolder
+from sgbn.io.subjects.layouts import (
+    AREA,
+    COLUMNS,
+    ENDING,
+    SIDES,
+    THICKNESS,
+    VOLUME,
+    Names,
+    Parcellation,
+    choose_aseg,
+    choose_parcellation,
+    choose_segmentation,
+    stats_names,
+)
 from sgbn.io.subjects.rows import Failure, SubjectRow
-from sgbn.io.subjects.stats_files import VOLUME, Stats, read_stats
+from sgbn.io.subjects.stats_files import VOLUME_COLUMN, Stats, read_stats
 
 ETIV = "eTIV"
 CORTEX = re.compile(r"ctx-([lr]h)-(.+)")  # the name of a cortical region in a table of voxels
@@ -22,7 +35,7 @@ CORTEX = re.compile(r"ctx-([lr]h)-(.+)")  # the name of a cortical region in a t
 NO_CORTEX = re.compile(r"\?\?\?|medial.?wall|^background", re.IGNORECASE)
 LEFT_RIGHT = {"lh": "Left", "rh": "Right", "": ""}
 # For each measure, the total of a hemisphere in the same file as its regions.
-TOTALS = {layouts.THICKNESS: "MeanThickness", layouts.AREA: "WhiteSurfArea"}
+TOTALS = {THICKNESS: "MeanThickness", AREA: "WhiteSurfArea"}
 MAX_LOG_BYTES = 2**28  # a limit, because recon-all.log grows with each run
 EULER = re.compile(rb"orig\.nofix lheno\s*=\s*(-?\d+),\s*rheno\s*=\s*(-?\d+)")
 
@@ -59,7 +72,7 @@ class Plan:
         The files of each additional segmentation.
     """
 
-    parcellation: layouts.Parcellation | None
+    parcellation: Parcellation | None
     measure: str
     aseg: str | None
     structures: bool
@@ -74,30 +87,30 @@ class Plan:
         return list(dict.fromkeys([*cortex, *aseg, *additional]))
 
 
-def make_plan(request: Request, subjects: list[layouts.Names], where: str) -> Plan:
+def make_plan(request: Request, subjects: list[Names], where: str) -> Plan:
     """Return the files to read. They depend on the request, and on what most subjects have."""
-    if request.measure not in (None, *layouts.COLUMNS):
+    if request.measure not in (None, *COLUMNS):
         raise InputError(
-            f"measure is {request.measure!r}. Give one of {', '.join(layouts.COLUMNS)} (--measure)."
+            f"measure is {request.measure!r}. Give one of {', '.join(COLUMNS)} (--measure)."
         )
-    parcellation = layouts.choose_parcellation(request.parcellation, request.measure, subjects)
-    aseg = layouts.choose_aseg(subjects)
+    parcellation = choose_parcellation(request.parcellation, request.measure, subjects)
+    aseg = choose_aseg(subjects)
     structures = request.aseg and aseg is not None
-    files = {name: layouts.choose_segmentation(name, subjects) for name in request.segmentations}
+    files = {name: choose_segmentation(name, subjects) for name in request.segmentations}
     if parcellation is None and not structures and not files:
         raise InputError(
             f"{where}: no subject has a table of regions in its stats folder. Check that recon-all "
             "or FastSurfer has finished, and that this is the right folder."
         )
     # A table of voxels has no thickness.
-    usual = layouts.THICKNESS if parcellation and parcellation.surface else layouts.VOLUME
+    usual = THICKNESS if parcellation and parcellation.surface else VOLUME
     return Plan(parcellation, request.measure or usual, aseg, structures, files)
 
 
-def names_of(subject: SubjectFolder) -> layouts.Names:
+def names_of(subject: SubjectFolder) -> Names:
     """Return the names of a subject's ``.stats`` files. Links without a target do not count."""
     folder = subject.path / STATS
-    return layouts.stats_names(name for name in _entries(folder) if os.path.isfile(folder / name))
+    return stats_names(name for name in _entries(folder) if os.path.isfile(folder / name))
 
 
 def read_subject(subject: SubjectFolder, plan: Plan) -> SubjectRow | Failure:
@@ -123,7 +136,7 @@ def _unfinished(subject: SubjectFolder, plan: Plan) -> str:
     if running:
         return f"recon-all is still running, or was stopped (scripts/{running[0]})"
     names = names_of(subject)
-    absent = [f"{STATS}/{name}{layouts.ENDING}" for name in plan.files if name not in names]
+    absent = [f"{STATS}/{name}{ENDING}" for name in plan.files if name not in names]
     return f"missing: {', '.join(absent)}" if absent else ""
 
 
@@ -137,11 +150,11 @@ def _entries(path: Path) -> list[str]:
 def _row(subject: SubjectFolder, plan: Plan) -> SubjectRow:
     """Return the regions, totals and quality of one subject."""
     folder = subject.path / STATS
-    files = {name: read_stats(folder / f"{name}{layouts.ENDING}") for name in plan.files}
+    files = {name: read_stats(folder / f"{name}{ENDING}") for name in plan.files}
     aseg = files.get(plan.aseg) if plan.aseg is not None else None
     # Totals such as eTIV are read even if the structures are not.
     if aseg is None and plan.aseg is not None and plan.aseg in names_of(subject):
-        aseg = read_stats(folder / f"{plan.aseg}{layouts.ENDING}")
+        aseg = read_stats(folder / f"{plan.aseg}{ENDING}")
     regions = _cortex(plan, files)
     if plan.structures and aseg is not None:
         regions |= _structures(aseg)
@@ -167,15 +180,15 @@ def _cortex(plan: Plan, files: Mapping[str, Stats]) -> dict[str, float]:
     measure = plan.measure
     if not plan.parcellation.surface:
         name = plan.parcellation.name
-        cells = files[name].values(VOLUME, name)
+        cells = files[name].values(VOLUME_COLUMN, name)
         return {
             f"{side_and_name[1]}_{side_and_name[2]}_{measure}": value
             for region, value in cells.items()
             if (side_and_name := CORTEX.fullmatch(region))
         }
     values: dict[str, float] = {}
-    for side, file in zip(layouts.SIDES, plan.parcellation.files, strict=True):
-        for region, value in files[file].values(layouts.COLUMNS[measure], file).items():
+    for side, file in zip(SIDES, plan.parcellation.files, strict=True):
+        for region, value in files[file].values(COLUMNS[measure], file).items():
             if not NO_CORTEX.search(region):
                 values[f"{side}_{region}_{measure}"] = value
         # aparcstats2table also writes the total of a side, as its last column.
@@ -187,18 +200,18 @@ def _cortex(plan: Plan, files: Mapping[str, Stats]) -> dict[str, float]:
 
 def _structures(aseg: Stats) -> dict[str, float]:
     """Return the volumes below the cortex. FastSurfer's file also holds cortical regions."""
-    cells = aseg.values(VOLUME, "aseg")
+    cells = aseg.values(VOLUME_COLUMN, "aseg")
     return {name: value for name, value in cells.items() if not CORTEX.fullmatch(name)}
 
 
 def _nuclei(segmentation: str, file: str, stats: Stats) -> dict[str, float]:
     """Return the parts of a structure, without sums such as "Whole_thalamus"."""
     # Some segmentations have one file per side, others one file for both sides.
-    side = next((side for side in layouts.SIDES if f".{side}." in file), "")
+    side = next((side for side in SIDES if f".{side}." in file), "")
     prefix = f"{LEFT_RIGHT[side]}-" if side else ""
     return {
         f"{segmentation}_{prefix}{name}": value
-        for name, value in stats.values(VOLUME, file).items()
+        for name, value in stats.values(VOLUME_COLUMN, file).items()
         if not _WHOLE.search(name)
     }
 
@@ -239,7 +252,7 @@ def _euler(folder: Path, totals: Mapping[str, float]) -> tuple[int | None, int |
 
     A surface with h holes has the Euler number 2 - 2 h.
     """
-    holes = [totals.get(f"{side}SurfaceHoles") for side in layouts.SIDES]
+    holes = [totals.get(f"{side}SurfaceHoles") for side in SIDES]
     if holes[0] is not None and holes[1] is not None:
         return 2 - 2 * int(holes[0]), 2 - 2 * int(holes[1]), "aseg.stats"
     log = folder / "scripts" / "recon-all.log"

@@ -16,8 +16,14 @@ from pathlib import Path
 
 from sgbn.exceptions import InputError
 
-NAME, VOLUME = "StructName", "Volume_mm3"
-NUCLEI = ("Index", "SegId", "NVoxels", VOLUME, NAME)  # columns of files that do not name them
+NAME, VOLUME_COLUMN = "StructName", "Volume_mm3"
+NUCLEI = (
+    "Index",
+    "SegId",
+    "NVoxels",
+    VOLUME_COLUMN,
+    NAME,
+)  # columns of files that do not name them
 MAX_BYTES = 2**23  # FreeSurfer's largest file has 200 KB, so a larger file is something else
 MEASURE_CELLS = 5  # key, name, description, value, unit
 AGAIN = "Run the tool again for this subject."

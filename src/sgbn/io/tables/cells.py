@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sgbn.exceptions import InputError, counted, listed
-from sgbn.io.tables.raw import ANY_NUMBER, MISSING, RawTable, as_text, is_number_type, labels
+from sgbn.io.tables.raw import ANY_NUMBER, MISSING, RawTable, cell_text, is_number_type, labels
 from sgbn.types import Array, Mask
 
 MIN_SHARE_OF_NUMBERS = 0.8  # from this share upwards, text among numbers is a mistake, not a label
@@ -69,7 +69,7 @@ class Missing:
             )
         single = isinstance(markers, str | Real) or not isinstance(markers, Iterable)
         several: Sequence[object] = [markers] if single else list(markers)  # type: ignore[call-overload]
-        texts = frozenset(as_text(marker) for marker in several)
+        texts = frozenset(cell_text(marker) for marker in several)
         numbers = tuple(float(text) for text in sorted(texts) if NUMBERS["."].fullmatch(text))
         return cls(MISSING | texts, numbers, unguarded=not texts)
 
@@ -120,7 +120,7 @@ def _number(cell: object, decimal: str, missing: Missing) -> float | None:
         except OverflowError:  # a whole number that is too large for a float
             value = math.inf
     else:
-        text = as_text(cell)
+        text = cell_text(cell)
         if text in missing.texts:
             return math.nan
         if NUMBERS[decimal].fullmatch(text):
@@ -178,7 +178,7 @@ def covariate(table: RawTable, column: str, missing: Missing) -> NDArray[Any]:
 
 def _check_no_numbers(table: RawTable, column: str, parsed: Parsed) -> None:
     """Raise InputError if there are numbers among labels. Any decimal mark counts."""
-    texts = [as_text(cell) for cell in table.frame[column].to_numpy(object)]
+    texts = [cell_text(cell) for cell in table.frame[column].to_numpy(object)]
     # Among labels, 1,5 is a number with the wrong decimal mark.
     matches = [ANY_NUMBER.fullmatch(text) or GROUPED.fullmatch(text) for text in texts]
     wrong_marks = parsed.bad & np.array([match is not None for match in matches], bool)
@@ -191,7 +191,7 @@ def _check_no_numbers(table: RawTable, column: str, parsed: Parsed) -> None:
 
 def no_number(table: RawTable, column: str, bad: Mask, role: str) -> InputError:
     """Return the error about cells that are not numbers."""
-    cell = as_text(table.frame[column].iloc[int(np.argmax(bad))])
+    cell = cell_text(table.frame[column].iloc[int(np.argmax(bad))])
     what = f"the {role} holds {cell[:60]!r}, which is not a number"
     return cell_error(table, column, bad, what, _remedy(cell, table.origin_of(column).decimal))
 

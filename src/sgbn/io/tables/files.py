@@ -16,7 +16,15 @@ import numpy as np
 import pandas as pd
 
 from sgbn.exceptions import InputError, listed
-from sgbn.io.tables import raw
+from sgbn.io.tables.raw import (
+    NamedText,
+    Origin,
+    RawTable,
+    cell_text,
+    clean_names,
+    filled_rows,
+    name_columns,
+)
 from sgbn.io.tables.sheets import EXCEL, EXTRA, read_sheet
 from sgbn.io.tables.text import check_marks, parse_text
 from sgbn.validation import table_names
@@ -31,12 +39,12 @@ FROM_ZERO = "row {} (counted from 0)"
 
 def load_table(
     source: Source,
-    as_text: raw.NamedText,
+    as_text: NamedText,
     *,
     sheet: str | int | None = None,
     delimiter: str | None = None,
     decimal: str | None = None,
-) -> raw.RawTable:
+) -> RawTable:
     """Return the cells of a file or DataFrame.
 
     Parameters
@@ -76,7 +84,7 @@ def load_table(
     return replace(table, facts=dict(table.facts) | file_facts)
 
 
-def from_frame(frame: pd.DataFrame, name: str, decimal: str | None = None) -> raw.RawTable:
+def from_frame(frame: pd.DataFrame, name: str, decimal: str | None = None) -> RawTable:
     """Return the cells of a DataFrame.
 
     The index becomes a column if it has a name, or if it does more than count the rows.
@@ -87,18 +95,18 @@ def from_frame(frame: pd.DataFrame, name: str, decimal: str | None = None) -> ra
             f"{name} has an index of {index.nlevels} levels. Make columns of them with "
             "reset_index()."
         )
-    names = raw.clean_names(table_names(frame))
+    names = clean_names(table_names(frame))
     # Columns get numbers first, because two may have the same name until this is checked.
     table = frame.set_axis(range(frame.shape[1]), axis=1).reset_index(drop=True)
     # An index is not used if it is 0, 1, 2, ..., or whole numbers that repeat after a concat.
     only_counts = index.dtype.kind in "iu" and (
         not index.is_unique or np.array_equal(index, np.arange(len(index)))
     )
-    if raw.as_text(index.name) or not only_counts:
+    if cell_text(index.name) or not only_counts:
         table = pd.concat([pd.Series(index.to_numpy(object)), table], axis=1)
-        names = [raw.as_text(index.name), *names]
-    table = raw.name_columns(table, names, name)
-    rows = np.flatnonzero(raw.filled_rows(table))
+        names = [cell_text(index.name), *names]
+    table = name_columns(table, names, name)
+    rows = np.flatnonzero(filled_rows(table))
     if not rows.size or table.shape[1] < 2:
         raise InputError(
             f"{name} needs at least two columns and one row. Give one row per subject."
@@ -106,7 +114,7 @@ def from_frame(frame: pd.DataFrame, name: str, decimal: str | None = None) -> ra
     if len(rows) < len(table):
         table = table.iloc[rows].reset_index(drop=True)
     facts = {"source": name, "rows": len(rows)}
-    return raw.RawTable(table, raw.Origin(name, rows, FROM_ZERO, decimal or "."), facts=facts)
+    return RawTable(table, Origin(name, rows, FROM_ZERO, decimal or "."), facts=facts)
 
 
 def read_bytes(path: Path, name: str, most: int = -1) -> bytes:

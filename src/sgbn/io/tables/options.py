@@ -9,7 +9,7 @@ from typing import Any
 from sgbn.atlases import Atlas, as_atlas
 from sgbn.exceptions import InputError
 from sgbn.io.tables.cells import Missing
-from sgbn.io.tables.raw import as_text
+from sgbn.io.tables.raw import cell_text
 
 REFUSE, DROP = "refuse", "drop"  # what to do about subjects whom the participants do not list
 SINGLE = ("pair", "id", "group", "site", "subject", "block")  # roles that only one column can have
@@ -49,7 +49,7 @@ class Options:
         asked |= {name: _several(asked[name], name) for name in LISTS if name in asked}
         if "groups" in asked:
             # Labels of groups may be numbers: 1.0 and "1" are the same.
-            asked["groups"] = tuple(map(as_text, asked["groups"]))
+            asked["groups"] = tuple(map(cell_text, asked["groups"]))
         if "atlas" in asked:
             asked["atlas"] = as_atlas(asked["atlas"])
         options = cls(**(asked | {"missing": Missing.of(asked.get("missing"))}))

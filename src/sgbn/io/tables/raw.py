@@ -111,7 +111,7 @@ def _kept(origin: Origin, rows: Mask) -> Origin:
 
 def clean_names(header: Iterable[object]) -> list[str]:
     """Return the names as text without surrounding blanks, or "" for a column without a name."""
-    names = [as_text(cell) for cell in header]
+    names = [cell_text(cell) for cell in header]
     return ["" if _NO_NAME.fullmatch(name) else name for name in names]
 
 
@@ -155,7 +155,7 @@ def name_columns(frame: pd.DataFrame, names: Sequence[str], source: str) -> pd.D
         filled = np.flatnonzero(~is_missing(frame.iloc[:, k]))
         if filled.size:
             raise InputError(
-                f"{source}: column {k + 1} has cells ({as_text(frame.iloc[filled[0], k])!r}) but "
+                f"{source}: column {k + 1} has cells ({cell_text(frame.iloc[filled[0], k])!r}) but "
                 "no name in the header. Name it, or remove it."
             )
     check_unique(names, source)
@@ -180,7 +180,7 @@ def is_missing(cells: pd.Series) -> Mask:
     missing = cells.isna().to_numpy(bool, copy=True)
     if not is_number_type(cells.dtype):
         filled = np.flatnonzero(~missing)  # pandas recognizes only None, NaN, NA and NaT
-        missing[filled] = [as_text(cell) in MISSING for cell in cells.to_numpy(object)[filled]]
+        missing[filled] = [cell_text(cell) in MISSING for cell in cells.to_numpy(object)[filled]]
     return missing
 
 
@@ -199,7 +199,7 @@ def is_number_type(dtype: Any) -> bool:
     return getattr(dtype, "kind", "O") in "fiu"
 
 
-def as_text(cell: object) -> str:
+def cell_text(cell: object) -> str:
     """Return a cell as text without surrounding blanks.
 
     An empty cell is "", and the number 51456.0 is "51456".
@@ -223,7 +223,7 @@ def labels(cells: pd.Series, markers: frozenset[str] = MISSING) -> list[str]:
 
     If all cells are whole numbers, a ".0" at the end of a cell is removed.
     """
-    texts = [as_text(cell) for cell in cells.to_numpy(object)]
+    texts = [cell_text(cell) for cell in cells.to_numpy(object)]
     texts = ["" if text in markers else text for text in texts]
     # Other programs turn whole numbers into floats if a cell is blank, so 1.0 means the label 1.
     if any("." in text for text in texts) and all(_WHOLE.fullmatch(t) for t in texts if t):

@@ -12,7 +12,19 @@ import numpy as np
 import pandas as pd
 
 from sgbn.exceptions import InputError, listed
-from sgbn.io.tables import raw
+from sgbn.io.tables.raw import (
+    MAX_TITLES,
+    MISSING,
+    NamedText,
+    Origin,
+    RawTable,
+    cell_text,
+    clean_names,
+    filled_rows,
+    later_header,
+    name_columns,
+    title_above,
+)
 from sgbn.types import Indices
 
 EXCEL = (".xlsx", ".xlsm", ".xls", ".ods")
@@ -28,13 +40,13 @@ _PLACE = re.compile(rb"""\sr\s*=\s*["']([A-Za-z]{0,3})([0-9]{1,18})["']""")
 def read_sheet(
     path: Path,
     source: str,
-    as_text: raw.NamedText,
+    as_text: NamedText,
     sheet: str | int | None = None,
     decimal: str | None = None,
-) -> raw.RawTable:
+) -> RawTable:
     """Return the cells of one sheet with their types. The default is the first sheet."""
     cells, chosen, other_sheets = _cells(path, source, sheet)
-    filled = np.flatnonzero(raw.filled_rows(cells))
+    filled = np.flatnonzero(filled_rows(cells))
     if len(filled) < 2:
         remedy = (
             f", or name another sheet (sheet=, --sheet): {listed(other_sheets)}"
@@ -44,13 +56,13 @@ def read_sheet(
         raise InputError(
             f"{source}, sheet {chosen!r} has no rows below a header. Add the subjects{remedy}."
         )
-    first = cells.iloc[filled[: raw.MAX_TITLES + 2]].to_numpy(object)
+    first = cells.iloc[filled[: MAX_TITLES + 2]].to_numpy(object)
     # In Excel, there are often titles above the table.
-    header = raw.later_header([[raw.as_text(cell) for cell in row] for row in first])
+    header = later_header([[cell_text(cell) for cell in row] for row in first])
     if header:
-        raise raw.title_above(f"{source}, sheet {chosen!r}", int(filled[header]) + 1)
+        raise title_above(f"{source}, sheet {chosen!r}", int(filled[header]) + 1)
     head, rows = filled[0], filled[1:]
-    names = raw.clean_names(cells.iloc[head])
+    names = clean_names(cells.iloc[head])
     body = cells.iloc[rows].reset_index(drop=True)
     if path.suffix.lower() in WITH_FORMATS:
         text = as_text(names)
@@ -58,13 +70,13 @@ def read_sheet(
         as_written = [k for k, name in enumerate(names) if not name or name in text]
         with_numbers = [k for k in as_written if any(isinstance(c, int | float) for c in body[k])]
         body = _with_zeros(body, with_numbers, path, chosen, rows)
-    frame = raw.name_columns(body, names, source).infer_objects()
+    frame = name_columns(body, names, source).infer_objects()
     facts = {
         "sheet": chosen,
         "rows": len(rows),
         **({"other_sheets": other_sheets} if other_sheets else {}),
     }
-    return raw.RawTable(frame, raw.Origin(source, rows + 1, decimal=decimal or "."), facts=facts)
+    return RawTable(frame, Origin(source, rows + 1, decimal=decimal or "."), facts=facts)
 
 
 def _cells(path: Path, source: str, sheet: str | int | None) -> tuple[pd.DataFrame, str, list[str]]:
@@ -82,7 +94,7 @@ def _cells(path: Path, source: str, sheet: str | int | None) -> tuple[pd.DataFra
                 # Object keeps numbers, text and dates as they are in the cells.
                 dtype=object,
                 keep_default_na=False,
-                na_values=sorted(raw.MISSING),
+                na_values=sorted(MISSING),
             )
         cells = cells.set_axis(range(cells.shape[1]), axis=1)
         # To keep errors such as #DIV/0!, the file is read again, which takes as long as before.
@@ -152,7 +164,7 @@ def _with_errors(cells: pd.DataFrame, path: Path, sheet: str) -> pd.DataFrame:
     cells = cells.copy()
     for row in _page(path, sheet).iter_rows():
         for cell in row:
-            if cell.data_type == "e" and cell.value not in raw.MISSING:
+            if cell.data_type == "e" and cell.value not in MISSING:
                 cells.iloc[cell.row - 1, cell.column - 1] = cell.value
     return cells
 

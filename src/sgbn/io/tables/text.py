@@ -23,8 +23,18 @@ import numpy as np
 import pandas as pd
 
 from sgbn.exceptions import InputError, counted
-from sgbn.io.tables import raw
 from sgbn.io.tables.decimal_marks import check_points, decimal_mark
+from sgbn.io.tables.raw import (
+    MISSING,
+    NamedText,
+    Origin,
+    RawTable,
+    clean_names,
+    filled_rows,
+    later_header,
+    name_columns,
+    title_above,
+)
 
 BLANKS = "blanks"  # the delimiter that is any run of spaces and tabs
 DELIMITERS = {"\t": "tab", ";": "semicolon", ",": "comma", "|": "bar (|)"}
@@ -57,10 +67,10 @@ class _Layout(NamedTuple):
 def parse_text(
     content: bytes,
     source: str,
-    as_text: raw.NamedText,
+    as_text: NamedText,
     delimiter: str | None = None,
     decimal: str | None = None,
-) -> raw.RawTable:
+) -> RawTable:
     """Return the table in the bytes of a text file.
 
     Parameters
@@ -83,15 +93,15 @@ def parse_text(
         cells = partial(_parse, body, layout, found, set(layout.names))
         check_points(rows, mark, layout.names, cells, source)
     numbers = layout.first_row + np.arange(len(frame), dtype=np.intp)
-    filled = raw.filled_rows(frame)
+    filled = filled_rows(frame)
     if not filled.any():
         raise InputError(f"{source} has a header but no rows. Add the subjects.")
     if not filled.all():
         frame, numbers = frame.loc[filled].reset_index(drop=True), numbers[filled]
     marks = {"encoding": encoding, "delimiter": layout.delimiter, "decimal": found}
     facts = {**marks, "rows": len(frame)}
-    frame = raw.name_columns(frame, layout.names, source)
-    return raw.RawTable(frame, raw.Origin(source, numbers, decimal=found), facts=facts)
+    frame = name_columns(frame, layout.names, source)
+    return RawTable(frame, Origin(source, numbers, decimal=found), facts=facts)
 
 
 def check_marks(delimiter: object, decimal: object) -> None:
@@ -164,9 +174,9 @@ def _check_title(
     filled = [k for k, line in enumerate(lines) if line.strip()]
     for mark in marks:
         rows = [lines[k].decode(errors="replace").split(mark) for k in filled]
-        header = raw.later_header(rows)
+        header = later_header(rows)
         if header and len({len(row) for row in rows[header:]}) == 1:
-            raise raw.title_above(source, body.count(b"\n", 0, head) + 1 + filled[header])
+            raise title_above(source, body.count(b"\n", 0, head) + 1 + filled[header])
 
 
 def _after_lines(body: bytes, place: int, lines: int) -> int:
@@ -236,13 +246,13 @@ def _header(body: bytes, head: int, delimiter: str, source: str) -> tuple[list[s
         start = body.find(b"\n", head) + 1 or len(body)
         # A name in quotes may hold blanks.
         cells = re.findall(r'"([^"]*)"|(\S+)', body[head:start].decode())
-        return raw.clean_names(quoted or plain for quoted, plain in cells), start
+        return clean_names(quoted or plain for quoted, plain in cells), start
     stream = io.BytesIO(body)
     # The csv module reads only the header, which may have several lines.
     stream.seek(head)
     reader = csv.reader(io.TextIOWrapper(stream, "utf-8", newline="\n"), delimiter=delimiter)
     try:
-        names = raw.clean_names(next(reader))
+        names = clean_names(next(reader))
     except csv.Error as error:
         raise InputError(
             f"{source}: the header cannot be read ({error}). Close its quotes."
@@ -345,7 +355,7 @@ def _parse(body: bytes, layout: _Layout, decimal: str, text: set[str]) -> pd.Dat
             names=range(len(layout.names)),
             dtype={k: str for k, name in enumerate(layout.names) if name in text or not name},
             keep_default_na=False,
-            na_values=sorted(raw.MISSING),
+            na_values=sorted(MISSING),
             # Blank lines are kept, so that errors can name the row in the file.
             skip_blank_lines=False,
             # If the file were read in pieces, the cells of one column could get two types.

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from sgbn.exceptions import listed, warn
 from sgbn.io.tables.cells import EXCEL_ERROR, GROUPED, Missing, Parsed, no_number, parse
-from sgbn.io.tables.raw import ANY_NUMBER, RawTable, as_text
+from sgbn.io.tables.raw import ANY_NUMBER, RawTable, cell_text
 
 # A column of labels, names, notes or dates has hardly any number.
 MIN_SHARE_TO_ASK = 0.1
@@ -40,7 +40,7 @@ def warn_of_numbers(table: RawTable, columns: Mapping[str, Parsed]) -> None:
 
 def _has_numbers(table: RawTable, name: str, column: Parsed) -> bool:
     cells: Sequence[object] = table.frame[name].to_numpy(object)[column.bad].tolist()
-    texts = map(as_text, cells)
+    texts = map(cell_text, cells)
     nearly = sum(any(form.fullmatch(text) for form in _NEARLY) for text in texts)
     present = int((~column.missing).sum())
     return present - len(cells) + nearly >= MIN_SHARE_TO_ASK * present
