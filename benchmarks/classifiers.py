@@ -29,10 +29,11 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC
 
-from sgbn import SGBNClassifierCV, random_dag, simulate_cohort, simulate_sem
+from sgbn import SGBNClassifierCV, simulate_cohort, simulate_sem
 from sgbn.cli.arguments import add_worker_options, workers
 from sgbn.comparison.intervals import average, estimate
 from sgbn.comparison.peers import GaussianBayes
+from sgbn.core.graph import random_dag
 from sgbn.experiments.data import data_folder, read_neuro
 from sgbn.experiments.protocol import Problem, evaluate, prepare, splits
 from sgbn.runs import parallel

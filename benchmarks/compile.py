@@ -25,7 +25,8 @@ WORST = 10  # number of kernels that the report lists
 def table_of_groups():
     import numpy as np
 
-    from sgbn import random_dag, simulate_sem
+    from sgbn import simulate_sem
+    from sgbn.core.graph import random_dag
 
     rng = np.random.default_rng(SEED)
     X, _ = simulate_sem(random_dag(40, 3.0, rng), 200, noise="unequal", random_state=rng)

@@ -12,9 +12,9 @@ from output import number, options, stored_runs, timed, write_parts
 
 import sgbn
 from sgbn import SGBN, SGBNEnsemble, compare_models, load_network, simulate_sem
+from sgbn.core.equivalence import skeleton
 from sgbn.datasets import NETWORKS
 from sgbn.experiments.data import data_folder
-from sgbn.graph import skeleton
 from sgbn.inference import edges_beside_factors
 from sgbn.inference.rows import read_rows
 

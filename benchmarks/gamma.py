@@ -7,7 +7,8 @@ import numpy as np
 from output import main, table
 from peers.studies import GAUSSIAN, cases, make_data
 
-from sgbn import SGBN, compare_graphs
+from sgbn import SGBN
+from sgbn.core.equivalence import compare_graphs
 from sgbn.search import problem as module
 
 SEED = [3, 21, 22]  # not the seed of the race

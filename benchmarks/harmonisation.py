@@ -14,7 +14,7 @@ from output import main, select, values_of
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import StratifiedKFold
 
-from sgbn.exceptions import DataWarning
+from sgbn.core.exceptions import DataWarning
 from sgbn.experiments.data import data_folder
 from sgbn.preprocessing import SiteHarmonizer, make_analysis
 

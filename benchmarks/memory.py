@@ -16,7 +16,8 @@ import numpy as np
 import pandas as pd
 from output import main, stored_runs
 
-from sgbn import random_dag, simulate_sem
+from sgbn import simulate_sem
+from sgbn.core.graph import random_dag
 
 SEED = 8
 SUBJECTS, REGIONS, DEGREE = 2000, 400, 3.0

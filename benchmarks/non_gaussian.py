@@ -6,11 +6,12 @@ python benchmarks/non_gaussian.py     # writes benchmarks/results/non_gaussian.j
 import numpy as np
 from output import half_width, main
 
-from sgbn import SGBN, compare_graphs
+from sgbn import SGBN
+from sgbn.core.equivalence import compare_graphs
+from sgbn.core.graph import topological_order
 from sgbn.datasets import load_network
 from sgbn.datasets.benchmarks import NETWORKS
 from sgbn.datasets.sem import random_weights
-from sgbn.graph import topological_order
 
 SEED = 0  # thresholds were chosen on the seeds 5, 8 and 21
 SIMS = 20

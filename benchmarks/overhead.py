@@ -15,7 +15,8 @@ import numpy as np
 from distributed import Client
 from output import main, number
 
-from sgbn import random_dag, simulate_sem
+from sgbn import simulate_sem
+from sgbn.core.graph import random_dag
 from sgbn.inference import edge_differences
 from sgbn.runs import on_dask, parallel
 

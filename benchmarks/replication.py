@@ -21,8 +21,9 @@ from output import options, real_data, stored_runs, write_parts
 from replication_report import ADJACENCY_BINS, DIRECTION_BINS, SURE, THRESHOLDS
 from sklearn.covariance import graphical_lasso
 
-from sgbn import SGBN, NetworkPosterior, SGBNEnsemble, random_dag, simulate_sem
-from sgbn.exceptions import DataWarning
+from sgbn import SGBN, NetworkPosterior, SGBNEnsemble, simulate_sem
+from sgbn.core.exceptions import DataWarning
+from sgbn.core.graph import random_dag
 from sgbn.structure.ensemble.splits import deal_rows
 from sgbn.structure.nuisance import without_nuisance
 

@@ -23,7 +23,8 @@ import numpy as np
 from output import cpu_times, main, peak_memory, timed, timed_process
 from scipy.optimize import least_squares
 
-from sgbn import SGBN, random_dag, simulate_sem
+from sgbn import SGBN, simulate_sem
+from sgbn.core.graph import random_dag
 from sgbn.inference.difference_fit import problem_of
 from sgbn.inference.difference_input import read_group_data
 from sgbn.inference.half_samples import learn_pair

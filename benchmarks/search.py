@@ -15,9 +15,10 @@ import numpy as np
 import tables
 from output import main, number, select, table, timed
 
-from sgbn import SGBN, random_dag, simulate_sem
+from sgbn import SGBN, simulate_sem
+from sgbn.core.equivalence import consistent_extension
+from sgbn.core.graph import random_dag
 from sgbn.experiments.data import data_folder
-from sgbn.graph.equivalence import consistent_extension
 from sgbn.search.problem import default_gamma, ebic_prices
 
 HIT = 0.01  # scores with a smaller difference are equal up to round-off

@@ -27,7 +27,7 @@ from sgbn import (
     read_series,
     simulate_series,
 )
-from sgbn.exceptions import DataWarning
+from sgbn.core.exceptions import DataWarning
 from sgbn.structure.series.subject_moments import filtered_series
 
 SEED = 23

@@ -16,8 +16,9 @@ from output import main, number, timed, timed_process
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
-from sgbn import HSGBN, ORSGBN, random_dag, simulate_sem
-from sgbn.moments import moments_of
+from sgbn import HSGBN, ORSGBN, simulate_sem
+from sgbn.core.graph import random_dag
+from sgbn.core.moments import moments_of
 from sgbn.solvers.lasso import lasso_gram
 from sgbn.solvers.order import order_cost, solve_order
 

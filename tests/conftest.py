@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from sgbn.core.graph import random_dag
 from sgbn.datasets import simulate_sem
-from sgbn.graph import random_dag
 
 # A first call compiles, so that no example has a deadline. CI repeats itself; a developer's runs
 # search on.

@@ -326,7 +326,7 @@ def names_in_code_exist(X):
     for name in ("coef", "intercept", "noise_variance"):
         assert hasattr(network, name)
     for name in ("reachable", "upsilon"):
-        assert callable(resolve(f"sgbn.graph.acyclicity.{name}"))
+        assert callable(resolve(f"sgbn.core.graph.{name}"))
 
 
 def errors_have_these_classes(X):

@@ -9,8 +9,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import sgbn
-from sgbn import CycleError, DataWarning, InputError
-from sgbn.exceptions import counted, did_you_mean, listed, warn
+from sgbn.core.exceptions import (
+    CycleError,
+    DataWarning,
+    InputError,
+    counted,
+    did_you_mean,
+    listed,
+    warn,
+)
 from sgbn.inference import replicate_differences
 
 

@@ -4,7 +4,9 @@ import pandas as pd
 import pytest
 from scipy.stats import multivariate_normal
 
-from sgbn import CycleError, GaussianNetwork, InputError, fit_weights
+from sgbn import fit_weights
+from sgbn.core.exceptions import CycleError, InputError
+from sgbn.core.gaussian import GaussianNetwork
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-from sgbn.html_repr import html_repr
+from sgbn.core.gaussian import html_repr
 
 
 def test_a_title_a_table_and_lines_with_every_name_escaped():

@@ -15,9 +15,9 @@ from numba.core.runtime import _nrt_python, rtsys
 
 import sgbn
 from sgbn import HSGBN, IAMB, L1MB, ORSGBN, SGBN
-from sgbn.graph import acyclicity
+from sgbn.core import graph
+from sgbn.core.jit import Kernel, cache_use, compiled_in, jit_inside, jit_loops
 from sgbn.inference import edge_differences, influence, regressions
-from sgbn.jit import Kernel, cache_use, compiled_in, jit_inside, jit_loops
 from sgbn.search import order_moves, order_search, parent_trees, path_regression, tucks
 from sgbn.solvers import lasso, order
 from sgbn.structure import neighbourhood, or_sgbn, reachability
@@ -26,7 +26,7 @@ from sgbn.structure.baselines import partial_correlation
 
 def kernels():
     for module in (
-        acyclicity,
+        graph,
         influence,
         regressions,
         lasso,
@@ -142,14 +142,14 @@ def test_kernels_in_use_are_counted():
 
 OUTER = """
 from inner import add
-from sgbn.jit import jit_loops
+from sgbn.core.jit import jit_loops
 
 @jit_loops
 def outer(x):
     return add(x)
 """
 INNER = """
-from sgbn.jit import jit_inside
+from sgbn.core.jit import jit_inside
 
 @jit_inside
 def add(x):

@@ -10,8 +10,9 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import ShuffleSplit
 
 import sgbn
-from sgbn import InputError, inference
-from sgbn.parameters import (
+from sgbn import inference
+from sgbn.core.exceptions import InputError
+from sgbn.core.validation import (
     FOLDS,
     JOBS,
     NONE,

@@ -1,6 +1,6 @@
 import pytest
 
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.reference import (
     choose_reference,
     control_groups,

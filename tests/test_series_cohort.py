@@ -3,7 +3,8 @@ import pickle
 import numpy as np
 import pytest
 
-from sgbn import Cohort, InputError, SeriesCohort
+from sgbn import Cohort, SeriesCohort
+from sgbn.core.exceptions import InputError
 
 
 @pytest.fixture

@@ -16,7 +16,6 @@ PACKAGES = (
     "comparison",
     "datasets",
     "discriminative",
-    "graph",
     "inference",
     "io",
     "preprocessing",

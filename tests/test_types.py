@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import sgbn
-from sgbn import types
+from sgbn.core import types
 
 SOURCES = sorted(Path(sgbn.__file__).parent.rglob("*.py"))
 

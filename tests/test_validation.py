@@ -9,8 +9,6 @@ from sgbn import (
     ORSGBN,
     SGBN,
     TC,
-    DataWarning,
-    InputError,
     SGBNClassifier,
     SGBNEnsemble,
     SiteHarmonizer,
@@ -18,7 +16,8 @@ from sgbn import (
     make_preparation,
     simulate_cohort,
 )
-from sgbn.validation import check_classification
+from sgbn.core.exceptions import DataWarning, InputError
+from sgbn.core.validation import check_classification
 
 LEARNERS = [ORSGBN, HSGBN]
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sgbn.graph.equivalence import skeleton
+from sgbn.core.equivalence import skeleton
 from sgbn.inference import edge_confidence, selection_bound
 from sgbn.structure import SGBN
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from sgbn.atlases import Atlas, Region
 from sgbn.cohort import Cohort
+from sgbn.core.gaussian import GaussianNetwork
 from sgbn.datasets import random_weights, simulate_cohort
-from sgbn.gaussian import GaussianNetwork
 
 EDGES_PER_REGION = 1.5
 LOBES = 4

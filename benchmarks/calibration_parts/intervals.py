@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sgbn.graph.acyclicity import reachable
+from sgbn.core.graph import reachable
 from sgbn.inference import effect_difference, total_effects, weight_intervals
 
 from .cohorts import draw

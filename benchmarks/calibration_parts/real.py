@@ -11,7 +11,7 @@ from functools import cache
 
 import numpy as np
 
-from sgbn.exceptions import DataWarning
+from sgbn.core.exceptions import DataWarning
 from sgbn.experiments.data import data_folder, read_neuro
 from sgbn.structure import SGBN
 from sgbn.structure.ensemble.splits import deal_rows

@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sgbn.exceptions import DataWarning
+from sgbn.core.exceptions import DataWarning
+from sgbn.core.moments import one_blas_thread
 from sgbn.inference.differences import edge_differences
 from sgbn.inference.power import wilson
 from sgbn.inference.regressions import regressions
-from sgbn.moments import one_blas_thread
 from sgbn.structure import SGBN
 
 from .cohorts import draw, in_lobes

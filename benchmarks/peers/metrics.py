@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from sgbn.graph import compare_graphs, consistent_extension, cpdag, is_dag, shd
+from sgbn.core.equivalence import compare_graphs, consistent_extension, cpdag, shd
+from sgbn.core.graph import is_dag
 
 
 def measure(P, truth, returns):

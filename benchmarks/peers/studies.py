@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sgbn.core.gaussian import GaussianNetwork
+from sgbn.core.graph import random_dag
 from sgbn.datasets import load_network, simulate_sem
 from sgbn.datasets.benchmarks import NETWORKS
 from sgbn.experiments.data import data_folder
-from sgbn.gaussian import GaussianNetwork
-from sgbn.graph import random_dag
 
 STUDIES = {"networks": 10, "gaussian": 10, "small": 20, "scale": 3}  # study -> simulations
 GAUSSIAN = ("ecoli70", "magic-niab")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from sgbn.exceptions import InputError, did_you_mean, shown
+from sgbn.core.exceptions import InputError, did_you_mean, shown
 
 # Words in the names of controls, in lower case. A name needs a word of NORM or SHORT, and all its
 # words must be in one of these three lists. Otherwise "normal pressure hydrocephalus" and "impulse

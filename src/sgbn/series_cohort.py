@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sgbn.cohort import Cohort, read_only
-from sgbn.exceptions import InputError, counted, shown
-from sgbn.parameters import NONE, POSITIVE, is_whole
-from sgbn.types import Array, Indices
-from sgbn.validation import LARGEST
+from sgbn.core.exceptions import InputError, counted, shown
+from sgbn.core.types import Array, Indices
+from sgbn.core.validation import LARGEST, NONE, POSITIVE, is_whole
 
 FEWEST_VOLUMES = 10  # per run; fewer are not enough for a spread or an autocorrelation
 FLAT = 1e-9  # a region is empty up to this ratio of standard deviation to largest absolute value

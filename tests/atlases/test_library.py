@@ -13,7 +13,7 @@ from scipy.ndimage import binary_dilation
 from sgbn.atlases import ATLASES, load_atlas
 from sgbn.atlases.library import atlases_for, is_aseg
 from sgbn.atlases.names import stem
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 
 ASEG = 36
 # As published; README.md beside the tables says which labels are left out of four of them.

@@ -7,7 +7,7 @@ import csv
 import pytest
 
 from sgbn.atlases import ATLASES, load_atlas, match_columns
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.experiments.data import data_folder
 
 FOLDER = data_folder()

@@ -7,7 +7,7 @@ import pytest
 import sgbn
 from sgbn.atlases import as_atlas, load_atlas, match_columns, read_atlas
 from sgbn.atlases.sources import names_table
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 
 TABLE = "region,hemisphere,lobe,x,y,z,volume_mm3\n" + "".join(
     f"area {k} {side},{side},lobe {k % 3},{10 if side == 'R' else -10},{k},5,1000\n"

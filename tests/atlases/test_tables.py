@@ -9,7 +9,7 @@ import pytest
 
 from sgbn.atlases import match_columns, read_atlas
 from sgbn.atlases.tables import table_rows
-from sgbn.exceptions import DataWarning, InputError
+from sgbn.core.exceptions import DataWarning, InputError
 
 HEADER = "region,hemisphere,lobe,x,y,z"
 GOOD = f"""{HEADER}

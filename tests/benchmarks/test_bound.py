@@ -10,7 +10,7 @@ from calibration_parts.bound import (
 )
 from calibration_parts.cohorts import Setting
 
-from sgbn import GaussianNetwork
+from sgbn.core.gaussian import GaussianNetwork
 from sgbn.inference import EdgeConfidence
 from sgbn.structure.ensemble import Agreement
 

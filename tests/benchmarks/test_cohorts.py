@@ -13,7 +13,7 @@ from calibration_parts.cohorts import (
     in_lobes,
 )
 
-from sgbn.graph import is_dag
+from sgbn.core.graph import is_dag
 
 SETTING = Setting((40, 30), changed=4, regions=12)
 LARGE = Setting((20_000, 20_000), regions=6)

@@ -15,7 +15,7 @@ from calibration_parts.intervals import (
     score_intervals,
 )
 
-from sgbn import GaussianNetwork
+from sgbn.core.gaussian import GaussianNetwork
 from sgbn.inference import Effect
 
 SETTING = Setting((60, 60), changed=2, regions=8)

@@ -4,7 +4,7 @@ from calibration_parts import peers
 from calibration_parts.cohorts import Pair
 from calibration_parts.peers import PEERS, debiased, partial_correlation, peer_figures
 
-from sgbn import GaussianNetwork
+from sgbn.core.gaussian import GaussianNetwork
 
 M = 8
 

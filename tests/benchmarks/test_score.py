@@ -13,7 +13,7 @@ from calibration_parts.score import (
     score_pairwise,
 )
 
-from sgbn import GaussianNetwork
+from sgbn.core.gaussian import GaussianNetwork
 
 M = 7
 

@@ -2,7 +2,6 @@ import argparse
 
 import pytest
 
-from sgbn import InputError
 from sgbn.cli import main
 from sgbn.cli.arguments import (
     add_worker_options,
@@ -15,6 +14,7 @@ from sgbn.cli.arguments import (
     workers,
 )
 from sgbn.cli.main import parser
+from sgbn.core.exceptions import InputError
 from sgbn.runs import cluster, n_processors
 
 

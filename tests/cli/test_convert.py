@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
-from sgbn import GaussianNetwork, read_network, save
+from sgbn import read_network, save
 from sgbn.cli import main
 from sgbn.cli.commands import options_of
+from sgbn.core.gaussian import GaussianNetwork
 from sgbn.io import write_node_link
 from sgbn.io.networks.formats import FORMATS
 

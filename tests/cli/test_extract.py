@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import InputError
 from sgbn.cli import extract, main
+from sgbn.core.exceptions import InputError
 
 AFFINE = np.diag([-2.0, 2, 2, 1])
 

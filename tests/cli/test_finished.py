@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import DataWarning
 from sgbn.cli import finished, main
 from sgbn.cli.finished import ATLAS, FINISHED, finished_key
 from sgbn.cli.main import parser
+from sgbn.core.exceptions import DataWarning
 from sgbn.discriminative import CLSGBNClassifier, SGBNClassifierCV
 from sgbn.inference import NormativeDeviation
 from sgbn.io.series.folders import PARTICIPANTS

@@ -3,9 +3,10 @@ import sys
 
 import pytest
 
-from sgbn import InputError, StudyError, __version__
+from sgbn import __version__
 from sgbn.cli import main
 from sgbn.cli.main import parser
+from sgbn.core.exceptions import InputError, StudyError
 
 
 def test_version_and_help(capsys):

@@ -1,7 +1,7 @@
 import pytest
 
-from sgbn import InputError
 from sgbn.cli.named_edges import split_edge
+from sgbn.core.exceptions import InputError
 
 
 @pytest.mark.parametrize(

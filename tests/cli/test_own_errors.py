@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from sgbn.cli.own_errors import own_error_text
-from sgbn.graph.acyclicity import topological_order
+from sgbn.core.graph import topological_order
 
 
 def raised():
@@ -17,7 +17,7 @@ def test_it_is_said_to_be_ours_with_place_versions_and_what_to_do():
     text = own_error_text("compare", error, traced=False)
     assert text.startswith("sgbn compare: this is an error in sgbn, not in your data: ValueError: ")
     assert "\n  in the step: Tests of differences, by permutations\n" in text
-    assert "\n  in sgbn/graph/acyclicity.py, line " in text
+    assert "\n  in sgbn/core/graph.py, line " in text
     assert f"numpy {np.__version__}" in text
     assert "again with --debug" in text
 

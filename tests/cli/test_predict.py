@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 import sgbn
 from sgbn.cli import main
 from sgbn.cli.predict import predictions
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import InputError, simulate_cohort
+from sgbn import simulate_cohort
 from sgbn.cli import main, simulate
+from sgbn.core.exceptions import InputError
 
 
 def run(folder, *words):

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from sgbn.cli import main
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.runs import Study
 
 TASKS = {f"task{k}": {"k": k} for k in range(5)}

@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import InputError, simulate_cohort
+from sgbn import simulate_cohort
 from sgbn.cli.tables import add_table_options, read_cohort
+from sgbn.core.exceptions import InputError
 
 
 @pytest.fixture

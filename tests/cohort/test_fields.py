@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
-from sgbn import Cohort, InputError, SeriesCohort
+from sgbn import Cohort, SeriesCohort
 from sgbn.cohort import LABELS
-from sgbn.validation import MAX_NAME
+from sgbn.core.exceptions import InputError
+from sgbn.core.validation import MAX_NAME
 
 
 def test_what_is_missing_in_a_covariate_is_nan_or_empty(make):

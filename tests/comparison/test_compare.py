@@ -4,19 +4,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sgbn import (
-    ORSGBN,
-    SGBN,
-    Cohort,
-    DataWarning,
-    InputError,
-    SGBNEnsemble,
-    StudyError,
-)
+from sgbn import ORSGBN, SGBN, Cohort, SGBNEnsemble
 from sgbn.comparison import Settings
 from sgbn.comparison import compare as compare_fully
 from sgbn.comparison.accuracy import OURS, REFINED
 from sgbn.comparison.cross_validation import FIRST_PEER
+from sgbn.core.exceptions import DataWarning, InputError, StudyError
 from sgbn.runs import ClusterWarning
 
 NETWORKS = Settings.networks_only()

@@ -3,9 +3,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sgbn import SGBN, InputError, SeriesCohort, SeriesSGBN, SGBNEnsemble, simulate_cohort
+from sgbn import SGBN, SeriesCohort, SeriesSGBN, SGBNEnsemble, simulate_cohort
 from sgbn.comparison import Settings
 from sgbn.comparison.flows import SERIES, TABLES, flow_of
+from sgbn.core.exceptions import InputError
 
 
 def test_what_a_cohort_holds_decides(chains_of_series):

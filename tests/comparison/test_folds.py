@@ -3,7 +3,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sgbn import InputError
 from sgbn.comparison import Settings
 from sgbn.comparison.accuracy import parts_of
 from sgbn.comparison.folds import (
@@ -12,6 +11,7 @@ from sgbn.comparison.folds import (
     folds_of_repeats,
     inner_folds,
 )
+from sgbn.core.exceptions import InputError
 
 FEW = Settings(n_folds=4, n_repeats=2)
 

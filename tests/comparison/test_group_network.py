@@ -7,7 +7,6 @@ import pytest
 from sgbn import (
     SGBN,
     Cohort,
-    InputError,
     SeriesSGBN,
     Settings,
     SGBNEnsemble,
@@ -15,6 +14,7 @@ from sgbn import (
     group_network,
     simulate_cohort,
 )
+from sgbn.core.exceptions import InputError
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from sgbn.comparison.peers import GaussianBayes, covariates_alone, peers
-from sgbn.exceptions import DataWarning
+from sgbn.core.exceptions import DataWarning
 
 
 @pytest.fixture(scope="module")

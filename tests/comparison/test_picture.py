@@ -3,7 +3,7 @@ from dataclasses import replace
 import matplotlib.pyplot as plt
 import pytest
 
-from sgbn import InputError
+from sgbn.core.exceptions import InputError
 
 
 @pytest.fixture(autouse=True)

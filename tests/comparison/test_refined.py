@@ -5,7 +5,7 @@ import pytest
 
 from sgbn import SGBN
 from sgbn.comparison.refined import REFINED_BY, refine
-from sgbn.exceptions import StudyError
+from sgbn.core.exceptions import StudyError
 from sgbn.preprocessing.preparation import regions_table
 from sgbn.runs import Study
 

@@ -6,7 +6,7 @@ import pytest
 from nilearn.connectome import ConnectivityMeasure
 from sklearn.linear_model import LogisticRegression
 
-from sgbn import InputError, SeriesSGBN, simulate_series
+from sgbn import SeriesSGBN, simulate_series
 from sgbn.comparison import Settings, folds, series_accuracy
 from sgbn.comparison.accuracy import OURS
 from sgbn.comparison.folds import fold_numbers
@@ -18,6 +18,7 @@ from sgbn.comparison.series_accuracy import (
     cross_validate_series,
     permuted_series_accuracies,
 )
+from sgbn.core.exceptions import InputError
 from sgbn.inference.difference_input import read_group_data
 from sgbn.runs import Study
 from sgbn.structure.series import subject_moments

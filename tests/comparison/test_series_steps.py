@@ -4,7 +4,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from sgbn import InputError, SeriesSGBN, StudyError
+from sgbn import SeriesSGBN
 from sgbn.comparison import Settings, compare, series_steps
 from sgbn.comparison.sensitivity import HALF, TWICE
 from sgbn.comparison.series_accuracy import cross_validate_series
@@ -14,6 +14,7 @@ from sgbn.comparison.series_steps import (
     confidence_of_series,
     series_settings,
 )
+from sgbn.core.exceptions import InputError, StudyError
 from sgbn.inference import series_differences
 from sgbn.runs import Study
 

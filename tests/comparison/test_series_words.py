@@ -4,7 +4,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sgbn import InputError
 from sgbn.comparison.series_words import (
     COMPARED,
     NO_MOTION,
@@ -13,6 +12,7 @@ from sgbn.comparison.series_words import (
     spread,
     volumes_words,
 )
+from sgbn.core.exceptions import InputError
 
 
 def without(comparison, **changes):

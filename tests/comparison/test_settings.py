@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from sgbn import InputError, simulate_cohort
+from sgbn import simulate_cohort
 from sgbn.comparison import Settings
+from sgbn.core.exceptions import InputError
 
 
 @pytest.mark.parametrize(

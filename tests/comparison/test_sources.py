@@ -2,9 +2,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import InputError, SeriesCohort, Settings, cohort_table, simulate_cohort
+from sgbn import SeriesCohort, Settings, cohort_table, simulate_cohort
 from sgbn.comparison import compare
 from sgbn.comparison.sources import READING, check_settings, read_source
+from sgbn.core.exceptions import InputError
 
 
 @pytest.fixture(scope="module")

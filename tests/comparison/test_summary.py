@@ -4,11 +4,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from sgbn import SGBN, Cohort, GaussianNetwork, SGBNEnsemble, simulate_cohort
+from sgbn import SGBN, Cohort, SGBNEnsemble, simulate_cohort
 from sgbn.comparison import Settings, compare
 from sgbn.comparison.accuracy import OURS
 from sgbn.comparison.summary import Statement, Words, _verdict
-from sgbn.exceptions import counted
+from sgbn.core.exceptions import counted
+from sgbn.core.gaussian import GaussianNetwork
 from sgbn.quality import Finding
 from sgbn.structure.ensemble import Agreement, EdgeConfidence
 

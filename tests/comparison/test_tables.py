@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 
 from sgbn.comparison import tables
+from sgbn.core.graph import kinds_of_change
 from sgbn.inference.difference_tables import Among
-from sgbn.inference.kinds_of_change import kinds_of_change
 
 
 def test_edges_of_all_groups_with_confidence_and_truth(whole):

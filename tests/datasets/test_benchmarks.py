@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
-from sgbn import InputError, load_network
+from sgbn import load_network
+from sgbn.core.exceptions import InputError
+from sgbn.core.graph import is_dag
 from sgbn.datasets.benchmarks import NETWORKS
-from sgbn.graph import is_dag
 
 COUNTS = {  # nodes and arcs, as in the paper's Section 5.2
     "factors": (27, 68),

@@ -3,9 +3,10 @@ import pickle
 import numpy as np
 import pytest
 
-from sgbn import InputError, simulate_cohort
+from sgbn import simulate_cohort
 from sgbn.atlases import ATLASES, load_atlas
 from sgbn.cohort import Cohort
+from sgbn.core.exceptions import InputError
 
 EVERYTHING = {
     "n_sites": 3,

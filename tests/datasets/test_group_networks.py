@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from sgbn import DataWarning
 from sgbn.atlases import load_atlas
+from sgbn.core.exceptions import DataWarning
 from sgbn.datasets.group_networks import EXPLAINED, SPREAD, Difference, group_networks, standardised
 from sgbn.datasets.regions import choose_regions, twin_key
 

@@ -3,7 +3,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from sgbn import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.datasets.nuisance import (
     assign_sites,
     covariate_part,

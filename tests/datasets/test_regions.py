@@ -3,8 +3,8 @@ from statistics import median
 
 import pytest
 
-from sgbn import InputError
 from sgbn.atlases import ATLASES, load_atlas
+from sgbn.core.exceptions import InputError
 from sgbn.datasets.regions import FLUID, FORTY, USUAL_VOLUME, choose_regions, twin_key, volume_of
 
 

@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
 
-from sgbn import InputError, random_dag, simulate_sem
+from sgbn import simulate_sem
+from sgbn.core.exceptions import InputError
+from sgbn.core.graph import random_dag
 from sgbn.datasets import random_weights
 
 

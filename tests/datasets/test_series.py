@@ -3,7 +3,8 @@ import pickle
 import numpy as np
 import pytest
 
-from sgbn import InputError, simulate_series
+from sgbn import simulate_series
+from sgbn.core.exceptions import InputError
 from sgbn.series_cohort import SeriesCohort
 
 ABIDE = (0.32, 0.10, 0.02, 0.00, -0.02)  # measured at lags 1 to 5, see simulate_series

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sklearn.covariance import EmpiricalCovariance
 
-from sgbn import ORSGBN, SGBN, DataWarning, InputError, SGBNEnsemble
+from sgbn import ORSGBN, SGBN, SGBNEnsemble
+from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.discriminative.class_networks import (
     Scale,
     blended_rows,

@@ -3,7 +3,8 @@ import pytest
 from scipy.special import logsumexp
 from sklearn.mixture import GaussianMixture
 
-from sgbn import GaussianNetwork, InputError
+from sgbn.core.exceptions import InputError
+from sgbn.core.gaussian import GaussianNetwork
 from sgbn.discriminative import FisherVectors
 from sgbn.discriminative.densities import (
     MixtureMeans,

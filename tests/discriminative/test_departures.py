@@ -3,7 +3,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from sgbn import InputError, simulate_cohort
+from sgbn import simulate_cohort
+from sgbn.core.exceptions import InputError
 from sgbn.discriminative.departures import ClassMoments, Setting, common_order, mean_weights
 
 M = 12

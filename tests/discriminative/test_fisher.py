@@ -11,9 +11,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sgbn import HSGBN, SGBN, GaussianNetwork, InputError
+from sgbn import HSGBN, SGBN
+from sgbn.core.exceptions import InputError
+from sgbn.core.gaussian import GaussianNetwork
+from sgbn.core.graph import random_dag
 from sgbn.discriminative import FisherVectors
-from sgbn.graph import random_dag
 
 OPTIONS = [
     {},

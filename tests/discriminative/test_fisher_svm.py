@@ -14,13 +14,13 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sgbn import (
     SGBN,
     CLSGBNClassifier,
-    InputError,
     KLSGBNClassifier,
     MMSGBNClassifier,
     SGBNClassifier,
     SGBNClassifierCV,
     simulate_cohort,
 )
+from sgbn.core.exceptions import InputError
 from sgbn.discriminative import FisherVectors
 from sgbn.discriminative.densities import MixtureMeans
 from sgbn.discriminative.edge_selection import edge_scores, select_edges

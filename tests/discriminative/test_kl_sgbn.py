@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sgbn import FisherSVMClassifier, InputError, KLSGBNClassifier
+from sgbn import FisherSVMClassifier, KLSGBNClassifier
+from sgbn.core.exceptions import InputError
 from sgbn.discriminative.fisher_objective import PairwiseFisherKernels
 
 

@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+from sgbn.core.exceptions import InputError
 from sgbn.discriminative.max_margin import MaxMargin, max_margin, smooth_margins
-from sgbn.exceptions import InputError
 
 
 def smoothed_max_margin(g, nu, delta):

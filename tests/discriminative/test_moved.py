@@ -5,22 +5,15 @@ from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from sgbn import (
-    ORSGBN,
-    CLSGBNClassifier,
-    DataWarning,
-    InputError,
-    KLSGBNClassifier,
-    MMSGBNClassifier,
-    SGBNClassifier,
-)
+from sgbn import ORSGBN, CLSGBNClassifier, KLSGBNClassifier, MMSGBNClassifier, SGBNClassifier
+from sgbn.core.exceptions import DataWarning, InputError
+from sgbn.core.graph import is_dag
+from sgbn.core.moments import one_blas_thread
 from sgbn.discriminative import moved as moved_module
 from sgbn.discriminative.fisher_objective import PairwiseFisherKernels
 from sgbn.discriminative.linear_residuals import log_loss, margins, residuals_at
 from sgbn.discriminative.moves import theta_of
 from sgbn.discriminative.objectives import exact_margin
-from sgbn.graph import is_dag
-from sgbn.moments import one_blas_thread
 
 CLASSIFIERS = [MMSGBNClassifier, KLSGBNClassifier, CLSGBNClassifier]
 

@@ -1,8 +1,8 @@
 import numpy as np
 
-from sgbn import GaussianNetwork
+from sgbn.core.gaussian import GaussianNetwork
+from sgbn.core.graph import is_dag, random_dag
 from sgbn.discriminative.network_score import NetworkScore, fisher_information
-from sgbn.graph import is_dag, random_dag
 
 
 def network_of(m, seed):

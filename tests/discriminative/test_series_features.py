@@ -3,7 +3,9 @@ import pytest
 from scipy.stats import multivariate_normal
 from sklearn.base import clone
 
-from sgbn import InputError, SeriesSGBN, simulate_series
+from sgbn import SeriesSGBN, simulate_series
+from sgbn.core.exceptions import InputError
+from sgbn.core.gaussian import GaussianNetwork
 from sgbn.discriminative.series_features import (
     SeriesLikelihoods,
     SeriesWeights,
@@ -11,7 +13,6 @@ from sgbn.discriminative.series_features import (
     log_likelihoods,
     network_on,
 )
-from sgbn.gaussian import GaussianNetwork
 from sgbn.structure.series import subject_moments, subject_weights
 
 

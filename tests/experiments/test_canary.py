@@ -6,7 +6,8 @@ import pytest
 from sklearn.linear_model import RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 
-from sgbn import StudyError, simulate_cohort
+from sgbn import simulate_cohort
+from sgbn.core.exceptions import StudyError
 from sgbn.experiments import canary
 from sgbn.experiments.canary import CANARY, CONTROL, SHUFFLED, shuffle_outcomes, verdicts
 from sgbn.experiments.exp3_methods import Method, Sample, Settings, at_base, pipelines

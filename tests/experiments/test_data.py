@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from sgbn import Cohort, InputError
+from sgbn import Cohort
+from sgbn.core.exceptions import InputError
 from sgbn.experiments.data import data_folder, most_different, one_site, read_neuro
 
 

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from sgbn import StudyError
+from sgbn.core.exceptions import StudyError
+from sgbn.core.moments import moments_of
 from sgbn.experiments import exp1
 from sgbn.experiments.exp1 import h_sgbn_frozen, h_sgbn_whole
-from sgbn.moments import moments_of
 from sgbn.runs import Study, read_result
 
 SETTINGS = exp1.Settings(permutations=3, alpha=0.15, seed=1)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from sgbn import InputError, StudyError
+from sgbn.core.exceptions import InputError, StudyError
 from sgbn.datasets import NETWORKS, load_network
 from sgbn.experiments import exp2, exp2_methods
 from sgbn.experiments.exp2 import MEASURES

@@ -5,8 +5,9 @@ import pytest
 from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
 
-from sgbn import InputError, StudyError, simulate_cohort
+from sgbn import simulate_cohort
 from sgbn.comparison.peers import COVARIATES_ALONE
+from sgbn.core.exceptions import InputError, StudyError
 from sgbn.experiments import exp3, exp3_methods
 from sgbn.experiments.data import data_folder
 from sgbn.experiments.exp3_methods import (

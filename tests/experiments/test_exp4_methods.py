@@ -3,7 +3,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sgbn import InputError, StudyError, simulate_cohort
+from sgbn import simulate_cohort
+from sgbn.core.exceptions import InputError, StudyError
 from sgbn.experiments import exp4, exp4_methods
 from sgbn.experiments.exp4_methods import counts, hippocampi
 from sgbn.runs import Study

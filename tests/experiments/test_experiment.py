@@ -5,7 +5,7 @@ import pytest
 from matplotlib.figure import Figure
 from PIL import Image
 
-from sgbn import StudyError
+from sgbn.core.exceptions import StudyError
 from sgbn.experiments import experiment
 from sgbn.experiments.experiment import (
     Experiment,

@@ -24,8 +24,8 @@ import sgbn
 from sgbn.cli.config import config_text, with_config
 from sgbn.cli.main import parser
 from sgbn.cli.predict import predictions
-from sgbn.exceptions import DataWarning, InputError
-from sgbn.graph import is_dag
+from sgbn.core.exceptions import DataWarning, InputError
+from sgbn.core.graph import is_dag
 from sgbn.io.images.label_atlas import load_label_atlas
 from sgbn.io.images.label_names import read_label_names
 from sgbn.io.images.voxels import measure_image

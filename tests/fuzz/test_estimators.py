@@ -13,8 +13,8 @@ from hypothesis.extra import numpy as hnp
 from sklearn.base import clone
 
 import sgbn
-from sgbn import InputError
-from sgbn.graph import is_dag
+from sgbn.core.exceptions import InputError
+from sgbn.core.graph import is_dag
 from sgbn.inference import edge_confidence, edge_differences
 
 LEARNERS = {

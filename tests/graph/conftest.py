@@ -5,7 +5,8 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from sgbn.graph import is_dag, skeleton, v_structures
+from sgbn.core.equivalence import skeleton, v_structures
+from sgbn.core.graph import is_dag
 
 
 def all_dags(m):

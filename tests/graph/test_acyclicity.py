@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from sgbn.graph import (
+from sgbn.core.graph import (
     certifies_dag,
     find_cycle,
     is_dag,

@@ -3,8 +3,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import GaussianNetwork, InputError
-from sgbn.graph import compare_graphs, cpdag, is_dag, pdag_errors, random_dag, shd
+from sgbn.core.equivalence import compare_graphs, cpdag, pdag_errors, shd
+from sgbn.core.exceptions import InputError
+from sgbn.core.gaussian import GaussianNetwork
+from sgbn.core.graph import is_dag, random_dag
 
 
 def test_counts_by_hand():

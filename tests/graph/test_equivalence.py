@@ -4,9 +4,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from sgbn import SGBN, InputError, load_network
-from sgbn.graph import random_dag
-from sgbn.graph.equivalence import (
+from sgbn import SGBN, load_network
+from sgbn.core.equivalence import (
     close_orientations,
     consistent_extension,
     cpdag,
@@ -15,6 +14,8 @@ from sgbn.graph.equivalence import (
     skeleton,
     v_structures,
 )
+from sgbn.core.exceptions import InputError
+from sgbn.core.graph import random_dag
 
 
 def test_there_are_as_many_dags_and_classes_as_the_literature_counts(classes):

@@ -1,9 +1,17 @@
 import numpy as np
 import pytest
 
-from sgbn.graph import consistent_extension, cpdag, is_dag, orient_known, skeleton, v_structures
-from sgbn.graph import members as module
-from sgbn.graph.members import best_each_way, open_components
+from sgbn.core import equivalence
+from sgbn.core.equivalence import (
+    best_each_way,
+    consistent_extension,
+    cpdag,
+    open_components,
+    orient_known,
+    skeleton,
+    v_structures,
+)
+from sgbn.core.graph import is_dag
 
 
 def scores(rng):
@@ -91,6 +99,6 @@ def test_a_component_that_takes_too_long_is_left(monkeypatch):
     clique = np.triu(np.ones((5, 5), bool), 1)
     P = cpdag(clique)
     assert best_each_way(P, list(range(5)), scores(np.random.default_rng(3)))
-    monkeypatch.setattr(module, "MAX_TRIED_SOURCES", 10)
+    monkeypatch.setattr(equivalence, "MAX_TRIED_SOURCES", 10)
     assert best_each_way(P, list(range(5)), scores(np.random.default_rng(3))) is None
     assert consistent_extension(P) is not None

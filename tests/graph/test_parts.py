@@ -2,7 +2,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from sgbn.graph.parts import joined_parts
+from sgbn.core.graph import joined_parts
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -1,6 +1,6 @@
 import numpy as np
 
-from sgbn.graph import is_dag, random_dag
+from sgbn.core.graph import is_dag, random_dag
 
 
 def test_random_graphs_are_dags_of_the_wanted_degree():

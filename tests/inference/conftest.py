@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import Cohort, GaussianNetwork
+from sgbn import Cohort
+from sgbn.core.gaussian import GaussianNetwork
 from sgbn.inference import edge_differences
 
 N_PERMUTATIONS = 39  # the fewest with which a p of 0.025 shows; nearly all of the time goes here

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sgbn import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.inference.adjusted_means import AdjustedMeans
 from sgbn.inference.difference_input import read_group_data
 

@@ -4,8 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sgbn import SGBN, Cohort, DataWarning, InputError, SGBNEnsemble, simulate_cohort
-from sgbn.graph import is_dag, skeleton
+from sgbn import SGBN, Cohort, SGBNEnsemble, simulate_cohort
+from sgbn.core.equivalence import skeleton
+from sgbn.core.exceptions import DataWarning, InputError
+from sgbn.core.graph import is_dag
 from sgbn.inference import EdgeConfidence, edge_confidence, selection_bound
 from sgbn.structure.ensemble import Agreement, supported_of
 

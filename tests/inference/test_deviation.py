@@ -3,14 +3,16 @@ import pandas as pd
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sgbn import SGBN, DataWarning, GaussianNetwork, InputError, simulate_cohort
+from sgbn import SGBN, simulate_cohort
+from sgbn.core.exceptions import DataWarning, InputError
+from sgbn.core.gaussian import GaussianNetwork
 from sgbn.inference import NormativeDeviation
 from sgbn.inference.deviation import _Norm
 from sgbn.structure import fit_weights
 
 
 @parametrize_with_checks([NormativeDeviation(SGBN(n_kicks=0), n_folds=3)])
-@pytest.mark.filterwarnings("ignore::sgbn.exceptions.DataWarning")
+@pytest.mark.filterwarnings("ignore::sgbn.core.exceptions.DataWarning")
 def test_follows_scikit_learn(estimator, check):
     check(estimator)
 
@@ -32,8 +34,8 @@ def test_prediction_errors_on_the_true_graph_are_standard_normal(simulate):
 @pytest.fixture(scope="module")
 def fitted():
     """Deviation of 120 reference rows, their rows, fresh ones, and the true network."""
+    from sgbn.core.graph import random_dag
     from sgbn.datasets import simulate_sem
-    from sgbn.graph import random_dag
 
     rng = np.random.default_rng(5)
     X, truth = simulate_sem(random_dag(20, 3, rng), 120, noise="unequal", random_state=rng)

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from sgbn import SGBN, InputError
+from sgbn import SGBN
+from sgbn.core.exceptions import InputError
 from sgbn.inference.difference_fit import problem_of, surest_parents
 from sgbn.inference.difference_input import read_group_data
 from sgbn.inference.edge_statistics import group_columns

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sgbn import DataWarning, InputError
+from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.inference import edge_differences
 from sgbn.inference.difference_input import read_group_data
 from sgbn.inference.difference_request import check_request

@@ -2,7 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import SGBN, DataWarning, InputError
+from sgbn import SGBN
+from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.inference import edge_differences
 
 B = 39  # permutations of the fixture `differences`

@@ -3,16 +3,11 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from sgbn import (
-    SGBN,
-    Cohort,
-    DataWarning,
-    GaussianNetwork,
-    InputError,
-    fit_weights,
-    simulate_cohort,
-)
-from sgbn.graph import cpdag, random_dag
+from sgbn import SGBN, Cohort, fit_weights, simulate_cohort
+from sgbn.core.equivalence import cpdag
+from sgbn.core.exceptions import DataWarning, InputError
+from sgbn.core.gaussian import GaussianNetwork
+from sgbn.core.graph import random_dag
 from sgbn.inference import JointSGBN, effect_difference, total_effects
 from sgbn.inference.effects import path_effects
 

@@ -2,7 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import SGBN, DataWarning, InputError, StudyError
+from sgbn import SGBN
+from sgbn.core.exceptions import DataWarning, InputError, StudyError
 from sgbn.inference.half_samples import learn_halves, learn_pair
 from sgbn.inference.rows import read_sample
 from sgbn.runs import Study

@@ -3,8 +3,9 @@ import pytest
 from scipy.stats import multivariate_normal
 from sklearn.covariance import graphical_lasso
 
-from sgbn import SGBN, InputError
+from sgbn import SGBN
 from sgbn.cohort import Cohort
+from sgbn.core.exceptions import InputError
 from sgbn.inference import held_out
 from sgbn.inference.held_out import (
     MODELS,

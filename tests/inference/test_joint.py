@@ -2,8 +2,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import ORSGBN, SGBN, DataWarning, InputError, fit_weights, simulate_cohort
-from sgbn.graph import is_dag
+from sgbn import ORSGBN, SGBN, fit_weights, simulate_cohort
+from sgbn.core.exceptions import DataWarning, InputError
+from sgbn.core.graph import is_dag
 from sgbn.inference import edge_differences
 from sgbn.inference.joint import POOLED_GAMMA, JointSGBN, SharedOrder
 

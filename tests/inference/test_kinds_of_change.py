@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sgbn.inference.kinds_of_change import KINDS_OF_CHANGE, kinds_of_change
+from sgbn.core.graph import KINDS_OF_CHANGE, kinds_of_change
 
 WEIGHTS = st.floats(-2, 2)
 SWAPPED = {

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
 
-from sgbn import ORSGBN, SGBN, InputError
+from sgbn import ORSGBN, SGBN
+from sgbn.core.exceptions import InputError
 from sgbn.inference.learning import check_learner, learn_part
 
 

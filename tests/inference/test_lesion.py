@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
 
-from sgbn import SGBN, GaussianNetwork, InputError
+from sgbn import SGBN
+from sgbn.core.exceptions import InputError
+from sgbn.core.gaussian import GaussianNetwork
 from sgbn.inference import JointSGBN, lesion
 
 

@@ -3,8 +3,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from sgbn import InputError
-from sgbn.graph import cpdag, is_dag, orient_known, random_dag, skeleton
+from sgbn.core.equivalence import cpdag, orient_known, skeleton
+from sgbn.core.exceptions import InputError
+from sgbn.core.graph import is_dag, random_dag
 from sgbn.inference.possible_parents import possible_graphs
 
 
@@ -21,7 +22,7 @@ def members(P):
 
 
 def cpdag_of_class(P):
-    from sgbn.graph import consistent_extension
+    from sgbn.core.equivalence import consistent_extension
 
     return cpdag(consistent_extension(P))
 

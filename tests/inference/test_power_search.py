@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sgbn import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.inference import power_search as search
 from sgbn.inference.power import Power, power, wilson
 from sgbn.inference.power_search import sample_size

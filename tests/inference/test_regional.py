@@ -6,7 +6,7 @@ from statsmodels.stats.meta_analysis import effectsize_smd
 from statsmodels.stats.multitest import multipletests
 
 from sgbn.cohort import Cohort
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.inference import regional_differences
 from sgbn.preprocessing import prepare
 

@@ -3,8 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sgbn import InputError, StudyError
-from sgbn.exceptions import DataWarning, warn
+from sgbn.core.exceptions import DataWarning, InputError, StudyError, warn
 from sgbn.inference import edge_differences, replicate_differences, replication, replication_rows
 from sgbn.inference.replication import _said_of, _table
 

@@ -2,16 +2,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import (
-    SGBN,
-    Cohort,
-    CycleError,
-    DataWarning,
-    GaussianNetwork,
-    InputError,
-    fit_weights,
-    simulate_cohort,
-)
+from sgbn import SGBN, Cohort, fit_weights, simulate_cohort
+from sgbn.core.exceptions import CycleError, DataWarning, InputError
+from sgbn.core.gaussian import GaussianNetwork
 from sgbn.inference import weight_intervals
 from sgbn.inference.resampling import fixed_weights, interval, resampled_weights, resamples
 from sgbn.inference.rows import read_rows

@@ -3,7 +3,7 @@ import pytest
 import statsmodels.api as sm
 from scipy import stats
 
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.inference import residual_checks
 
 CHAIN = np.eye(6, k=1)

@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import SGBN, Cohort, GaussianNetwork, InputError
-from sgbn.exceptions import DataWarning
+from sgbn import SGBN, Cohort
+from sgbn.core.exceptions import DataWarning, InputError
+from sgbn.core.gaussian import GaussianNetwork
 from sgbn.inference import JointSGBN
 from sgbn.inference.rows import (
     check_groups_vary,

@@ -3,7 +3,8 @@ import pandas as pd
 import pytest
 from scipy.stats import kstest
 
-from sgbn import Cohort, InputError, SeriesCohort, SeriesSGBN, StudyError
+from sgbn import Cohort, SeriesCohort, SeriesSGBN
+from sgbn.core.exceptions import InputError, StudyError
 from sgbn.inference import edge_differences, series_differences
 from sgbn.inference.edge_statistics import parents_of_both
 from sgbn.structure.series import subject_moments, subject_weights

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sgbn import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.inference.difference_input import read_group_data
 from sgbn.inference.difference_problem import fingerprint
 from sgbn.inference.permuted_statistics import permute

@@ -1,6 +1,6 @@
 import pytest
 
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.io.xml import MAX_DEPTH, xml_tree
 
 ENTITIES = '<!DOCTYPE a [<!ENTITY b "c">]><atlas><label index="1">&b;</label></atlas>'

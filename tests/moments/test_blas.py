@@ -2,7 +2,7 @@ import threading
 
 from threadpoolctl import threadpool_info
 
-from sgbn.moments import one_blas_thread
+from sgbn.core.moments import one_blas_thread
 
 
 def blas_threads():

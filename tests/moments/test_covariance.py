@@ -2,7 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import InputError, Moments
+from sgbn.core.exceptions import InputError
+from sgbn.core.moments import Moments
 
 
 def test_a_table_names_the_variables_of_its_covariance_matrix():

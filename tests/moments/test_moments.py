@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sgbn import InputError, Moments
-from sgbn.moments import constant_columns, moments_of
-from sgbn.moments import moments as module
+from sgbn.core import moments as module
+from sgbn.core.exceptions import InputError
+from sgbn.core.moments import Moments, constant_columns, moments_of
 
 
 def names(X):

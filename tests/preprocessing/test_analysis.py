@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_validate
 
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.preprocessing import make_analysis, make_preparation
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.preprocessing import (
     CovariateRegressor,
     RegionImputer,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, cross_val_score
 
-from sgbn.exceptions import DataWarning, InputError
+from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.io import load, save
 from sgbn.preprocessing import SiteHarmonizer, make_analysis
 

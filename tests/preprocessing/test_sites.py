@@ -10,7 +10,7 @@ import pytest
 from sklearn.feature_selection import f_classif
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sgbn.exceptions import DataWarning, InputError
+from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.experiments.data import data_folder
 from sgbn.preprocessing import SiteHarmonizer
 

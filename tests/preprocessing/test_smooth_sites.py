@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 
-from sgbn.exceptions import DataWarning, InputError
+from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.io import load, save
 from sgbn.preprocessing import CovariateRegressor, SiteHarmonizer, make_analysis
 from sgbn.preprocessing.combat import fit_combat, remove_sites

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from sgbn import Cohort, random_dag
+from sgbn import Cohort
+from sgbn.core.graph import random_dag
 from sgbn.quality import review_prepared
 
 

@@ -9,7 +9,7 @@ from matplotlib.colors import to_hex
 from matplotlib.patches import ArrowStyle, FancyArrowPatch
 
 from sgbn.comparison.changes import differences_of
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.report.figures import (
     _accuracy,
     _circle,

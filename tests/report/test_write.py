@@ -13,7 +13,7 @@ from markupsafe import escape
 from sgbn import Cohort, load
 from sgbn.comparison import Settings, Tables, compare
 from sgbn.comparison.summary import Statement
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.preprocessing.preparation import cohort_table
 from sgbn.report.drawing import KINDS
 from sgbn.report.figures import Plan, plans

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from sgbn import InputError, StudyError
+from sgbn.core.exceptions import InputError, StudyError
 from sgbn.inference import edge_differences
 from sgbn.runs import ClusterWarning, Study, cluster, on_dask, parallel, study
 

@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 
-from sgbn import StudyError
+from sgbn.core.exceptions import StudyError
 from sgbn.runs import files
 from sgbn.runs.files import (
     LOCK,

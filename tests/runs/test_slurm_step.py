@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from sgbn import InputError, StudyError
+from sgbn.core.exceptions import InputError, StudyError
 from sgbn.runs import on_slurm, parallel, slurm_step
 from sgbn.runs.slurm_options import SlurmOptions
 

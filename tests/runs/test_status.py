@@ -3,7 +3,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from sgbn import InputError, StudyError
+from sgbn.core.exceptions import InputError, StudyError
 from sgbn.runs import Study, find_studies, study_status, versions
 
 TASKS = {f"task{k}": {"k": k} for k in range(5)}

@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 
-from sgbn import InputError, StudyError
+from sgbn.core.exceptions import InputError, StudyError
 from sgbn.runs import Study, parallel, read_result, study_status, versions
 
 

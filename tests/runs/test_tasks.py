@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from sgbn import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.runs import n_processors, parallel
 from sgbn.runs.tasks import run_tasks
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sgbn.graph import is_dag
+from sgbn.core.graph import is_dag
 from sgbn.search.exact_order import best_network
 
 

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sgbn.moments import moments_of
+from sgbn.core.moments import moments_of
 from sgbn.search.exact_order import best_network
 from sgbn.search.network_search import search_network, search_on_trees, starting_orders
 from sgbn.search.order_search import parents_for

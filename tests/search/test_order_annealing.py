@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sgbn.graph import is_dag
+from sgbn.core.graph import is_dag
 from sgbn.search import order_annealing, score_tables
 from sgbn.search.order_annealing import anneal, order_tables, parents_along, score_along
 from sgbn.search.table_candidates import best_candidates

@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 
-from sgbn.graph.acyclicity import is_dag
+from sgbn.core.graph import is_dag
 from sgbn.search.order_chain import arrow_shares, run_chain
 from sgbn.search.problem import ebic_prices
 from sgbn.search.score_tables import log_totals, score_tables

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.special import comb
 
-from sgbn.moments import moments_of
+from sgbn.core.moments import moments_of
 from sgbn.search.problem import (
     SearchProblem,
     default_gamma,

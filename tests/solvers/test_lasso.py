@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import Lasso, LinearRegression
 
-from sgbn.moments import moments_of
+from sgbn.core.moments import moments_of
 from sgbn.solvers.lasso import (
     TOL,
     _solve_working_set,

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
-from sgbn.graph import levels, random_dag
-from sgbn.moments import moments_of
+from sgbn.core.graph import levels, random_dag
+from sgbn.core.moments import moments_of
 from sgbn.solvers.lasso import lasso_gram
 from sgbn.solvers.order import order_cost, solve_order
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.solvers.projected_gradient import project_balls, spg
 
 OFFSETS = np.array([0, 4, 10])

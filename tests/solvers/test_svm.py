@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from sklearn.svm import SVC
 
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.solvers import svm
 from sgbn.solvers.svm import MAX_NEWTON_STEPS, TOL, l2_svm, radius, total_scatter
 

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.solvers.svm import l2_svm
 from sgbn.solvers.svm_primal import _line_minimum, l2_svm_cg, l2_svm_features, l2_svm_primal
 

@@ -8,8 +8,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sgbn import HSGBN, ORSGBN, SGBN, SGBNEnsemble, certifies_dag, structure
-from sgbn.graph import cpdag, is_dag
+from sgbn import HSGBN, ORSGBN, SGBN, SGBNEnsemble, structure
+from sgbn.core.equivalence import cpdag
+from sgbn.core.graph import certifies_dag, is_dag
 from sgbn.structure.base import Arrows, NetworkEstimator
 from sgbn.structure.knowledge import Knowledge
 from sgbn.structure.robust import OutlierWarning

@@ -3,7 +3,9 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression
 
-from sgbn import CycleError, DataWarning, GaussianNetwork, InputError, fit_weights
+from sgbn import fit_weights
+from sgbn.core.exceptions import CycleError, DataWarning, InputError
+from sgbn.core.gaussian import GaussianNetwork
 
 
 def test_equals_ordinary_least_squares(simulate):

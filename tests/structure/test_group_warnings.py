@@ -3,16 +3,8 @@ import warnings
 import numpy as np
 import pytest
 
-from sgbn import (
-    ORSGBN,
-    SGBN,
-    Cohort,
-    ConvergenceWarning,
-    DataWarning,
-    Settings,
-    SGBNClassifier,
-    compare,
-)
+from sgbn import ORSGBN, SGBN, Cohort, ConvergenceWarning, Settings, SGBNClassifier, compare
+from sgbn.core.exceptions import DataWarning
 from sgbn.structure.group_warnings import warnings_about
 
 

@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Lasso
 
-from sgbn import HSGBN, DataWarning
-from sgbn.graph import is_dag, reachable
+from sgbn import HSGBN
+from sgbn.core.exceptions import DataWarning
+from sgbn.core.graph import is_dag, reachable
 
 
 @pytest.mark.parametrize("init", ["lasso", "ols", "l1mb"])

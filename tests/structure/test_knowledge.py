@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sgbn import ORSGBN, SGBN, InputError
-from sgbn.graph import is_dag
+from sgbn import ORSGBN, SGBN
+from sgbn.core.exceptions import InputError
+from sgbn.core.graph import is_dag
 from sgbn.structure.knowledge import read_knowledge
 
 NAMES = ["hippocampus", "insula", "cuneus", "FDG"]

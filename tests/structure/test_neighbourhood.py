@@ -1,7 +1,7 @@
 import numpy as np
 from sklearn.linear_model import LinearRegression, lars_path
 
-from sgbn.moments import moments_of
+from sgbn.core.moments import moments_of
 from sgbn.structure.neighbourhood import inverse_gram, neighbourhoods_by_bic
 
 

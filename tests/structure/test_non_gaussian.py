@@ -5,8 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sgbn import SGBN, InputError
-from sgbn.graph import consistent_extension, cpdag, is_dag, orient_known
+from sgbn import SGBN
+from sgbn.core.equivalence import consistent_extension, cpdag, orient_known
+from sgbn.core.exceptions import InputError
+from sgbn.core.graph import is_dag
 from sgbn.structure import non_gaussian
 from sgbn.structure.non_gaussian import Residuals, decide_directions
 from sgbn.structure.residual_density import density_gain

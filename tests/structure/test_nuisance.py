@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sgbn import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.structure.nuisance import (
     nuisance_of,
     without_nuisance,

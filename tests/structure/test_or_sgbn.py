@@ -5,9 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import Lasso
 
-from sgbn import ORSGBN, DataWarning, InputError, certifies_dag
+from sgbn import ORSGBN
+from sgbn.core.exceptions import DataWarning, InputError
+from sgbn.core.graph import certifies_dag, is_dag, random_dag, upsilon
 from sgbn.datasets import simulate_sem
-from sgbn.graph import is_dag, random_dag, upsilon
 from sgbn.solvers.lasso import TOL
 
 VARIANTS = [

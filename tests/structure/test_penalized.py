@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from sgbn import HSGBN, ORSGBN, InputError
-from sgbn.graph import is_dag
+from sgbn import HSGBN, ORSGBN
+from sgbn.core.exceptions import InputError
+from sgbn.core.graph import is_dag
 
 LEARNERS = [ORSGBN, HSGBN]
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from sgbn.graph import is_dag
-from sgbn.moments import moments_of
+from sgbn.core.graph import is_dag
+from sgbn.core.moments import moments_of
 from sgbn.solvers.lasso import lasso_gram
 from sgbn.structure.penalties import (
     ABOVE_BOUND,

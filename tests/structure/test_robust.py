@@ -7,7 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from sgbn import SGBN, DataWarning, InputError, compare_graphs, random_dag, simulate_sem
+from sgbn import SGBN, simulate_sem
+from sgbn.core.equivalence import compare_graphs
+from sgbn.core.exceptions import DataWarning, InputError
+from sgbn.core.graph import random_dag
 from sgbn.inference.learning import learn_part
 from sgbn.structure import robust
 from sgbn.structure.robust import (

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from sgbn import Cohort, DataWarning
+from sgbn import Cohort
+from sgbn.core.exceptions import DataWarning
 from sgbn.structure.samples import Sample, group_sample, takes_effects_out
 
 GROUP = np.repeat(["a", "b"], 40)

@@ -3,7 +3,8 @@ import pandas as pd
 import pytest
 from sklearn.model_selection import KFold, LeaveOneOut
 
-from sgbn import HSGBN, ORSGBN, SGBN, InputError, alpha_grid, alpha_max, fit_weights
+from sgbn import HSGBN, ORSGBN, SGBN, alpha_grid, alpha_max, fit_weights
+from sgbn.core.exceptions import InputError
 
 CRITERIA = ["bic", "ebic", "cv_error", "cv_likelihood"]
 

@@ -5,19 +5,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import comb
 
-from sgbn import (
-    SGBN,
-    DataWarning,
-    InputError,
-    Moments,
-    compare_graphs,
-    cpdag,
-    load_network,
-    random_dag,
-    simulate_sem,
-)
-from sgbn.graph import is_dag
-from sgbn.moments import moments_of
+from sgbn import SGBN, load_network, simulate_sem
+from sgbn.core.equivalence import compare_graphs, cpdag
+from sgbn.core.exceptions import DataWarning, InputError
+from sgbn.core.graph import is_dag, random_dag
+from sgbn.core.moments import Moments, moments_of
 from sgbn.search import plan, tree_arrays
 from sgbn.search.problem import SearchProblem
 

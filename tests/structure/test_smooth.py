@@ -8,7 +8,7 @@ from scipy.integrate import quad
 from scipy.interpolate import BSpline
 
 from sgbn import Cohort
-from sgbn.exceptions import DataWarning, InputError
+from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.structure.nuisance import nuisance_of
 from sgbn.structure.smooth import (
     check_curves,

@@ -4,7 +4,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.patches import ArrowStyle
 
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.viz.arrows import Edge, add_arrow, arrow_entries, choose_edges, left_out
 from sgbn.viz.kind_styles import KIND_STYLES
 from sgbn.viz.style import NEGATIVE, POSITIVE

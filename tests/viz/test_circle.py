@@ -8,7 +8,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.patches import ArrowStyle, FancyArrowPatch, Wedge
 
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.viz import plot_circle
 from sgbn.viz.arrows import FAINT, GREY
 from sgbn.viz.kind_styles import KIND_STYLES

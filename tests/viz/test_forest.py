@@ -5,7 +5,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from scipy.special import ndtri
 
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.viz import plot_forest
 from sgbn.viz.forest import surest_first
 from sgbn.viz.kind_styles import KIND_STYLES

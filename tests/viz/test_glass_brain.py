@@ -4,7 +4,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.patches import ArrowStyle, Ellipse, FancyArrowPatch
 
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.viz import glass_brain, plot_glass_brain
 from sgbn.viz.glass_brain import VIEWS, _draw_schematics
 from sgbn.viz.kind_styles import KIND_STYLES

@@ -3,7 +3,7 @@
 import pytest
 from matplotlib.colors import to_rgb
 
-from sgbn.inference import KINDS_OF_CHANGE
+from sgbn.core.graph import KINDS_OF_CHANGE
 from sgbn.viz.kind_styles import KIND_STYLES
 
 DARK_GROUND = "#16181d"

@@ -6,7 +6,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.viz import plot_matrix, plot_recovery
 from sgbn.viz.kind_styles import KIND_STYLES
 

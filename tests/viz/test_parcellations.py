@@ -7,7 +7,7 @@ import pytest
 
 from sgbn.atlases import ATLASES, Atlas, Region, load_atlas, read_atlas
 from sgbn.atlases.library import is_aseg
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.viz import parcellations
 from sgbn.viz.parcellations import (
     PACKAGED,

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.viz import plot_permutations
 from sgbn.viz.permutations import threshold
 

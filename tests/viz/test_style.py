@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from numpy.testing import assert_allclose
 
 from sgbn import viz
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.viz.quality import plot_quality
 from sgbn.viz.style import (
     METHODS,

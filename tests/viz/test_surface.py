@@ -5,7 +5,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from sgbn.atlases import load_atlas
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.viz import plot_surface, surface
 from sgbn.viz.parcellations import find_parcellation
 from sgbn.viz.style import DIVERGING

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.viz import surface_mesh
 from sgbn.viz.surface_mesh import (
     SIDES,

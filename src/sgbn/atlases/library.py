@@ -9,7 +9,7 @@ from importlib.resources import files
 
 from sgbn.atlases.atlas import Atlas, Region
 from sgbn.atlases.tables import parse_regions
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 
 _TITLES = {
     "desikan_killiany": "Desikan-Killiany cortex and FreeSurfer's aseg",

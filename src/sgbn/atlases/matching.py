@@ -10,7 +10,7 @@ from sgbn.atlases.library import atlases_for, is_aseg, is_schaefer, load_atlas
 from sgbn.atlases.names import stem
 from sgbn.atlases.sources import AtlasLike, as_atlas
 from sgbn.atlases.totals import is_csf, is_total, is_whole_head
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 
 MIN_COLUMNS = 2  # an atlas must match at least this many columns
 MIN_TELLING_LETTERS = 3  # letters and digits; a shorter name, such as L_2, may mean anything

@@ -8,7 +8,7 @@ from pathlib import Path
 from sgbn.atlases.atlas import Atlas
 from sgbn.atlases.library import ATLAS_NAMES, load_atlas
 from sgbn.atlases.tables import COLUMNS, read_atlas
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 
 TABLE_ENDINGS = (".csv", ".tsv", ".txt")
 IMAGE_ENDINGS = (".nii", ".nii.gz", ".mgz", ".mgh", ".img", ".hdr")

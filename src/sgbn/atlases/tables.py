@@ -11,7 +11,7 @@ from pathlib import Path
 from sgbn.atlases.atlas import UNKNOWN_LOBE, Atlas, AtlasFile, Region
 from sgbn.atlases.names import SIDES
 from sgbn.atlases.sides import side_of
-from sgbn.exceptions import InputError, counted, listed, warn
+from sgbn.core.exceptions import InputError, counted, listed, warn
 
 NAMES = ("region", "name", "label")  # BIDS uses "name", and some of its atlases "label"
 LOBES = ("lobe", "network", "network_label")

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,7 +14,7 @@ from sgbn.cli.commands import add_command, options_of
 from sgbn.cli.options import REFERENCE, add_options
 from sgbn.cli.tables import add_table_options, check_tables, show_cohort
 from sgbn.cli.wording import in_options
-from sgbn.exceptions import InputError, counted
+from sgbn.core.exceptions import InputError, counted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -20,7 +20,7 @@ from sgbn.cli.options import ENSEMBLE, HOW, LEARNER, SETTINGS, SUBJECTS_IN_REPOR
 from sgbn.cli.status import ABOUT, WORK, lacking
 from sgbn.cli.tables import add_table_options, check_tables, show_cohort
 from sgbn.cli.wording import in_options, with_options
-from sgbn.exceptions import InputError, StudyError, counted
+from sgbn.core.exceptions import InputError, StudyError, counted
 
 if TYPE_CHECKING:
     from sgbn.cohort import Cohort

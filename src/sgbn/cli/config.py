@@ -14,7 +14,7 @@ from typing import Any
 
 from sgbn.atlases.sources import names_table
 from sgbn.cli.options import LEARNER, QUICK, SERIES, SETTINGS, TABLE
-from sgbn.exceptions import InputError, did_you_mean
+from sgbn.core.exceptions import InputError, did_you_mean
 
 TABLES = "tables"  # the only key of a config that is an argument without dashes
 OPTIONS = {one.name: one.dest for one in (*TABLE, *SERIES, *LEARNER, *SETTINGS)} | {TABLES: TABLES}

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from sgbn.cli.commands import add_command, options_of
 from sgbn.cli.options import add_options
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 
 if TYPE_CHECKING:
-    from sgbn.gaussian import NetworkLike
+    from sgbn.core.gaussian import NetworkLike
     from sgbn.io.networks import NamedGraph
 
 MODEL = ".sgbn"

@@ -72,7 +72,7 @@ def _simulated(arguments: argparse.Namespace) -> SimulatedCohort | SimulatedSeri
 
 def _networks(cohort: SimulatedCohort | SimulatedSeries, comparison: Comparison) -> Iterator[str]:
     """Yield the lines of a table that says how much of each network was found."""
-    from sgbn.graph import compare_graphs
+    from sgbn.core.equivalence import compare_graphs
 
     yield "How much of the truth was found"
     heads = ("", "true", "learned", "joined pairs", "arrows", "held-out log-lik.")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sgbn.cli.arguments import add_worker_options, make_folder, workers, write_whole
 from sgbn.cli.commands import add_command, options_of
 from sgbn.cli.options import add_options
-from sgbn.exceptions import counted, listed
+from sgbn.core.exceptions import counted, listed
 
 if TYPE_CHECKING:
     import pandas as pd

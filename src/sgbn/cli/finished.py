@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import sgbn
 from sgbn.cli.status import WORK
-from sgbn.exceptions import counted, warn
+from sgbn.core.exceptions import counted, warn
 
 if TYPE_CHECKING:
     from sgbn.comparison import Comparison

@@ -6,7 +6,7 @@ import argparse
 import textwrap
 from typing import Any, NoReturn
 
-from sgbn.exceptions import did_you_mean
+from sgbn.core.exceptions import did_you_mean
 
 INDENT = "  "
 

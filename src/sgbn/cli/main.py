@@ -28,7 +28,7 @@ from sgbn.cli.config import with_config
 from sgbn.cli.help import Parser, examples
 from sgbn.cli.own_errors import own_error_text
 from sgbn.cli.wording import in_options
-from sgbn.exceptions import InputError, StudyError
+from sgbn.core.exceptions import InputError, StudyError
 
 # Errors whose message a user understands. Messages of OSError name a file, a disk or a host.
 EXPLAINED = (InputError, StudyError, OSError)

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from sgbn.cli.arguments import OptionError
-from sgbn.exceptions import InputError, did_you_mean
+from sgbn.core.exceptions import InputError, did_you_mean
 
 if TYPE_CHECKING:
     from sgbn.cohort import Cohort

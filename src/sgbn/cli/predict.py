@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sgbn.cli.commands import add_command, options_of
 from sgbn.cli.options import TABLE, add_options
-from sgbn.exceptions import InputError, counted, listed, warn
+from sgbn.core.exceptions import InputError, counted, listed, warn
 
 if TYPE_CHECKING:
     import pandas as pd

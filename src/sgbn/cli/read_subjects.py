@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sgbn.cli.arguments import folder_of_results, write_whole
 from sgbn.cli.commands import add_command, options_of
 from sgbn.cli.options import add_options
-from sgbn.exceptions import DataWarning, InputError, counted, listed
+from sgbn.core.exceptions import DataWarning, InputError, counted, listed
 
 if TYPE_CHECKING:
     import pandas as pd

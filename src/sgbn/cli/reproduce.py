@@ -144,7 +144,7 @@ def _run(
 
 def _check_columns(arguments: argparse.Namespace) -> None:
     """Raise InputError for options of a table without a table, and for a table without groups."""
-    from sgbn.exceptions import InputError
+    from sgbn.core.exceptions import InputError
 
     # If these options were ignored, the user might believe that the experiment used the own table.
     known = {option.dest: option.name for option in TABLE} | {"reference": "reference"}

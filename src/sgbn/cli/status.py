@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sgbn.cli.commands import add_command, options_of
 from sgbn.cli.options import add_options
-from sgbn.exceptions import counted
+from sgbn.core.exceptions import counted
 
 if TYPE_CHECKING:
     from sgbn.runs import StudyStatus

@@ -80,7 +80,7 @@ def _is_table(name: str) -> bool:
 
 def show_cohort(arguments: argparse.Namespace) -> Cohort:
     """Read a cohort, and print what it holds and which columns were left out."""
-    from sgbn.exceptions import listed
+    from sgbn.core.exceptions import listed
 
     cohort = read_cohort(arguments)
     print(cohort.summary())
@@ -112,7 +112,7 @@ def _reference_line(groups: Sequence[str], asked: str | None) -> str:
 
 def read_cohort(arguments: argparse.Namespace) -> Cohort:
     """Return the cohort that the options describe."""
-    from sgbn.exceptions import InputError
+    from sgbn.core.exceptions import InputError
     from sgbn.io import read_freesurfer
     from sgbn.io.series import read_any
 

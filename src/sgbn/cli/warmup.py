@@ -8,7 +8,7 @@ import warnings
 from typing import Any
 
 from sgbn.cli.commands import add_command
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 
 # The comparison is as small as each step allows, but calls every kernel.
 SUBJECTS, SEED = 40, 0  # subjects per group; they have 40 regions, too many for the exact search
@@ -27,7 +27,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(_: argparse.Namespace) -> None:
     """Compile the kernels, and print how long it took and where the machine code is."""
-    from sgbn.jit import cache_use
+    from sgbn.core.jit import cache_use
 
     begin = time.perf_counter()
     with warnings.catch_warnings():

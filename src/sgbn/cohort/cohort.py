@@ -27,9 +27,9 @@ from sgbn.cohort.fields import (
     merged_labels,
 )
 from sgbn.cohort.summary import counts_text, size_text, summary_text
-from sgbn.exceptions import InputError, counted, did_you_mean
-from sgbn.html_repr import html_repr
-from sgbn.types import Array, Indices, Labels, Mask
+from sgbn.core.exceptions import InputError, counted, did_you_mean
+from sgbn.core.gaussian import html_repr
+from sgbn.core.types import Array, Indices, Labels, Mask
 
 
 # eq=False, because a generated == would compare arrays, which have no single truth value.

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sgbn.exceptions import InputError, counted, listed
-from sgbn.graph.parts import joined_parts
-from sgbn.parameters import is_number
-from sgbn.types import Array, Labels
-from sgbn.validation import LARGEST, check_name_lengths
+from sgbn.core.exceptions import InputError, counted, listed
+from sgbn.core.graph import joined_parts
+from sgbn.core.types import Array, Labels
+from sgbn.core.validation import LARGEST, check_name_lengths, is_number
 
 # Names of these columns in the table of a cohort
 ID, SITE, PAIR = "subject_id", "site", "pair"

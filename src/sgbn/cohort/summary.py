@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sgbn.cohort.fields import label_counts
-from sgbn.exceptions import counted
-from sgbn.types import Labels, Mask
+from sgbn.core.exceptions import counted
+from sgbn.core.types import Labels, Mask
 
 if TYPE_CHECKING:
     from sgbn.cohort.cohort import Cohort

@@ -15,7 +15,7 @@ from scipy.special import stdtr
 from sklearn.metrics import balanced_accuracy_score, log_loss, roc_auc_score, roc_curve
 
 from sgbn.comparison.intervals import Estimate, estimate
-from sgbn.types import Array, Indices, Labels, Mask
+from sgbn.core.types import Array, Indices, Labels, Mask
 
 OURS = "networks (SGBN)"  # the names of the methods in tables
 REFINED = "refined networks (CL-SGBN)"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from sgbn.types import Array
+from sgbn.core.types import Array
 from sgbn.viz.forest import surest_first
 
 if TYPE_CHECKING:

@@ -28,10 +28,11 @@ from sgbn.comparison.steps import (
     refinements_of,
     replication_of,
 )
+from sgbn.core.exceptions import InputError, warn
+from sgbn.core.types import Array
 from sgbn.datasets.cohort import SimulatedCohort
 from sgbn.datasets.group_networks import standardised
 from sgbn.datasets.series import SimulatedSeries
-from sgbn.exceptions import InputError, warn
 from sgbn.inference import replication_rows
 from sgbn.io.tables.files import Source
 from sgbn.quality import Review, review
@@ -39,7 +40,6 @@ from sgbn.quality.groups import check_reference
 from sgbn.runs import ClusterWarning, Study
 from sgbn.structure.base import LearnedNetwork
 from sgbn.structure.robust import OutlierWarning
-from sgbn.types import Array
 
 Learner = TypeVar("Learner", bound=LearnedNetwork)
 

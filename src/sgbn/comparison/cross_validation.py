@@ -29,15 +29,15 @@ from sgbn.comparison.folds import (
 from sgbn.comparison.networks import fast_learner
 from sgbn.comparison.peers import COVARIATES_ALONE, covariates_alone, peers
 from sgbn.comparison.settings import Settings
+from sgbn.core.exceptions import InputError
+from sgbn.core.types import Array, Indices, Mask
 from sgbn.discriminative import CLSGBNClassifier, SGBNClassifier, SGBNClassifierCV
-from sgbn.exceptions import InputError
 from sgbn.inference.exchange import Exchange
 from sgbn.io.models.files import model_of, model_parts
 from sgbn.preprocessing import cohort_table, make_analysis
 from sgbn.runs import Arrays, Study
 from sgbn.structure import SGBN
 from sgbn.structure.base import NetworkEstimator
-from sgbn.types import Array, Indices, Mask
 
 FIRST_PEER = "shrinkage LDA"
 PEERS = (FIRST_PEER, "L2 logistic", "L1 logistic", "random forest")

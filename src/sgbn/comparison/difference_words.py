@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from sgbn.cohort import Cohort
 from sgbn.comparison.support import called, joined
-from sgbn.exceptions import counted
-from sgbn.inference import KINDS_OF_CHANGE, Differences
+from sgbn.core.exceptions import counted
+from sgbn.core.graph import KINDS_OF_CHANGE
+from sgbn.inference import Differences
 from sgbn.io import to_frame
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from sgbn.comparison.steps import (
     sensitivity_of,
     tests_of,
 )
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.inference import Differences, EdgeConfidence
 from sgbn.preprocessing import prepare
 from sgbn.preprocessing.preparation import fill_covariates

@@ -16,10 +16,10 @@ from sgbn.cohort import Cohort
 from sgbn.comparison.accuracy import METRICS, fold_score, parts_of
 from sgbn.comparison.peers import FOLDS
 from sgbn.comparison.settings import Settings
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
+from sgbn.core.types import Array, Indices, Mask
 from sgbn.inference.exchange import Exchange
 from sgbn.runs import Study
-from sgbn.types import Array, Indices, Mask
 
 
 def folds_of_repeats(cohort: Cohort, settings: Settings) -> Indices:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sgbn.cohort import Cohort
 from sgbn.comparison.flows import flow_of
 from sgbn.comparison.settings import Settings
-from sgbn.exceptions import InputError, did_you_mean
+from sgbn.core.exceptions import InputError, did_you_mean
 from sgbn.quality import Review, review
 from sgbn.quality.groups import check_groups
 from sgbn.runs import Study

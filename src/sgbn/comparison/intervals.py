@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
-from sgbn.types import Array
+from sgbn.core.types import Array
 
 LEVEL = 0.95  # probability that an interval covers the true mean
 NARROW_HALF_WIDTH = 0.03  # balanced accuracy; an interval this narrow needs no more repeats

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from matplotlib.axes import Axes
 
 from sgbn.comparison.changes import change_words, differences_of, verdict
-from sgbn.exceptions import InputError, did_you_mean
+from sgbn.core.exceptions import InputError, did_you_mean
 from sgbn.viz.forest import plot_forest
 
 if TYPE_CHECKING:

@@ -13,13 +13,13 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from sgbn.core.exceptions import warn
+from sgbn.core.types import Labels
 from sgbn.discriminative import CLSGBNClassifier, KLSGBNClassifier, MMSGBNClassifier
 from sgbn.discriminative.moved import CHANGE_FIELDS
-from sgbn.exceptions import warn
 from sgbn.runs import Study, parallel
 from sgbn.structure.base import LearnedNetwork
 from sgbn.structure.robust import OutlierWarning
-from sgbn.types import Labels
 
 REFINED_BY = {  # the keys are the names in `Settings.refinements`
     "KL-SGBN": KLSGBNClassifier,

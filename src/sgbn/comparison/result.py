@@ -20,15 +20,15 @@ from sgbn.comparison.sensitivity import Sensitivity
 from sgbn.comparison.settings import Settings
 from sgbn.comparison.summary import Words, make_words
 from sgbn.comparison.tables import Tables, make_tables
-from sgbn.exceptions import InputError
-from sgbn.html_repr import html_repr
+from sgbn.core.exceptions import InputError
+from sgbn.core.gaussian import html_repr
+from sgbn.core.types import Array, Mask
 from sgbn.inference import Deviations, Differences, EdgeConfidence, ModelComparison, Replication
 from sgbn.preprocessing.preparation import regions_table
 from sgbn.quality import Review
 from sgbn.series_cohort import SeriesCohort
 from sgbn.structure.base import LearnedNetwork
 from sgbn.structure.ensemble import supported_of
-from sgbn.types import Array, Mask
 
 SHOWN = 4  # lines about edges; a notebook leaves out the first, which the verdict says already
 

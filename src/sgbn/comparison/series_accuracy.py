@@ -31,20 +31,20 @@ from sgbn.comparison.folds import (
 )
 from sgbn.comparison.peers import COVARIATES_ALONE, LOG_LOSS, covariates_alone
 from sgbn.comparison.settings import Settings
+from sgbn.core.exceptions import InputError, warn
+from sgbn.core.moments import one_blas_thread
+from sgbn.core.types import Array, Labels, Mask
 from sgbn.discriminative.series_features import (
     SeriesLikelihoods,
     SeriesWeights,
     as_moments,
     common_graph,
 )
-from sgbn.exceptions import InputError, warn
 from sgbn.inference.exchange import Exchange
-from sgbn.moments import one_blas_thread
 from sgbn.preprocessing import cohort_table, make_analysis
 from sgbn.runs import Study
 from sgbn.series_cohort import SeriesCohort
 from sgbn.structure.series import SeriesSGBN, SubjectMoments
-from sgbn.types import Array, Labels, Mask
 
 LIKELIHOOD = "likelihood under networks (SGBN)"
 CONNECTIVITY = {  # the kind of nilearn's ConnectivityMeasure by method

@@ -22,7 +22,7 @@ from sgbn.comparison.steps import (
     networks_by,
     sensitivity_by,
 )
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.inference import Differences, EdgeConfidence, series_differences
 from sgbn.runs import Study
 from sgbn.series_cohort import SeriesCohort

@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 
 from sgbn.cohort import Cohort
+from sgbn.core.types import Array
 from sgbn.io import to_frame
 from sgbn.quality import series_quality
 from sgbn.series_cohort import SeriesCohort
 from sgbn.structure.base import LearnedNetwork
 from sgbn.structure.series import SeriesSGBN
-from sgbn.types import Array
 
 if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison

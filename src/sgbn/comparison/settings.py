@@ -8,11 +8,11 @@ from typing import Any, Self
 
 from sgbn.cohort import Cohort
 from sgbn.comparison.intervals import repeats_for
-from sgbn.exceptions import InputError, did_you_mean
+from sgbn.core.exceptions import InputError, did_you_mean
+from sgbn.core.validation import NONE, SHARE, TRUTH, OneOf, Parameters, Whole
 from sgbn.inference.difference_request import FEWEST_PERMUTATIONS, read_among, read_edges
 from sgbn.inference.held_back import HALF
 from sgbn.inference.permutation_p import permutations_needed
-from sgbn.parameters import NONE, SHARE, TRUTH, OneOf, Parameters, Whole
 from sgbn.reference import choose_reference
 from sgbn.structure.robust import OUTLIERS, TRANSFORMS
 

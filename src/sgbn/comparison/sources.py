@@ -12,7 +12,7 @@ import pandas as pd
 
 from sgbn.cohort import Cohort, check_cohort
 from sgbn.comparison.settings import Settings
-from sgbn.exceptions import InputError, did_you_mean
+from sgbn.core.exceptions import InputError, did_you_mean
 from sgbn.io import read_series, read_table
 from sgbn.io.series import read_any
 from sgbn.io.tables.files import Source

@@ -24,7 +24,8 @@ from sgbn.comparison.refined import in_parallel, refine
 from sgbn.comparison.result import Comparison
 from sgbn.comparison.sensitivity import Sensitivity, fewer_permutations, other_choices
 from sgbn.comparison.settings import Settings
-from sgbn.exceptions import InputError, warn
+from sgbn.core.exceptions import InputError, warn
+from sgbn.core.types import Array, Mask
 from sgbn.inference import (
     Deviations,
     Differences,
@@ -50,7 +51,6 @@ from sgbn.structure.ensemble import SGBNEnsemble
 from sgbn.structure.ensemble.sgbn_ensemble import MIN_ROWS_TO_HALVE
 from sgbn.structure.group_warnings import warnings_about
 from sgbn.structure.samples import group_sample
-from sgbn.types import Array, Mask
 
 STEPS = {  # the steps in their order, with the text of the terminal when a step begins
     "networks": "One network per group",

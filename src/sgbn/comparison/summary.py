@@ -17,7 +17,7 @@ from sgbn.comparison.residuals import residual_words
 from sgbn.comparison.sensitivity import sensitivity_words
 from sgbn.comparison.series_words import series_words
 from sgbn.comparison.support import agreement_words, called, joined, support_words, trust_words
-from sgbn.exceptions import counted
+from sgbn.core.exceptions import counted
 from sgbn.structure.smooth import effect_names
 
 if TYPE_CHECKING:

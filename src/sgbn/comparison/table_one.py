@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sgbn.cohort import Cohort
+from sgbn.core.types import Array, Mask
 from sgbn.quality.group_tests import (
     NOT_TESTED,
     GroupTest,
@@ -19,7 +20,6 @@ from sgbn.quality.group_tests import (
     known_cells,
     level_text,
 )
-from sgbn.types import Array, Mask
 
 Row = dict[str, Any]
 

@@ -13,11 +13,11 @@ from sgbn.comparison.residuals import residual_table
 from sgbn.comparison.sensitivity import sensitivity_table
 from sgbn.comparison.series_tables import series_table, with_subjects_support, with_volumes
 from sgbn.comparison.table_one import table_one
+from sgbn.core.graph import kinds_of_change
+from sgbn.core.types import Array
 from sgbn.inference import Differences, regional_differences
 from sgbn.inference.held_out import FACTORS
-from sgbn.inference.kinds_of_change import kinds_of_change
 from sgbn.io import edge_table, to_frame
-from sgbn.types import Array
 
 if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sgbn.exceptions import InputError
-from sgbn.types import Mask
+from sgbn.core.exceptions import InputError
+from sgbn.core.types import Mask
 
 NETWORKS = (
     *("factors", "alarm", "barley", "carpo", "chain"),

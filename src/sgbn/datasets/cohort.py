@@ -12,6 +12,10 @@ from numpy.typing import ArrayLike
 
 from sgbn.atlases import AtlasLike, as_atlas
 from sgbn.cohort import Cohort, read_only
+from sgbn.core.exceptions import InputError
+from sgbn.core.gaussian import GaussianNetwork
+from sgbn.core.types import Array, Labels
+from sgbn.core.validation import PROBABILITY, Number, OneOf, Whole
 from sgbn.datasets.group_networks import SPREAD, Difference, Edge, group_networks
 from sgbn.datasets.nuisance import (
     COVARIATES,
@@ -26,10 +30,6 @@ from sgbn.datasets.nuisance import (
     site_names,
 )
 from sgbn.datasets.regions import choose_regions
-from sgbn.exceptions import InputError
-from sgbn.gaussian import GaussianNetwork
-from sgbn.parameters import PROBABILITY, Number, OneOf, Whole
-from sgbn.types import Array, Labels
 
 DIFFER = ("both", "edges", "means", "nothing")
 MAX_MEAN_SHIFT = 8.0  # standard deviations; a larger shift could make volumes negative

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from sgbn.atlases import Region
+from sgbn.core.exceptions import warn
+from sgbn.core.gaussian import GaussianNetwork
+from sgbn.core.graph import topological_order
+from sgbn.core.types import Array, Indices, Mask
 from sgbn.datasets.regions import twin_key, volume_of
-from sgbn.exceptions import warn
-from sgbn.gaussian import GaussianNetwork
-from sgbn.graph.acyclicity import topological_order
-from sgbn.types import Array, Indices, Mask
 
 Edge = tuple[str, str]
 

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.signal import fftconvolve, lfilter  # type: ignore[attr-defined]
 from scipy.stats import gamma  # type: ignore[attr-defined]
 
-from sgbn.types import Array
+from sgbn.core.types import Array
 
 PEAK, UNDERSHOOT = 6.0, 16.0  # seconds; shapes of the two gammas of the canonical response
 RATIO = 6.0  # the undershoot is a sixth of the response

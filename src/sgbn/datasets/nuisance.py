@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.exceptions import InputError
-from sgbn.parameters import Constraint, Whole, is_whole
-from sgbn.types import Array, Indices, Labels, Mask
+from sgbn.core.exceptions import InputError
+from sgbn.core.types import Array, Indices, Labels, Mask
+from sgbn.core.validation import Constraint, Whole, is_whole
 
 BySite = dict[str, Array]
 

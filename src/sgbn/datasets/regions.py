@@ -7,8 +7,8 @@ from itertools import zip_longest
 
 from sgbn.atlases import Atlas, Region
 from sgbn.atlases.names import stem
-from sgbn.exceptions import InputError
-from sgbn.parameters import is_whole
+from sgbn.core.exceptions import InputError
+from sgbn.core.validation import is_whole
 
 USUAL_VOLUME = 4400.0  # mm^3, if the atlas has no volume: about the median of all known volumes
 FLUID = "ventricle/CSF"  # not tissue, so chosen only by name

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sgbn.gaussian import GaussianNetwork
-from sgbn.graph.acyclicity import adjacency
-from sgbn.parameters import OneOf
-from sgbn.types import Array
+from sgbn.core.gaussian import GaussianNetwork
+from sgbn.core.graph import adjacency
+from sgbn.core.types import Array
+from sgbn.core.validation import OneOf
 
 UNEQUAL_SD = (0.5, 1.5)  # range of the standard deviations of unequal noise
 

@@ -12,6 +12,11 @@ from numpy.typing import NDArray
 
 from sgbn.atlases import AtlasLike, Region, as_atlas
 from sgbn.cohort import read_only
+from sgbn.core.exceptions import InputError
+from sgbn.core.gaussian import GaussianNetwork
+from sgbn.core.graph import kinds_of_change
+from sgbn.core.types import Array, Indices, Labels
+from sgbn.core.validation import NOT_NEGATIVE, PROBABILITY, Number, Parameters, Whole, is_whole
 from sgbn.datasets.cohort import group_names, group_sizes, subject_ids
 from sgbn.datasets.group_networks import Difference, Edge, group_networks, limited, standardised
 from sgbn.datasets.haemodynamics import MOST_AUTOREGRESSION, MOST_TR, smoothing_filters
@@ -24,12 +29,7 @@ from sgbn.datasets.nuisance import (
 )
 from sgbn.datasets.regions import choose_regions
 from sgbn.datasets.subject_series import Signal, hidden_loadings, own_series, own_weights
-from sgbn.exceptions import InputError
-from sgbn.gaussian import GaussianNetwork
-from sgbn.inference.kinds_of_change import kinds_of_change
-from sgbn.parameters import NOT_NEGATIVE, PROBABILITY, Number, Parameters, Whole, is_whole
 from sgbn.series_cohort import SeriesCohort
-from sgbn.types import Array, Indices, Labels
 
 MOTION = "mean_fd"
 COVARIATES = (MOTION, "age", "sex")

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sgbn.core.types import Array
 from sgbn.datasets.group_networks import limited
 from sgbn.datasets.haemodynamics import fading_filter, filtered
-from sgbn.types import Array
 
 MOST_EXPLAINED = 0.9  # largest share of a region's variance that its parents explain in a subject
 # Unmeasured inputs make up this share of a region's variance that its parents do not explain.

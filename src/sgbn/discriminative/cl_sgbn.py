@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from sgbn.core.types import Array
+from sgbn.core.validation import POSITIVE, Parameters
 from sgbn.discriminative.likelihood import Priors, Temperature
 from sgbn.discriminative.linear_residuals import minimise_log_loss
 from sgbn.discriminative.moved import STALL, TOL, Edges, MovedClassifier, Optimum
 from sgbn.discriminative.objectives import MovingLikelihoods
-from sgbn.parameters import POSITIVE, Parameters
 from sgbn.structure.base import NetworkLearner
-from sgbn.types import Array
 
 
 class CLSGBNClassifier(MovedClassifier):

@@ -17,16 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from sgbn.exceptions import InputError, listed, shown, warn
-from sgbn.gaussian import GaussianNetwork
-from sgbn.moments import constant_columns, moments_of
-from sgbn.parameters import OneOf, check_parameters
+from sgbn.core.exceptions import InputError, listed, shown, warn
+from sgbn.core.gaussian import GaussianNetwork
+from sgbn.core.moments import constant_columns, moments_of
+from sgbn.core.types import Array, Indices
+from sgbn.core.validation import OneOf, check_parameters, warn_collinear, warn_few_samples
 from sgbn.search.problem import default_gamma
 from sgbn.structure import SGBN
 from sgbn.structure.base import NetworkEstimator, NetworkLearner
 from sgbn.structure.group_warnings import warnings_about
-from sgbn.types import Array, Indices
-from sgbn.validation import warn_collinear, warn_few_samples
 
 MIN_ROWS_PER_CLASS = 2  # rows; a single row has no variance to learn a network from
 VARIANCES = OneOf("class", "unit", "pooled")

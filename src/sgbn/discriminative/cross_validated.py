@@ -24,6 +24,10 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax
 from sklearn.exceptions import ConvergenceWarning
 
+from sgbn.core.exceptions import InputError, warn
+from sgbn.core.gaussian import GaussianNetwork
+from sgbn.core.types import Array, Indices
+from sgbn.core.validation import NOT_NEGATIVE, PROBABILITY, ListOf, Number, Parameters
 from sgbn.discriminative.cl_sgbn import CLSGBNClassifier
 from sgbn.discriminative.class_networks import log_likelihoods, warn_about_classes
 from sgbn.discriminative.departures import (
@@ -41,11 +45,7 @@ from sgbn.discriminative.likelihood import (
     best_temperature,
     posterior_scores,
 )
-from sgbn.exceptions import InputError, warn
-from sgbn.gaussian import GaussianNetwork
-from sgbn.parameters import NOT_NEGATIVE, PROBABILITY, ListOf, Number, Parameters
 from sgbn.solvers.departures import TOL
-from sgbn.types import Array, Indices
 
 Numbers = Sequence[float] | Array
 

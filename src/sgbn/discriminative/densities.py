@@ -22,14 +22,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import softmax
 
+from sgbn.core.exceptions import InputError
+from sgbn.core.types import Array
+from sgbn.core.validation import POSITIVE, Whole, check_values
 from sgbn.discriminative.fisher import labelled, two_classes
 from sgbn.discriminative.network_score import HasScore
-from sgbn.exceptions import InputError
-from sgbn.parameters import POSITIVE, Whole
 from sgbn.solvers.projected_gradient import spg
 from sgbn.solvers.svm_primal import l2_svm_features
-from sgbn.types import Array
-from sgbn.validation import check_values
 
 TOL = 1e-8  # largest projected gradient at the end; the objective is 1 at the start
 STALL = 1e-7  # share of the objective; the search ends when ten iterations gain less

@@ -28,15 +28,15 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from sgbn.core.gaussian import GaussianNetwork
+from sgbn.core.moments import moments_of
+from sgbn.core.types import Array, Indices
 from sgbn.discriminative.class_networks import Scale, check_class_sizes
-from sgbn.gaussian import GaussianNetwork
-from sgbn.moments import moments_of
 from sgbn.search.order_search import search_order
 from sgbn.search.plan import MAX_TUCKS_QUICK, TUCK_DEPTH, most_parents
 from sgbn.search.problem import ParentProblem, ebic_prices
 from sgbn.search.tree_arrays import make_trees
 from sgbn.solvers.departures import lasso_departures
-from sgbn.types import Array, Indices
 
 DEPARTURE_PRICE = 2.0  # price of a departure, relative to an edge of the common network
 # Sparsity of the search for the order. At 0, which is the plain BIC, the search takes ten times as

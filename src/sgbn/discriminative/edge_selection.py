@@ -18,13 +18,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sgbn.core.exceptions import InputError
+from sgbn.core.gaussian import GaussianNetwork
+from sgbn.core.types import Array, Indices, Mask
+from sgbn.core.validation import Whole, check_values
 from sgbn.discriminative.fisher import aligned, labelled, two_classes
 from sgbn.discriminative.network_score import parameters_of
-from sgbn.exceptions import InputError
-from sgbn.gaussian import GaussianNetwork
-from sgbn.parameters import Whole
-from sgbn.types import Array, Indices, Mask
-from sgbn.validation import check_values
 
 ROUND_OFF = 1e-13  # a variance below this share of the terms it adds up is only round-off
 TIE_DIGITS = 10  # decimal places; scores that agree in them are a tie, the rest is round-off

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sgbn.gaussian import GaussianNetwork
-from sgbn.types import Array, Indices
+from sgbn.core.gaussian import GaussianNetwork
+from sgbn.core.types import Array, Indices
 
 
 @dataclass(frozen=True)

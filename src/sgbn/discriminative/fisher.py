@@ -15,15 +15,24 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
+from sgbn.core.exceptions import InputError, shown
+from sgbn.core.gaussian import GaussianNetwork
+from sgbn.core.types import Array, Indices
+from sgbn.core.validation import (
+    ANYTHING,
+    ESTIMATOR,
+    NONE,
+    OneOf,
+    Parameters,
+    check_data,
+    check_parameters,
+    column_names,
+    read_labels,
+)
 from sgbn.discriminative.class_networks import VARIANCES, with_variances
 from sgbn.discriminative.network_score import HasScore, NetworkScore
-from sgbn.exceptions import InputError, shown
-from sgbn.gaussian import GaussianNetwork
-from sgbn.parameters import ANYTHING, ESTIMATOR, NONE, OneOf, Parameters, check_parameters
 from sgbn.structure import SGBN
 from sgbn.structure.base import NetworkLearner
-from sgbn.types import Array, Indices
-from sgbn.validation import check_data, column_names, read_labels
 
 Density = GaussianNetwork | HasScore
 Networks = Density | Sequence[Density] | Mapping[Any, Density]

@@ -26,12 +26,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sgbn.core.types import Array, Indices, Mask
 from sgbn.discriminative.linear_residuals import pull, residuals_at
 from sgbn.discriminative.moves import with_bias
 from sgbn.discriminative.objectives import MovingLikelihoods
 from sgbn.solvers.svm import L2SVM, l2_svm, radius, total_scatter
 from sgbn.solvers.svm_primal import l2_svm_cg
-from sgbn.types import Array, Indices, Mask
 
 MAX_DENSE_ROWS = 1000  # rows; with more, products with the kernel are faster than the kernel itself
 RADII = ("scatter", "ball")

@@ -17,19 +17,27 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
+from sgbn.core.exceptions import InputError, warn
+from sgbn.core.gaussian import GaussianNetwork
+from sgbn.core.moments import one_blas_thread
+from sgbn.core.types import Array, Indices
+from sgbn.core.validation import (
+    ESTIMATOR,
+    NONE,
+    POSITIVE,
+    Parameters,
+    Whole,
+    check_classification,
+    check_data,
+    check_parameters,
+)
 from sgbn.discriminative.class_networks import Scale
 from sgbn.discriminative.edge_selection import TIE_DIGITS, edge_scores
 from sgbn.discriminative.fisher import Density, FisherVectors
 from sgbn.discriminative.likelihood import SGBNClassifier
 from sgbn.discriminative.network_score import parameters_of
-from sgbn.exceptions import InputError, warn
-from sgbn.gaussian import GaussianNetwork
-from sgbn.moments import one_blas_thread
-from sgbn.parameters import ESTIMATOR, NONE, POSITIVE, Parameters, Whole, check_parameters
 from sgbn.solvers.svm import L2SVM, l2_svm, total_scatter
 from sgbn.solvers.svm_primal import l2_svm_features
-from sgbn.types import Array, Indices
-from sgbn.validation import check_classification, check_data
 
 ROWS_PER_BATCH = 256  # Fisher vectors in memory at once; each has m^2 components per class
 

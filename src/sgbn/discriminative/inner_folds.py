@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.utils import check_random_state
 
-from sgbn.exceptions import InputError
-from sgbn.types import Indices
+from sgbn.core.exceptions import InputError
+from sgbn.core.types import Indices
 
 MAX_FOLDS = 5
 MIN_TRAINING_ROWS = 3  # rows of each class in every training part; with fewer there are no folds

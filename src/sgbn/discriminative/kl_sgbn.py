@@ -7,17 +7,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sgbn.core.exceptions import InputError
+from sgbn.core.gaussian import GaussianNetwork
+from sgbn.core.types import Array
+from sgbn.core.validation import POSITIVE, TRUTH, Label, OneOf, Parameters
 from sgbn.discriminative.explanation import Explanation
 from sgbn.discriminative.fisher_objective import RADII, PairwiseFisherKernels
 from sgbn.discriminative.likelihood import Priors, Temperature
 from sgbn.discriminative.moved import Edges, MovedClassifier, Optimum, minimise
 from sgbn.discriminative.objectives import MovingLikelihoods
-from sgbn.exceptions import InputError
-from sgbn.gaussian import GaussianNetwork
-from sgbn.parameters import POSITIVE, TRUTH, OneOf, Parameters
 from sgbn.structure.base import NetworkLearner
-from sgbn.types import Array
-from sgbn.validation import Label
 
 
 class KLSGBNClassifier(MovedClassifier):

@@ -22,6 +22,26 @@ from scipy.special import log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from sgbn.core.exceptions import DataWarning, InputError, did_you_mean, listed, shown, warn
+from sgbn.core.gaussian import GaussianNetwork
+from sgbn.core.moments import one_blas_thread
+from sgbn.core.types import Array, Indices
+from sgbn.core.validation import (
+    ESTIMATOR,
+    NONE,
+    POSITIVE,
+    PROBABILITY,
+    RANDOM_STATE,
+    Constraint,
+    Label,
+    ListOf,
+    OneOf,
+    Parameters,
+    check_classification,
+    check_data,
+    check_parameters,
+    column_names,
+)
 from sgbn.discriminative.class_networks import (
     VARIANCES,
     Scale,
@@ -31,24 +51,7 @@ from sgbn.discriminative.class_networks import (
 )
 from sgbn.discriminative.explanation import Explanation, explain_ratio
 from sgbn.discriminative.inner_folds import count_folds, inner_folds, units_of
-from sgbn.exceptions import DataWarning, InputError, did_you_mean, listed, shown, warn
-from sgbn.gaussian import GaussianNetwork
-from sgbn.moments import one_blas_thread
-from sgbn.parameters import (
-    ESTIMATOR,
-    NONE,
-    POSITIVE,
-    PROBABILITY,
-    RANDOM_STATE,
-    Constraint,
-    ListOf,
-    OneOf,
-    Parameters,
-    check_parameters,
-)
 from sgbn.structure.base import NetworkLearner
-from sgbn.types import Array, Indices
-from sgbn.validation import Label, check_classification, check_data, column_names
 
 Priors = Literal["empirical", "equal"] | Mapping[Any, float]
 Temperature = Literal["cv"] | float

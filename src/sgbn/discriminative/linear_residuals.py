@@ -16,10 +16,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sgbn.core.jit import jit, jit_inside, jit_loops
+from sgbn.core.types import Array
 from sgbn.discriminative.max_margin import smooth_margins
-from sgbn.jit import jit, jit_inside, jit_loops
 from sgbn.solvers.projected_gradient import descent
-from sgbn.types import Array
 
 
 class LinearResiduals(NamedTuple):

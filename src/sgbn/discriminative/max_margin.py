@@ -27,9 +27,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sgbn.exceptions import InputError
-from sgbn.jit import jit, jit_inside
-from sgbn.types import Array
+from sgbn.core.exceptions import InputError
+from sgbn.core.jit import jit, jit_inside
+from sgbn.core.types import Array
 
 MAX_PASSES = 200  # passes of the bracketed Newton method; halving a bracket of floats takes fewer
 ROUND_OFF = 1e-14  # error of a sum of n shares, divided by n

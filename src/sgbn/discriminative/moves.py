@@ -21,10 +21,10 @@ from functools import cached_property
 
 import numpy as np
 
+from sgbn.core.gaussian import GaussianNetwork
+from sgbn.core.types import Array, Indices
 from sgbn.discriminative.whitening import to_weights, whiten
-from sgbn.gaussian import GaussianNetwork
 from sgbn.solvers.projected_gradient import project_balls
-from sgbn.types import Array, Indices
 
 RIDGE = 1e-10  # share of the diagonal's mean; enough for an inverse, too small to change results
 

@@ -16,9 +16,9 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sgbn.exceptions import InputError
-from sgbn.gaussian import GaussianNetwork
-from sgbn.types import Array, Indices, Mask
+from sgbn.core.exceptions import InputError
+from sgbn.core.gaussian import GaussianNetwork
+from sgbn.core.types import Array, Indices, Mask
 
 BIAS = "bias"  # the parent of a bias in the names of components
 

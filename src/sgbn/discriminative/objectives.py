@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sgbn.core.types import Array, Indices
 from sgbn.discriminative.linear_residuals import (
     LinearResiduals,
     likelihoods_at,
@@ -24,7 +25,6 @@ from sgbn.discriminative.linear_residuals import (
 from sgbn.discriminative.max_margin import MaxMargin, max_margin
 from sgbn.discriminative.moves import Moves, with_bias
 from sgbn.discriminative.whitening import regressors
-from sgbn.types import Array, Indices
 
 
 @dataclass(frozen=True)

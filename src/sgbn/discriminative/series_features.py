@@ -17,13 +17,21 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.utils.validation import check_is_fitted
 
-from sgbn.exceptions import InputError
-from sgbn.gaussian import GaussianNetwork
-from sgbn.parameters import ANYTHING, ESTIMATOR, NONE, SEED, Parameters, Whole, check_parameters
+from sgbn.core.exceptions import InputError
+from sgbn.core.gaussian import GaussianNetwork
+from sgbn.core.types import Array, Mask
+from sgbn.core.validation import (
+    ANYTHING,
+    ESTIMATOR,
+    NONE,
+    SEED,
+    Parameters,
+    Whole,
+    check_parameters,
+)
 from sgbn.series_cohort import SeriesCohort
 from sgbn.structure.series import SeriesSGBN, SubjectMoments, subject_moments, subject_weights
 from sgbn.structure.series.subject_weights import noise_shares
-from sgbn.types import Array, Mask
 
 Series = SubjectMoments | SeriesCohort | Sequence[ArrayLike]
 

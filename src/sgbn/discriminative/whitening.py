@@ -18,8 +18,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from sgbn.jit import jit_inside, jit_loops
-from sgbn.types import Array, Indices
+from sgbn.core.jit import jit_inside, jit_loops
+from sgbn.core.types import Array, Indices
 
 
 def whiten(

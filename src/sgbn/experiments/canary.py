@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from sgbn.cohort import Cohort
 from sgbn.comparison.intervals import LEVEL, estimate
 from sgbn.comparison.peers import peers
+from sgbn.core.types import Array
 from sgbn.experiments.exp3_methods import Sample, Settings, at_base, draw, pipelines, tasks
 from sgbn.experiments.experiment import Experiment, as_columns, gather
 from sgbn.experiments.protocol import Outcome, evaluate, evaluate_all, prepare
 from sgbn.preprocessing import RegionImputer, RegionSelector
 from sgbn.runs import Arrays
-from sgbn.types import Array
 
 SHUFFLES = 50  # default number of shuffles
 SHUFFLED = "shuffle"  # name of the only sample

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from sgbn.cohort import Cohort
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.io import read_table
 
 COVARIATES = {

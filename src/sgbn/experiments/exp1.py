@@ -19,16 +19,16 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from sgbn.cohort import Cohort
+from sgbn.core.graph import is_dag
+from sgbn.core.moments import moments_of
+from sgbn.core.types import Array, Indices, Mask
 from sgbn.datasets import simulate_cohort
 from sgbn.experiments.data import data_folder, most_different, read_neuro
 from sgbn.experiments.experiment import Experiment, Files, Tasks, repeats
-from sgbn.graph import is_dag
-from sgbn.moments import moments_of
 from sgbn.runs import Arrays
 from sgbn.solvers.lasso import lasso_gram
 from sgbn.structure import HSGBN, ORSGBN
 from sgbn.structure.reachability import descendant_prices
-from sgbn.types import Array, Indices, Mask
 
 METHODS = {"OR-SGBN": ORSGBN, "H-SGBN": HSGBN}
 # Distance and correlation in the paper's table, for the weights of its two groups.

@@ -15,14 +15,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from sgbn.core.equivalence import compare_graphs
+from sgbn.core.types import Array, Graph
 from sgbn.datasets import NETWORKS, load_network, simulate_sem
 from sgbn.experiments.experiment import Outcomes, Tasks, as_columns, gather, read_rows, repeats
-from sgbn.graph import compare_graphs
 from sgbn.runs import Arrays
 from sgbn.structure import HSGBN, ORSGBN, SGBN
 from sgbn.structure.base import NetworkEstimator
 from sgbn.structure.baselines import GS, IAMB, L1MB, TC, IAMBnPC, InterIAMB, InterIAMBnPC, TCbw
-from sgbn.types import Array, Graph
 
 N_SAMPLES = 1000
 BASELINES = {

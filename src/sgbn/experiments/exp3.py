@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 
 from sgbn.comparison.intervals import Estimate, average
 from sgbn.comparison.peers import COVARIATES_ALONE, peers
+from sgbn.core.types import Array
 from sgbn.experiments.canary import CANARY
 from sgbn.experiments.exp3_methods import (
     BIASES,
@@ -42,7 +43,6 @@ from sgbn.experiments.exp3_methods import (
 from sgbn.experiments.experiment import Experiment, Files, Outcomes, messages, read_rows
 from sgbn.experiments.markdown import table
 from sgbn.runs import Arrays
-from sgbn.types import Array
 from sgbn.viz.style import literal, method_styles
 
 Results = dict[str, Outcomes]  # by sample

@@ -14,6 +14,7 @@ import numpy as np
 
 from sgbn.cohort import Cohort
 from sgbn.comparison.peers import peers
+from sgbn.core.exceptions import InputError
 from sgbn.datasets import simulate_cohort
 from sgbn.discriminative import (
     CLSGBNClassifier,
@@ -23,7 +24,6 @@ from sgbn.discriminative import (
     SGBNClassifierCV,
 )
 from sgbn.discriminative.fisher_svm import FisherSVMClassifier
-from sgbn.exceptions import InputError
 from sgbn.experiments.data import one_site, real_tables, require_two_groups
 from sgbn.experiments.experiment import Outcomes, Tasks, as_columns, gather, read_rows, repeats
 from sgbn.experiments.protocol import Outcome, Rows, evaluate_all, prepare, splits

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from scipy.special import bdtr
 
 from sgbn.comparison.intervals import estimate
+from sgbn.core.types import Array, Indices, Mask
 from sgbn.experiments.exp4_methods import (
     ALPHAS,
     BIASED,
@@ -37,7 +38,6 @@ from sgbn.experiments.experiment import Experiment, Files, Tasks, read_rows
 from sgbn.experiments.markdown import table
 from sgbn.inference.permutation_p import reached
 from sgbn.runs import Arrays
-from sgbn.types import Array, Indices, Mask
 from sgbn.viz import plot_changes, plot_matrix
 
 Parts = dict[str, Arrays]  # results on one sample

@@ -17,6 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sgbn.cohort import Cohort
+from sgbn.core.types import Array, Indices, Mask
 from sgbn.datasets import simulate_cohort
 from sgbn.datasets.group_networks import standardised
 from sgbn.discriminative import KLSGBNClassifier, MMSGBNClassifier
@@ -31,7 +32,6 @@ from sgbn.reference import choose_reference
 from sgbn.structure import HSGBN, ORSGBN
 from sgbn.structure.nuisance import Nuisance, nuisance_of
 from sgbn.structure.smooth import held_fixed
-from sgbn.types import Array, Indices, Mask
 
 PENALISED = {"H-SGBN": HSGBN, "OR-SGBN": ORSGBN}  # the paper's methods, which have an alpha
 METHODS = (*PENALISED, "SGBN")

@@ -23,6 +23,7 @@ This list shows which function answers which question:
 - What could a study find, and how many subjects does it need? `power`, `sample_size`.
 """
 
+from sgbn.core.graph import KINDS_OF_CHANGE, kinds_of_change
 from sgbn.inference.beside_factors import edges_beside_factors
 from sgbn.inference.confidence import edge_confidence
 from sgbn.inference.deviation import Deviations, NormativeDeviation
@@ -31,7 +32,6 @@ from sgbn.inference.differences import edge_differences
 from sgbn.inference.effects import Effect, EffectDifference, effect_difference, total_effects
 from sgbn.inference.held_back import replication_rows
 from sgbn.inference.joint import JointSGBN
-from sgbn.inference.kinds_of_change import KINDS_OF_CHANGE, kinds_of_change
 from sgbn.inference.lesion import Lesion, lesion
 from sgbn.inference.model_comparison import ModelComparison, compare_models
 from sgbn.inference.possible_parents import possible_graphs

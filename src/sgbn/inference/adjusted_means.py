@@ -34,7 +34,8 @@ from math import ceil
 
 import numpy as np
 
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
+from sgbn.core.types import Array, Indices
 from sgbn.inference.closed_tests import Members
 from sgbn.inference.difference_input import GroupData
 from sgbn.inference.edge_statistics import Estimates
@@ -47,7 +48,6 @@ from sgbn.structure.nuisance import (
     indicators,
     nuisance_of,
 )
-from sgbn.types import Array, Indices
 
 
 @dataclass(frozen=True)

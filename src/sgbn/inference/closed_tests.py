@@ -15,7 +15,7 @@ from itertools import combinations
 
 import numpy as np
 
-from sgbn.types import Array
+from sgbn.core.types import Array
 
 Members = tuple[int, ...]
 

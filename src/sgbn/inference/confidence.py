@@ -8,10 +8,10 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from sgbn.cohort import Cohort
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
+from sgbn.core.validation import SEED, Whole
 from sgbn.inference.half_samples import check_rows, learn_halves
 from sgbn.inference.rows import read_sample
-from sgbn.parameters import SEED, Whole
 from sgbn.runs import Study
 from sgbn.structure.base import NetworkEstimator
 from sgbn.structure.ensemble import EdgeConfidence, SGBNEnsemble

@@ -32,19 +32,29 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, 
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import check_is_fitted
 
-from sgbn.exceptions import InputError
-from sgbn.gaussian import GaussianNetwork
+from sgbn.core.exceptions import InputError
+from sgbn.core.gaussian import GaussianNetwork
+from sgbn.core.moments import one_blas_thread
+from sgbn.core.types import Array, Indices, Mask
+from sgbn.core.validation import (
+    ESTIMATOR,
+    FEW_SAMPLES,
+    JOBS,
+    NONE,
+    RANDOM_STATE,
+    Parameters,
+    Whole,
+    check_data,
+    check_parameters,
+    column_names,
+)
 from sgbn.inference.learning import check_learner, learn_part
 from sgbn.inference.rows import check_varies, refuse_cohort, too_few
-from sgbn.moments import one_blas_thread
-from sgbn.parameters import ESTIMATOR, JOBS, NONE, RANDOM_STATE, Parameters, Whole, check_parameters
 from sgbn.runs import parallel
 from sgbn.structure import SGBN
 from sgbn.structure.base import NetworkEstimator
 from sgbn.structure.ensemble.splits import deal_rows
 from sgbn.structure.given_graph import COLLINEAR
-from sgbn.types import Array, Indices, Mask
-from sgbn.validation import FEW_SAMPLES, check_data, column_names
 
 SMALLEST_TAIL = np.finfo(float).tiny  # smallest tail probability; keeps z finite, below 38
 
@@ -96,7 +106,7 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Fit it to the rows of the reference group, such as controls, and score other subjects. Each
     region is compared with what its parents predict. So a change of one region's mechanism shows
     in that region, and not in the regions that it acts on. This is true only if the learned
-    directions are right: at a reversible edge (`sgbn.graph.edge_kinds`) the change may show in
+    directions are right: at a reversible edge (`sgbn.edge_kinds`) the change may show in
     either of the two regions.
 
     `reference_` holds the scores of the reference subjects, each from a network that was learned

@@ -11,15 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from sgbn.atlases import UNKNOWN_LOBE
 from sgbn.cohort import Cohort
-from sgbn.exceptions import InputError, listed, warn
+from sgbn.core.exceptions import InputError, listed, warn
+from sgbn.core.types import Array, Indices, Mask
+from sgbn.core.validation import Constraint, OneOf, check_values, read_labels
 from sgbn.inference.exchange import Exchange, exchange_of
-from sgbn.parameters import Constraint, OneOf
 from sgbn.reference import choose_reference
 from sgbn.structure.nuisance import missing_rows, nuisance_of
 from sgbn.structure.robust import MAX_SHARE_FAR, OUTLIERS, OutlierWarning, far_rows, row_labels
 from sgbn.structure.smooth import held_fixed
-from sgbn.types import Array, Indices, Mask
-from sgbn.validation import check_values, read_labels
 
 ROWS_LEFT_OUT = OneOf(*OUTLIERS) | Constraint(
     ["True or False for each row"], lambda value: not isinstance(value, str)

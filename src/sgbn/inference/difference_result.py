@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from sgbn.exceptions import InputError, warn
-from sgbn.gaussian import GaussianNetwork
-from sgbn.html_repr import html_repr
+from sgbn.core.exceptions import InputError, warn
+from sgbn.core.gaussian import GaussianNetwork, html_repr
+from sgbn.core.types import Array
+from sgbn.core.validation import SHARE, OneOf
 from sgbn.inference.closed_tests import Members
 from sgbn.inference.difference_problem import Fit, Problem
 from sgbn.inference.difference_summaries import Component
@@ -32,9 +33,7 @@ from sgbn.inference.permutation_p import (
     statistic_at,
 )
 from sgbn.inference.permuted_statistics import changed_components, statistics_of
-from sgbn.parameters import SHARE, OneOf
 from sgbn.runs import Arrays
-from sgbn.types import Array
 
 UNCORRECTED = ("p", "p_both")
 SHOWN = 5  # number of edges that a notebook shows

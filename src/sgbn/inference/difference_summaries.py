@@ -21,10 +21,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.graph.parts import joined_parts
+from sgbn.core.graph import joined_parts
+from sgbn.core.types import Array, Indices, Mask
 from sgbn.inference.joint import GroupWeights
 from sgbn.inference.permutation_p import ROUND_OFF, reached
-from sgbn.types import Array, Indices, Mask
 
 Edges = NDArray[np.int64]
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sgbn.core.types import Array
 from sgbn.inference.closed_tests import MOST_GROUPS, Members, closed_p, sets_of_groups
 from sgbn.inference.difference_problem import Fit, Problem, known_lobes
 from sgbn.inference.difference_summaries import corrected, strength_statistics, strengths
@@ -27,7 +28,6 @@ from sgbn.inference.permutation_p import (
 from sgbn.inference.permuted_statistics import signed_statistic, statistics_of
 from sgbn.inference.records import records
 from sgbn.runs import Arrays
-from sgbn.types import Array
 
 N_WAYS = len(Ways._fields)
 

@@ -23,8 +23,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sgbn.cohort import Cohort
-from sgbn.exceptions import InputError, shown
-from sgbn.gaussian import GaussianNetwork
+from sgbn.core.exceptions import InputError, shown
+from sgbn.core.gaussian import GaussianNetwork
+from sgbn.core.moments import one_blas_thread
+from sgbn.core.validation import POSITIVE
 from sgbn.inference.difference_fit import TableProblem, problem_of
 from sgbn.inference.difference_input import Covariates, read_group_data, without_outliers
 from sgbn.inference.difference_problem import Fit, fingerprint
@@ -32,8 +34,6 @@ from sgbn.inference.difference_request import check_request, read_among, read_ed
 from sgbn.inference.difference_result import Differences, summarised
 from sgbn.inference.joint import covariances, weights_on
 from sgbn.inference.permuted_statistics import permuted_statistics
-from sgbn.moments import one_blas_thread
-from sgbn.parameters import POSITIVE
 from sgbn.runs import Study
 from sgbn.series_cohort import SeriesCohort
 from sgbn.structure import SGBN

@@ -23,9 +23,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sgbn.core.types import Array, Graph, Indices, Mask
 from sgbn.inference.influence import edge_influences, pair_influences
 from sgbn.inference.joint import GroupWeights
-from sgbn.types import Array, Graph, Indices, Mask
 
 Edges = NDArray[np.int64]
 

@@ -22,10 +22,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sgbn.cohort import Cohort
-from sgbn.exceptions import InputError
-from sgbn.gaussian import NetworkLike
-from sgbn.graph.acyclicity import GraphLike, reachable, topological_order
-from sgbn.graph.equivalence import cpdag
+from sgbn.core.equivalence import cpdag
+from sgbn.core.exceptions import InputError
+from sgbn.core.gaussian import NetworkLike
+from sgbn.core.graph import GraphLike, reachable, topological_order
+from sgbn.core.types import Array, Graph
+from sgbn.core.validation import SHARE
 from sgbn.inference.possible_parents import possible_graphs
 from sgbn.inference.resampling import (
     N_RESAMPLES,
@@ -35,9 +37,7 @@ from sgbn.inference.resampling import (
     resamples,
 )
 from sgbn.inference.rows import network_of, read_groups, region_index, warn_about_few
-from sgbn.parameters import SHARE
 from sgbn.structure.samples import Sample
-from sgbn.types import Array, Graph
 
 SAME_EFFECT = 1e-8  # in standard deviations; smaller differences of effects are round-off
 
@@ -124,7 +124,7 @@ def total_effects(network: NetworkLike) -> Array:
 
     Examples
     --------
-    >>> from sgbn import GaussianNetwork
+    >>> from sgbn.core.gaussian import GaussianNetwork
     >>> from sgbn.inference import total_effects
     >>> total_effects(GaussianNetwork([[0, 2, 1], [0, 0, 3], [0, 0, 0]])).tolist()
     [[0.0, 2.0, 7.0], [0.0, 0.0, 3.0], [0.0, 0.0, 0.0]]

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
-from sgbn.types import Indices
+from sgbn.core.types import Indices
 
 # The pattern of a unit (the site of each row), and its rows. Units of one pattern may be exchanged.
 Unit = tuple[Any, Indices]

@@ -20,7 +20,7 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.optimize import minimize
 
-from sgbn.types import Array
+from sgbn.core.types import Array
 
 LEAST_OWN = 0.005  # least own variance, as a share of the variance; near 0 the likelihood diverges
 TOL = 1e-3  # largest gradient per variable; the likelihood is then right to 1e-5

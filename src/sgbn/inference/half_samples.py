@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from sgbn.exceptions import InputError, warn
+from sgbn.core.exceptions import InputError, warn
+from sgbn.core.moments import constant_columns, moments_of, one_blas_thread
+from sgbn.core.types import Array, Mask
+from sgbn.core.validation import FEW_SAMPLES, MANY_PER_SAMPLE, warn_about_moments
 from sgbn.inference.learning import check_learner, clean_part, described, learn_part
-from sgbn.moments import constant_columns, moments_of, one_blas_thread
 from sgbn.runs import Arrays, Study
 from sgbn.structure.base import UNDECIDED, NetworkEstimator
 from sgbn.structure.ensemble.confidence import EdgeConfidence
@@ -24,8 +26,6 @@ from sgbn.structure.ensemble.splits import deal_rows
 from sgbn.structure.knowledge import KNOWLEDGE
 from sgbn.structure.nuisance import without_nuisance
 from sgbn.structure.samples import Sample
-from sgbn.types import Array, Mask
-from sgbn.validation import FEW_SAMPLES, MANY_PER_SAMPLE, warn_about_moments
 
 
 def learn_halves(

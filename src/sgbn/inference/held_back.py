@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from sgbn.cohort import SITE, Cohort
-from sgbn.exceptions import InputError, counted, did_you_mean, listed
+from sgbn.core.exceptions import InputError, counted, did_you_mean, listed
+from sgbn.core.types import Mask
+from sgbn.core.validation import SEED
 from sgbn.inference.difference_request import MIN_SUBJECTS_PER_GROUP
 from sgbn.inference.rows import too_few
-from sgbn.parameters import SEED
 from sgbn.structure.ensemble.splits import deal_rows
-from sgbn.types import Mask
 
 HALF = "half"
 DISCOVERY, CONFIRMATION = "discovery", "confirmation"

@@ -26,8 +26,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sgbn.jit import jit_inside, jit_loops
-from sgbn.types import Array, Indices, Mask
+from sgbn.core.jit import jit_inside, jit_loops
+from sgbn.core.types import Array, Indices, Mask
 
 SINGULAR = 1e-10  # share of a variance; if other variables leave less, they determine this one
 FULL = 1e-6  # lower limit of 1 - leverage; below it, one row alone determines a weight

@@ -16,21 +16,30 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
-from sgbn.exceptions import InputError, shown
-from sgbn.gaussian import GaussianNetwork
-from sgbn.graph.acyclicity import known_order
+from sgbn.core.exceptions import InputError, shown
+from sgbn.core.gaussian import GaussianNetwork
+from sgbn.core.graph import known_order
+from sgbn.core.moments import Moments
+from sgbn.core.types import Array, Graph, Indices
+from sgbn.core.validation import (
+    ESTIMATOR,
+    NONE,
+    TRUTH,
+    Parameters,
+    check_data,
+    check_parameters,
+    column_names,
+    read_labels,
+    warn_about_moments,
+)
 from sgbn.inference.regressions import regressions
 from sgbn.inference.rows import check_groups_vary, refuse_cohort, too_few
-from sgbn.moments import Moments
-from sgbn.parameters import ESTIMATOR, NONE, TRUTH, Parameters, check_parameters
 from sgbn.search.order_search import parents_for
 from sgbn.search.plan import most_parents
 from sgbn.search.problem import MOST_PARENTS, ParentProblem, ebic_prices
 from sgbn.search.tree_arrays import make_trees
 from sgbn.structure import SGBN
 from sgbn.structure.knowledge import Knowledge
-from sgbn.types import Array, Graph, Indices
-from sgbn.validation import check_data, column_names, read_labels, warn_about_moments
 
 # BIC. Pooled parents are chosen without the group labels, so that more of them do no harm.
 POOLED_GAMMA = 0.0

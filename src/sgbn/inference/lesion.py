@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from sgbn.exceptions import InputError
-from sgbn.gaussian import GaussianNetwork, NetworkLike
+from sgbn.core.exceptions import InputError
+from sgbn.core.gaussian import GaussianNetwork, NetworkLike
+from sgbn.core.types import Array, Indices
+from sgbn.core.validation import NONE, Number
 from sgbn.inference.records import records
 from sgbn.inference.rows import network_of, region_index
-from sgbn.parameters import NONE, Number
-from sgbn.types import Array, Indices
 
 DIGITS = 12  # decimals of a divergence; further digits are round-off
 
@@ -107,7 +107,7 @@ def lesion(network: NetworkLike, region: str, value: float | None = None) -> Les
 
     Examples
     --------
-    >>> from sgbn import GaussianNetwork
+    >>> from sgbn.core.gaussian import GaussianNetwork
     >>> from sgbn.inference import lesion
     >>> chain = GaussianNetwork([[0, 1, 0], [0, 0, 1], [0, 0, 0]], names=["a", "b", "c"])
     >>> lesion(chain, "b").ranking()[["region", "variance_change"]].tolist()

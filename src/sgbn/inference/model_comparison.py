@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sgbn.cohort import Cohort
+from sgbn.core.types import Array, Indices
+from sgbn.core.validation import SEED, OneOf, Whole
 from sgbn.inference.held_out import (
     FACTORS,
     INDEPENDENCE,
@@ -30,11 +32,9 @@ from sgbn.inference.held_out import (
 from sgbn.inference.learning import check_learner, described
 from sgbn.inference.records import records
 from sgbn.inference.rows import read_sample
-from sgbn.parameters import SEED, OneOf, Whole
 from sgbn.runs import Study
 from sgbn.structure import SGBN
 from sgbn.structure.base import NetworkEstimator
-from sgbn.types import Array, Indices
 
 CLEAR = 2.0  # standard errors; a larger difference is called clear (benchmarks/factors.py)
 # If the network predicts well, at most LEADING factors are taken out of its edges, and at most one

@@ -33,7 +33,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import false_discovery_control
 
-from sgbn.types import Array, Indices
+from sgbn.core.types import Array, Indices
 
 ROUND_OFF = 1e-9  # share of a statistic; the same rows in another order change it by less
 TAIL = 50  # number of largest statistics of a class that its exponential tail is fitted to

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 from scipy.special import chdtri, ndtr
 
-from sgbn.exceptions import listed, warn
+from sgbn.core.exceptions import listed, warn
+from sgbn.core.moments import one_blas_thread
+from sgbn.core.types import Array
 from sgbn.inference.closed_tests import MOST_GROUPS, Members, sets_of_groups
 from sgbn.inference.difference_input import GroupData
 from sgbn.inference.difference_problem import Fit, Problem
 from sgbn.inference.difference_request import MIN_EXCHANGES
 from sgbn.inference.difference_summaries import Component, components_of, strength_statistics
-from sgbn.moments import one_blas_thread
 from sgbn.runs import Arrays, Study
-from sgbn.types import Array
 
 PERMUTATIONS_PER_TASK = 50  # a folder keeps finished tasks, which are not computed again
 # By chance, one of 370 edges exceeds this limit. Usually one or two hundred edges are tested, so

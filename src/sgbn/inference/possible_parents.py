@@ -18,10 +18,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sgbn.exceptions import InputError
-from sgbn.graph.acyclicity import adjacency
-from sgbn.graph.equivalence import close_orientations, consistent_extension, skeleton, v_structures
-from sgbn.types import Graph
+from sgbn.core.equivalence import close_orientations, consistent_extension, skeleton, v_structures
+from sgbn.core.exceptions import InputError
+from sgbn.core.graph import adjacency
+from sgbn.core.types import Graph
 
 MOST_SETS = 4096  # largest number of sets of parents that are tried
 

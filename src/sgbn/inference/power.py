@@ -17,19 +17,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-from sgbn.exceptions import DataWarning, InputError
-from sgbn.gaussian import GaussianNetwork, NetworkLike
-from sgbn.graph.random import random_dag
+from sgbn.core.exceptions import DataWarning, InputError
+from sgbn.core.gaussian import GaussianNetwork, NetworkLike
+from sgbn.core.graph import random_dag
+from sgbn.core.moments import one_blas_thread
+from sgbn.core.types import Array, Indices
+from sgbn.core.validation import NOT_NEGATIVE, SEED, SHARE, OneOf, Whole, is_number
 from sgbn.inference.difference_request import FEWEST_PERMUTATIONS, MIN_SUBJECTS_PER_GROUP
 from sgbn.inference.difference_result import CORRECTIONS
 from sgbn.inference.differences import edge_differences
 from sgbn.inference.permutation_p import permutations_needed
 from sgbn.inference.rows import network_of, region_index
-from sgbn.moments import one_blas_thread
-from sgbn.parameters import NOT_NEGATIVE, SEED, SHARE, OneOf, Whole, is_number
 from sgbn.runs import Study
 from sgbn.structure import SGBN
-from sgbn.types import Array, Indices
 
 Edge = tuple[str, str]
 

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple, TypedDict, Unpack
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 
-from sgbn.exceptions import InputError
-from sgbn.gaussian import NetworkLike
+from sgbn.core.exceptions import InputError
+from sgbn.core.gaussian import NetworkLike
+from sgbn.core.validation import SHARE, Whole
 from sgbn.inference.difference_request import MIN_SUBJECTS_PER_GROUP
 from sgbn.inference.power import Edge, Power, edge_pairs, wilson
 from sgbn.inference.power import power as power_with
-from sgbn.parameters import SHARE, Whole
 from sgbn.runs import Study
 
 Bracket = tuple[int, int | None]

@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, stdtr
 
 from sgbn.cohort import Cohort
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
+from sgbn.core.types import Array, Indices
 from sgbn.inference.permutation_p import discovery_rates, holm
 from sgbn.inference.records import records
 from sgbn.structure.nuisance import design_of, indicators
 from sgbn.structure.smooth import held_fixed
-from sgbn.types import Array, Indices
 
 FAMILIES = (
     "means of regions are not compared, because there are families (blocks). Members of one family "

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sgbn.jit import jit_inside, jit_loops
-from sgbn.types import Array, Mask
+from sgbn.core.jit import jit_inside, jit_loops
+from sgbn.core.types import Array, Mask
 
 SINGULAR = 1e-12  # pivot as a share of the variance; below it, other parents determine a parent
 

@@ -20,7 +20,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sgbn.cohort import Cohort
-from sgbn.exceptions import DataWarning, InputError, warn
+from sgbn.core.exceptions import DataWarning, InputError, warn
+from sgbn.core.types import Mask
+from sgbn.core.validation import SHARE
 from sgbn.inference.difference_result import Differences
 from sgbn.inference.differences import edge_differences
 from sgbn.inference.held_back import (
@@ -32,11 +34,9 @@ from sgbn.inference.held_back import (
     replication_rows,
 )
 from sgbn.inference.permutation_p import holm, permutations_needed
-from sgbn.parameters import SHARE
 from sgbn.runs import Study
 from sgbn.structure import SGBN
 from sgbn.structure.smooth import with_curves_that_fit
-from sgbn.types import Mask
 
 CONFIRMING = 2  # multiple of the fewest permutations with which Holm can confirm all found edges
 COLUMNS = [

@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sgbn.cohort import Cohort
-from sgbn.exceptions import InputError, counted, did_you_mean, listed, shown, warn
-from sgbn.gaussian import GaussianNetwork
-from sgbn.moments import constant_columns
+from sgbn.core.exceptions import InputError, counted, did_you_mean, listed, shown, warn
+from sgbn.core.gaussian import GaussianNetwork
+from sgbn.core.moments import constant_columns
+from sgbn.core.types import Array, Indices
+from sgbn.core.validation import FEW_SAMPLES, check_values
 from sgbn.structure.base import NetworkEstimator
 from sgbn.structure.nuisance import design_of, missing_rows, nuisance_of
 from sgbn.structure.samples import Sample
 from sgbn.structure.smooth import held_fixed, with_curves_that_fit
-from sgbn.types import Array, Indices
-from sgbn.validation import FEW_SAMPLES, check_values
 
 NOTHING_LEFT = 1e-8  # share of a region's spread; if less of it is left, that is round-off
 REMEDY = (

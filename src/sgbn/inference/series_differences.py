@@ -18,15 +18,15 @@ from pathlib import Path
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from sgbn.gaussian import GaussianNetwork
+from sgbn.core.gaussian import GaussianNetwork
+from sgbn.core.moments import one_blas_thread
+from sgbn.core.validation import POSITIVE
 from sgbn.inference.difference_input import Covariates, read_group_data
 from sgbn.inference.difference_problem import Fit, fingerprint
 from sgbn.inference.difference_request import check_request, read_among, read_edges
 from sgbn.inference.difference_result import Differences, summarised
 from sgbn.inference.permuted_statistics import permuted_statistics
 from sgbn.inference.series_problem import SeriesProblem, series_problem_of
-from sgbn.moments import one_blas_thread
-from sgbn.parameters import POSITIVE
 from sgbn.runs import Study
 from sgbn.series_cohort import SeriesCohort
 from sgbn.structure.series import SeriesSGBN, SubjectMoments, subject_moments

@@ -14,6 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from sgbn.core.types import Array, Graph, Indices
 from sgbn.inference.adjusted_means import AdjustedMeans
 from sgbn.inference.closed_tests import Members
 from sgbn.inference.difference_fit import most_parents_of
@@ -21,7 +22,6 @@ from sgbn.inference.difference_input import GroupData
 from sgbn.inference.difference_problem import Fit, NamedEdges, Problem, lobe_numbers
 from sgbn.inference.edge_statistics import Edges, Estimates, Ways, parents_of_both
 from sgbn.structure.series import SubjectMoments, subject_weights
-from sgbn.types import Array, Graph, Indices
 
 N_WAYS = len(Ways._fields)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sgbn.exceptions import InputError, counted
+from sgbn.core.exceptions import InputError, counted
 
 
 def to_frame(records: NDArray[Any] | Mapping[Any, NDArray[Any]], *names: str) -> pd.DataFrame:

@@ -6,7 +6,7 @@ from typing import Any
 from xml.etree import ElementTree
 from xml.parsers import expat
 
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 
 MAX_DEPTH = 20  # levels of nested elements; CAT12's files need four, FSL's files three
 

@@ -13,15 +13,14 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sgbn.cohort import SITE, Cohort
-from sgbn.exceptions import InputError
-from sgbn.parameters import is_whole
+from sgbn.core.exceptions import InputError
+from sgbn.core.validation import Label, is_whole
 from sgbn.preprocessing.columns import Name, Names, as_names
 from sgbn.preprocessing.covariates import CovariateRegressor
 from sgbn.preprocessing.design import check_smooth
 from sgbn.preprocessing.missing import RegionImputer
 from sgbn.preprocessing.selection import RegionSelector
 from sgbn.preprocessing.sites import SiteHarmonizer
-from sgbn.validation import Label
 
 
 def make_analysis(

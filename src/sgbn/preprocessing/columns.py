@@ -20,10 +20,9 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sgbn.exceptions import InputError, did_you_mean, listed, shown
-from sgbn.parameters import Constraint, check_parameters, declared_parameters
-from sgbn.types import Array, Indices
-from sgbn.validation import LARGEST
+from sgbn.core.exceptions import InputError, did_you_mean, listed, shown
+from sgbn.core.types import Array, Indices
+from sgbn.core.validation import LARGEST, Constraint, check_parameters, declared_parameters
 
 Name = str | int  # name of a column, or its position in an array
 Names = int | Iterable[Hashable] | None  # names of columns, or a single name such as a string

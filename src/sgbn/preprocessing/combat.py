@@ -32,10 +32,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sgbn.exceptions import warn
+from sgbn.core.exceptions import warn
+from sgbn.core.types import Array, Indices, Mask
 from sgbn.preprocessing.design import Slopes, group_means, within_group_slopes
 from sgbn.preprocessing.mixed import fit_mixed
-from sgbn.types import Array, Indices, Mask
 
 TOL = 1e-12  # change in a round, relative to the largest location: below it, iteration stops
 MAX_ITER = 1000  # rounds of the posterior equations; a dozen are usual

@@ -8,8 +8,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sgbn.exceptions import InputError, listed, warn
-from sgbn.parameters import ANYTHING, TRUTH, Parameters, Whole
+from sgbn.core.exceptions import InputError, listed, warn
+from sgbn.core.types import Indices
+from sgbn.core.validation import ANYTHING, TRUTH, Label, Parameters, Whole
 from sgbn.preprocessing.columns import (
     COLUMNS,
     NamedColumnTransformer,
@@ -27,8 +28,6 @@ from sgbn.preprocessing.design import (
 )
 from sgbn.preprocessing.mixed import fit_mixed
 from sgbn.structure.smooth import MIN_SPLINES, SMOOTH_DF
-from sgbn.types import Indices
-from sgbn.validation import Label
 
 
 class CovariateRegressor(NamedColumnTransformer):

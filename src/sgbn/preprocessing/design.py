@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from sgbn.exceptions import InputError, listed, shown, warn
+from sgbn.core.exceptions import InputError, listed, shown, warn
+from sgbn.core.types import Array, Indices, Mask
+from sgbn.core.validation import LARGEST
 from sgbn.preprocessing.columns import row_name
 from sgbn.structure.nuisance import indicators
 from sgbn.structure.smooth import SMOOTH_DF, Spline, can_bend, learn_spline
-from sgbn.types import Array, Indices, Mask
-from sgbn.validation import LARGEST
 
 RANK_EPS = 1e-8  # singular value relative to the largest: with a smaller one, D is collinear
 MAX_SHARE_OUTSIDE = 0.1  # share of the training range: values further outside give a warning

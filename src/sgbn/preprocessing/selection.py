@@ -13,8 +13,9 @@ from sklearn.feature_selection import SelectorMixin, f_classif
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import type_of_target
 
-from sgbn.exceptions import InputError, shown
-from sgbn.parameters import ANYTHING, NONE, OneOf, Parameters, Whole
+from sgbn.core.exceptions import InputError, shown
+from sgbn.core.types import Array, Indices, Mask
+from sgbn.core.validation import ANYTHING, NONE, OneOf, Parameters, Whole
 from sgbn.preprocessing.columns import (
     NamedColumnTransformer,
     Names,
@@ -23,7 +24,6 @@ from sgbn.preprocessing.columns import (
     find,
     labels_of,
 )
-from sgbn.types import Array, Indices, Mask
 
 TIE_DIGITS = 10  # scores that agree in this many digits are a tie: the rest is round-off
 

@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from sgbn.exceptions import InputError, listed, shown, warn
-from sgbn.parameters import ANYTHING, TRUTH, OneOf, Parameters, Whole
+from sgbn.core.exceptions import InputError, listed, shown, warn
+from sgbn.core.types import Array, Indices
+from sgbn.core.validation import ANYTHING, TRUTH, OneOf, Parameters, Whole
 from sgbn.preprocessing.columns import (
     COLUMNS,
     Name,
@@ -34,7 +35,6 @@ from sgbn.preprocessing.design import (
 )
 from sgbn.structure.nuisance import indicators
 from sgbn.structure.smooth import MIN_SPLINES, SMOOTH_DF
-from sgbn.types import Array, Indices
 
 
 class SiteHarmonizer(NamedColumnTransformer):

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from sgbn.cohort import Cohort
-from sgbn.exceptions import counted, listed
+from sgbn.core.exceptions import counted, listed
+from sgbn.core.types import Array
 from sgbn.quality.findings import Finding, first_true, parts
 from sgbn.quality.group_tests import covariate_test, crosstab, first_rows, is_counted, known_cells
-from sgbn.types import Array
 
 SITE_IS_GROUP = 0.8  # share of wrong guesses of the group that are avoided if the site is known
 DEFINING = 0.6  # share of the variance between groups; above, a covariate defines the groups

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sgbn.exceptions import counted
+from sgbn.core.exceptions import counted
 from sgbn.quality.findings import Finding
 from sgbn.series_cohort import FEWEST_VOLUMES, SeriesCohort
 

@@ -8,8 +8,8 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import numpy as np
 
 from sgbn.cohort import Cohort
-from sgbn.exceptions import counted, listed
-from sgbn.types import Array, Mask
+from sgbn.core.exceptions import counted, listed
+from sgbn.core.types import Array, Mask
 
 Level = Literal["stop", "warning", "note"]
 AnyCohort = TypeVar("AnyCohort", bound=Cohort)  # a cohort of tables or of time series

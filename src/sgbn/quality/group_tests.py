@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from sgbn.cohort import Cohort
-from sgbn.types import Array, Labels, Mask
+from sgbn.core.types import Array, Labels, Mask
 
 FEWEST_EXPECTED = 5  # expected subjects in a cell; below, the chi-square distribution is too rough
 RANDOM_TABLES = 9999  # number of random tables for a p-value

@@ -9,7 +9,7 @@ import numpy as np
 
 from sgbn.atlases import UNKNOWN_LOBE
 from sgbn.cohort import Cohort
-from sgbn.exceptions import counted, listed
+from sgbn.core.exceptions import counted, listed
 from sgbn.quality.findings import Finding, first_true
 from sgbn.reference import control_groups, usual_reference, why_reference
 

@@ -13,8 +13,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from sgbn.cohort import Cohort
-from sgbn.exceptions import counted, listed
-from sgbn.graph.parts import joined_parts
+from sgbn.core.exceptions import counted, listed
+from sgbn.core.graph import joined_parts
+from sgbn.core.types import Indices
 from sgbn.quality.findings import Finding, filled
 from sgbn.quality.likeness import (
     centred_rows,
@@ -34,7 +35,6 @@ from sgbn.quality.row_names import (
     session_stems,
     spelling_stems,
 )
-from sgbn.types import Indices
 
 MOST_SESSIONS = 10  # sessions of a person; a longer counter may be a number of subjects
 MIN_LIKENESS = 0.3  # how much higher the correlation of rows of one stem must be than of others

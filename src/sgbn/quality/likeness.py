@@ -6,8 +6,8 @@ import numpy as np
 from scipy.spatial import KDTree
 
 from sgbn.cohort import Cohort
+from sgbn.core.types import Array, Indices
 from sgbn.quality.findings import filled, parts
-from sgbn.types import Array, Indices
 
 SEARCHED_REGIONS = 8  # regions in the tree that finds near rows; a tree of more regions is slow
 MAX_QUARTILE_RANGES = 3.0  # interquartile ranges beyond a quartile at which cells are clipped

@@ -10,7 +10,7 @@ import numpy as np
 from sgbn.atlases import is_total, match_columns
 from sgbn.atlases.names import readings
 from sgbn.cohort import Cohort
-from sgbn.exceptions import listed
+from sgbn.core.exceptions import listed
 from sgbn.quality.findings import Finding
 
 OTHER_SCALE = 30.0  # ratio of typical sizes; above, unnamed measures count as another measure

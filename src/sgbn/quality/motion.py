@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from sgbn.cohort import Cohort
-from sgbn.exceptions import counted
+from sgbn.core.exceptions import counted
 from sgbn.quality.balance import IMBALANCE
 from sgbn.quality.findings import Finding
 

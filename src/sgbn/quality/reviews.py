@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from sgbn.cohort import Cohort, check_cohort
-from sgbn.exceptions import InputError, counted
-from sgbn.moments import constant_columns
+from sgbn.core.exceptions import InputError, counted
+from sgbn.core.moments import constant_columns
 from sgbn.quality.balance import check_covariates, check_sites
 from sgbn.quality.censoring import check_censored
 from sgbn.quality.exchanged import find_exchanged

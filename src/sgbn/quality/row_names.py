@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from sgbn.types import Indices
+from sgbn.core.types import Indices
 
 Stems = dict[str, list[int]]  # name without the words of a session -> rows
 

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.signal import detrend, periodogram  # type: ignore[attr-defined]
 
-from sgbn.moments import one_blas_thread
+from sgbn.core.moments import one_blas_thread
+from sgbn.core.types import Array, Mask
 from sgbn.quality.motion import motion_column
 from sgbn.series_cohort import SeriesCohort
 from sgbn.structure.series.subject_moments import effective_volumes, scaled_runs, whiten
-from sgbn.types import Array, Mask
 
 USUAL_TR = 2.0  # seconds; assumed if the TR is not known
 SLOW, FAST = 0.01, 0.1  # Hz; borders of the usual band-pass filter

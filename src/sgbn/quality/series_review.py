@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from sgbn.cohort import Cohort
-from sgbn.exceptions import listed
+from sgbn.core.exceptions import listed
+from sgbn.core.types import Array, Mask
 from sgbn.quality.findings import Finding, leave_out_regions, leave_out_subjects, marked
 from sgbn.quality.groups import FEW_SUBJECTS, check_sizes
 from sgbn.quality.independence import (
@@ -20,7 +21,6 @@ from sgbn.quality.likeness import near_pairs
 from sgbn.quality.series_quality import SLOW, USUAL_TR, effective_numbers, filters_seen, spectra_of
 from sgbn.series_cohort import SeriesCohort
 from sgbn.structure.series.subject_moments import MIN_EFFECTIVE_VOLUMES
-from sgbn.types import Array, Mask
 
 REGION_EMPTY = 0.05  # a region that is empty in a larger share of the subjects is left out
 FILTERED = 0.5  # share of low-pass subjects who must also have a high-pass filter for "band-pass"

@@ -7,13 +7,13 @@ import warnings
 import numpy as np
 
 from sgbn.cohort import Cohort
-from sgbn.exceptions import DataWarning, listed
-from sgbn.moments import one_blas_thread
+from sgbn.core.exceptions import DataWarning, listed
+from sgbn.core.moments import one_blas_thread
+from sgbn.core.types import Array
 from sgbn.quality.findings import Finding
 from sgbn.structure.nuisance import without_nuisance
 from sgbn.structure.robust import MAX_SHARE_FAR, OUTLIER_SD, ScoreGain, far_rows, score_gain
 from sgbn.structure.samples import group_sample
-from sgbn.types import Array
 
 TRIMMED = (
     "Such subjects are left out of networks, half samples and tests of differences, and kept in "

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sgbn.cohort import Cohort
-from sgbn.exceptions import LISTED, counted, listed
-from sgbn.moments import moments_of
+from sgbn.core.exceptions import LISTED, counted, listed
+from sgbn.core.moments import moments_of
+from sgbn.core.types import Array
+from sgbn.core.validation import combined_columns
 from sgbn.quality.findings import Finding, filled, first_true, marked, parts
-from sgbn.types import Array
-from sgbn.validation import combined_columns
 
 # Robust standard deviations from the median; 1 in 500 million normal cells is farther away.
 OUTLYING = 6.0

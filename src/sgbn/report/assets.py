@@ -13,7 +13,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 
 TEMPLATES = "templates"
 # Matches only where a statement can begin: "export" may also be part of a name or a text.

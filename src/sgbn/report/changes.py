@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sgbn.comparison import Comparison
 from sgbn.comparison.changes import change_words, differences_of, verdict
-from sgbn.types import Array, Mask
+from sgbn.core.types import Array, Mask
 
 MAX_PAIRS = 40  # pairs of regions in a figure: more cannot be read
 

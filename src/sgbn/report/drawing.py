@@ -16,7 +16,7 @@ from pathlib import Path
 import joblib
 import numpy as np
 
-from sgbn.exceptions import StudyError
+from sgbn.core.exceptions import StudyError
 from sgbn.report.figures import Plan
 from sgbn.runs import Arrays, Study, read_result
 

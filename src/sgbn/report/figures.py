@@ -14,12 +14,12 @@ from sgbn.comparison import Comparison
 from sgbn.comparison.accuracy import METRICS, REFINED
 from sgbn.comparison.changes import change_words, differences_of, verdict
 from sgbn.comparison.cross_validation import FIRST_PEER
+from sgbn.core.types import Array, Mask
 from sgbn.report.changes import Changes, changes_of
 from sgbn.report.cohort_section import has_lobes
 from sgbn.report.names import file_names
 from sgbn.report.pictures import lay_out_once, picture
 from sgbn.report.surface_maps import INCHES, surface_maps
-from sgbn.types import Array, Mask
 from sgbn.viz import (
     plot_accuracy,
     plot_changes,

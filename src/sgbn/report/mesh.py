@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sgbn.exceptions import InputError
-from sgbn.types import Array, Indices
+from sgbn.core.exceptions import InputError
+from sgbn.core.types import Array, Indices
 from sgbn.viz.surface_mesh import SIDES, read_gifti
 
 N_COARSE = 2562  # vertices of a hemisphere of fsaverage4

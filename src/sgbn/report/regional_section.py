@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sgbn.comparison import Comparison
-from sgbn.exceptions import counted
+from sgbn.core.exceptions import counted
 from sgbn.inference.regional import FAMILIES
 from sgbn.report.cells import Field, Table, make_table, significant
 from sgbn.report.hints import HINTS

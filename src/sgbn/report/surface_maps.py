@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from sgbn.comparison import Comparison
-from sgbn.exceptions import InputError, counted
+from sgbn.core.exceptions import InputError, counted
+from sgbn.core.types import Indices, Mask
 from sgbn.inference import Deviations
 from sgbn.report.names import file_names
-from sgbn.types import Indices, Mask
 from sgbn.viz.parcellations import Parcellation, find_parcellation
 from sgbn.viz.surface import draw_surface, parcel_numbers
 from sgbn.viz.surface_mesh import SIDES, load_mesh

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import joblib
 from joblib.externals.loky.backend.reduction import dumps
 
-from sgbn.moments import one_blas_thread
+from sgbn.core.moments import one_blas_thread
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")

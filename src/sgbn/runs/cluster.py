@@ -27,7 +27,7 @@ from contextvars import ContextVar
 from importlib import import_module
 from typing import Any, Protocol
 
-from sgbn.exceptions import InputError, StudyError, warn
+from sgbn.core.exceptions import InputError, StudyError, warn
 from sgbn.runs.calls import call_in_worker, packed, unpacked
 from sgbn.runs.provenance import differences, versions
 

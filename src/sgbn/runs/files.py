@@ -14,7 +14,7 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.exceptions import StudyError
+from sgbn.core.exceptions import StudyError
 
 try:
     import fcntl

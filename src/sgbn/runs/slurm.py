@@ -28,7 +28,7 @@ from typing import Any
 
 from tqdm.auto import tqdm
 
-from sgbn.exceptions import InputError, StudyError, warn
+from sgbn.core.exceptions import InputError, StudyError, warn
 from sgbn.runs.cluster import (
     ClusterWarning,
     check_workers,

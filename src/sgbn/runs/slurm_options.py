@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from sgbn.exceptions import InputError, did_you_mean
+from sgbn.core.exceptions import InputError, did_you_mean
 
 RUNNER = "runner"  # submit no jobs: use the processes that srun started
 OF_RUNNER = ("interface", "scratch")  # the keys that may follow `RUNNER`

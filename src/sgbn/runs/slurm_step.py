@@ -21,7 +21,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-from sgbn.exceptions import InputError, StudyError
+from sgbn.core.exceptions import InputError, StudyError
 from sgbn.runs.cluster import check_workers, close_client, load_distributed, running_on
 from sgbn.runs.files import write_json
 from sgbn.runs.slurm_options import SlurmOptions

@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.runs.study import STUDY, TASKS, read_study
 
 

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sgbn.exceptions import InputError, StudyError, warn
-from sgbn.parameters import JOBS
+from sgbn.core.exceptions import InputError, StudyError, warn
+from sgbn.core.validation import JOBS
 from sgbn.runs.cluster import active_client
 from sgbn.runs.files import (
     PROVENANCE,

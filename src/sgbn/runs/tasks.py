@@ -15,8 +15,8 @@ import joblib
 from joblib.externals.loky.backend import resource_tracker
 from joblib.externals.loky.process_executor import BrokenProcessPool
 
-from sgbn.exceptions import StudyError
-from sgbn.parameters import JOBS
+from sgbn.core.exceptions import StudyError
+from sgbn.core.validation import JOBS
 from sgbn.runs.calls import Result, Task, call, call_in_worker, packed, unpacked
 from sgbn.runs.cluster import active_client, n_threads, run_on
 from sgbn.runs.files import full_disk_named

@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.jit import jit, jit_inside
+from sgbn.core.jit import jit, jit_inside
+from sgbn.core.types import Array, Mask
 from sgbn.search.path_regression import COLLINEAR
-from sgbn.types import Array, Mask
 
 
 def candidate_parents(

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.jit import jit, jit_inside
+from sgbn.core.jit import jit, jit_inside
 from sgbn.search.order_annealing import OrderTables, order_tables, parents_along, score_along
 from sgbn.search.problem import ParentProblem, ScoredNetwork
 from sgbn.search.table_candidates import best_candidates

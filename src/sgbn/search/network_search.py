@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from sgbn.core.types import Array, Mask, Order
 from sgbn.search.exact_order import best_network
 from sgbn.search.order_search import parents_for, search_order
 from sgbn.search.plan import TUCK_DEPTH, SearchPlan, most_parents
 from sgbn.search.problem import ScoredNetwork, SearchProblem, default_gamma, ebic_prices
 from sgbn.search.table_search import respecting, search_tables
 from sgbn.search.tree_arrays import make_trees
-from sgbn.types import Array, Mask, Order
 
 MAX_CANDIDATE_ROUNDS = 5  # searches; each adds the candidates that the search before missed
 MAX_VARIANCE_ROUNDS = 5  # searches, each with a new estimate of the common noise variance

@@ -23,12 +23,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.jit import jit_inside, jit_loops
+from sgbn.core.jit import jit_inside, jit_loops
+from sgbn.core.types import Array, Mask, Order
 from sgbn.search.order_moves import move_to
 from sgbn.search.parent_trees import TOL
 from sgbn.search.problem import ParentProblem
 from sgbn.search.score_tables import fill_tables, places_of
-from sgbn.types import Array, Mask, Order
 
 # Times the temperature. A gap whose score is this much above the best is drawn once in 1e13 steps.
 NEGLIGIBLE_GAP = 30.0

@@ -30,10 +30,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.jit import jit
+from sgbn.core.jit import jit
+from sgbn.core.types import Array, Order
 from sgbn.search.order_moves import move_to
 from sgbn.search.score_tables import NEGLIGIBLE_LOG, ScoreTables, count_bits
-from sgbn.types import Array, Order
 
 NEAR_SHARE = 0.6  # share of the moves that go to a near place; the others go to any place
 NEAR_DISTANCE = 3.0  # places; the distance is 1 + an exponential of this mean, rounded down

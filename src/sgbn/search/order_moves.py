@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sgbn.jit import jit_loops
+from sgbn.core.jit import jit_loops
 
 
 @jit_loops

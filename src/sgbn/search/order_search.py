@@ -22,7 +22,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.jit import jit_inside, jit_loops
+from sgbn.core.jit import jit_inside, jit_loops
+from sgbn.core.types import Array, Mask, Order
 from sgbn.search.order_moves import move_to
 from sgbn.search.parent_trees import END, TOL, bit_of, read_parents, trace, walk
 from sgbn.search.problem import ScoredNetwork
@@ -37,7 +38,6 @@ from sgbn.search.tree_arrays import (
     grown,
 )
 from sgbn.search.tucks import tuck_any
-from sgbn.types import Array, Mask, Order
 
 MAX_GROWTHS = 30  # how often the trees may grow in one local search
 MOVES_PER_KICK = 4  # random moves; of 2 to 16, this was the best on the nine networks of Exp-II

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sgbn.jit import jit_inside
+from sgbn.core.jit import jit_inside
 from sgbn.search.path_regression import (
     SMALLEST_RSS,
     add_to_factor,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sgbn.jit import jit_inside
+from sgbn.core.jit import jit_inside
 
 COLLINEAR = 1e-10  # a smaller share of the variance that others do not explain is round-off
 SMALLEST_RSS = 1e-12  # RSS of a perfect fit, as a share of the variance: its logarithm is finite

@@ -15,8 +15,8 @@ import numpy as np
 from scipy.linalg import get_lapack_funcs
 from scipy.special import gammaln
 
-from sgbn.moments import Moments, one_blas_thread
-from sgbn.types import Array, Indices, Mask, Order
+from sgbn.core.moments import Moments, one_blas_thread
+from sgbn.core.types import Array, Indices, Mask, Order
 
 MOST_PARENTS = 60  # a tree node keeps its parents as the bits of one 64-bit number
 SMALLEST_RIDGE = 0.02  # in units of the variance; used only if a ridge is needed

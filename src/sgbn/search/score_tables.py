@@ -27,9 +27,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sgbn.jit import jit, jit_inside, jit_loops
+from sgbn.core.jit import jit, jit_inside, jit_loops
+from sgbn.core.types import Array, Mask
 from sgbn.search.path_regression import COLLINEAR, SMALLEST_RSS
-from sgbn.types import Array, Mask
 
 IMPOSSIBLE = 1e15  # score of a set that is not allowed: too high for any sum or minimum
 SAMPLES_PER_BLOCK = 32  # samples computed together: their covariances fit into the cache

@@ -23,14 +23,14 @@ from dataclasses import dataclass, field, fields
 
 import numpy as np
 
-from sgbn.moments import Moments
+from sgbn.core.moments import Moments
+from sgbn.core.types import Array, Indices, Mask
 from sgbn.search.exact_order import best_network
 from sgbn.search.network_search import search_on_trees, starting_orders
 from sgbn.search.path_regression import SMALLEST_RSS
 from sgbn.search.plan import MAX_EXACT_VARIABLES, SearchPlan
 from sgbn.search.problem import ScoredNetwork, SearchProblem, default_gamma, ebic_prices
 from sgbn.search.table_search import TablePlan, search_tables
-from sgbn.types import Array, Indices, Mask
 
 MAX_START_NETWORKS = 4  # networks of the search on trees from which the search on tables starts
 TABLES = TablePlan(

@@ -24,11 +24,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.jit import jit, jit_inside
+from sgbn.core.jit import jit, jit_inside
+from sgbn.core.types import Array, Mask
 from sgbn.search.candidate_parents import regress_on
 from sgbn.search.path_regression import COLLINEAR, SMALLEST_RSS
 from sgbn.search.problem import ParentProblem, ScoredNetwork
-from sgbn.types import Array, Mask
 
 LISTS = ("pool", "partial", "now", "last", "mixed")
 CHILD_WEIGHT = 0.5  # weight of a child of v as its candidate; a parent of v has the weight 1

@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sgbn.core.types import Array, Mask, Order
 from sgbn.search.order_annealing import OrderTables, anneal, order_tables, parents_along
 from sgbn.search.problem import ParentProblem, ScoredNetwork
 from sgbn.search.table_candidates import best_candidates, candidate_priorities
-from sgbn.types import Array, Mask, Order
 
 BETTER = 1e-6  # smallest difference of scores that is not round-off
 MAX_POOL_NETWORKS = 20  # networks kept from round to round

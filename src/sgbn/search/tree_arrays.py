@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sgbn.core.types import Array, Mask
 from sgbn.search.problem import MOST_PARENTS, ParentProblem
-from sgbn.types import Array, Mask
 
 # First sizes of the pools. They cost no memory until they are used: the system reserves memory
 # only when it is first written.

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sgbn.jit import jit_inside, jit_loops
+from sgbn.core.jit import jit_inside, jit_loops
 from sgbn.search.parent_trees import TOL, bit_of, read_parents, trace
 from sgbn.search.tree_arrays import BETTER, CHILDREN, INSIDE, IS_FULL
 

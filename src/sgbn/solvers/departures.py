@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sgbn.jit import jit, jit_inside
+from sgbn.core.jit import jit, jit_inside
+from sgbn.core.types import Array
 from sgbn.solvers.lasso import solve_on, violation_at
-from sgbn.types import Array
 
 TOL = 1e-8  # KKT violation, on variables of about unit scale
 MAX_EPOCHS = 500  # passes per variable; reached only if columns are nearly collinear

@@ -18,9 +18,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from sgbn.jit import jit, jit_inside, jit_loops
+from sgbn.core.jit import jit, jit_inside, jit_loops
+from sgbn.core.types import Array
 from sgbn.solvers.result import SolverResult
-from sgbn.types import Array
 
 TOL = 1e-10  # KKT violation, on variables of unit scale
 SINGULAR = 1e-12  # smaller pivots of a Gram matrix with unit diagonal are round-off

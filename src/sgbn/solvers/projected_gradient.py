@@ -20,10 +20,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.exceptions import InputError
-from sgbn.jit import jit, jit_generator, jit_loops
+from sgbn.core.exceptions import InputError
+from sgbn.core.jit import jit, jit_generator, jit_loops
+from sgbn.core.types import Array
 from sgbn.solvers.result import SolverResult
-from sgbn.types import Array
 
 ValueAndGradient = Callable[[Array], tuple[float, Array]]
 

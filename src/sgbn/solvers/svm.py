@@ -32,8 +32,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import get_lapack_funcs
 
-from sgbn.exceptions import InputError
-from sgbn.types import Array, Indices, Mask
+from sgbn.core.exceptions import InputError
+from sgbn.core.types import Array, Indices, Mask
 
 TOL = 1e-9  # KKT violation, in units of the margin
 MAX_ITER = 5000  # linear systems; 1 to 10 are usual

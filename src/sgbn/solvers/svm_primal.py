@@ -18,9 +18,9 @@ import numpy as np
 from scipy.linalg import get_lapack_funcs
 from scipy.sparse.linalg import LinearOperator, cg
 
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
+from sgbn.core.types import Array, Mask
 from sgbn.solvers.svm import L2SVM, l2_svm
-from sgbn.types import Array, Mask
 
 TOL = 1e-9  # violation, in units of the margin
 MAX_ITER = 200  # linear systems; 3 to 10 are usual

@@ -12,22 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
-from sgbn.gaussian import GaussianNetwork, HasNetwork
-from sgbn.graph.acyclicity import levels
-from sgbn.graph.equivalence import (
-    consistent_extension,
-    cpdag,
-    edge_kinds,
-    orient_known,
-    skeleton,
-)
-from sgbn.moments import Moments, moments_of
-from sgbn.parameters import check_parameters
+from sgbn.core.equivalence import consistent_extension, cpdag, edge_kinds, orient_known, skeleton
+from sgbn.core.gaussian import GaussianNetwork, HasNetwork
+from sgbn.core.graph import levels
+from sgbn.core.moments import Moments, moments_of
+from sgbn.core.types import Array, Indices, Labels, Mask
+from sgbn.core.validation import check_data, check_parameters, column_names, warn_about_moments
 from sgbn.structure.given_graph import user_weights
 from sgbn.structure.knowledge import Knowledge
 from sgbn.structure.robust import row_labels, rows_to_trim
-from sgbn.types import Array, Indices, Labels, Mask
-from sgbn.validation import check_data, column_names, warn_about_moments
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -158,7 +151,7 @@ class LearnedNetwork(BaseEstimator):
         """Return what decides the direction of each edge, in the order of ``np.argwhere(coef_)``.
 
         The kinds are "compelled", "prior knowledge", "equal variances", "non-Gaussian" (residuals
-        decide), "reversible" and "order only". `sgbn.graph.edge_kinds` explains "compelled", "prior
+        decide), "reversible" and "order only". `sgbn.edge_kinds` explains "compelled", "prior
         knowledge" and "reversible". `SGBN` explains the others.
         """
         check_is_fitted(self)
@@ -248,7 +241,7 @@ class NetworkEstimator(DensityMixin, LearnedNetwork, ABC):
         self.intercept_, self.noise_variance_ = weights.intercept, weights.noise_variance
         # Raises CycleError if the learner returned a cycle: so every fit checks that it is a DAG.
         self.network_ = GaussianNetwork(self.coef_, self.intercept_, self.noise_variance_, names)
-        # Whole numbers that prove that the network is a DAG; see `sgbn.graph.certifies_dag`.
+        # Whole numbers that prove that the network is a DAG; see `sgbn.certifies_dag`.
         self.order_ = levels(self.coef_)
         self.arrows_ = Arrows(self.coef_ != 0) if arrows is None else arrows
 

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sgbn.exceptions import InputError, counted, warn
-from sgbn.gaussian import GaussianNetwork
-from sgbn.graph.acyclicity import GraphLike, adjacency
-from sgbn.moments import Moments, moments_of
+from sgbn.core.exceptions import InputError, counted, warn
+from sgbn.core.gaussian import GaussianNetwork
+from sgbn.core.graph import GraphLike, adjacency
+from sgbn.core.moments import Moments, moments_of
+from sgbn.core.types import Array, Mask
+from sgbn.core.validation import check_values
 from sgbn.solvers.lasso import refit_column, residual_variances
-from sgbn.types import Array, Mask
-from sgbn.validation import check_values
 
 COLLINEAR = 1e-10  # smaller singular values, relative to the largest, are round-off
 NOISE_FLOOR = 1e-12  # smaller noise variances, relative to the variable's variance, are round-off

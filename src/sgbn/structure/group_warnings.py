@@ -9,7 +9,7 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
-from sgbn.exceptions import DataWarning
+from sgbn.core.exceptions import DataWarning
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sgbn.moments import Moments
+from sgbn.core.moments import Moments
 from sgbn.structure.penalized import Learned, PenalizedEstimator
 from sgbn.structure.penalties import (
     initial_weights,

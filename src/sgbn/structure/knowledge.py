@@ -8,11 +8,11 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.exceptions import InputError, counted, did_you_mean, listed, warn
-from sgbn.graph.acyclicity import find_cycle
-from sgbn.moments import Moments
-from sgbn.parameters import is_number, is_whole
-from sgbn.types import Indices, Mask
+from sgbn.core.exceptions import InputError, counted, did_you_mean, listed, warn
+from sgbn.core.graph import find_cycle
+from sgbn.core.moments import Moments
+from sgbn.core.types import Indices, Mask
+from sgbn.core.validation import is_number, is_whole
 
 KNOWLEDGE = ("forbidden", "required", "tiers")  # parameters of learners
 

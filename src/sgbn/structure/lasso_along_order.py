@@ -12,13 +12,13 @@ from __future__ import annotations
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from sgbn.exceptions import warn
-from sgbn.graph.acyclicity import known_order
-from sgbn.moments import Moments, moments_of
+from sgbn.core.exceptions import warn
+from sgbn.core.graph import known_order
+from sgbn.core.moments import Moments, moments_of
+from sgbn.core.types import Array, Mask
 from sgbn.solvers.lasso import lasso_gram
 from sgbn.structure.knowledge import Knowledge
 from sgbn.structure.selection import Folds, folds, grid
-from sgbn.types import Array, Mask
 
 FORBIDDING_PRICE = 2.0  # forces a weight of 0: with columns of unit scale, 1 is enough
 

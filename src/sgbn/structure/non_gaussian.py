@@ -25,11 +25,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import ndtri
 
-from sgbn.graph.equivalence import orient_known
-from sgbn.graph.members import Member, Parents, best_each_way, open_components
-from sgbn.moments import one_blas_thread
+from sgbn.core.equivalence import Member, Parents, best_each_way, open_components, orient_known
+from sgbn.core.moments import one_blas_thread
+from sgbn.core.types import Array, Graph
 from sgbn.structure.residual_density import bent_residual, curvature, density_gain, spacing_gain
-from sgbn.types import Array, Graph
 
 # These three were chosen on simulations with other seeds than benchmarks/non_gaussian.py.
 MIN_Z_DECIDED = 1.64  # standard errors; 1.3 adds wrong arrows on Gaussian data

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.exceptions import InputError, counted
-from sgbn.parameters import is_number
-from sgbn.types import Array, Indices, Mask
+from sgbn.core.exceptions import InputError, counted
+from sgbn.core.types import Array, Indices, Mask
+from sgbn.core.validation import is_number
 
 # If less than this share of a design column is left, the other columns explain it.
 DEPENDENT = 1e-8

@@ -21,9 +21,10 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sgbn.jit import jit, jit_inside
-from sgbn.moments import Moments
-from sgbn.parameters import ANYTHING, OneOf, Parameters
+from sgbn.core.jit import jit, jit_inside
+from sgbn.core.moments import Moments
+from sgbn.core.types import Array, Indices
+from sgbn.core.validation import ANYTHING, OneOf, Parameters
 from sgbn.solvers.lasso import column_objective, solve_column
 from sgbn.solvers.order import solve_order
 from sgbn.structure.knowledge import KNOWLEDGE, Edges, Knowledge, Tiers, read_knowledge
@@ -35,7 +36,6 @@ from sgbn.structure.penalties import (
     strongest_penalty,
 )
 from sgbn.structure.selection import Folds
-from sgbn.types import Array, Indices
 
 
 @jit_inside
@@ -243,7 +243,7 @@ class ORSGBN(PenalizedEstimator):
         squares divided by n - k, where k counts the parents and the intercept.
     order_ : ndarray of shape (m,)
         Order variables in whole numbers: ``order_[j] > order_[i]`` for every edge i -> j.
-        `sgbn.graph.certifies_dag` checks them.
+        `sgbn.certifies_dag` checks them.
     cpdag_, edge_kinds_
         What decides the directions, as in `SGBN`.
     network_ : GaussianNetwork

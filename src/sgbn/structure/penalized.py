@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning as ConvergenceWarning  # exported from here
 
-from sgbn.exceptions import InputError, warn
-from sgbn.moments import Moments, moments_of
-from sgbn.parameters import (
+from sgbn.core.exceptions import InputError, warn
+from sgbn.core.moments import Moments, moments_of
+from sgbn.core.types import Array
+from sgbn.core.validation import (
     FOLDS,
     JOBS,
     NONE,
@@ -21,6 +22,7 @@ from sgbn.parameters import (
     OneOf,
     Parameters,
     Whole,
+    warn_about_ties,
 )
 from sgbn.solvers.lasso import TOL
 from sgbn.structure.base import Arrows, NetworkEstimator
@@ -28,8 +30,6 @@ from sgbn.structure.given_graph import least_squares
 from sgbn.structure.knowledge import Knowledge
 from sgbn.structure.penalties import INITS, penalty_units
 from sgbn.structure.selection import CRITERIA, Folds, select_alpha
-from sgbn.types import Array
-from sgbn.validation import warn_about_ties
 
 OBJECTIVE_STEP = np.dtype([("penalty", float), ("objective", float)])
 

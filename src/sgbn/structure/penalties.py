@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from sgbn.moments import Moments
+from sgbn.core.moments import Moments
+from sgbn.core.types import Array
 from sgbn.solvers.lasso import lasso_gram
 from sgbn.solvers.result import SolverResult
 from sgbn.structure.neighbourhood import inverse_gram, neighbourhoods_by_bic
-from sgbn.types import Array
 
 INITS = ("lasso", "ols", "l1mb")
 N_PENALTIES = 5  # measured on nine networks: with 20, objectives are at most 0.3 % lower

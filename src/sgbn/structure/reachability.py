@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from sgbn.jit import jit, jit_inside
+from sgbn.core.jit import jit, jit_inside
+from sgbn.core.types import Array, Indices
 from sgbn.solvers.lasso import TOL, column_objective, solve_column
-from sgbn.types import Array, Indices
 
 
 @jit

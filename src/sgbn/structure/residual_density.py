@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
-from sgbn.types import Array
+from sgbn.core.types import Array
 
 GRID = np.linspace(-9.0, 9.0, 721)  # outside of this range a normal density is below 1e-18
 WEIGHT = np.exp(-np.square(GRID) / 2) / np.exp(-np.square(GRID) / 2).sum()

@@ -23,9 +23,9 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
-from sgbn.exceptions import DataWarning, listed, warn
-from sgbn.moments import ROWS_PER_BLOCK, canonical_order, constant_columns, one_blas_thread
-from sgbn.types import Array, Indices, Mask
+from sgbn.core.exceptions import DataWarning, listed, warn
+from sgbn.core.moments import ROWS_PER_BLOCK, canonical_order, constant_columns, one_blas_thread
+from sgbn.core.types import Array, Indices, Mask
 
 OUTLIERS = ("trim", "keep")
 TRANSFORMS = ("none", "normal-scores")

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sgbn.cohort import Cohort
-from sgbn.exceptions import counted, warn
+from sgbn.core.exceptions import counted, warn
+from sgbn.core.types import Array, Indices
+from sgbn.core.validation import FEW_SAMPLES
 from sgbn.structure.nuisance import nuisance_of
 from sgbn.structure.smooth import held_fixed
-from sgbn.types import Array, Indices
-from sgbn.validation import FEW_SAMPLES
 
 N_TENTHS = 10  # number of parts of the rows; some networks are learned without one part
 SUBJECTS_PER_EFFECT = 4  # with this many, a half has two subjects per covariate or site

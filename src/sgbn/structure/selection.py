@@ -12,15 +12,14 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.model_selection import KFold, check_cv
 
-from sgbn.exceptions import InputError
-from sgbn.moments import Moments, moments_of
-from sgbn.parameters import is_whole
+from sgbn.core.exceptions import InputError
+from sgbn.core.moments import Moments, moments_of
+from sgbn.core.types import Array, Indices
+from sgbn.core.validation import check_values, is_whole
 from sgbn.runs import parallel
 from sgbn.solvers.lasso import residual_variances
 from sgbn.structure.given_graph import least_squares
 from sgbn.structure.penalties import penalty_units
-from sgbn.types import Array, Indices
-from sgbn.validation import check_values
 
 if TYPE_CHECKING:
     from sgbn.structure.penalized import PenalizedEstimator

@@ -19,9 +19,10 @@ from typing import ClassVar, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
-from sgbn.exceptions import InputError, warn
-from sgbn.moments import Moments, moments_of
-from sgbn.parameters import (
+from sgbn.core.exceptions import InputError, warn
+from sgbn.core.moments import Moments, moments_of
+from sgbn.core.types import Array, Mask
+from sgbn.core.validation import (
     ANYTHING,
     FOLDS,
     NONE,
@@ -32,6 +33,8 @@ from sgbn.parameters import (
     Parameters,
     Whole,
     check_parameters,
+    column_names,
+    warn_about_moments,
 )
 from sgbn.search.network_search import search_network
 from sgbn.search.plan import EFFORTS, SearchPlan, most_parents
@@ -43,8 +46,6 @@ from sgbn.structure.lasso_along_order import lasso_along_order
 from sgbn.structure.non_gaussian import Residuals, decide_directions
 from sgbn.structure.robust import OUTLIERS, TRANSFORMS, normal_scores
 from sgbn.structure.selection import Folds
-from sgbn.types import Array, Mask
-from sgbn.validation import column_names, warn_about_moments
 
 SD_TOLERANCE = 1e-6  # a smaller relative difference of standard deviations is round-off
 # Ratio of the largest to the smallest standard deviation; columns of one unit hardly exceed it.

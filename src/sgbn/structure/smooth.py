@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sgbn.cohort import Cohort
-from sgbn.exceptions import InputError, counted, warn
-from sgbn.types import Array
+from sgbn.core.exceptions import InputError, counted, warn
+from sgbn.core.types import Array
 
 DEGREE = 3  # cubic, because the penalty needs continuous second derivatives
 SMOOTH_DF = 6  # B-splines of a covariate; 10 change little and cost more (benchmarks/harmonisation)

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 
-from sgbn.types import Array
+from sgbn.core.types import Array
 from sgbn.viz.style import FINE, check_axes, columns, literal, note, size_points
 
 OTHER = "0.35"  # grey of the methods that are not emphasised

@@ -12,8 +12,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch
 from numpy.typing import ArrayLike, NDArray
 
-from sgbn.exceptions import InputError, did_you_mean
-from sgbn.types import Array, Mask
+from sgbn.core.exceptions import InputError, did_you_mean
+from sgbn.core.types import Array, Mask
 from sgbn.viz.kind_styles import KIND_STYLES
 from sgbn.viz.style import NEGATIVE, POSITIVE
 

@@ -12,8 +12,8 @@ from matplotlib.patches import Wedge
 from matplotlib.path import Path
 from numpy.typing import ArrayLike
 
-from sgbn.exceptions import InputError
-from sgbn.types import Array
+from sgbn.core.exceptions import InputError
+from sgbn.core.types import Array
 from sgbn.viz.arrows import Edge, add_arrow, arrow_entries, choose_edges, left_out
 from sgbn.viz.style import (
     CHARACTER,

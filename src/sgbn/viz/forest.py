@@ -12,8 +12,8 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from sgbn.exceptions import InputError
-from sgbn.types import Mask
+from sgbn.core.exceptions import InputError
+from sgbn.core.types import Mask
 from sgbn.viz.arrows import kind_entry
 from sgbn.viz.kind_styles import KIND_STYLES
 from sgbn.viz.style import add_legend_below, check_axes, columns, literal, note

@@ -17,8 +17,8 @@ from matplotlib.path import Path
 from matplotlib.transforms import IdentityTransform
 from numpy.typing import ArrayLike, NDArray
 
-from sgbn.exceptions import InputError
-from sgbn.types import Array, Mask
+from sgbn.core.exceptions import InputError
+from sgbn.core.types import Array, Mask
 from sgbn.viz.arrows import Edge, add_arrow, arrow_entries, choose_edges, left_out
 from sgbn.viz.style import (
     CHARACTER,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from sgbn.inference import KINDS_OF_CHANGE
+from sgbn.core.graph import KINDS_OF_CHANGE
 
 
 class KindStyle(NamedTuple):

@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike, NDArray
 
-from sgbn.exceptions import InputError, did_you_mean
-from sgbn.types import Array, Indices, Mask
+from sgbn.core.exceptions import InputError, did_you_mean
+from sgbn.core.types import Array, Indices, Mask
 from sgbn.viz.arrows import check_kinds, kind_entry
 from sgbn.viz.kind_styles import KIND_STYLES
 from sgbn.viz.style import (

@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from sgbn.atlases import Atlas, Region
-from sgbn.exceptions import InputError
-from sgbn.types import Indices
+from sgbn.core.exceptions import InputError
+from sgbn.core.types import Indices
 from sgbn.viz.surface_mesh import SIDES, VERTICES
 
 PACKAGED = ("desikan_killiany", *(f"schaefer_{k}" for k in (100, 200, 300, 400)))

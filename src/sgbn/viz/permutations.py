@@ -14,8 +14,8 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
-from sgbn.exceptions import InputError
-from sgbn.types import Array
+from sgbn.core.exceptions import InputError
+from sgbn.core.types import Array
 from sgbn.viz.style import ACCENTS, LOW, add_legend_below, check_axes, literal
 
 BINS = 12, 40  # smallest and largest number of bins

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
-from sgbn.types import Array
+from sgbn.core.types import Array
 from sgbn.viz.style import DIVERGING, FINE, LOW, check_figure, literal
 
 LIMIT = 6.0  # robust z score of the strongest colour; an outlier is beyond 5

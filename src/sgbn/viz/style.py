@@ -18,8 +18,8 @@ from matplotlib.transforms import ScaledTranslation
 from numpy.typing import ArrayLike, NDArray
 from sklearn.isotonic import isotonic_regression
 
-from sgbn.exceptions import InputError, did_you_mean
-from sgbn.types import Array
+from sgbn.core.exceptions import InputError, did_you_mean
+from sgbn.core.types import Array
 
 DIVERGING = "RdBu_r"  # colour-blind readers can tell its colours apart; white is zero
 POSITIVE, NEGATIVE = "#D6604D", "#2166AC"  # of the same map; one is also lighter in a grey print

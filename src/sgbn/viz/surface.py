@@ -14,8 +14,8 @@ from matplotlib.figure import Figure, SubFigure
 from numpy.typing import ArrayLike, NDArray
 
 from sgbn.atlases import Atlas, AtlasLike, as_atlas
-from sgbn.exceptions import InputError, counted
-from sgbn.types import Array, Indices, Mask
+from sgbn.core.exceptions import InputError, counted
+from sgbn.core.types import Array, Indices, Mask
 from sgbn.viz.parcellations import Parcellation, find_parcellation, read_parcellation
 from sgbn.viz.style import DIVERGING, check_figure, largest, literal
 from sgbn.viz.surface_mesh import SIDES, VIEWS, Picture, look

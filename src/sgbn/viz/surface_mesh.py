@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sgbn.exceptions import InputError
-from sgbn.types import Array, Indices
+from sgbn.core.exceptions import InputError
+from sgbn.core.types import Array, Indices
 
 VERTICES = 10242  # vertices of a hemisphere of fsaverage5
 SIDES = ("left", "right")

@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
 
-from sgbn import DataWarning, GaussianNetwork, InputError, load_atlas
+from sgbn import load_atlas
 from sgbn.atlases import Atlas, Region
+from sgbn.core.exceptions import DataWarning, InputError
+from sgbn.core.gaussian import GaussianNetwork
 from sgbn.io import node_table, write_brainnet
 from sgbn.io.exports.network_tables import standardised_weights
 

@@ -2,7 +2,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from sgbn import GaussianNetwork, InputError, connectome
+from sgbn import connectome
+from sgbn.core.exceptions import InputError
+from sgbn.core.gaussian import GaussianNetwork
 from sgbn.io.exports.network_tables import standardised_weights
 
 NAMES = ["lh_insula", "somewhere", "rh_insula", "lh_cuneus"]

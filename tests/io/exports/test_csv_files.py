@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sgbn import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.io import write_csv
 from sgbn.io.exports.csv_files import FORMULA_STARTS
 

@@ -3,7 +3,7 @@ import json
 import pandas as pd
 import pytest
 
-from sgbn import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.io.exports.files import (
     beside,
     check_text,

@@ -2,15 +2,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import (
-    ORSGBN,
-    SGBN,
-    GaussianNetwork,
-    InputError,
-    SGBNEnsemble,
-    edge_table,
-    load_atlas,
-)
+from sgbn import ORSGBN, SGBN, SGBNEnsemble, edge_table, load_atlas
+from sgbn.core.exceptions import InputError
+from sgbn.core.gaussian import GaussianNetwork
 from sgbn.inference import edge_confidence
 from sgbn.io import node_table
 from sgbn.io.exports.network_tables import standardised_weights, with_columns

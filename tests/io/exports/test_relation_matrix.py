@@ -5,7 +5,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import GaussianNetwork, InputError
+from sgbn.core.exceptions import InputError
+from sgbn.core.gaussian import GaussianNetwork
 from sgbn.io import node_table, write_relation_matrix
 from sgbn.io.exports.network_tables import standardised_weights
 

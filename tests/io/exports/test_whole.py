@@ -5,7 +5,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import SGBN, GaussianNetwork, InputError, edge_table
+from sgbn import SGBN, edge_table
+from sgbn.core.exceptions import InputError
+from sgbn.core.gaussian import GaussianNetwork
 from sgbn.io import export_network, node_table
 
 ALWAYS = [

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import InputError, StudyError
+from sgbn.core.exceptions import InputError, StudyError
 from sgbn.io.images import extraction as module
 from sgbn.io.images.extraction import extract_regions, task_name
 from sgbn.io.images.label_atlas import load_label_atlas

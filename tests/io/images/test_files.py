@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from sgbn import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.io.images.files import find_images, images_by_subject, stem, subject_id
 
 

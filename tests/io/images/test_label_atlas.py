@@ -5,8 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import InputError
-from sgbn.exceptions import DataWarning
+from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.io.images.label_atlas import load_label_atlas
 
 AFFINE = np.diag([2.0, 2, 2, 1])

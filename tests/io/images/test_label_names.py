@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sgbn import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.io.images.label_names import find_label_file, read_label_names
 
 FSL = """<?xml version="1.0" encoding="ISO-8859-1"?>

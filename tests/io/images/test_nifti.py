@@ -5,7 +5,7 @@ import nibabel as nib
 import numpy as np
 import pytest
 
-from sgbn import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.io.images.nifti import (
     grid_of,
     has_orientation,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sgbn.atlases import read_atlas
-from sgbn.exceptions import DataWarning
+from sgbn.core.exceptions import DataWarning
 from sgbn.io.images.label_atlas import load_label_atlas
 from sgbn.io.images.places import places_of, write_places
 

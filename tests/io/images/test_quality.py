@@ -2,7 +2,7 @@ import nibabel as nib
 import numpy as np
 import pytest
 
-from sgbn.exceptions import DataWarning
+from sgbn.core.exceptions import DataWarning
 from sgbn.io.images.label_atlas import load_label_atlas
 from sgbn.io.images.quality import region_table, subject_table
 

@@ -3,7 +3,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import InputError, StudyError
+from sgbn.core.exceptions import InputError, StudyError
 from sgbn.io.images.time_series import extract_time_series, write_time_series
 
 AFFINE = np.diag([3.0, 3, 3, 1])

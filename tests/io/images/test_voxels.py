@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from sgbn import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.io.images.label_atlas import load_label_atlas
 from sgbn.io.images.nifti import Grid, grid_of
 from sgbn.io.images.voxels import measure_image, place, region_sums

@@ -6,7 +6,7 @@ import pytest
 from sklearn.base import clone
 
 import sgbn
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.io.models.consistency import check_object
 from sgbn.io.models.decoding import MISFITS
 from sgbn.io.models.registry import CLASSES, SHARED

@@ -5,7 +5,7 @@ import zipfile
 
 import pytest
 
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.io.models import container
 from sgbn.io.models.container import parse_json, read_members, to_json, write_members
 

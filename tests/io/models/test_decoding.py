@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.io.models import decoding
 from sgbn.io.models.arrays import to_npy
 from sgbn.io.models.decoding import MAX_BYTES, Decoder

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sklearn.model_selection import KFold
 
 import sgbn
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.io.models.decoding import Decoder
 from sgbn.io.models.encoding import Encoder
 

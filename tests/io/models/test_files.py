@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 import sgbn
 from sgbn.cli.predict import predictions
-from sgbn.exceptions import DataWarning, InputError
+from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.io.models.container import read_members
 from sgbn.io.models.files import kind_of, load, model_of, model_parts, save
 
@@ -187,7 +187,7 @@ def test_the_svm_comes_back(classifier, regions, tmp_path):
 
 
 @pytest.mark.parametrize("impute", ["median", "knn", "iterative"])
-@pytest.mark.filterwarnings("ignore::sgbn.exceptions.DataWarning")
+@pytest.mark.filterwarnings("ignore::sgbn.core.exceptions.DataWarning")
 def test_whole_analyses_come_back(impute, analysis, table, tmp_path):
     X, y = table
     fitted = analysis  # its imputer takes medians
@@ -282,7 +282,7 @@ def test_kinds(analysis, regions):
     assert kind_of(analysis[:-1]) == "preparation"
 
 
-@pytest.mark.filterwarnings("ignore::sgbn.exceptions.DataWarning")
+@pytest.mark.filterwarnings("ignore::sgbn.core.exceptions.DataWarning")
 def test_a_file_of_schema_1_stays_readable():
     expected = json.loads((HERE / "schema_1.json").read_text())
     model = load(HERE / "schema_1.sgbn")

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 import sgbn
-from sgbn.exceptions import DataWarning, InputError
+from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.io.models.inputs import inputs_of, read_inputs
 
 

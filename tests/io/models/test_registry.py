@@ -2,7 +2,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import sgbn
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.io.models.registry import CLASSES, build, class_named, is_estimator, name_of, parameters
 
 

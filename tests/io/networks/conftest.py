@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sgbn import GaussianNetwork
+from sgbn.core.gaussian import GaussianNetwork
 
 # What names of regions look like, and what each format has trouble with.
 NASTY = [

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sgbn import InputError, load_network
-from sgbn.graph import random_dag
+from sgbn import load_network
+from sgbn.core.exceptions import InputError
+from sgbn.core.graph import random_dag
 from sgbn.io import read_bif
 from sgbn.io.networks import bif, texts
 

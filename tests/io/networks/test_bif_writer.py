@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from sgbn import InputError, NamedGraph
+from sgbn import NamedGraph
+from sgbn.core.exceptions import InputError
 from sgbn.io.networks.bif_writer import MAX_PARENTS, read_bif_text, write_bif
 from sgbn.io.networks.named_graph import named_graph
 

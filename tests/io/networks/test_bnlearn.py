@@ -1,6 +1,6 @@
 import pytest
 
-from sgbn import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.io.networks.bnlearn import (
     read_model_string,
     read_script,

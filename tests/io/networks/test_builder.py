@@ -1,6 +1,6 @@
 import pytest
 
-from sgbn import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.io.networks import builder as module
 from sgbn.io.networks.builder import GraphBuilder
 

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from sgbn import GaussianNetwork, InputError
+from sgbn.core.exceptions import InputError
+from sgbn.core.gaussian import GaussianNetwork
 from sgbn.io.networks.dagitty import read_dagitty, write_dagitty
 from sgbn.io.networks.named_graph import named_graph
 

@@ -1,6 +1,6 @@
 import pytest
 
-from sgbn import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.io.networks.dot import read_dot, write_dot
 from sgbn.io.networks.named_graph import named_graph
 

@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sgbn import GaussianNetwork, InputError, NamedGraph, load_network, read_network, write_network
-from sgbn.graph import cpdag
+from sgbn import NamedGraph, load_network, read_network, write_network
+from sgbn.core.equivalence import cpdag
+from sgbn.core.exceptions import InputError
+from sgbn.core.gaussian import GaussianNetwork
 from sgbn.io import read_bif, write_node_link
 from sgbn.io.networks.formats import FORMATS
 from sgbn.io.networks.named_graph import named_graph

@@ -1,6 +1,6 @@
 import pytest
 
-from sgbn import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.io.networks.graph_text import parse_graph_text, quoted
 
 TEXT = r"""// a comment

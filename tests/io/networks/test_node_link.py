@@ -3,7 +3,8 @@ import json
 import numpy as np
 import pytest
 
-from sgbn import InputError, read_network, write_network
+from sgbn import read_network, write_network
+from sgbn.core.exceptions import InputError
 from sgbn.io import write_node_link
 from sgbn.io.networks.formats import network_text
 from sgbn.io.networks.named_graph import named_graph

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from sgbn import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.io.networks.safe_names import RESERVED, name_comments, safe_names, true_names
 
 PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_.]*")

@@ -1,6 +1,6 @@
 import pytest
 
-from sgbn import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.io.networks.named_graph import named_graph
 from sgbn.io.networks.tetrad import read_tetrad, write_tetrad
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sgbn import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.io.networks.texts import number_of, number_text, read_text
 
 

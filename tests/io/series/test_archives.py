@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from sgbn import InputError, read_series
+from sgbn import read_series
+from sgbn.core.exceptions import InputError
 
 
 @pytest.fixture

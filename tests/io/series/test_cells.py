@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.io.series.cells import check_same_columns, read_volumes
 from sgbn.io.series.files import Marks, from_array, load_series
 from sgbn.io.tables.cells import Missing

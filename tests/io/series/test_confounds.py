@@ -2,7 +2,7 @@ import warnings
 
 import pytest
 
-from sgbn import DataWarning
+from sgbn.core.exceptions import DataWarning
 from sgbn.io.series.confounds import confounds_among, warn_confounds
 
 FMRIPREP = [

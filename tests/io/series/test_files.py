@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.io.series.files import (
     Marks,
     ending,

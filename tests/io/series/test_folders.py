@@ -1,7 +1,7 @@
 import pandas as pd
 import pytest
 
-from sgbn import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.io.series.files import Marks
 from sgbn.io.series.folders import find_in_folder, find_participants, series_files
 

@@ -2,7 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import DataWarning, InputError, read_series
+from sgbn import read_series
+from sgbn.core.exceptions import DataWarning, InputError
 
 
 @pytest.fixture

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from sgbn import DataWarning, SeriesCohort
+from sgbn import SeriesCohort
+from sgbn.core.exceptions import DataWarning
 from sgbn.io.series.motion import settle_motion
 
 

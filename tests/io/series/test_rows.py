@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sgbn import DataWarning
+from sgbn.core.exceptions import DataWarning
 from sgbn.io.series.cells import Volumes
 from sgbn.io.series.names import SeriesName
 from sgbn.io.series.rows import join_runs, mean_fd_of, tr_of

@@ -1,6 +1,6 @@
 import pytest
 
-from sgbn import DataWarning
+from sgbn.core.exceptions import DataWarning
 from sgbn.io.series.names import read_names
 from sgbn.io.series.runs import check_kinds
 

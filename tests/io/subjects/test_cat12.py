@@ -1,6 +1,6 @@
 import pytest
 
-from sgbn import DataWarning, InputError
+from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.io import collect_subjects
 from sgbn.io.subjects.cat12 import cat12_subjects, choose_atlas, read_atlases, read_cat_subject
 from sgbn.io.subjects.folders import roi_files

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sgbn import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.io.subjects.cat12_xml import MAX_BYTES, read_regions, read_report
 from sgbn.io.xml import MAX_DEPTH
 

@@ -3,7 +3,7 @@ import warnings
 import numpy as np
 import pytest
 
-from sgbn import DataWarning, InputError
+from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.io import collect_subjects, is_subjects_folder
 
 from .written import REGIONS, aparc, aseg, write, write_cat12, write_freesurfer, write_seg_only

@@ -1,6 +1,6 @@
 import pytest
 
-from sgbn import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.io.subjects.folders import find_folders, kind_of, roi_files
 
 from .written import write, write_cat12, write_freesurfer

@@ -1,6 +1,6 @@
 import pytest
 
-from sgbn import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.io.subjects.folders import find_folders
 from sgbn.io.subjects.freesurfer import Request, make_plan, names_of, read_subject
 from sgbn.io.subjects.rows import Failure, SubjectRow

@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import DataWarning, InputError, read_freesurfer, read_subjects, read_table
+from sgbn import read_freesurfer, read_subjects, read_table
+from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.io import collect_subjects
 from sgbn.io.subjects.reader import participants_by_visit
 

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from sgbn import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.io.subjects.rows import SubjectRow, whole_rows
 
 

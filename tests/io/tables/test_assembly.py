@@ -1,7 +1,7 @@
 import pandas as pd
 import pytest
 
-from sgbn import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.io.tables.assembly import assemble, find_id, read_as_text
 from sgbn.io.tables.files import from_frame
 from sgbn.io.tables.options import Options

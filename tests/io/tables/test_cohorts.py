@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import InputError
 from sgbn.atlases import load_atlas
 from sgbn.cohort import Cohort
+from sgbn.core.exceptions import InputError
 from sgbn.experiments.data import data_folder
 from sgbn.io.tables.cohorts import read_table, write_table
 from sgbn.preprocessing import cohort_table, make_preparation

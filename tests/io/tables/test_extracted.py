@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from sgbn import read_series, read_table
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.io.tables.extracted import extracted_atlas
 
 HEADER = "region,hemisphere,lobe,x,y,z,volume_mm3"

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.io.tables.files import from_frame, load_table
 
 

@@ -2,8 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import InputError
-from sgbn.exceptions import DataWarning
+from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.io.tables.freesurfer import read_freesurfer
 
 IDS = ["sub-01", "sub-02", "sub-10", "sub-03"]

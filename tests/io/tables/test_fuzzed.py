@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import pandas as hp
 
-from sgbn import InputError
 from sgbn.cohort import Cohort
+from sgbn.core.exceptions import InputError
 from sgbn.io.tables.cohorts import read_table, write_table
 
 TABLE = "subject_id,group,age,sex,site,lh_insula_thickness,rh_insula_thickness\n" + "".join(

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import DataWarning, InputError
+from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.io.tables.files import from_frame
 from sgbn.io.tables.joins import (
     absent_ids,

@@ -3,7 +3,7 @@ import zipfile
 import pandas as pd
 import pytest
 
-from sgbn import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.io.tables import sheets
 from sgbn.io.tables.sheets import read_sheet
 

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import InputError, read_table
-from sgbn.exceptions import DataWarning
+from sgbn import read_table
+from sgbn.core.exceptions import DataWarning, InputError
 
 N = 20
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from sgbn.moments import Moments
+from sgbn.core.moments import Moments
 from sgbn.structure.baselines.blankets import blanket_matrix
 
 

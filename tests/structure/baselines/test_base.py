@@ -4,20 +4,13 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sgbn import (
-    GaussianNetwork,
-    InputError,
-    certifies_dag,
-    cpdag,
-    fit_weights,
-    load,
-    random_dag,
-    save,
-    shd,
-)
+from sgbn import fit_weights, load, save
 from sgbn.cli.options import LEARNERS
+from sgbn.core.equivalence import cpdag, shd, skeleton
+from sgbn.core.exceptions import InputError
+from sgbn.core.gaussian import GaussianNetwork
+from sgbn.core.graph import certifies_dag, is_dag, random_dag
 from sgbn.datasets import simulate_sem
-from sgbn.graph import is_dag, skeleton
 from sgbn.structure import baselines
 from sgbn.structure.baselines import GS, TC, base
 from sgbn.structure.baselines.base import ConstraintEstimator, GraphEstimator

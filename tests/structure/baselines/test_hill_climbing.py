@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from sgbn import fit_weights
-from sgbn.graph import cpdag, is_dag, skeleton
+from sgbn.core.equivalence import cpdag, skeleton
+from sgbn.core.graph import is_dag
 from sgbn.structure.baselines.hill_climbing import hill_climbing
 
 

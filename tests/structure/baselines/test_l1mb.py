@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from sgbn import cpdag
-from sgbn.graph import skeleton
-from sgbn.moments import moments_of
+from sgbn.core.equivalence import cpdag, skeleton
+from sgbn.core.moments import moments_of
 from sgbn.structure.baselines import L1MB, hill_climbing
 from sgbn.structure.neighbourhood import neighbourhoods_by_bic
 

@@ -3,7 +3,8 @@ from itertools import islice, product
 import numpy as np
 import pytest
 
-from sgbn.graph import consistent_extension, cpdag, is_dag, random_dag, skeleton, v_structures
+from sgbn.core.equivalence import consistent_extension, cpdag, skeleton, v_structures
+from sgbn.core.graph import is_dag, random_dag
 from sgbn.structure.baselines.orientation import (
     Collider,
     closest_dag,

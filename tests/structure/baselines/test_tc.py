@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sgbn import InputError
-from sgbn.moments import moments_of
+from sgbn.core.exceptions import InputError
+from sgbn.core.moments import moments_of
 from sgbn.structure.baselines import TC
 from sgbn.structure.baselines.partial_correlation import IndependenceTest, exact_t_borders
 from sgbn.structure.baselines.tc import separator_of_spouses

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sgbn import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.structure.baselines import TC, TCbw
 from sgbn.structure.baselines.partial_correlation import IndependenceTest, exact_t_borders
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sgbn import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.structure.ensemble import EdgeConfidence, selection_bound
 from sgbn.structure.ensemble.confidence import Agreement, agreement_from, agreement_of, drawn_graph
 

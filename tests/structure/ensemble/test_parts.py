@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sgbn import DataWarning
+from sgbn.core.exceptions import DataWarning
 from sgbn.runs import Study
 from sgbn.structure import SGBN
 from sgbn.structure.ensemble.parts import deal, graph_moments, learn_parts, learn_task

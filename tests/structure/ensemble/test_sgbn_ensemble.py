@@ -4,8 +4,10 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
-from sgbn import DataWarning, InputError, Moments, SGBNEnsemble, load, save
-from sgbn.graph.acyclicity import is_dag
+from sgbn import SGBNEnsemble, load, save
+from sgbn.core.exceptions import DataWarning, InputError
+from sgbn.core.graph import is_dag
+from sgbn.core.moments import Moments
 
 FEW = {"n_chains": 5, "n_pairs": 3}
 

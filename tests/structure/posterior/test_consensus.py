@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from sgbn.graph.acyclicity import is_dag
+from sgbn.core.graph import is_dag
 from sgbn.structure.posterior.consensus import consensus
 
 

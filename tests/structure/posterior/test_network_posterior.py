@@ -4,8 +4,9 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import check_estimator
 
-from sgbn import DataWarning, InputError, NetworkPosterior, load, save
-from sgbn.graph.acyclicity import is_dag
+from sgbn import NetworkPosterior, load, save
+from sgbn.core.exceptions import DataWarning, InputError
+from sgbn.core.graph import is_dag
 from sgbn.inference import total_effects
 
 

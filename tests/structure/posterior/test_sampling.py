@@ -1,6 +1,6 @@
 import numpy as np
 
-from sgbn.moments import moments_of
+from sgbn.core.moments import moments_of
 from sgbn.structure import SGBN
 from sgbn.structure.knowledge import read_knowledge
 from sgbn.structure.posterior.sampling import ChainPlan, arrow_prices, sample_networks

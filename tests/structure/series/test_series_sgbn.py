@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from sgbn import DataWarning, InputError, SeriesCohort, SeriesSGBN, subject_moments
-from sgbn.graph import skeleton
+from sgbn import SeriesCohort, SeriesSGBN, subject_moments
+from sgbn.core.equivalence import skeleton
+from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.structure.series.subject_weights import noise_shares
 
 

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from sgbn import Cohort, InputError, SeriesCohort, subject_moments
+from sgbn import Cohort, SeriesCohort, subject_moments
+from sgbn.core.exceptions import InputError
 from sgbn.structure.series.subject_moments import ar_filter, effective_volumes, filtered_series
 
 

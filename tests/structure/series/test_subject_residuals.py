@@ -1,6 +1,6 @@
 import numpy as np
 
-from sgbn.graph import cpdag
+from sgbn.core.equivalence import cpdag
 from sgbn.structure.non_gaussian import decide_directions
 from sgbn.structure.series.subject_residuals import SubjectResiduals
 

@@ -11,8 +11,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from sgbn.atlases import Atlas, AtlasLike, as_atlas
-from sgbn.exceptions import InputError, listed, warn
-from sgbn.gaussian import NetworkLike
+from sgbn.core.exceptions import InputError, listed, warn
+from sgbn.core.gaussian import NetworkLike
 from sgbn.io.exports.files import PathName, beside, check_text, write_matrix, write_text
 from sgbn.io.exports.network_tables import (
     PLACE,

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from sgbn.atlases import AtlasLike, as_atlas
-from sgbn.gaussian import NetworkLike
+from sgbn.core.gaussian import NetworkLike
+from sgbn.core.types import Array
 from sgbn.io.exports.brainnet import check_drawn, has_place
 from sgbn.io.exports.network_tables import PLACE, network_of, node_table, standardised_weights
-from sgbn.types import Array
 
 
 class Connectome(NamedTuple):

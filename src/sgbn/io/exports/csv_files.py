@@ -8,9 +8,9 @@ from typing import Any
 import pandas as pd
 from pandas.api.types import is_bool_dtype, is_datetime64_any_dtype, is_numeric_dtype
 
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
+from sgbn.core.validation import table_names
 from sgbn.io.exports.files import PathName, write_file
-from sgbn.validation import table_names
 
 # Characters that begin a formula in a spreadsheet program. The last four are wide forms.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")

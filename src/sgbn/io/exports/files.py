@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.runs import write_atomically
 
 PathName = str | PathLike[str]

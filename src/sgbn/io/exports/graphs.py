@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from sgbn.atlases import AtlasLike
-from sgbn.gaussian import NetworkLike
+from sgbn.core.gaussian import NetworkLike
 from sgbn.io.exports.files import PathName, check_text, write_file, write_json
 from sgbn.io.exports.network_tables import (
     ENDS,

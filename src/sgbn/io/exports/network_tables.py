@@ -9,12 +9,12 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from sgbn.atlases import UNKNOWN_LOBE, AtlasLike, as_atlas
-from sgbn.exceptions import InputError, listed
-from sgbn.gaussian import GaussianNetwork, NetworkLike
-from sgbn.graph import edge_kinds
+from sgbn.core.equivalence import edge_kinds
+from sgbn.core.exceptions import InputError, listed
+from sgbn.core.gaussian import GaussianNetwork, NetworkLike
+from sgbn.core.types import Array, Mask
 from sgbn.io.frames import to_frame
 from sgbn.structure.ensemble import EdgeConfidence, supported_of
-from sgbn.types import Array, Mask
 
 ENDS = ["source", "target"]
 PLACE = ["x", "y", "z"]
@@ -57,7 +57,7 @@ def edge_table(
         - this_way: among the networks of half samples that join the two regions, the share in
           which the edge has this direction. Only with half samples.
         - graph_direction: what gives the edge its direction in this graph, see
-          `sgbn.graph.edge_kinds`. Prior knowledge, equal variances and non-Gaussian residuals are
+          `sgbn.edge_kinds`. Prior knowledge, equal variances and non-Gaussian residuals are
           only found if `network` is a learner.
     """
     learner, network = network, network_of(network)

@@ -20,8 +20,8 @@ import numpy as np
 import pandas as pd
 
 from sgbn.atlases import UNKNOWN_LOBE, Atlas, AtlasLike, as_atlas
-from sgbn.exceptions import InputError
-from sgbn.gaussian import GaussianNetwork, NetworkLike
+from sgbn.core.exceptions import InputError
+from sgbn.core.gaussian import GaussianNetwork, NetworkLike
 from sgbn.io.exports.files import PathName, beside, check_text, write_json, write_matrix
 from sgbn.io.exports.network_tables import PLACE, network_of, node_table, standardised_weights
 

@@ -9,8 +9,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from sgbn.atlases import AtlasLike, as_atlas
-from sgbn.exceptions import InputError
-from sgbn.gaussian import NetworkLike
+from sgbn.core.exceptions import InputError
+from sgbn.core.gaussian import NetworkLike
 from sgbn.io.exports.brainnet import has_place, write_brainnet
 from sgbn.io.exports.csv_files import write_csv
 from sgbn.io.exports.files import PathName, beside

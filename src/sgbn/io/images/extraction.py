@@ -13,16 +13,16 @@ import numpy as np
 import pandas as pd
 
 from sgbn.atlases import Atlas
-from sgbn.exceptions import InputError, listed
+from sgbn.core.exceptions import InputError, listed
+from sgbn.core.types import Array
+from sgbn.core.validation import PROBABILITY, OneOf
 from sgbn.io.images.files import images_by_subject
 from sgbn.io.images.label_atlas import AtlasSource, LabelAtlas, Labels, load_label_atlas
 from sgbn.io.images.nifti import nibabel
 from sgbn.io.images.places import places_of
 from sgbn.io.images.quality import Quality, region_table, subject_table
 from sgbn.io.images.voxels import MEASURES, measure_image
-from sgbn.parameters import PROBABILITY, OneOf
 from sgbn.runs import Arrays, Study
-from sgbn.types import Array
 
 MAX_REGIONS_NAMED = 3  # regions that a message names to describe an atlas
 MIN_COVERAGE = 0.5  # share of the atlas's voxels; an image with values in fewer voxels is bad

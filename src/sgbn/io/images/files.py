@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from sgbn.exceptions import InputError, counted
-from sgbn.validation import check_name_lengths
+from sgbn.core.exceptions import InputError, counted
+from sgbn.core.validation import check_name_lengths
 
 ENDINGS = (".nii.gz", ".nii")
 # Such files are read if they are named, but a folder is not searched for them.

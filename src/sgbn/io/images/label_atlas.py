@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
 from sgbn.atlases import UNKNOWN_LOBE, read_atlas
-from sgbn.exceptions import InputError, counted, listed, warn
+from sgbn.core.exceptions import InputError, counted, listed, warn
+from sgbn.core.types import Indices
+from sgbn.core.validation import is_number
 from sgbn.io.images.label_names import Names, find_label_file, read_label_names
 from sgbn.io.images.nifti import Grid, grid_of, nibabel, open_image, reading, spatial_shape
-from sgbn.parameters import is_number
-from sgbn.types import Indices
 
 LABEL_EPS = 1e-3  # labels stored as scaled floats differ from integers by round-off
 MAX_LABEL = 2.0**53  # above this, floats cannot represent all integers

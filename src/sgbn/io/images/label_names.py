@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from pathlib import Path
 
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.io.images.files import stem
 from sgbn.io.xml import xml_tree
 

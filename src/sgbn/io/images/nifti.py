@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.exceptions import InputError
-from sgbn.types import Array
+from sgbn.core.exceptions import InputError
+from sgbn.core.types import Array
 
 MAX_VOXELS = 2**30  # 1024 voxels per side; a header with more is damaged
 

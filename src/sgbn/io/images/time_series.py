@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
+from sgbn.core.types import Array
+from sgbn.core.validation import PROBABILITY
 from sgbn.io.images.extraction import (
     MIN_COVERAGE,
     Images,
@@ -27,9 +29,7 @@ from sgbn.io.images.places import places_of, write_places
 from sgbn.io.images.quality import MIN_GOOD_COVERAGE
 from sgbn.io.images.voxels import check_content, check_coverage, place, region_sums
 from sgbn.io.tables.extracted import EXTRACTED
-from sgbn.parameters import PROBABILITY
 from sgbn.runs import Arrays, Study, write_atomically
-from sgbn.types import Array
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import affine_transform  # type: ignore[attr-defined]
 
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
+from sgbn.core.types import Array, Indices, Mask
 from sgbn.io.images.label_atlas import LabelAtlas
 from sgbn.io.images.nifti import Grid, grid_of, has_orientation, open_image, spatial_shape, volumes
-from sgbn.types import Array, Indices, Mask
 
 GRID_EPS = 1e-3  # mm; headers store affines as 32-bit numbers, so equal grids differ by round-off
 EDGE_EPS = 1e-6  # voxels; a centre on the edge of the field of view counts as inside

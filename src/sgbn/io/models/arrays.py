@@ -9,7 +9,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.io.models.checks import require
 
 VERSION = (1, 0)

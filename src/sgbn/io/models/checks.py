@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 
 
 def require(right: bool, wrong: str) -> None:

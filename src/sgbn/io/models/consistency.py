@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from sgbn.core.validation import LARGEST
 from sgbn.io.models.checks import require
 from sgbn.io.models.registry import CLASSES, SHARED, is_estimator, name_of
-from sgbn.validation import LARGEST
 
 # Smallest and largest temperature. A fit finds values from 1e-3 to 10. A user may give others.
 TEMPERATURES = (1e-6, 1e6)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
-from sgbn.exceptions import InputError, listed
+from sgbn.core.exceptions import InputError, listed
 from sgbn.io.exports.files import PathName, write_file
 from sgbn.io.models.checks import require
 

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sgbn.exceptions import InputError, listed
+from sgbn.core.exceptions import InputError, listed
 from sgbn.io.models.arrays import DTYPES, from_npy, in_order
 from sgbn.io.models.checks import require, require_type
 from sgbn.io.models.consistency import check_object

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.io.models.arrays import order_of, plain, to_npy
 from sgbn.io.models.registry import name_of, state_of
 

@@ -10,8 +10,8 @@ from typing import Any
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from sgbn.exceptions import InputError, listed, warn
-from sgbn.gaussian import GaussianNetwork
+from sgbn.core.exceptions import InputError, listed, warn
+from sgbn.core.gaussian import GaussianNetwork
 from sgbn.io.exports.files import PathName
 from sgbn.io.models.checks import require
 from sgbn.io.models.container import (

@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 
 from sgbn.atlases import UNKNOWN_LOBE, Atlas, Region
 from sgbn.cohort import Cohort
-from sgbn.exceptions import InputError, did_you_mean, listed
+from sgbn.core.exceptions import InputError, did_you_mean, listed
 from sgbn.io.tables.assembly import assemble, load_cells
 from sgbn.io.tables.columns import find_column
 from sgbn.io.tables.files import Source

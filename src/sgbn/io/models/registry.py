@@ -15,7 +15,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.structure import baselines
 
 _MODULES = tomllib.loads(files(__package__).joinpath("classes.toml").read_text("utf-8"))

@@ -11,7 +11,7 @@ from itertools import product
 
 import numpy as np
 
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.io.networks.bif import parse_bif
 from sgbn.io.networks.named_graph import NamedGraph, check_dag
 from sgbn.io.networks.safe_names import name_comments, safe_names, with_true_names

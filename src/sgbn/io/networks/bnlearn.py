@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.io.networks.builder import GraphBuilder
 from sgbn.io.networks.named_graph import NamedGraph, check_dag
 from sgbn.io.networks.safe_names import name_comments, safe_names, with_true_names

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from sgbn.exceptions import InputError
-from sgbn.gaussian import GaussianNetwork
+from sgbn.core.exceptions import InputError
+from sgbn.core.gaussian import GaussianNetwork
 from sgbn.io.networks.named_graph import Edge, NamedGraph, check_acyclic
 from sgbn.io.networks.texts import number_of
 

@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote
 
 import numpy as np
 
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.io.exports.network_tables import standardised_or_nan
 from sgbn.io.networks.builder import INTERCEPT, VARIANCE, GraphBuilder
 from sgbn.io.networks.graph_text import QUOTABLE, Statement, parse_graph_text, quoted

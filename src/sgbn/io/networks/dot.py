@@ -7,7 +7,7 @@ edge without a direction has ``dir=none``, and is drawn as a line.
 
 from __future__ import annotations
 
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.io.networks.builder import INTERCEPT, VARIANCE, GraphBuilder
 from sgbn.io.networks.graph_text import QUOTABLE, Statement, parse_graph_text, quoted
 from sgbn.io.networks.named_graph import NamedGraph, edges_and_lines, weights_of

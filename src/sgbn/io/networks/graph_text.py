@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from itertools import pairwise, product
 from typing import NamedTuple
 
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.io.networks.texts import pieces
 
 # Possessive repeats (++) never go back, so that no input makes an expression slow. A # begins a

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from sgbn.exceptions import InputError
-from sgbn.gaussian import NetworkLike
+from sgbn.core.exceptions import InputError
+from sgbn.core.gaussian import NetworkLike
 from sgbn.io.exports.network_tables import network_of
 from sgbn.io.networks.builder import GraphBuilder
 from sgbn.io.networks.named_graph import NamedGraph

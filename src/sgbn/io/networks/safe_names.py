@@ -17,7 +17,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Collection, Sequence
 
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.io.networks.named_graph import NamedGraph
 
 _COMMENT = re.compile(r"^[ \t]*(?:\#|//)[ ]sgbn[ ]name:[ ](\S+)[ ]=[ ](\".*\")[ \t]*$", re.M)

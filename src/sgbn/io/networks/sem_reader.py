@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.io.networks.builder import GraphBuilder
 from sgbn.io.networks.named_graph import NamedGraph
 from sgbn.io.networks.safe_names import with_true_names

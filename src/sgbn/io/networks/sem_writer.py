@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.io.networks.named_graph import NamedGraph, check_dag
 from sgbn.io.networks.safe_names import RESERVED, name_comments, safe_names
 from sgbn.io.networks.texts import number_text

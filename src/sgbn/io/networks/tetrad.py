@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.io.networks.builder import GraphBuilder
 from sgbn.io.networks.named_graph import NamedGraph, edges_and_lines
 from sgbn.io.networks.safe_names import name_comments, safe_names, with_true_names

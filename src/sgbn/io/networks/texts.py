@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.io.tables.files import read_bytes
 
 MAX_BYTES = 2**28  # of text; a network needs far less, and a larger file may be a gzip bomb

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sgbn.exceptions import InputError, listed
+from sgbn.core.exceptions import InputError, listed
 from sgbn.io.series.files import from_array
 from sgbn.io.series.names import read_names
 from sgbn.io.series.runs import Run, Source, check_kinds

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from sgbn.exceptions import counted, listed, warn
+from sgbn.core.exceptions import counted, listed, warn
 
 # Names in the tables of fMRIPrep and XCP-D. Some users write these columns beside the regions.
 CONFOUND = re.compile(

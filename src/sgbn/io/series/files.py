@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sgbn.exceptions import InputError, counted
+from sgbn.core.exceptions import InputError, counted
 from sgbn.io.tables.files import read_bytes, unzipped
 from sgbn.io.tables.raw import (
     ANY_NUMBER,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from sgbn.exceptions import InputError, counted, listed
+from sgbn.core.exceptions import InputError, counted, listed
 from sgbn.io.series.files import ARRAY, TEXT, Marks, ending, label_of, load_series
 from sgbn.io.series.names import SUFFIX, SeriesName, entities, is_bids, read_names
 from sgbn.io.series.runs import Run, Source, check_kinds

@@ -10,7 +10,8 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from sgbn.exceptions import InputError, counted, listed, warn
+from sgbn.core.exceptions import InputError, counted, listed, warn
+from sgbn.core.types import Indices
 from sgbn.io.series.files import is_time_name
 from sgbn.io.series.names import SeriesName
 from sgbn.io.series.runs import SESSION, Run, Source
@@ -20,7 +21,6 @@ from sgbn.io.tables.columns import ALL, find_column
 from sgbn.io.tables.joins import MIN_VOLUMES_PER_SUBJECT
 from sgbn.io.tables.options import Options
 from sgbn.io.tables.raw import ROW_NAMES, RawTable, is_number_type, labels, plain_name
-from sgbn.types import Indices
 
 SESSION_NAMES = ("session", "sessionid", "ses")
 RUN_NAMES = ("run", "runid")

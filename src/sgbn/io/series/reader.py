@@ -14,7 +14,8 @@ import pandas as pd
 
 from sgbn.atlases import AtlasLike, match_columns
 from sgbn.cohort import LABELS
-from sgbn.exceptions import InputError, counted, listed, warn
+from sgbn.core.exceptions import InputError, counted, listed, warn
+from sgbn.core.validation import NONE, POSITIVE
 from sgbn.io.series.archives import ENDING, find_in_archive
 from sgbn.io.series.cells import check_same_columns, read_volumes
 from sgbn.io.series.confounds import confounds_among, warn_confounds
@@ -33,7 +34,6 @@ from sgbn.io.tables.files import Source as TableSource
 from sgbn.io.tables.joins import absent_ids
 from sgbn.io.tables.options import Options
 from sgbn.io.tables.raw import Origin, RawTable, check_unique, labels
-from sgbn.parameters import NONE, POSITIVE
 from sgbn.quality.censoring import CENSORED
 from sgbn.quality.motion import MEAN_FD, motion_column
 from sgbn.series_cohort import FEWEST_VOLUMES, SeriesCohort, spread_of

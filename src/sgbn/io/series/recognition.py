@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from sgbn.cohort import Cohort
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.io.series.archives import ENDING
 from sgbn.io.series.files import is_time_name
 from sgbn.io.series.long_tables import is_long

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sgbn.exceptions import InputError, counted, listed, warn
+from sgbn.core.exceptions import InputError, counted, listed, warn
+from sgbn.core.types import Array, Mask
 from sgbn.io.series.cells import Volumes
 from sgbn.io.series.names import run_order
 from sgbn.io.series.runs import Run, Source
 from sgbn.io.tables.options import Options
-from sgbn.types import Array, Mask
 
 MAX_TR_DIFFERENCE = 0.01  # relative difference that is allowed between the TRs of two files
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from sgbn.exceptions import InputError, counted, listed, warn
+from sgbn.core.exceptions import InputError, counted, listed, warn
 from sgbn.io.series.names import SeriesName
 from sgbn.io.tables.raw import RawTable
 

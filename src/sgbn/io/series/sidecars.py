@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from sgbn.core.validation import is_number
 from sgbn.io.series.files import label_of
 from sgbn.io.series.names import entities
-from sgbn.parameters import is_number
 
 DISPLACEMENT = "framewise_displacement"  # column of fMRIPrep and XCP-D, in mm
 MAX_TR_SECONDS = 60  # a larger number is probably in milliseconds, and is not used

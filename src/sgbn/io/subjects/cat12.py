@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sgbn.atlases import is_total
-from sgbn.exceptions import InputError, did_you_mean, listed
+from sgbn.core.exceptions import InputError, did_you_mean, listed
 from sgbn.io.images.files import subject_id
 from sgbn.io.subjects.cat12_xml import QUALITY, AtlasRegions, Report, read_regions, read_report
 from sgbn.io.subjects.layouts import THICKNESS, VOLUME, preferred

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.io.subjects.stats_files import read_small
 from sgbn.io.xml import xml_tree
 

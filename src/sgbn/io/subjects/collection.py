@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from sgbn.exceptions import InputError, counted, listed, warn
+from sgbn.core.exceptions import InputError, counted, listed, warn
 from sgbn.io.subjects.cat12 import (
     cat12_subjects,
     choose_atlas,

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sgbn.exceptions import InputError, counted, listed
+from sgbn.core.exceptions import InputError, counted, listed
 
 STATS = "stats"
 PARTS = frozenset({STATS, "mri", "surf", "scripts", "label", "touch"})  # inside a subject's folder

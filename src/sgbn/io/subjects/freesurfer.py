@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sgbn.atlases import is_total
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.io.subjects.folders import STATS, SubjectFolder
 from sgbn.io.subjects.layouts import (
     AREA,

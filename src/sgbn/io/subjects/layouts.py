@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from sgbn.atlases import Atlas, load_atlas
 from sgbn.atlases.sources import is_packaged
-from sgbn.exceptions import InputError, did_you_mean, listed
+from sgbn.core.exceptions import InputError, did_you_mean, listed
 
 SIDES = ("lh", "rh")
 THICKNESS, VOLUME, AREA = "thickness", "volume", "area"

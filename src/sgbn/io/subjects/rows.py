@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sgbn.exceptions import InputError, counted, listed
+from sgbn.core.exceptions import InputError, counted, listed
 
 MAX_REGIONS_NAMED = 3  # regions that the reason of a failure names
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 
 NAME, VOLUME_COLUMN = "StructName", "Volume_mm3"
 NUCLEI = (

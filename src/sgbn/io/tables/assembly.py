@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sgbn.cohort import Cohort
-from sgbn.exceptions import InputError, did_you_mean, listed
+from sgbn.core.exceptions import InputError, did_you_mean, listed
+from sgbn.core.types import Indices
 from sgbn.io.tables.cells import (
     check_filled,
     check_label_sentinels,
@@ -28,7 +29,6 @@ from sgbn.io.tables.options import DROP, Options
 from sgbn.io.tables.persons import id_column, repeated_persons
 from sgbn.io.tables.raw import ROW_NAMES, RawTable
 from sgbn.io.tables.unnamed import site_columns, unnamed_sites
-from sgbn.types import Indices
 
 PAIRED = "Keep one row per person and group, or name the right column (id=, --id)."
 UNPAIRED = (

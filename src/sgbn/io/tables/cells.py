@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.exceptions import InputError, counted, listed
+from sgbn.core.exceptions import InputError, counted, listed
+from sgbn.core.types import Array, Mask
 from sgbn.io.tables.raw import ANY_NUMBER, MISSING, RawTable, cell_text, is_number_type, labels
-from sgbn.types import Array, Mask
 
 MIN_SHARE_OF_NUMBERS = 0.8  # from this share upwards, text among numbers is a mistake, not a label
 # Numbers that people write for "missing": -9, and 77, -88, 999, -9999, ... of either sign.

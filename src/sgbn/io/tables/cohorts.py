@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sgbn.atlases import AtlasLike
 from sgbn.cohort import BLOCK, ID, PAIR, PERSON, SITE, Cohort
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.io.tables.assembly import assemble, load_cells
 from sgbn.io.tables.cells import Markers
 from sgbn.io.tables.extracted import with_extracted

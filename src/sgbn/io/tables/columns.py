@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from sgbn.atlases import Atlas, AtlasMatch, ColumnMatch, match_columns
-from sgbn.exceptions import InputError, counted, did_you_mean, listed, warn
+from sgbn.core.exceptions import InputError, counted, did_you_mean, listed, warn
 from sgbn.io.tables.cells import Missing, parse
 from sgbn.io.tables.extracted import atlas_facts
 from sgbn.io.tables.options import Options

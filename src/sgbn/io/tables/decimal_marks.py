@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pandas as pd
 
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.io.tables.raw import ROW_NAMES
 
 # Each of these may also be a number with three decimals. A number such as 0.449 cannot be grouped.

@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from sgbn.exceptions import InputError, listed
+from sgbn.core.exceptions import InputError, listed
+from sgbn.core.validation import table_names
 from sgbn.io.tables.raw import (
     NamedText,
     Origin,
@@ -27,7 +28,6 @@ from sgbn.io.tables.raw import (
 )
 from sgbn.io.tables.sheets import EXCEL, EXTRA, read_sheet
 from sgbn.io.tables.text import check_marks, parse_text
-from sgbn.validation import table_names
 
 Source = str | PathLike[str] | pd.DataFrame
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from sgbn.atlases import AtlasLike, is_total, match_columns
 from sgbn.cohort import Cohort
-from sgbn.exceptions import InputError, counted, listed
+from sgbn.core.exceptions import InputError, counted, listed
 from sgbn.io.tables.assembly import assemble, find_id, load_cells
 from sgbn.io.tables.cells import Markers, parse
 from sgbn.io.tables.files import Source

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from sgbn.exceptions import InputError, counted, listed, warn
+from sgbn.core.exceptions import InputError, counted, listed, warn
 from sgbn.io.tables.cells import check_filled
 from sgbn.io.tables.raw import RawTable, labels
 

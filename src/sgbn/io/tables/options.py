@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from sgbn.atlases import Atlas, as_atlas
-from sgbn.exceptions import InputError
+from sgbn.core.exceptions import InputError
 from sgbn.io.tables.cells import Missing
 from sgbn.io.tables.raw import cell_text
 

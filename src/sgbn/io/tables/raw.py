@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sgbn.exceptions import InputError
-from sgbn.types import Indices, Mask
+from sgbn.core.exceptions import InputError
+from sgbn.core.types import Indices, Mask
 
 # Markers of a missing cell, the same for all columns.
 MISSING = frozenset(

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sgbn.exceptions import InputError, listed
+from sgbn.core.exceptions import InputError, listed
+from sgbn.core.types import Indices
 from sgbn.io.tables.raw import (
     MAX_TITLES,
     MISSING,
@@ -25,7 +26,6 @@ from sgbn.io.tables.raw import (
     name_columns,
     title_above,
 )
-from sgbn.types import Indices
 
 EXCEL = (".xlsx", ".xlsm", ".xls", ".ods")
 WITH_FORMATS = (".xlsx", ".xlsm")  # files whose number formats openpyxl can read

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from sgbn.exceptions import InputError, counted
+from sgbn.core.exceptions import InputError, counted
 from sgbn.io.tables.decimal_marks import check_points, decimal_mark
 from sgbn.io.tables.raw import (
     MISSING,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from sgbn.exceptions import listed, warn
+from sgbn.core.exceptions import listed, warn
 from sgbn.io.tables.cells import EXCEL_ERROR, GROUPED, Missing, Parsed, no_number, parse
 from sgbn.io.tables.raw import ANY_NUMBER, RawTable, cell_text
 

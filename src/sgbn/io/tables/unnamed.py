@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from sgbn.exceptions import InputError, shown
+from sgbn.core.exceptions import InputError, shown
+from sgbn.core.types import Array
 from sgbn.io.tables.cells import Missing, parse
 from sgbn.io.tables.raw import ROW_NAMES, RawTable, labels
-from sgbn.types import Array
 
 # Words in the names of site columns, such as "SITE_ID", "mrisite" and "scanner model".
 SITE_NAME = re.compile(

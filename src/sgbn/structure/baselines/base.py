@@ -5,9 +5,10 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any, ClassVar, NamedTuple, Self
 
-from sgbn.exceptions import warn
-from sgbn.moments import Moments, one_blas_thread
-from sgbn.parameters import SHARE, Parameters
+from sgbn.core.exceptions import warn
+from sgbn.core.moments import Moments, one_blas_thread
+from sgbn.core.types import Array, Graph
+from sgbn.core.validation import SHARE, Parameters
 from sgbn.structure.base import NetworkEstimator
 from sgbn.structure.baselines.orientation import (
     closest_dag,
@@ -18,7 +19,6 @@ from sgbn.structure.baselines.orientation import (
 )
 from sgbn.structure.baselines.partial_correlation import IndependenceTest, fisher_z_borders
 from sgbn.structure.given_graph import least_squares
-from sgbn.types import Array, Graph
 
 MAX_QUICK_BLANKET = 20  # variables; two more double the time
 

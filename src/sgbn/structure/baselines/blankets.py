@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from sgbn.core.types import Graph
 from sgbn.structure.baselines.partial_correlation import IndependenceTest
-from sgbn.types import Graph
 
 
 def blanket_matrix(blankets: Sequence[Sequence[int]]) -> Graph:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from sgbn.moments import Moments
+from sgbn.core.moments import Moments
+from sgbn.core.types import Graph, Indices
 from sgbn.structure.baselines.base import ConstraintEstimator
 from sgbn.structure.baselines.blankets import blanket_matrix, shrink
 from sgbn.structure.baselines.partial_correlation import IndependenceTest
-from sgbn.types import Graph, Indices
 
 
 class GS(ConstraintEstimator):

@@ -17,11 +17,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sgbn.graph.acyclicity import reachable
+from sgbn.core.graph import reachable
+from sgbn.core.types import Array, Graph
 from sgbn.solvers.result import SolverResult
 from sgbn.structure.baselines.partial_correlation import partial_correlations
 from sgbn.structure.neighbourhood import ROWS_PER_PARENT
-from sgbn.types import Array, Graph
 
 TIE = 1e-10  # gains per sample that differ by less count as equal
 MOVES_PER_VARIABLE = 100  # more moves only happen if nearly collinear columns lead to a loop

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sgbn.moments import Moments
+from sgbn.core.moments import Moments
+from sgbn.core.types import Graph
 from sgbn.structure.baselines.base import ConstraintEstimator
 from sgbn.structure.baselines.blankets import blanket_matrix, shrink
 from sgbn.structure.baselines.partial_correlation import IndependenceTest
-from sgbn.types import Graph
 
 
 class IAMB(ConstraintEstimator):

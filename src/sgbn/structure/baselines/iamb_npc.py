@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from sgbn.core.types import Graph
 from sgbn.structure.baselines.iamb import IAMB
 from sgbn.structure.baselines.orientation import without
 from sgbn.structure.baselines.partial_correlation import IndependenceTest
-from sgbn.types import Graph
 
 Separators = dict[tuple[int, int], set[int]]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sklearn.exceptions import ConvergenceWarning
 
-from sgbn.exceptions import warn
-from sgbn.graph.equivalence import cpdag, skeleton
-from sgbn.moments import Moments
+from sgbn.core.equivalence import cpdag, skeleton
+from sgbn.core.exceptions import warn
+from sgbn.core.moments import Moments
 from sgbn.structure.baselines.base import GraphEstimator, LearnedGraph
 from sgbn.structure.baselines.hill_climbing import hill_climbing
 from sgbn.structure.neighbourhood import neighbourhoods_by_bic

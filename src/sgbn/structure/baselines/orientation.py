@@ -1,6 +1,6 @@
 """Functions that turn Markov blankets into a partially directed graph, and this into a DAG.
 
-Graphs are boolean matrices as in `sgbn.graph.equivalence`. Results depend on the order of the
+Graphs are boolean matrices as in `sgbn.core.equivalence`. Results depend on the order of the
 variables only if there are ties, or if no DAG agrees with all tests (`closest_dag`).
 """
 
@@ -11,15 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sgbn.graph.acyclicity import is_dag
-from sgbn.graph.equivalence import (
-    close_orientations,
-    consistent_extension,
-    skeleton,
-    v_structures,
-)
+from sgbn.core.equivalence import close_orientations, consistent_extension, skeleton, v_structures
+from sgbn.core.graph import is_dag
+from sgbn.core.types import Graph, Indices
 from sgbn.structure.baselines.partial_correlation import IndependenceTest
-from sgbn.types import Graph, Indices
 
 
 class Collider(NamedTuple):

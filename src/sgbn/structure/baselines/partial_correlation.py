@@ -26,9 +26,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri, stdtrit
 
-from sgbn.jit import jit, jit_inside
+from sgbn.core.jit import jit, jit_inside
+from sgbn.core.types import Array
 from sgbn.solvers.lasso import SINGULAR
-from sgbn.types import Array
 
 Places = NDArray[np.int64]
 

@@ -9,14 +9,14 @@ from typing import ClassVar
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
-from sgbn.exceptions import InputError
-from sgbn.moments import Moments
-from sgbn.parameters import NONE, SHARE, Parameters
+from sgbn.core.exceptions import InputError
+from sgbn.core.moments import Moments
+from sgbn.core.types import Array, Graph
+from sgbn.core.validation import NONE, SHARE, Parameters
 from sgbn.structure.baselines.base import ConstraintEstimator
 from sgbn.structure.baselines.orientation import Collider, direct, smaller_sides, without
 from sgbn.structure.baselines.partial_correlation import IndependenceTest, Link, exact_t_borders
 from sgbn.structure.neighbourhood import inverse_gram
-from sgbn.types import Array, Graph
 
 MAX_LEVEL = 0.05  # largest default level of a test; 2 / (m (m - 1)) would be 1 for two variables
 

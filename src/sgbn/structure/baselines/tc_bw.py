@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from sgbn.moments import Moments
+from sgbn.core.moments import Moments
+from sgbn.core.types import Array, Graph
 from sgbn.structure.baselines.blankets import blanket_matrix
 from sgbn.structure.baselines.partial_correlation import IndependenceTest
 from sgbn.structure.baselines.tc import TC, strengths_given_all_others
-from sgbn.types import Array, Graph
 
 
 class TCbw(TC):

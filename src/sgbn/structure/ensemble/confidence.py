@@ -26,10 +26,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.gaussian import NetworkLike
-from sgbn.parameters import NOT_NEGATIVE, PROBABILITY, UP_TO_ONE, Number
+from sgbn.core.gaussian import NetworkLike
+from sgbn.core.types import Array, Mask
+from sgbn.core.validation import NOT_NEGATIVE, PROBABILITY, UP_TO_ONE, Number
 from sgbn.structure.posterior.consensus import ROUND_OFF, consensus
-from sgbn.types import Array, Mask
 
 MIN_SHARE_JOINED = 0.5  # a half joins a pair if more than this share of its networks do
 # With smaller shares, an arrow seldom comes back in other subjects. Other thresholds are in

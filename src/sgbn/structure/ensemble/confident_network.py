@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from sgbn.core.types import Array, Mask
 from sgbn.structure.base import LearnedNetwork
 from sgbn.structure.ensemble.confidence import EdgeConfidence, drawn_graph
-from sgbn.types import Array, Mask
 
 
 class ConfidentNetwork(LearnedNetwork):

@@ -14,8 +14,9 @@ import joblib
 import numpy as np
 from sklearn.base import clone
 
-from sgbn.exceptions import DataWarning, counted, warn
-from sgbn.moments import Moments, constant_columns, moments_of, one_blas_thread
+from sgbn.core.exceptions import DataWarning, counted, warn
+from sgbn.core.moments import Moments, constant_columns, moments_of, one_blas_thread
+from sgbn.core.types import Array, Indices, Mask
 from sgbn.runs import Arrays, Study
 from sgbn.structure import SGBN
 from sgbn.structure.ensemble.confidence import EdgeConfidence, agreement_from, agreement_of
@@ -25,7 +26,6 @@ from sgbn.structure.nuisance import without_nuisance
 from sgbn.structure.posterior.sampling import ChainPlan, sample_networks
 from sgbn.structure.robust import normal_scores
 from sgbn.structure.samples import N_TENTHS, Sample
-from sgbn.types import Array, Indices, Mask
 
 N_CANDIDATE_PARENTS = 10  # per variable (benchmarks/replication.py)
 PLAN = ChainPlan(n_candidates=N_CANDIDATE_PARENTS, n_chains=1, n_burn=60, n_kept=100, thin=1.0)

@@ -16,9 +16,21 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sgbn.exceptions import InputError, counted, listed, warn
-from sgbn.moments import Moments, moments_of, one_blas_thread
-from sgbn.parameters import JOBS, SEED, UP_TO_ONE, Parameters, Whole, check_parameters
+from sgbn.core.exceptions import InputError, counted, listed, warn
+from sgbn.core.moments import Moments, moments_of, one_blas_thread
+from sgbn.core.types import Array, Mask
+from sgbn.core.validation import (
+    FEW_SAMPLES,
+    JOBS,
+    SEED,
+    UP_TO_ONE,
+    Parameters,
+    Whole,
+    check_data,
+    check_parameters,
+    column_names,
+    warn_about_moments,
+)
 from sgbn.runs import Study
 from sgbn.search.plan import most_parents
 from sgbn.structure import SGBN
@@ -34,8 +46,6 @@ from sgbn.structure.posterior.consensus import consensus
 from sgbn.structure.posterior.sampling import check_required
 from sgbn.structure.robust import row_labels
 from sgbn.structure.samples import Sample, enough_left
-from sgbn.types import Array, Mask
-from sgbn.validation import FEW_SAMPLES, check_data, column_names, warn_about_moments
 
 MIN_ROWS_TO_HALVE = 2 * FEW_SAMPLES  # halves of fewer rows say nothing about edges
 # Parameters that are passed on to the learner of the starting points.

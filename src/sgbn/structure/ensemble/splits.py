@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sgbn.exceptions import InputError
-from sgbn.types import Indices
+from sgbn.core.exceptions import InputError
+from sgbn.core.types import Indices
 
 
 def deal_rows(

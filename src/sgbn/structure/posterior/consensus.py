@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sgbn.types import Array, Graph
+from sgbn.core.types import Array, Graph
 
 ROUND_OFF = 1e-9  # shares are sums of floats, and may miss a threshold by this much
 

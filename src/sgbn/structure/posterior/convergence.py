@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sgbn.types import Array
+from sgbn.core.types import Array
 
 
 def split_r_hat(traces: Array) -> float:

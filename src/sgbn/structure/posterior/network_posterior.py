@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from sgbn.exceptions import warn
-from sgbn.gaussian import GaussianNetwork
-from sgbn.moments import Moments, one_blas_thread
-from sgbn.parameters import POSITIVE, SEED, SHARE, Parameters, Whole
+from sgbn.core.exceptions import warn
+from sgbn.core.gaussian import GaussianNetwork
+from sgbn.core.moments import Moments, one_blas_thread
+from sgbn.core.types import Array, Mask
+from sgbn.core.validation import POSITIVE, SEED, SHARE, Parameters, Whole
 from sgbn.search.plan import most_parents
 from sgbn.structure import SGBN
 from sgbn.structure.base import Arrows, NetworkEstimator
@@ -31,7 +32,6 @@ from sgbn.structure.knowledge import KNOWLEDGE, Edges, Tiers, read_knowledge
 from sgbn.structure.posterior.consensus import consensus
 from sgbn.structure.posterior.convergence import largest_difference, split_r_hat
 from sgbn.structure.posterior.sampling import ChainPlan, Sampled, check_required, sample_networks
-from sgbn.types import Array, Mask
 
 MAX_R_HAT = 1.1  # the usual limit for chains that have found the same networks
 MAX_DIFFERENCE = 0.2  # largest difference of an arrow's probability between two chains

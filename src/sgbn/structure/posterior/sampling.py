@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sgbn.exceptions import InputError
-from sgbn.moments import Moments
+from sgbn.core.exceptions import InputError
+from sgbn.core.moments import Moments
+from sgbn.core.types import Array, Mask
 from sgbn.search.candidate_parents import candidate_parents
 from sgbn.search.network_search import search_network
 from sgbn.search.order_chain import Visited, arrow_shares, run_chain
@@ -21,7 +22,6 @@ from sgbn.search.problem import MOST_PARENTS, SearchProblem, default_gamma
 from sgbn.search.score_tables import ScoreTables, log_totals, score_tables
 from sgbn.structure import SGBN
 from sgbn.structure.knowledge import Knowledge
-from sgbn.types import Array, Mask
 
 # Gamma of the prior. Of values from 0.5 to 1.5, this one makes the fewest errors on nine networks
 # with n = 100.

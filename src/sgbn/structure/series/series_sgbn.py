@@ -17,10 +17,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
-from sgbn.exceptions import InputError, counted, warn
-from sgbn.gaussian import GaussianNetwork
-from sgbn.graph.acyclicity import levels
-from sgbn.parameters import (
+from sgbn.core.exceptions import InputError, counted, warn
+from sgbn.core.gaussian import GaussianNetwork
+from sgbn.core.graph import levels
+from sgbn.core.types import Array, Indices
+from sgbn.core.validation import (
     ANYTHING,
     JOBS,
     NONE,
@@ -52,7 +53,6 @@ from sgbn.structure.series.subject_moments import (
 )
 from sgbn.structure.series.subject_residuals import SubjectResiduals
 from sgbn.structure.series.subject_weights import edge_gains, noise_shares, subject_weights
-from sgbn.types import Array, Indices
 
 MIN_SUBJECTS_TO_HALVE = 4  # a half then has two subjects; one is not a sample of a group
 LEVEL = 0.95  # level of the intervals of mean weights

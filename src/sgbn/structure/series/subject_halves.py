@@ -8,7 +8,8 @@ import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sgbn.moments import one_blas_thread
+from sgbn.core.moments import one_blas_thread
+from sgbn.core.types import Array, Indices
 from sgbn.runs import Arrays, Study
 from sgbn.search.subjects import TABLES, SubjectsProblem, search_subjects
 from sgbn.structure.base import Arrows
@@ -17,7 +18,6 @@ from sgbn.structure.ensemble.parts import gather_pairs, pair_result
 from sgbn.structure.ensemble.splits import deal_persons
 from sgbn.structure.knowledge import Knowledge
 from sgbn.structure.series.subject_moments import SubjectMoments
-from sgbn.types import Array, Indices
 
 DIGITS = 8  # decimals of correlations on which machines agree, so that folders can be moved
 PLAN = TABLES._replace(patience=1)  # a shorter search, because the mean of many halves counts

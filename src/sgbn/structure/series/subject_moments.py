@@ -30,10 +30,10 @@ from numpy.typing import ArrayLike
 from scipy.linalg import solve_toeplitz
 
 from sgbn.cohort import Cohort
-from sgbn.exceptions import InputError, counted, listed, shown
-from sgbn.moments import one_blas_thread
+from sgbn.core.exceptions import InputError, counted, listed, shown
+from sgbn.core.moments import one_blas_thread
+from sgbn.core.types import Array, Indices, Mask
 from sgbn.series_cohort import FLAT, SeriesCohort
-from sgbn.types import Array, Indices, Mask
 
 # Lags. Series of ABIDE, with a volume every 2 s, need 1 lag; with a band-pass filter, 4 to 9 lags.
 MAX_AR_ORDER = 10

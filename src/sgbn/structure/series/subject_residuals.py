@@ -10,9 +10,9 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import ndtr, stdtrit
 
-from sgbn.graph.members import Parents
+from sgbn.core.equivalence import Parents
+from sgbn.core.types import Array, Indices
 from sgbn.structure.non_gaussian import Residuals, least_squares_residual
-from sgbn.types import Array, Indices
 
 
 class SubjectResiduals(Residuals):

@@ -6,27 +6,30 @@ Every variable is a linear function of its parents plus noise,
           \varepsilon_j \sim N(0, \sigma_j^2),
 
 over a directed acyclic graph. ``coef[i, j]`` is the weight of i -> j, as everywhere in sgbn.
+
+The few lines of HTML that a notebook shows for an object. Every name is escaped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
-from sgbn.exceptions import CycleError, InputError
-from sgbn.graph.acyclicity import Matrix, find_cycle, topological_order
-from sgbn.html_repr import html_repr
-from sgbn.types import Array, Indices
-
-MAX_SHOWN_EDGES = 5  # edges of a network that a notebook shows
+from sgbn.core.exceptions import CycleError, InputError
+from sgbn.core.graph import Matrix, find_cycle, topological_order
+from sgbn.core.types import Array, Indices
 
 if TYPE_CHECKING:
     import networkx as nx
+
+
+MAX_SHOWN_EDGES = 5  # edges of a network that a notebook shows
 
 
 class GaussianDistribution(NamedTuple):
@@ -62,7 +65,7 @@ class GaussianNetwork:
 
     Examples
     --------
-    >>> from sgbn import GaussianNetwork
+    >>> from sgbn.core.gaussian import GaussianNetwork
     >>> net = GaussianNetwork([[0, 0.8], [0, 0]], names=["hippocampus", "insula"])
     >>> net.edges()[["source", "target", "weight"]].tolist()
     [('hippocampus', 'insula', 0.8)]
@@ -398,3 +401,39 @@ def _frozen(values: Matrix, label: str) -> Array:
         raise InputError(f"{label} contains NaN or infinity. Give finite numbers.")
     array.setflags(write=False)
     return array
+
+
+def html_repr(
+    title: str,
+    lines: Iterable[str] = (),
+    header: Sequence[str] = (),
+    rows: Iterable[Sequence[object]] = (),
+) -> str:
+    """Return a title, a table and lines of text as HTML. Floats have three significant digits.
+
+    Parameters
+    ----------
+    title : str
+        First line, in bold.
+    lines : iterable of str
+        Paragraphs below the table.
+    header : sequence of str
+        Names of the columns. If it is empty, the table is left out.
+    rows : iterable of sequences
+        Cells of the table, row by row.
+    """
+    parts = [f"<p><b>{escape(title)}</b></p>"]
+    if header:
+        body = "".join(_row("td", row) for row in rows)
+        parts.append(f"<table><thead>{_row('th', header)}</thead><tbody>{body}</tbody></table>")
+    parts += [f"<p>{escape(line)}</p>" for line in lines]
+    return f"<div>{''.join(parts)}</div>"
+
+
+def _row(tag: str, cells: Iterable[object]) -> str:
+    # Names of groups and regions come from the user. Unescaped, a notebook would run their HTML.
+    return f"<tr>{''.join(f'<{tag}>{escape(_text(cell))}</{tag}>' for cell in cells)}</tr>"
+
+
+def _text(cell: object) -> str:
+    return f"{cell:.3g}" if isinstance(cell, float) else str(cell)

@@ -1,20 +1,27 @@
-"""The class Moments, and the function that computes moments from rows."""
+"""The class Moments, and the function that computes moments from rows.
+
+Checks of a covariance matrix that a user gives instead of rows.
+
+Limit BLAS to one thread, because the number of threads changes the last bits of a product.
+"""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from threadpoolctl import OpenBLASController, ThreadpoolController
 
-from sgbn.exceptions import InputError, listed
-from sgbn.jit import jit_loops
-from sgbn.moments.blas import one_blas_thread
-from sgbn.moments.covariance import check_positive, checked_covariance, matrix_names
-from sgbn.parameters import Whole
-from sgbn.types import Array, Indices, Mask
+from sgbn.core.exceptions import InputError, listed
+from sgbn.core.jit import jit_loops
+from sgbn.core.types import Array, Indices, Mask
+from sgbn.core.validation import Whole
 
 CONTENT_DIGITS = 9  # columns are compared to this many decimals; further digits are round-off
 ROWS_PER_BLOCK = 2048  # rows per step, so that a large table is never copied as a whole
@@ -289,3 +296,144 @@ def _order_by_correlations(R: Array, names: Sequence[str] | None) -> Indices:
     sizes = np.sort(np.round(np.abs(R), CONTENT_DIGITS), axis=1)
     tie = np.arange(len(R)) if names is None else np.argsort(np.argsort(names))
     return np.lexsort((tie, *sizes.T))
+
+
+MATRIX_EPS = 1e-8  # smaller asymmetries and negative eigenvalues of correlations are round-off
+
+
+def matrix_names(S: Any, names: Sequence[str] | None) -> tuple[str, ...] | None:
+    """Return the given names of the variables, else the column names of a DataFrame, else None."""
+    labels = None if names is None else tuple(map(str, names))
+    if hasattr(S, "columns"):
+        columns = tuple(map(str, S.columns))
+        # If rows and columns had different orders, the variables would be mixed up.
+        if columns != tuple(map(str, S.index)):
+            raise InputError(
+                "rows and columns of the covariance matrix have different names. Give both the "
+                "same names, in the same order."
+            )
+        if labels is not None and labels != columns:
+            raise InputError("names differ from the columns of S. Leave names out.")
+        labels = columns
+    if labels is not None and len(set(labels)) < len(labels):
+        twice = next(name for name in labels if labels.count(name) > 1)
+        raise InputError(f"the name {twice!r} is used more than once. Rename one of the variables.")
+    return labels
+
+
+def checked_covariance(S: Any, names: Sequence[str]) -> Array:
+    """Return the matrix as floats and exactly symmetric. Raise InputError if it is not usable."""
+    try:
+        matrix = np.array(S, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            "the covariance matrix contains cells that are not numbers. Correct these cells."
+        ) from error
+    if matrix.ndim != 2 or len(matrix) != matrix.shape[1] or len(matrix) < 2:
+        raise InputError(
+            f"the covariance matrix has shape {matrix.shape}. Give a square matrix of two or more "
+            "variables."
+        )
+    if len(names) != len(matrix):
+        raise InputError(
+            f"there are {len(names)} names for {len(matrix)} variables. Give one name per variable."
+        )
+    bad = np.argwhere(~np.isfinite(matrix))
+    if bad.size:
+        i, j = bad[0]
+        raise InputError(
+            f"the covariance of {names[i]!r} and {names[j]!r} is {matrix[i, j]}. Leave out "
+            "variables with missing values, or compute the matrix from complete rows."
+        )
+    flat = np.flatnonzero(np.diag(matrix) <= 0)
+    if flat.size:
+        raise InputError(
+            f"the variance of {names[flat[0]]!r} is {matrix[flat[0], flat[0]]:g}, but it must be "
+            "positive. Remove constant variables."
+        )
+    sd = np.sqrt(np.diag(matrix))
+    uneven = np.argwhere(np.abs(matrix - matrix.T) > MATRIX_EPS * np.outer(sd, sd))
+    if uneven.size:
+        i, j = uneven[0]
+        raise InputError(
+            f"the covariance matrix is not symmetric: {matrix[i, j]:g} and {matrix[j, i]:g} for "
+            f"{names[i]!r} and {names[j]!r}. Correct one of them."
+        )
+    return (matrix + matrix.T) / 2  # the remaining asymmetry is round-off
+
+
+def check_positive(R: Array, names: Sequence[str]) -> None:
+    """Raise InputError unless the correlations are positive semidefinite.
+
+    Correlations that were computed from pairwise complete observations are often indefinite. No
+    complete table can have such correlations.
+    """
+    values, vectors = np.linalg.eigh(R)
+    if values[0] < -MATRIX_EPS * len(R):
+        # The largest entries of this eigenvector show which variables contradict each other.
+        first, second = (names[k] for k in np.argsort(-np.abs(vectors[:, 0]), kind="stable")[:2])
+        raise InputError(
+            "the covariance matrix is not positive semidefinite (its correlations have an "
+            f"eigenvalue of {values[0]:.2g}), mostly because of {first!r} and {second!r}. Compute "
+            "the matrix from complete rows."
+        )
+
+
+class _OneBlasThread:
+    """A context in which BLAS uses one thread. All threads of Python share it.
+
+    The first thread to enter sets the limit. The last thread to leave lifts it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        # Without this count, a thread that leaves would lift the limit while others still need it.
+        self._inside = 0
+        self._limited: Any = None
+        self._of_thread = threading.local()
+
+    def __enter__(self) -> None:
+        depth = getattr(self._of_thread, "depth", 0)
+        if not depth:  # each thread sets the limit: in some builds of BLAS it is per thread
+            with self._lock:
+                limited = _unowned(lambda: _threads().limit(limits=1, user_api="blas"))
+                if not self._inside:
+                    self._limited = limited
+                self._inside += 1
+        self._of_thread.depth = depth + 1
+
+    def __exit__(self, *_: object) -> None:
+        self._of_thread.depth -= 1
+        if not self._of_thread.depth:
+            with self._lock:
+                self._inside -= 1
+                if not self._inside:
+                    _unowned(self._limited.restore_original_limits)
+
+
+def _unowned(change: Callable[[], Any]) -> Any:
+    """Change the number of BLAS threads, even if another thread set it before."""
+    # From version 3.8 upwards, threadpoolctl obeys only the thread that set the first limit. It
+    # does not notice when that thread leaves this context.
+    disown = getattr(OpenBLASController, "clear_controlling_thread", lambda **_: None)
+    disown(force=True)
+    try:
+        return change()
+    finally:
+        disown(force=True)
+
+
+@cache
+def _threads() -> ThreadpoolController:
+    """Return the controller of all BLAS libraries that are loaded."""
+    import scipy.linalg  # noqa: F401 - scipy has its own BLAS, which must be loaded
+
+    return ThreadpoolController()
+
+
+_ONE_BLAS_THREAD = _OneBlasThread()
+
+
+def one_blas_thread() -> AbstractContextManager[None]:
+    """Return a context in which BLAS uses one thread."""
+    return _ONE_BLAS_THREAD

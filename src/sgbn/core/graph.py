@@ -1,6 +1,15 @@
 """Functions for cycles, topological orders and paths, and the paper's proof of a DAG (Section 4).
 
 The paper proves that a graph has no cycle by order variables: one number per node.
+
+The connected parts of a list of links between nodes.
+
+Random graphs.
+
+Words for the change of an edge's weight from one group to another.
+
+A weight that goes from -0.61 to -0.05 rises, but the relation is lost. So the word describes the
+change of the relation, not the sign of the difference.
 """
 
 from __future__ import annotations
@@ -10,11 +19,11 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-from sgbn.jit import jit_loops
-from sgbn.types import Array, Indices, Mask
+from sgbn.core.jit import jit_loops
+from sgbn.core.types import Array, Indices, Mask
 
 
 class HasCoef(Protocol):
@@ -260,3 +269,82 @@ def certifies_dag(Theta: ArrayLike, o: ArrayLike, Delta: float | None = None) ->
     # If the products with Theta are zero for any allowed Upsilon, they are zero for the smallest.
     complementary = not np.any(upsilon(o, Delta)[Theta != 0] > 0)
     return bool(in_range and complementary and not np.any(np.diag(Theta)))
+
+
+def joined_parts(starts: Indices, ends: Indices, n: int) -> Indices:
+    """Return, for each of n nodes, the number of the connected part that it is in.
+
+    Link k joins the nodes ``starts[k]`` and ``ends[k]``. Nodes are in the same part if links join
+    them, directly or through other nodes.
+    """
+    # scipy 1.11 loses links with 64-bit indices, and only prints a line about it.
+    places = starts.astype(np.int32), ends.astype(np.int32)
+    links = coo_array((np.ones(len(starts), bool), places), shape=(n, n))
+    return connected_components(links, directed=False)[1].astype(np.intp)
+
+
+def random_dag(
+    m: int, degree: float, random_state: int | np.random.Generator | None = None
+) -> Mask:
+    """Return a random DAG on `m` nodes in which a node has `degree` neighbours on average.
+
+    Every pair of nodes is joined with the same probability. The direction of the edges follows a
+    random order of the nodes.
+    """
+    rng = np.random.default_rng(random_state)
+    probability = min(1.0, degree / max(m - 1, 1))
+    forward = np.triu(rng.random((m, m)) < probability, 1)
+    position = rng.permutation(m)
+    # Without the random order, parents would always have smaller indices than their children. This
+    # would favour learners that prefer the order of the columns.
+    return forward[np.ix_(position, position)]
+
+
+GAINED, LOST, STRONGER, WEAKER, SIGN_CHANGED = KINDS_OF_CHANGE = (
+    *("gained", "lost", "stronger", "weaker"),
+    "sign changed",
+)
+ABSENT = 0.1  # per standard deviation; this weight explains about 1 % of the target's variance
+
+
+def kinds_of_change(before: ArrayLike, after: ArrayLike) -> NDArray[np.str_]:
+    """Return a word for the change of each weight.
+
+    A weight counts as absent if its size is below ``ABSENT`` = 0.1. A relation is "gained" or
+    "lost" if it is absent in one group only and its size changes by at least 0.1. If it is present
+    in both groups with opposite signs, the word is "sign changed". All other changes are "stronger"
+    or "weaker", by the sizes of the weights.
+
+    Parameters
+    ----------
+    before, after : array-like of the same shape
+        Weights per standard deviation, in the reference and in the other group.
+
+    Returns
+    -------
+    ndarray of str
+        One of `KINDS_OF_CHANGE` for each weight. The words describe two estimates. Only a test can
+        say whether they differ.
+
+    Examples
+    --------
+    >>> kinds_of_change([0.0, -0.61, 0.66, 0.2, 0.4], [0.5, -0.05, 0.32, 0.3, -0.3]).tolist()
+    ['gained', 'lost', 'weaker', 'stronger', 'sign changed']
+    """
+    first, second = np.asarray(before, float), np.asarray(after, float)
+    was_present, is_present = np.abs(first) >= ABSENT, np.abs(second) >= ABSENT
+    growth = np.abs(second) - np.abs(first)
+    # A change from just below ABSENT to just above it, such as 0.09 to 0.11, is not a gain.
+    is_large = np.abs(growth) >= ABSENT
+    turned = was_present & is_present & (first * second < 0)
+    words: NDArray[np.str_] = np.select(
+        [
+            ~was_present & is_present & is_large,
+            was_present & ~is_present & is_large,
+            turned,
+            growth > 0,
+        ],
+        [GAINED, LOST, SIGN_CHANGED, STRONGER],
+        WEAKER,
+    )
+    return words
