@@ -19,7 +19,7 @@ from sgbn.inference.difference_fit import problem_of
 from sgbn.inference.difference_input import read_group_data
 from sgbn.inference.joint import SharedOrder
 from sgbn.inference.permutation_p import Permuted, discovery_rates, ranked
-from sgbn.runs import parallel
+from sgbn.runs.tasks import parallel
 from sgbn.structure import SGBN
 
 SEED = 181  # the cohorts differ from those of calibration.py

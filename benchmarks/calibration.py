@@ -15,7 +15,8 @@ from calibration_parts.designs import STUDIES
 from calibration_parts.report import slots
 from output import command, number, options, real_data, write
 
-from sgbn.runs import Study, versions
+from sgbn.runs.files import versions
+from sgbn.runs.study import Study
 
 SEED = 18
 NAME = "calibration"

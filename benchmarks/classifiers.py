@@ -36,7 +36,7 @@ from sgbn.comparison.peers import GaussianBayes
 from sgbn.core.graph import random_dag
 from sgbn.experiments.data import data_folder, read_neuro
 from sgbn.experiments.protocol import Problem, evaluate, prepare, splits
-from sgbn.runs import parallel
+from sgbn.runs.tasks import parallel
 
 # The choice of data was made before anything was tuned, and has not changed since.
 SEED = 0

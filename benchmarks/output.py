@@ -27,7 +27,7 @@ from threadpoolctl import threadpool_limits
 
 from sgbn.experiments.data import data_folder
 from sgbn.experiments.markdown import provenance, row, table
-from sgbn.runs import versions
+from sgbn.runs.files import versions
 
 __all__ = ["row", "table"]  # benchmarks import them from here, like all other functions
 

@@ -18,7 +18,8 @@ from output import main, number
 from sgbn import simulate_sem
 from sgbn.core.graph import random_dag
 from sgbn.inference import edge_differences
-from sgbn.runs import on_dask, parallel
+from sgbn.runs.dask import on_dask
+from sgbn.runs.tasks import parallel
 
 SEED = 8
 M, N, PERMUTATIONS = 68, 370, 1000

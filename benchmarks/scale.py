@@ -31,9 +31,10 @@ from sgbn.inference.half_samples import learn_pair
 from sgbn.inference.permuted_statistics import PERMUTATIONS_PER_TASK as A_TASK
 from sgbn.inference.permuted_statistics import permute
 from sgbn.inference.rows import read_rows
-from sgbn.runs import cluster, on_dask, parallel
-from sgbn.runs.calls import packed
+from sgbn.runs import dask
+from sgbn.runs.dask import on_dask, packed
 from sgbn.runs.files import write_result
+from sgbn.runs.tasks import parallel
 
 SEED, REPEATS = 8, 3
 SHORT = 1.0  # CPU seconds: work that takes longer is measured once
@@ -209,9 +210,9 @@ def schedule(task_seconds, n_tasks, workers, batch_seconds):
     """Return the seconds that sleeping tasks take on a Dask cluster of threads."""
     from distributed import Client
 
-    usual = cluster.BATCH_SECONDS
+    usual = dask.BATCH_SECONDS
     # Batches are as much shorter as the tasks, so that they have as many tasks as in a real run.
-    cluster.BATCH_SECONDS = batch_seconds
+    dask.BATCH_SECONDS = batch_seconds
     try:
         with (
             Client(
@@ -227,7 +228,7 @@ def schedule(task_seconds, n_tasks, workers, batch_seconds):
             parallel(time.sleep, [task_seconds] * n_tasks)
             return time.perf_counter() - begin
     finally:
-        cluster.BATCH_SECONDS = usual
+        dask.BATCH_SECONDS = usual
 
 
 def plan(model, large):
@@ -256,9 +257,7 @@ def simulate_plan(planned):
     empty = schedule(0.0, n_tasks, workers, 0.0)
     runs = []
     for faster in FASTER:
-        makespan = schedule(
-            planned["task"] / faster, n_tasks, workers, cluster.BATCH_SECONDS / faster
-        )
+        makespan = schedule(planned["task"] / faster, n_tasks, workers, dask.BATCH_SECONDS / faster)
         predicted = planned["hours"] * 3600 / faster
         runs.append({"faster": faster, "predicted": predicted, "makespan": makespan})
     return {"tasks a second": n_tasks / empty, "runs": runs}

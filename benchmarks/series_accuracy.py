@@ -22,7 +22,7 @@ from output import main, number
 from sgbn.comparison import Settings
 from sgbn.comparison.accuracy import METRICS, OURS
 from sgbn.comparison.series_accuracy import cross_validate_series
-from sgbn.runs import Study
+from sgbn.runs.study import Study
 from sgbn.series_cohort import SeriesCohort
 
 SEED = 0

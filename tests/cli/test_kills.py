@@ -17,7 +17,7 @@ import pytest
 
 from sgbn import Cohort, simulate_cohort, write_table
 from sgbn.cli import main
-from sgbn.runs import read_result
+from sgbn.runs.files import read_result
 
 KILLS = int(os.environ.get("SGBN_KILLS", "1"))
 WORKERS = "2" if KILLS > 1 else "1"  # each imports everything anew

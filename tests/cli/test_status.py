@@ -4,7 +4,7 @@ import pytest
 
 from sgbn.cli import main
 from sgbn.core.exceptions import InputError
-from sgbn.runs import Study
+from sgbn.runs.study import Study
 
 TASKS = {f"task{k}": {"k": k} for k in range(5)}
 

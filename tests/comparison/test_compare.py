@@ -10,7 +10,7 @@ from sgbn.comparison import compare as compare_fully
 from sgbn.comparison.accuracy import OURS, REFINED
 from sgbn.comparison.cross_validation import FIRST_PEER
 from sgbn.core.exceptions import DataWarning, InputError, StudyError
-from sgbn.runs import ClusterWarning
+from sgbn.runs.dask import ClusterWarning
 
 NETWORKS = Settings.networks_only()
 

@@ -27,7 +27,7 @@ from sgbn.comparison.cross_validation import (
 from sgbn.comparison.peers import COVARIATES_ALONE
 from sgbn.inference.difference_input import read_group_data
 from sgbn.preprocessing import prepare
-from sgbn.runs import Study
+from sgbn.runs.study import Study
 
 FEW = Settings(n_folds=2, n_repeats=2, peers=False)
 

@@ -8,7 +8,7 @@ from sgbn import SGBN
 from sgbn.comparison.deviating import NAMES, OF_SUBJECTS, kept_deviations
 from sgbn.inference import NormativeDeviation
 from sgbn.preprocessing.preparation import regions_table
-from sgbn.runs import Study
+from sgbn.runs.study import Study
 
 
 def deviations(cohort, study, norm=None):

@@ -12,7 +12,7 @@ from sgbn.comparison.networks import (
 )
 from sgbn.preprocessing import prepare
 from sgbn.preprocessing.preparation import regions_table
-from sgbn.runs import Study
+from sgbn.runs.study import Study
 from sgbn.structure.samples import group_sample
 
 GROUP = np.repeat(["a", "b"], 40)

@@ -7,7 +7,7 @@ from sgbn import SGBN
 from sgbn.comparison.refined import REFINED_BY, refine
 from sgbn.core.exceptions import StudyError
 from sgbn.preprocessing.preparation import regions_table
-from sgbn.runs import Study
+from sgbn.runs.study import Study
 
 
 def changes(cohort, folder, data="data"):

@@ -20,7 +20,7 @@ from sgbn.comparison.series_accuracy import (
 )
 from sgbn.core.exceptions import InputError
 from sgbn.inference.difference_input import read_group_data
-from sgbn.runs import Study
+from sgbn.runs.study import Study
 from sgbn.structure.series import subject_moments
 
 ALL_STRENGTHS, ALL_FOLDS = series_accuracy.Cs, folds.FOLDS

@@ -16,7 +16,7 @@ from sgbn.comparison.series_steps import (
 )
 from sgbn.core.exceptions import InputError, StudyError
 from sgbn.inference import series_differences
-from sgbn.runs import Study
+from sgbn.runs.study import Study
 
 
 def test_steps_that_need_one_row_per_subject_are_left_out():

@@ -5,7 +5,7 @@ import pytest
 
 from sgbn import simulate_cohort
 from sgbn.experiments import exp2, exp2_methods, exp3, exp3_methods, exp4, exp4_methods, protocol
-from sgbn.runs import Study
+from sgbn.runs.study import Study
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from sgbn.core.exceptions import StudyError
 from sgbn.experiments import canary
 from sgbn.experiments.canary import CANARY, CONTROL, SHUFFLED, shuffle_outcomes, verdicts
 from sgbn.experiments.exp3_methods import Method, Sample, Settings, at_base, pipelines
-from sgbn.runs import Study
+from sgbn.runs.study import Study
 
 SETTINGS = Settings(splits=20, regions=10, sizes=(40, 20))
 CHEAP = {

@@ -5,7 +5,8 @@ from sgbn.core.exceptions import StudyError
 from sgbn.core.moments import moments_of
 from sgbn.experiments import exp1
 from sgbn.experiments.exp1 import h_sgbn_frozen, h_sgbn_whole
-from sgbn.runs import Study, read_result
+from sgbn.runs.files import read_result
+from sgbn.runs.study import Study
 
 SETTINGS = exp1.Settings(permutations=3, alpha=0.15, seed=1)
 

@@ -17,7 +17,7 @@ from sgbn.experiments.exp2_methods import (
     paper_sum,
     summed,
 )
-from sgbn.runs import Study
+from sgbn.runs.study import Study
 from sgbn.structure import ORSGBN
 
 

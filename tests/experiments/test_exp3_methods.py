@@ -21,7 +21,7 @@ from sgbn.experiments.exp3_methods import (
     grid,
     methods,
 )
-from sgbn.runs import Study
+from sgbn.runs.study import Study
 
 SETTINGS = exp3_methods.Settings(splits=2, regions=6, sizes=(24, 12))
 

@@ -7,7 +7,7 @@ from sgbn import simulate_cohort
 from sgbn.core.exceptions import InputError, StudyError
 from sgbn.experiments import exp4, exp4_methods
 from sgbn.experiments.exp4_methods import counts, hippocampi
-from sgbn.runs import Study
+from sgbn.runs.study import Study
 
 REGIONS = ("Frontal_Sup_L", "Rectus_L", "Fusiform_L", "Hippocampus_L")
 LOBES = ("frontal", "frontal", "temporal", "temporal")

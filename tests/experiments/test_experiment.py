@@ -16,7 +16,7 @@ from sgbn.experiments.experiment import (
     repeats,
 )
 from sgbn.experiments.protocol import Outcome
-from sgbn.runs import Study
+from sgbn.runs.study import Study
 
 
 @dataclass(frozen=True)

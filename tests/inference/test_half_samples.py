@@ -6,7 +6,7 @@ from sgbn import SGBN
 from sgbn.core.exceptions import DataWarning, InputError, StudyError
 from sgbn.inference.half_samples import learn_halves, learn_pair
 from sgbn.inference.rows import read_sample
-from sgbn.runs import Study
+from sgbn.runs.study import Study
 from sgbn.structure.base import NetworkEstimator
 
 FAST = SGBN(n_kicks=0)

@@ -11,7 +11,7 @@ from sgbn.inference.permuted_statistics import (
     signed_statistic,
     statistics_of,
 )
-from sgbn.runs import Study
+from sgbn.runs.study import Study
 
 
 def test_the_statistic_speaks_for_the_alternative():

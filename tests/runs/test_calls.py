@@ -2,7 +2,7 @@ import joblib
 import numpy as np
 from threadpoolctl import threadpool_info
 
-from sgbn.runs.calls import call, call_in_worker, packed, unpacked
+from sgbn.runs.dask import call, call_in_worker, packed, unpacked
 
 
 def blas_threads(_):

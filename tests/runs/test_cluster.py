@@ -13,7 +13,10 @@ from threadpoolctl import threadpool_info
 
 from sgbn.core.exceptions import InputError, StudyError
 from sgbn.inference import edge_differences
-from sgbn.runs import ClusterWarning, Study, cluster, on_dask, parallel, study
+from sgbn.runs import dask, study
+from sgbn.runs.dask import ClusterWarning, on_dask
+from sgbn.runs.study import Study
+from sgbn.runs.tasks import parallel
 
 TASKS = {f"task{k}": {"seed": k} for k in range(40)}
 
@@ -182,12 +185,12 @@ def test_a_scheduler_that_is_lost_while_it_is_asked_is_said_too(dask_client, mon
         monkeypatch.setattr(client, "status", "connecting")
         raise OSError("no answer")
 
-    batches = cluster._Batches(dask_client, draw, [1])
-    monkeypatch.setattr(cluster, "_Batches", lambda *_: batches)
+    batches = dask._Batches(dask_client, draw, [1])
+    monkeypatch.setattr(dask, "_Batches", lambda *_: batches)
     monkeypatch.setattr(type(dask_client), asked, lose)
     for _ in range(2):  # the second time it is known before it is asked
         with pytest.raises(StudyError, match="connection to the Dask scheduler was lost"):
-            next(cluster.run_on(dask_client, draw, [1], ["task"]))
+            next(dask.run_on(dask_client, draw, [1], ["task"]))
 
 
 def test_a_question_that_fails_while_the_scheduler_is_there_stops_nothing(dask_client, monkeypatch):
@@ -223,14 +226,14 @@ def answering(monkeypatch):
     )
     completed = SimpleNamespace(has_ready=lambda: clock.now >= state.ready_at)
     distributed = SimpleNamespace(as_completed=lambda **_: completed)
-    monkeypatch.setattr(cluster, "load_distributed", lambda: distributed)
-    monkeypatch.setattr(cluster, "time", SimpleNamespace(monotonic=lambda: clock.now, sleep=sleep))
-    state.batches = cluster._Batches(state.client, draw, [1])
+    monkeypatch.setattr(dask, "load_distributed", lambda: distributed)
+    monkeypatch.setattr(dask, "time", SimpleNamespace(monotonic=lambda: clock.now, sleep=sleep))
+    state.batches = dask._Batches(state.client, draw, [1])
     return state
 
 
 def test_that_tasks_wait_without_any_worker_is_said_once(answering):
-    answering.ready_at = 10 * cluster.ALONE_SECONDS
+    answering.ready_at = 10 * dask.ALONE_SECONDS
     with pytest.warns(ClusterWarning) as said:
         answering.batches._wait()
     assert len(said) == 1
@@ -242,7 +245,7 @@ def test_that_tasks_wait_without_any_worker_is_said_once(answering):
 @pytest.mark.parametrize("threads", [{"tcp://worker:1": 1}, {}])
 def test_workers_that_are_there_or_away_for_a_moment_are_no_reason_to_warn(answering, threads):
     answering.threads = threads
-    answering.ready_at = cluster.ALONE_SECONDS * (10 if threads else 0.9)
+    answering.ready_at = dask.ALONE_SECONDS * (10 if threads else 0.9)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         answering.batches._wait()
@@ -251,7 +254,7 @@ def test_workers_that_are_there_or_away_for_a_moment_are_no_reason_to_warn(answe
 def test_a_scheduler_that_does_not_answer_is_said_once_and_is_not_taken_for_one_without_workers(
     answering,
 ):
-    answering.threads, answering.ready_at = None, 10 * cluster.ALONE_SECONDS
+    answering.threads, answering.ready_at = None, 10 * dask.ALONE_SECONDS
     with pytest.warns(ClusterWarning) as said:
         answering.batches._wait()
     assert len(said) == 1
@@ -263,7 +266,7 @@ def test_what_dask_logs_of_a_lost_scheduler_is_not_shown(status, caplog):
     log = logging.getLogger("distributed.client")
     before = log.level
     client = SimpleNamespace(status=status, close=lambda: log.error("a traceback"))
-    cluster.close_client(client)
+    dask.close_client(client)
     assert ("a traceback" in caplog.messages) == (status == "running")
     assert log.level == before
 
@@ -278,8 +281,8 @@ def test_that_all_workers_are_gone_is_said_and_a_new_one_goes_on(
         warnings_given.append((message, category))
         frail_cluster.start_worker()
 
-    monkeypatch.setattr(cluster, "ALONE_SECONDS", 0.5)
-    monkeypatch.setattr(cluster, "warn", start_another)
+    monkeypatch.setattr(dask, "ALONE_SECONDS", 0.5)
+    monkeypatch.setattr(dask, "warn", start_another)
     after_five_results(lambda: frail_cluster.kill("worker"))
     with on_dask(frail_cluster.address):
         assert_same(Study(tmp_path).run(slow, TASKS, {}))
@@ -297,14 +300,14 @@ def test_a_scheduler_that_is_silent_is_said_and_the_run_goes_on_when_it_answers(
     warnings_given = []
 
     def suspend():
-        monkeypatch.setattr(cluster, "ANSWER_SECONDS", 0.5)
+        monkeypatch.setattr(dask, "ANSWER_SECONDS", 0.5)
         frail_cluster.signal("scheduler", signal.SIGSTOP)
 
     def wake(message, category):
         warnings_given.append((message, category))
         frail_cluster.signal("scheduler", signal.SIGCONT)
 
-    monkeypatch.setattr(cluster, "warn", wake)
+    monkeypatch.setattr(dask, "warn", wake)
     after_five_results(suspend)
     with on_dask(frail_cluster.address):
         assert_same(Study(tmp_path).run(slow, TASKS, {}))
@@ -386,9 +389,9 @@ def test_errors_of_tasks_are_raised_or_skipped_as_elsewhere(dask_client, tmp_pat
 
 def test_thousands_of_small_tasks_are_sent_in_batches(dask_client, monkeypatch):
     batches = []
-    submit = cluster._Batches.submit
+    submit = dask._Batches.submit
     monkeypatch.setattr(
-        cluster._Batches, "submit", lambda self, n: (batches.append(len(n)), submit(self, n))
+        dask._Batches, "submit", lambda self, n: (batches.append(len(n)), submit(self, n))
     )
     with on_dask(dask_client):
         assert parallel(abs, range(2000)) == list(range(2000))
@@ -407,7 +410,7 @@ def test_one_blas_thread_and_any_number_of_jobs(dask_client):
         assert parallel(blas_threads, range(3), n_jobs=5) == [{1}] * 3
         with pytest.raises(InputError, match="n_jobs is 0"):
             parallel(abs, [1], n_jobs=0)
-    assert cluster.active_client() is None
+    assert dask.active_client() is None
 
 
 def test_without_distributed_the_extra_is_named(monkeypatch):
@@ -419,14 +422,14 @@ def test_without_distributed_the_extra_is_named(monkeypatch):
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nonsense://x", 17])
 def test_an_address_where_no_scheduler_is_is_named(monkeypatch, address):
     pytest.importorskip("distributed")
-    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 0.3)
+    monkeypatch.setattr(dask, "CONNECT_SECONDS", 0.3)
     message = r"no Dask scheduler answers at .* such as tcp"
     with pytest.raises(InputError, match=message), on_dask(address):
         pass
 
 
 def test_workers_with_other_versions_are_named(dask_client, monkeypatch):
-    same = cluster.versions()
+    same = dask.versions()
     results = {"tcp://worker:1": same, "tcp://worker:2": same | {"numpy": "1.0"}}
     monkeypatch.setattr(type(dask_client), "run", lambda *_: results)
     message = r"worker:2 has different versions(.|\n)*numpy: 1\.0 there"
@@ -445,7 +448,7 @@ def test_the_time_left_goes_by_the_threads_of_all_workers(threads, count):
                 raise TimeoutError
             return threads
 
-    assert cluster.n_threads(Client()) == count
+    assert dask.n_threads(Client()) == count
 
 
 def test_a_task_that_kills_its_workers_is_named_and_the_others_are_kept(dask_client, tmp_path):

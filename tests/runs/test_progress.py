@@ -4,9 +4,9 @@ from functools import partial
 import pytest
 from tqdm.auto import tqdm
 
-from sgbn.runs import Study, progress
-from sgbn.runs.progress import Outcome, with_progress
-from sgbn.runs.time_left import TimeLeft
+from sgbn.runs import tasks as progress
+from sgbn.runs.study import Study
+from sgbn.runs.tasks import Outcome, TimeLeft, with_progress
 
 
 class Clock:

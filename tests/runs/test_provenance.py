@@ -1,5 +1,5 @@
 from sgbn import __version__
-from sgbn.runs.provenance import differences, versions
+from sgbn.runs.files import differences, versions
 
 
 def test_versions_are_those_of_what_numbers_depend_on():

@@ -18,8 +18,11 @@ from sgbn import Cohort, simulate_cohort, write_table
 from sgbn.cli import main
 from sgbn.cli.arguments import SLURM_HELP
 from sgbn.core.exceptions import InputError, StudyError
-from sgbn.runs import ClusterWarning, Study, on_slurm, parallel, slurm, study
-from sgbn.runs.slurm_options import KEYS, SlurmOptions
+from sgbn.runs import slurm, study
+from sgbn.runs.dask import ClusterWarning
+from sgbn.runs.slurm import KEYS, SlurmOptions, on_slurm
+from sgbn.runs.study import Study
+from sgbn.runs.tasks import parallel
 
 TASKS = {f"task{k}": {"seed": k} for k in range(40)}
 OF_ONE_RUN = ("report.html", "about.json")  # they say how long steps took, and what was typed
@@ -439,7 +442,7 @@ def test_a_scheduler_allows_for_jobs_that_die_with_all_their_workers_and_is_clos
         return SimpleNamespace(close=lambda: closed.append(True))
 
     starts(start)
-    with slurm._scheduler(SlurmOptions.of("processes=3,memory=6GB")):
+    with slurm._run_scheduler(SlurmOptions.of("processes=3,memory=6GB")):
         assert not closed
     assert closed
     assert (given["n_workers"], given["processes"]) == (0, 3)
@@ -453,7 +456,10 @@ def test_a_scheduler_that_cannot_start_is_said(starts):
 
     starts(start)
     message = r"no Dask scheduler can start .*\(no interface ib7\)\. Check interface="
-    with pytest.raises(InputError, match=message), slurm._scheduler(SlurmOptions.of("memory=1GB")):
+    with (
+        pytest.raises(InputError, match=message),
+        slurm._run_scheduler(SlurmOptions.of("memory=1GB")),
+    ):
         pass
 
 

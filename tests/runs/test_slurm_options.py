@@ -1,7 +1,7 @@
 import pytest
 
 from sgbn.core.exceptions import InputError
-from sgbn.runs.slurm_options import KEYS, SlurmOptions
+from sgbn.runs.slurm import KEYS, SlurmOptions
 
 
 def test_text_and_mapping_say_the_same():

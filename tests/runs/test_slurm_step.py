@@ -9,8 +9,9 @@ import time
 import pytest
 
 from sgbn.core.exceptions import InputError, StudyError
-from sgbn.runs import on_slurm, parallel, slurm_step
-from sgbn.runs.slurm_options import SlurmOptions
+from sgbn.runs import slurm
+from sgbn.runs.slurm import SlurmOptions, on_slurm
+from sgbn.runs.tasks import parallel
 
 PROGRAM = """
 import os
@@ -112,7 +113,7 @@ def test_a_worker_is_the_same_python_with_one_task_and_one_thread(as_rank, monke
 
 def test_a_worker_that_comes_after_the_end_ends_too(as_rank, tmp_path, monkeypatch):
     pytest.importorskip("distributed")
-    monkeypatch.setattr(slurm_step, "JOIN_SECONDS", 0.1)
+    monkeypatch.setattr(slurm, "JOIN_SECONDS", 0.1)
     as_rank(0)
     with on_slurm("runner,interface=lo") as client:
         (path,) = tmp_path.iterdir()
@@ -128,7 +129,7 @@ def test_a_worker_that_comes_after_the_end_ends_too(as_rank, tmp_path, monkeypat
 
 def test_a_first_process_that_does_not_start_is_said_by_the_others(as_rank, monkeypatch):
     pytest.importorskip("distributed")
-    monkeypatch.setattr(slurm_step, "ADDRESS_SECONDS", 0.2)
+    monkeypatch.setattr(slurm, "ADDRESS_SECONDS", 0.2)
     as_rank(1)
     with pytest.raises(StudyError, match=r"first process of srun did not write .*json in 0\.2 sec"):
         on_slurm("runner").__enter__()
@@ -137,7 +138,7 @@ def test_a_first_process_that_does_not_start_is_said_by_the_others(as_rank, monk
 def test_that_all_workers_are_gone_ends_the_run(as_rank, monkeypatch):
     pytest.importorskip("distributed")
     for name in ("WORKER_SECONDS", "JOIN_SECONDS", "LOOK_SECONDS"):
-        monkeypatch.setattr(slurm_step, name, 0.2)
+        monkeypatch.setattr(slurm, name, 0.2)
     as_rank(0)
     message = r"for the last 0\.2 seconds, no worker was running.*is not lost"
     with pytest.raises(StudyError, match=message), on_slurm("runner,interface=lo"):
@@ -149,7 +150,7 @@ def test_an_interface_that_is_not_there_is_named(as_rank):
     as_rank(0)
     with (
         pytest.raises(InputError, match=r"no Dask scheduler can start .*interface="),
-        slurm_step.slurm_step(SlurmOptions.of("runner,interface=nowhere0")),
+        slurm.slurm_step(SlurmOptions.of("runner,interface=nowhere0")),
     ):
         pass
 
@@ -160,9 +161,9 @@ def test_versions_of_workers_are_looked_at_once(monkeypatch):
             workers = {"tcp://a:1": None}  # noqa: RUF012
 
     looks = []
-    monkeypatch.setattr(slurm_step, "check_workers", looks.append)
-    monkeypatch.setattr(slurm_step, "LOOK_SECONDS", 0.0)
-    workers = slurm_step._Workers("client", Cluster)
+    monkeypatch.setattr(slurm, "check_workers", looks.append)
+    monkeypatch.setattr(slurm, "LOOK_SECONDS", 0.0)
+    workers = slurm._Workers("client", Cluster)
     for _ in range(3):
         time.sleep(0.001)
         workers.look()

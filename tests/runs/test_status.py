@@ -4,7 +4,8 @@ from datetime import datetime, timedelta
 import pytest
 
 from sgbn.core.exceptions import InputError, StudyError
-from sgbn.runs import Study, find_studies, study_status, versions
+from sgbn.runs.files import versions
+from sgbn.runs.study import Study, find_studies, study_status
 
 TASKS = {f"task{k}": {"k": k} for k in range(5)}
 

@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 from sgbn.core.exceptions import InputError, StudyError
-from sgbn.runs import Study, parallel, read_result, study_status, versions
+from sgbn.runs.files import read_result, versions
+from sgbn.runs.study import Study, study_status
+from sgbn.runs.tasks import parallel
 
 
 def task(seed, scale=1.0):
@@ -325,7 +327,7 @@ def test_a_killed_process_is_said_and_what_was_finished_is_kept(tmp_path):
 PROGRAM = """
 import os, signal, sys, time
 import numpy as np
-from sgbn.runs import Study
+from sgbn.runs.study import Study
 
 TASKS = {f"t{k:02d}": {"k": k} for k in range(12)}
 

@@ -6,8 +6,7 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from sgbn.core.exceptions import InputError
-from sgbn.runs import n_processors, parallel
-from sgbn.runs.tasks import run_tasks
+from sgbn.runs.tasks import n_processors, parallel, run_tasks
 
 
 class Witness:

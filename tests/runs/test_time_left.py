@@ -3,7 +3,7 @@ import heapq
 import numpy as np
 import pytest
 
-from sgbn.runs.time_left import TimeLeft
+from sgbn.runs.tasks import TimeLeft
 
 COSTS = {"ours": 30.0, "LDA": 0.2, "L1 logistic": 4.0, "forest": 12.0}
 

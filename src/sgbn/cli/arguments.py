@@ -100,7 +100,7 @@ def make_folder(path: Path) -> Path:
 
 def write_whole(table: pd.DataFrame, path: Path) -> None:
     """Write a table as a CSV file; if writing fails, no incomplete file is left."""
-    from sgbn.runs import write_atomically
+    from sgbn.runs.files import write_atomically
 
     write_atomically(path, lambda stream: table.to_csv(stream, index=False))
 
@@ -151,7 +151,7 @@ def add_worker_options(parser: Any, default: int | None = None) -> None:
 
 def slurm_text(text: str) -> str:
     """Check the value of ``--slurm``, and return it as it is."""
-    from sgbn.runs.slurm_options import SlurmOptions
+    from sgbn.runs.slurm import SlurmOptions
 
     if not text.strip():
         raise argparse.ArgumentTypeError(
@@ -167,7 +167,7 @@ def slurm_text(text: str) -> str:
 
 def local_workers(arguments: argparse.Namespace) -> int:
     """Return the number of processes that a command may use on this machine."""
-    from sgbn.runs import n_processors
+    from sgbn.runs.tasks import n_processors
 
     return int(arguments.workers or n_processors())
 
@@ -175,7 +175,8 @@ def local_workers(arguments: argparse.Namespace) -> int:
 @contextmanager
 def workers(arguments: argparse.Namespace) -> Iterator[int]:
     """Run tasks where ``--workers``, ``--dask`` or ``--slurm`` say, and yield `n_jobs`."""
-    from sgbn.runs import on_dask, on_slurm
+    from sgbn.runs.dask import on_dask
+    from sgbn.runs.slurm import on_slurm
 
     if arguments.dask is not None:
         # On a cluster `n_jobs` has no effect: the workers of the cluster do the tasks.
@@ -197,8 +198,7 @@ def step_of_srun(arguments: argparse.Namespace) -> AbstractContextManager[object
     text = getattr(arguments, "slurm", None)  # some commands have no option --slurm
     if text is None:
         return nullcontext()
-    from sgbn.runs.slurm_options import SlurmOptions
-    from sgbn.runs.slurm_step import slurm_step
+    from sgbn.runs.slurm import SlurmOptions, slurm_step
 
     # Without `runner`, this process submits the jobs in `workers`.
     options = SlurmOptions.of(text)

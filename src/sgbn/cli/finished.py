@@ -92,7 +92,7 @@ def note_finished(
     out: Path, key: str, comparison: Comparison, files: Sequence[Path], summary: str
 ) -> None:
     """Write the note that `tell_finished` reads."""
-    from sgbn.runs import write_json
+    from sgbn.runs.files import write_json
 
     note = {
         "key": key,

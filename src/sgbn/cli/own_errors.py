@@ -20,7 +20,7 @@ def own_error_text(command: str, error: Exception, *, traced: bool) -> str:
     traced : bool
         Whether the traceback was printed, because of ``--debug``.
     """
-    from sgbn.runs import versions
+    from sgbn.runs.files import versions
 
     numbers = ", ".join(f"{name} {number}" for name, number in versions().items())
     show = "Run the same command again with --debug, which shows the traceback. Report it"

@@ -131,7 +131,7 @@ def _run(
     folder : str
         Name of a folder inside ``--out`` to write to; "" for ``--out`` itself.
     """
-    from sgbn.runs import Study
+    from sgbn.runs.study import Study
 
     out = arguments.out / folder
     with workers(arguments) as n_jobs:

@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Simulate a cohort, write its files, and print the next commands."""
     from sgbn.datasets import simulate_cohort
     from sgbn.io.tables.cohorts import write_table
-    from sgbn.runs import versions, write_json
+    from sgbn.runs.files import versions, write_json
 
     settings = _settings(arguments)
     cohort = simulate_cohort(**settings)

@@ -14,7 +14,7 @@ from sgbn.cli.options import add_options
 from sgbn.core.exceptions import counted
 
 if TYPE_CHECKING:
-    from sgbn.runs import StudyStatus
+    from sgbn.runs.study import StudyStatus
 
 WIDTH = 100  # characters of a line
 MAX_SETTING = 60  # characters that are shown of the value of a setting
@@ -28,7 +28,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(arguments: argparse.Namespace) -> None:
     """Read the studies in a folder, and print their state."""
-    from sgbn.runs import find_studies, study_status
+    from sgbn.runs.study import find_studies, study_status
 
     # Each step of a command has its own folder, which is a study.
     studies = [study_status(folder) for folder in find_studies(arguments.folder)]

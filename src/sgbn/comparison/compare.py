@@ -37,7 +37,8 @@ from sgbn.inference import replication_rows
 from sgbn.io.tables.files import Source
 from sgbn.quality import Review, review
 from sgbn.quality.groups import check_reference
-from sgbn.runs import ClusterWarning, Study
+from sgbn.runs.dask import ClusterWarning
+from sgbn.runs.study import Study
 from sgbn.structure.base import LearnedNetwork
 from sgbn.structure.robust import OutlierWarning
 

@@ -35,7 +35,8 @@ from sgbn.discriminative import CLSGBNClassifier, SGBNClassifier, SGBNClassifier
 from sgbn.inference.exchange import Exchange
 from sgbn.io.models.files import model_of, model_parts
 from sgbn.preprocessing import cohort_table, make_analysis
-from sgbn.runs import Arrays, Study
+from sgbn.runs.files import Arrays
+from sgbn.runs.study import Study
 from sgbn.structure import SGBN
 from sgbn.structure.base import NetworkEstimator
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from sgbn.runs import write_json
+from sgbn.runs.files import write_json
 
 FOLDER, SECONDS = "steps", "seconds"  # the folder of the notes, and their only entry
 

@@ -33,7 +33,7 @@ from sgbn.inference import Differences, EdgeConfidence
 from sgbn.preprocessing import prepare
 from sgbn.preprocessing.preparation import fill_covariates
 from sgbn.quality import Finding, review_prepared
-from sgbn.runs import Study
+from sgbn.runs.study import Study
 from sgbn.series_cohort import SeriesCohort
 from sgbn.structure.base import LearnedNetwork
 from sgbn.structure.series import SeriesSGBN

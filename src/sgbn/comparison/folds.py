@@ -19,7 +19,7 @@ from sgbn.comparison.settings import Settings
 from sgbn.core.exceptions import InputError
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.inference.exchange import Exchange
-from sgbn.runs import Study
+from sgbn.runs.study import Study
 
 
 def folds_of_repeats(cohort: Cohort, settings: Settings) -> Indices:

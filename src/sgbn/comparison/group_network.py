@@ -8,7 +8,7 @@ from sgbn.comparison.settings import Settings
 from sgbn.core.exceptions import InputError, did_you_mean
 from sgbn.quality import Review, review
 from sgbn.quality.groups import check_groups
-from sgbn.runs import Study
+from sgbn.runs.study import Study
 from sgbn.structure.base import LearnedNetwork
 
 

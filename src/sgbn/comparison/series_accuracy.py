@@ -42,7 +42,7 @@ from sgbn.discriminative.series_features import (
 )
 from sgbn.inference.exchange import Exchange
 from sgbn.preprocessing import cohort_table, make_analysis
-from sgbn.runs import Study
+from sgbn.runs.study import Study
 from sgbn.series_cohort import SeriesCohort
 from sgbn.structure.series import SeriesSGBN, SubjectMoments
 

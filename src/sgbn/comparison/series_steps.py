@@ -24,7 +24,7 @@ from sgbn.comparison.steps import (
 )
 from sgbn.core.exceptions import InputError
 from sgbn.inference import Differences, EdgeConfidence, series_differences
-from sgbn.runs import Study
+from sgbn.runs.study import Study
 from sgbn.series_cohort import SeriesCohort
 from sgbn.structure.base import LearnedNetwork
 from sgbn.structure.series import SeriesSGBN

@@ -44,7 +44,7 @@ from sgbn.inference.difference_request import check_request
 from sgbn.inference.exchange import Exchange
 from sgbn.preprocessing import prepare
 from sgbn.preprocessing.preparation import impute, regions_table
-from sgbn.runs import Study
+from sgbn.runs.study import Study
 from sgbn.structure import SGBN
 from sgbn.structure.base import LearnedNetwork
 from sgbn.structure.ensemble import SGBNEnsemble

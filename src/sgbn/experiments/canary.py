@@ -21,7 +21,7 @@ from sgbn.experiments.exp3_methods import Sample, Settings, at_base, draw, pipel
 from sgbn.experiments.experiment import Experiment, as_columns, gather
 from sgbn.experiments.protocol import Outcome, evaluate, evaluate_all, prepare
 from sgbn.preprocessing import RegionImputer, RegionSelector
-from sgbn.runs import Arrays
+from sgbn.runs.files import Arrays
 
 SHUFFLES = 50  # default number of shuffles
 SHUFFLED = "shuffle"  # name of the only sample

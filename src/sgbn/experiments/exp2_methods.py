@@ -19,7 +19,7 @@ from sgbn.core.equivalence import compare_graphs
 from sgbn.core.types import Array, Graph
 from sgbn.datasets import NETWORKS, load_network, simulate_sem
 from sgbn.experiments.experiment import Outcomes, Tasks, as_columns, gather, read_rows, repeats
-from sgbn.runs import Arrays
+from sgbn.runs.files import Arrays
 from sgbn.structure import HSGBN, ORSGBN, SGBN
 from sgbn.structure.base import NetworkEstimator
 from sgbn.structure.baselines import GS, IAMB, L1MB, TC, IAMBnPC, InterIAMB, InterIAMBnPC, TCbw

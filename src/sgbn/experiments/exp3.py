@@ -42,7 +42,7 @@ from sgbn.experiments.exp3_methods import (
 )
 from sgbn.experiments.experiment import Experiment, Files, Outcomes, messages, read_rows
 from sgbn.experiments.markdown import table
-from sgbn.runs import Arrays
+from sgbn.runs.files import Arrays
 from sgbn.viz.style import literal, method_styles
 
 Results = dict[str, Outcomes]  # by sample

@@ -27,7 +27,7 @@ from sgbn.discriminative.fisher_svm import FisherSVMClassifier
 from sgbn.experiments.data import one_site, real_tables, require_two_groups
 from sgbn.experiments.experiment import Outcomes, Tasks, as_columns, gather, read_rows, repeats
 from sgbn.experiments.protocol import Outcome, Rows, evaluate_all, prepare, splits
-from sgbn.runs import Arrays
+from sgbn.runs.files import Arrays
 from sgbn.structure import HSGBN, ORSGBN
 
 SIMULATED = {"edges": "edges", "means": "means", "mixed": "both"}  # name -> what groups differ in

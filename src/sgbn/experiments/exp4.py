@@ -37,7 +37,7 @@ from sgbn.experiments.exp4_methods import (
 from sgbn.experiments.experiment import Experiment, Files, Tasks, read_rows
 from sgbn.experiments.markdown import table
 from sgbn.inference.permutation_p import reached
-from sgbn.runs import Arrays
+from sgbn.runs.files import Arrays
 from sgbn.viz import plot_changes, plot_matrix
 
 Parts = dict[str, Arrays]  # results on one sample

@@ -25,7 +25,8 @@ from PIL import Image  # comes with matplotlib
 
 from sgbn.comparison.intervals import Estimate, estimate
 from sgbn.experiments.markdown import provenance, row, table
-from sgbn.runs import Arrays, Study, read_result, write_atomically
+from sgbn.runs.files import Arrays, read_result, write_atomically
+from sgbn.runs.study import Study
 
 COLOURS = 256  # in a figure: enough for lines, and the file has a quarter of the size
 

@@ -12,7 +12,7 @@ from sgbn.core.exceptions import InputError
 from sgbn.core.validation import SEED, Whole
 from sgbn.inference.half_samples import check_rows, learn_halves
 from sgbn.inference.rows import read_sample
-from sgbn.runs import Study
+from sgbn.runs.study import Study
 from sgbn.structure.base import NetworkEstimator
 from sgbn.structure.ensemble import EdgeConfidence, SGBNEnsemble
 from sgbn.structure.samples import Sample

@@ -50,7 +50,7 @@ from sgbn.core.validation import (
 )
 from sgbn.inference.learning import check_learner, learn_part
 from sgbn.inference.rows import check_varies, refuse_cohort, too_few
-from sgbn.runs import parallel
+from sgbn.runs.tasks import parallel
 from sgbn.structure import SGBN
 from sgbn.structure.base import NetworkEstimator
 from sgbn.structure.ensemble.splits import deal_rows

@@ -33,7 +33,7 @@ from sgbn.inference.permutation_p import (
     statistic_at,
 )
 from sgbn.inference.permuted_statistics import changed_components, statistics_of
-from sgbn.runs import Arrays
+from sgbn.runs.files import Arrays
 
 UNCORRECTED = ("p", "p_both")
 SHOWN = 5  # number of edges that a notebook shows

@@ -27,7 +27,7 @@ from sgbn.inference.permutation_p import (
 )
 from sgbn.inference.permuted_statistics import signed_statistic, statistics_of
 from sgbn.inference.records import records
-from sgbn.runs import Arrays
+from sgbn.runs.files import Arrays
 
 N_WAYS = len(Ways._fields)
 

@@ -34,7 +34,7 @@ from sgbn.inference.difference_request import check_request, read_among, read_ed
 from sgbn.inference.difference_result import Differences, summarised
 from sgbn.inference.joint import covariances, weights_on
 from sgbn.inference.permuted_statistics import permuted_statistics
-from sgbn.runs import Study
+from sgbn.runs.study import Study
 from sgbn.series_cohort import SeriesCohort
 from sgbn.structure import SGBN
 

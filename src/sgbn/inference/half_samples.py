@@ -17,7 +17,8 @@ from sgbn.core.moments import constant_columns, moments_of, one_blas_thread
 from sgbn.core.types import Array, Mask
 from sgbn.core.validation import FEW_SAMPLES, MANY_PER_SAMPLE, warn_about_moments
 from sgbn.inference.learning import check_learner, clean_part, described, learn_part
-from sgbn.runs import Arrays, Study
+from sgbn.runs.files import Arrays
+from sgbn.runs.study import Study
 from sgbn.structure.base import UNDECIDED, NetworkEstimator
 from sgbn.structure.ensemble.confidence import EdgeConfidence
 from sgbn.structure.ensemble.parts import gather_pairs, pair_result

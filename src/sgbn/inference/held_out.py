@@ -29,7 +29,7 @@ from sgbn.core.validation import FEW_SAMPLES, combined_columns, copied_columns
 from sgbn.inference.factor_analysis import factor_analysis, most_factors
 from sgbn.inference.learning import learn_part
 from sgbn.inference.rows import NOTHING_LEFT, too_few
-from sgbn.runs import Arrays
+from sgbn.runs.files import Arrays
 from sgbn.structure.base import NetworkEstimator
 from sgbn.structure.ensemble.splits import deal_rows
 from sgbn.structure.nuisance import DEPENDENT, column_lengths

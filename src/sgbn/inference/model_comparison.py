@@ -32,7 +32,7 @@ from sgbn.inference.held_out import (
 from sgbn.inference.learning import check_learner, described
 from sgbn.inference.records import records
 from sgbn.inference.rows import read_sample
-from sgbn.runs import Study
+from sgbn.runs.study import Study
 from sgbn.structure import SGBN
 from sgbn.structure.base import NetworkEstimator
 

@@ -16,7 +16,8 @@ from sgbn.inference.difference_input import GroupData
 from sgbn.inference.difference_problem import Fit, Problem
 from sgbn.inference.difference_request import MIN_EXCHANGES
 from sgbn.inference.difference_summaries import Component, components_of, strength_statistics
-from sgbn.runs import Arrays, Study
+from sgbn.runs.files import Arrays
+from sgbn.runs.study import Study
 
 PERMUTATIONS_PER_TASK = 50  # a folder keeps finished tasks, which are not computed again
 # By chance, one of 370 edges exceeds this limit. Usually one or two hundred edges are tested, so

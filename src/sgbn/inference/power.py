@@ -28,7 +28,7 @@ from sgbn.inference.difference_result import CORRECTIONS
 from sgbn.inference.differences import edge_differences
 from sgbn.inference.permutation_p import permutations_needed
 from sgbn.inference.rows import network_of, region_index
-from sgbn.runs import Study
+from sgbn.runs.study import Study
 from sgbn.structure import SGBN
 
 Edge = tuple[str, str]

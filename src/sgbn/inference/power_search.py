@@ -20,7 +20,7 @@ from sgbn.core.validation import SHARE, Whole
 from sgbn.inference.difference_request import MIN_SUBJECTS_PER_GROUP
 from sgbn.inference.power import Edge, Power, edge_pairs, wilson
 from sgbn.inference.power import power as power_with
-from sgbn.runs import Study
+from sgbn.runs.study import Study
 
 Bracket = tuple[int, int | None]
 

@@ -34,7 +34,7 @@ from sgbn.inference.held_back import (
     replication_rows,
 )
 from sgbn.inference.permutation_p import holm, permutations_needed
-from sgbn.runs import Study
+from sgbn.runs.study import Study
 from sgbn.structure import SGBN
 from sgbn.structure.smooth import with_curves_that_fit
 

@@ -27,7 +27,7 @@ from sgbn.inference.difference_request import check_request, read_among, read_ed
 from sgbn.inference.difference_result import Differences, summarised
 from sgbn.inference.permuted_statistics import permuted_statistics
 from sgbn.inference.series_problem import SeriesProblem, series_problem_of
-from sgbn.runs import Study
+from sgbn.runs.study import Study
 from sgbn.series_cohort import SeriesCohort
 from sgbn.structure.series import SeriesSGBN, SubjectMoments, subject_moments
 from sgbn.structure.series.subject_moments import as_cohort

@@ -18,7 +18,8 @@ import numpy as np
 
 from sgbn.core.exceptions import StudyError
 from sgbn.report.figures import Plan
-from sgbn.runs import Arrays, Study, read_result
+from sgbn.runs.files import Arrays, read_result
+from sgbn.runs.study import Study
 
 PIXELS_PER_INCH = 300  # journals ask for this
 KINDS = ("svg", "pdf", "png")

@@ -30,7 +30,7 @@ from sgbn.quality.series_review import REGION_EMPTY
 from sgbn.report.assets import own_templates
 from sgbn.report.learner_words import learned_by, weights_are
 from sgbn.report.references import REFERENCES, Reference, software
-from sgbn.runs import versions
+from sgbn.runs.files import versions
 from sgbn.search.problem import default_gamma
 from sgbn.structure import SGBN
 from sgbn.structure.ensemble import SGBNEnsemble

@@ -43,7 +43,7 @@ from sgbn.report.series_section import series_section
 from sgbn.report.surface_maps import DEVIATIONS, STRENGTH, names_of_maps
 from sgbn.report.table_one_section import table_one_section
 from sgbn.report.views import payload
-from sgbn.runs import versions, write_atomically
+from sgbn.runs.files import versions, write_atomically
 
 PAPER = "zhou2016"
 PAPER_OF_SERIES = "ramsey2010"

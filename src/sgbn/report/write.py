@@ -21,7 +21,7 @@ from sgbn.report.first_screen import first_plans
 from sgbn.report.names import file_names
 from sgbn.report.page import render_report
 from sgbn.report.privacy import Veil, left_out_table
-from sgbn.runs import versions, write_atomically, write_json
+from sgbn.runs.files import versions, write_atomically, write_json
 
 ABOUT = "about.json"
 REPORT = "report.html"

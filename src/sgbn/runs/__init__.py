@@ -8,12 +8,10 @@ A worker holds one copy of the data that all tasks share, and the arguments and 
 that it runs.
 """
 
-from sgbn.runs.cluster import ClusterWarning, on_dask
-from sgbn.runs.files import UNFINISHED, Arrays, read_result, write_atomically, write_json
-from sgbn.runs.provenance import versions
+from sgbn.runs.dask import ClusterWarning, on_dask
+from sgbn.runs.files import UNFINISHED, Arrays, read_result, versions, write_atomically, write_json
 from sgbn.runs.slurm import on_slurm
-from sgbn.runs.status import StudyStatus, find_studies, study_status
-from sgbn.runs.study import Results, Study
+from sgbn.runs.study import Results, Study, StudyStatus, find_studies, study_status
 from sgbn.runs.tasks import n_processors, parallel
 
 __all__ = [

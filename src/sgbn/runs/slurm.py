@@ -7,10 +7,24 @@ replace a job that ended, and hides the message if sbatch rejects a later job.
 A job may end at any time (its walltime, scancel, a node that fails). Its tasks run again in other
 jobs, and a new job replaces it. The run stops when too many jobs in a row end without a finished
 task, or before their workers have joined.
+
+Read and check the options of SLURM jobs, such as ``"partition=long,memory=8GB,jobs=4"``.
+
+Use the processes that srun started: the first runs the command, the others are its workers.
+
+This is for clusters that allow only one allocation, or whose nodes do not reach the machine that
+submits jobs. The first process also runs the Dask scheduler, so that all workers end with it, even
+if it is killed. The workers read its address from a file in the folder where srun was called.
+
+dask-jobqueue's SLURMRunner is not used for two reasons. It needs one more process for the
+scheduler, and this process stays when the client is killed. It may also read the file of an earlier
+step of the same job, whose scheduler has ended.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import shlex
 import shutil
@@ -22,22 +36,17 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, fields
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from tqdm.auto import tqdm
 
-from sgbn.core.exceptions import InputError, StudyError, warn
-from sgbn.runs.cluster import (
-    ClusterWarning,
-    check_workers,
-    close_client,
-    load_distributed,
-    running_on,
-)
-from sgbn.runs.slurm_options import SlurmOptions
-from sgbn.runs.slurm_step import DEATHS, THREADS, on_step
+from sgbn.core.exceptions import InputError, StudyError, did_you_mean, warn
+from sgbn.runs.dask import ClusterWarning, check_workers, close_client, load_distributed, running_on
+from sgbn.runs.files import write_json
 
 QUEUE_SECONDS = 10.0  # time between two calls of squeue, because all users share its server
 COMMAND_SECONDS = 60.0  # longest wait for an answer of sbatch, squeue or scancel
@@ -89,7 +98,7 @@ def on_slurm(
             yield client
         return
     folder = Path(logs).absolute()
-    with _scheduler(chosen) as cluster:
+    with _run_scheduler(chosen) as cluster:
         client = load_distributed().Client(cluster, set_as_default=False)
         jobs = _Jobs(client, cluster, chosen, folder, progress=progress)
         try:
@@ -287,7 +296,7 @@ def _is_of(worker: str, name: str) -> bool:
 
 
 @contextmanager
-def _scheduler(options: SlurmOptions) -> Iterator[Any]:
+def _run_scheduler(options: SlurmOptions) -> Iterator[Any]:
     """Run the scheduler of dask-jobqueue in this process."""
     for command in COMMANDS:
         if shutil.which(command) is None:
@@ -382,3 +391,339 @@ def _run(words: Sequence[str], given: str | None = None) -> str:
         reason = "; ".join(done.stderr.split("\n")).strip("; ")
         raise StudyError(f"SLURM refuses: {reason or f'{words[0]} ended with {done.returncode}'}")
     return done.stdout
+
+
+RUNNER = "runner"  # submit no jobs: use the processes that srun started
+OF_RUNNER = ("interface", "scratch")  # the keys that may follow `RUNNER`
+SEVERAL = ("extra", "setup")  # keys that may be given more than once
+COUNTS = {"jobs": 1, "processes": 1, "retries": 0}  # keys of whole numbers, and their least values
+# A unit is required: Dask reads a plain number as bytes, and sbatch as megabytes.
+BYTES = re.compile(r"\d+(\.\d+)?\s*[KMGT](i?B)?", re.IGNORECASE)
+# The folder is not quoted in the script, so that the node expands variables such as $TMPDIR.
+UNSAFE_IN_PATH = re.compile(r"[\s;&|<>()`'\"\\]")
+NEXT_KEY = re.compile(r",(?=\s*\w+\s*=)")  # other commas belong to a value: extra=--exclude=n1,n2
+
+
+@dataclass(frozen=True)
+class SlurmOptions:
+    """The options of the jobs that run the workers.
+
+    For a text option, "" means the default in the site's jobqueue.yaml. If that file has
+    none, it means the default of SLURM.
+
+    Attributes
+    ----------
+    partition, account, qos, constraint, walltime : str
+        Values of the options of sbatch with these names (walltime is --time).
+    memory : str
+        Memory of one job, such as ``"8GB"``. "" means 4 GB per process.
+    processes : int
+        Number of processes in a job. Each has one processor and runs one task at a time.
+    jobs : int
+        Number of jobs that run at the same time.
+    interface : str
+        Network interface between the jobs and this process, such as ``"ib0"``.
+    scratch : str
+        Folder of a node for the temporary files of workers.
+    extra : tuple of str
+        Further options of sbatch, such as ``"--exclude=n1,n2"``.
+    setup : tuple of str
+        Lines of shell that run before the workers start, such as ``"module load python"``.
+    retries : int
+        How often each job is replaced while no task is finished.
+    runner : bool
+        Whether to use the processes that srun started: the first runs the command, and the others
+        are its workers.
+    """
+
+    partition: str = ""
+    account: str = ""
+    qos: str = ""
+    constraint: str = ""
+    walltime: str = ""
+    memory: str = ""
+    processes: int = 1
+    jobs: int = 4
+    interface: str = ""
+    scratch: str = ""
+    extra: tuple[str, ...] = ()
+    setup: tuple[str, ...] = ()
+    retries: int = 3
+    runner: bool = False
+
+    @classmethod
+    def of(cls, given: str | Mapping[str, Any]) -> SlurmOptions:
+        """Return the options of a text or mapping, after checking them.
+
+        Parameters
+        ----------
+        given : str or mapping
+            ``"key=value,key=value"`` or ``"runner"``. In a mapping, `extra` and `setup` are lists.
+
+        Raises
+        ------
+        InputError
+            If a key is unknown, given twice or without a value, or a value cannot be used.
+        """
+        read = _from_text(given) if isinstance(given, str) else dict(given)
+        runner = bool(read.pop(RUNNER, False))
+        known = OF_RUNNER if runner else KEYS
+        for key in read:
+            if key not in known:
+                raise InputError(_unknown(key, known, runner=runner))
+        return cls(**{key: _checked(key, value) for key, value in read.items()}, runner=runner)
+
+    @property
+    def job_memory(self) -> str:
+        """Return the memory of one job, with its unit."""
+        return self.memory or f"{4 * self.processes}GB"
+
+
+KEYS = tuple(one.name for one in fields(SlurmOptions) if one.name != RUNNER)
+
+
+def _from_text(text: str) -> dict[str, Any]:
+    """Return the value of each key as text, or as a list of texts for keys of `SEVERAL`."""
+    read: dict[str, Any] = {}
+    first, _, rest = text.partition(",")
+    if first.strip() == RUNNER:
+        read[RUNNER], text = True, rest
+    for part in filter(str.strip, NEXT_KEY.split(text)):
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        # NEXT_KEY does not split off a word without "=". The word ends the value before it.
+        last = value.rpartition(",")[2].strip()
+        if RUNNER in (key, last):
+            raise InputError(
+                f"{RUNNER} is in the wrong place in {text!r}. It must be the first word, without a "
+                "value."
+            )
+        if not equals or last in KEYS:
+            raise InputError(
+                f"{last or key!r} in {text!r} has no value. Give key=value, separated by commas."
+            )
+        if key in SEVERAL:
+            read.setdefault(key, []).append(value)
+        elif key in read:
+            raise InputError(f"{text!r} contains {key} twice. Give it once.")
+        else:
+            read[key] = value
+    return read
+
+
+def _unknown(key: str, known: tuple[str, ...], *, runner: bool) -> str:
+    if runner and key in KEYS:
+        return (
+            f"runner does not accept {key}, because srun and its allocation decide it. Leave out "
+            f"{key}, or leave out runner."
+        )
+    return f"the options of SLURM have no key called {key!r}. {did_you_mean(key, known)}"
+
+
+def _checked(key: str, value: Any) -> Any:
+    """Return the value of a key as `SlurmOptions` stores it; raise InputError if it is invalid."""
+    if key in COUNTS:
+        return _count(key, value)
+    if key in SEVERAL:
+        lines = [value] if isinstance(value, str) else value
+        return tuple(_line(key, line) for line in lines)
+    value = _line(key, value)
+    if key == "scratch" and UNSAFE_IN_PATH.search(value):
+        raise InputError(
+            f"scratch={value} has white space or a special character of the shell, which the job "
+            "script cannot contain. Give a plain path, or a variable such as $TMPDIR."
+        )
+    if key == "memory" and not BYTES.fullmatch(value):
+        raise InputError(f"memory={value} is not a size. Give a size such as 8GB or 500MB.")
+    return value
+
+
+def _count(key: str, value: Any) -> int:
+    least = COUNTS[key]
+    if re.fullmatch(r"\d+", str(value)) is None or int(value) < least:
+        raise InputError(
+            f"{key}={value} is not a valid count. Give a whole number of at least {least}."
+        )
+    return int(value)
+
+
+def _line(key: str, value: Any) -> str:
+    text = str(value).strip()
+    if not text or len(text.splitlines()) > 1:
+        raise InputError(f"{key}={text!r} is not one line of text. Give a line, or omit {key}.")
+    return text
+
+
+ADDRESS_SECONDS = 300.0  # longest wait until the file of the first process is visible on all nodes
+JOIN_SECONDS = 20.0  # longest wait at the end for workers that have not joined yet
+WORKER_SECONDS = 300.0  # time without any worker before the run stops
+DEATHS = 5  # workers may die this often with a task before the task is suspected
+LOOK_SECONDS = 5.0  # time between two looks at the workers
+QUIET = {  # workers do not print: the first process reports their problems
+    "DASK_LOGGING__DISTRIBUTED": "critical",
+    "DASK_LOGGING__ASYNCIO": "critical",
+}
+THREADS = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+
+_scheduler: ContextVar[Any] = ContextVar("scheduler", default=None)
+
+
+@contextmanager
+def slurm_step(options: SlurmOptions) -> Iterator[Any]:
+    """Run the scheduler in the first process of srun, in this context.
+
+    The other processes never enter the context. They become workers, and end when the first process
+    leaves it.
+    """
+    if _scheduler.get() is not None:
+        yield _scheduler.get()
+        return
+    rank = _rank()
+    load_distributed()
+    if rank:
+        _become_worker(rank, options)  # never returns
+    with _started(options) as cluster:
+        path = _address_file()
+        write_json(path, {"address": cluster.scheduler.address})
+        token = _scheduler.set(cluster)
+        try:
+            yield cluster
+        finally:
+            _scheduler.reset(token)
+            _leave(path, cluster)
+
+
+@contextmanager
+def on_step(options: SlurmOptions) -> Iterator[Any]:
+    """Run all tasks in this context in the other processes of srun; yield the client."""
+    with slurm_step(options) as cluster:
+        client = load_distributed().Client(cluster, set_as_default=False)
+        try:
+            with running_on(client, _Workers(client, cluster)):
+                yield client
+        finally:
+            close_client(client)
+
+
+class _Workers:
+    """The workers of this step of srun. They are never replaced."""
+
+    def __init__(self, client: Any, cluster: Any) -> None:
+        self._client, self._cluster = client, cluster
+        self._seen = self._looked = time.monotonic()
+        self._versions_checked = False
+
+    def look(self) -> None:
+        """Raise StudyError if there has been no worker for `WORKER_SECONDS`."""
+        now = time.monotonic()
+        if now - self._looked < LOOK_SECONDS:
+            return
+        self._looked = now
+        if self._cluster.scheduler.workers:
+            self._seen = now
+            if not self._versions_checked:
+                self._versions_checked = True
+                check_workers(self._client)
+        elif now - self._seen > WORKER_SECONDS:
+            raise StudyError(
+                f"for the last {WORKER_SECONDS:g} seconds, no worker was running: all workers of "
+                "srun have ended, or they never joined. Often they need more memory (--mem of "
+                "srun). Finished work that is kept in a folder is not lost. To continue, run the "
+                "same command again."
+            )
+
+    def note_result(self) -> None:
+        """Do nothing: workers of a step are not replaced."""
+
+
+def _rank() -> int:
+    """Return the rank of this process; raise InputError unless srun started several processes."""
+    try:
+        rank, count, _ = (int(os.environ[f"SLURM_{name}"]) for name in _OF_STEP)
+    except (KeyError, ValueError):
+        raise InputError(
+            "srun did not start this process, but --slurm runner needs srun. Start it as "
+            "srun -n 5 sgbn ... --slurm runner, on the command line or in a script for sbatch."
+        ) from None
+    if count < 2:
+        raise InputError(
+            f"srun started {count} process, but --slurm runner needs two or more. The first runs "
+            "the command, and the others do the work. Use srun -n 5, for example."
+        )
+    return rank
+
+
+_OF_STEP = ("PROCID", "STEP_NUM_TASKS", "STEP_ID")
+
+
+def _address_file() -> Path:
+    """Return the path of the file with the address of the scheduler."""
+    # Each step has its own name, because a job may have several steps, and may be restarted.
+    names = ("JOB_ID", "STEP_ID", "RESTART_COUNT")
+    numbers = [os.environ.get(f"SLURM_{name}", "0") for name in names]
+    return Path(f".sgbn-scheduler-{'-'.join(numbers)}.json").absolute()
+
+
+def _leave(path: Path, cluster: Any) -> None:
+    """Wait until all workers have joined, and remove the file with the address.
+
+    If some workers do not join in time, the file gets an empty address, which ends them.
+    """
+    n_workers = int(os.environ["SLURM_STEP_NUM_TASKS"]) - 1
+    deadline = time.monotonic() + JOIN_SECONDS
+    while len(cluster.scheduler.workers) < n_workers and time.monotonic() < deadline:
+        time.sleep(0.1)
+    if len(cluster.scheduler.workers) >= n_workers:
+        path.unlink(missing_ok=True)
+    else:
+        write_json(path, {"address": ""})  # workers that start later end at once
+
+
+@contextmanager
+def _started(options: SlurmOptions) -> Iterator[Any]:
+    distributed = load_distributed()
+    always = {"allowed_failures": DEATHS, "dashboard": False, "dashboard_address": ":0"}
+    network = {"interface": options.interface} if options.interface else {}
+    try:
+        cluster = distributed.SpecCluster(
+            workers={},
+            scheduler={"cls": distributed.Scheduler, "options": always | network},
+            silence_logs="error",
+        )
+    except (ValueError, RuntimeError) as error:
+        raise InputError(
+            f"no Dask scheduler can start on this machine ({error}). Check interface= of --slurm."
+        ) from error
+    with closing(cluster):
+        yield cluster
+
+
+def _become_worker(rank: int, options: SlurmOptions) -> None:
+    """Replace this process by a Dask worker that runs one task at a time."""
+    address = _address()
+    if not address:
+        raise SystemExit(0)
+    words = [sys.executable, "-m", "distributed.cli.dask_worker", address]
+    # The nanny restarts a worker that was killed.
+    words += ["--name", str(rank), "--nthreads", "1", "--nanny", "--no-dashboard"]
+    words += ["--memory-limit", "0", "--death-timeout", "60"]  # SLURM limits the memory itself
+    if options.interface:
+        words += ["--interface", options.interface]
+    if options.scratch:
+        # No shell expands variables here. This process runs on the node and knows its $TMPDIR.
+        words += ["--local-directory", os.path.expandvars(options.scratch)]
+    os.execve(sys.executable, words, os.environ | QUIET | THREADS)
+
+
+def _address() -> str:
+    """Wait for the address of the scheduler and return it, or "" if the first process has ended."""
+    path = _address_file()
+    deadline = time.monotonic() + ADDRESS_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            return str(json.loads(path.read_text())["address"])
+        except (OSError, ValueError):
+            time.sleep(0.1)
+    raise StudyError(
+        f"the first process of srun did not write {path} in {ADDRESS_SECONDS:g} seconds. Read its "
+        "output, and start srun in a folder that all nodes can read and write."
+    )

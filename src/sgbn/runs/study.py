@@ -5,16 +5,20 @@ tasks). ``tasks/NAME.npz`` holds the result of one finished task, its name, and 
 versions that made it, so that a file which was copied over another is recognized. Each file is
 complete or absent, and a second start does only what is missing. Only one process at a time writes
 to the folder, because it locks ``study.lock``.
+
+Find out from the folders of studies what is done and what is left.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,22 +27,21 @@ import numpy as np
 
 from sgbn.core.exceptions import InputError, StudyError, warn
 from sgbn.core.validation import JOBS
-from sgbn.runs.cluster import active_client
+from sgbn.runs.dask import active_client
 from sgbn.runs.files import (
     PROVENANCE,
     Arrays,
     as_stored,
+    differences,
     full_disk_named,
     only_writer,
     read_result,
     remove_unfinished,
+    versions,
     write_json,
     write_result,
 )
-from sgbn.runs.progress import Finished, Outcome, with_progress
-from sgbn.runs.provenance import differences, versions
-from sgbn.runs.tasks import n_workers, run_tasks
-from sgbn.runs.time_left import TimeLeft
+from sgbn.runs.tasks import Outcome, Outcomes, TimeLeft, n_workers, run_tasks, with_progress
 
 STUDY, TASKS = "study.json", "tasks"  # file and folder in the folder of a study
 
@@ -164,7 +167,7 @@ class Study:
         }
         return Results(results, failures)
 
-    def _with_progress(self, finished: Finished, planned: int, kinds: Sequence[str]) -> Finished:
+    def _with_progress(self, finished: Outcomes, planned: int, kinds: Sequence[str]) -> Outcomes:
         """Return the outcomes as they arrive, and show progress if `progress` is True."""
         if not self.progress:
             return finished
@@ -300,3 +303,71 @@ def read_study(path: Path) -> dict[str, Any]:
             "or delete this folder for a new run."
         )
     return study
+
+
+@dataclass(frozen=True)
+class StudyStatus:
+    """The state of one study.
+
+    Attributes
+    ----------
+    folder : Path
+        Folder of the study.
+    done : int
+        Number of tasks with a result.
+    planned : int or None
+        Number of tasks at the last start. None if an old version of sgbn did not store it.
+    settings : mapping
+        Settings with which the study was begun.
+    versions : mapping
+        Versions of the libraries with which the study was begun.
+    last : datetime or None
+        Local time at which the last result was written. None if there is no result.
+    """
+
+    folder: Path
+    done: int
+    planned: int | None
+    settings: Mapping[str, Any]
+    versions: Mapping[str, str]
+    last: datetime | None
+
+    @property
+    def left(self) -> int | None:
+        """Return the number of tasks without a result, or None if `planned` is None."""
+        return None if self.planned is None else max(0, self.planned - self.done)
+
+
+def study_status(folder: str | Path) -> StudyStatus:
+    """Return the state of the study in a folder."""
+    folder = Path(folder)
+    study = read_study(folder / STUDY)
+    planned = study.get(TASKS)
+    # The names of files that are still being written end with UNFINISHED instead.
+    times = [result.stat().st_mtime for result in (folder / TASKS).glob("*.npz")]
+    return StudyStatus(
+        folder,
+        len(times),
+        planned if isinstance(planned, int) else None,
+        study["settings"],
+        study["versions"],
+        datetime.fromtimestamp(max(times)) if times else None,
+    )
+
+
+def find_studies(folder: str | Path) -> list[Path]:
+    """Return the folders of all studies in a folder and its subfolders."""
+    if not Path(folder).is_dir():
+        raise InputError(f"{folder} is not a folder. Give the output folder of a command (--out).")
+    studies = []
+    for path, folders, files in os.walk(folder):
+        folders.sort()  # os.walk lists folders in the order of the disk
+        if STUDY in files:
+            studies.append(Path(path))
+            # The folder of results may have thousands of files, and contains no studies.
+            folders[:] = [name for name in folders if name != TASKS]
+    if not studies:
+        raise InputError(
+            f"there is no study in {folder}. Give the output folder of a command (--out)."
+        )
+    return studies

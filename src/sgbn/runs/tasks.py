@@ -1,25 +1,49 @@
-"""Run tasks in this process, in several processes of this machine, or on a Dask cluster."""
+"""Run tasks in this process, in several processes of this machine, or on a Dask cluster.
+
+Show the progress of a study: a bar on a terminal or in a notebook, lines in a log file.
+
+Estimate the time that tasks of several kinds still take.
+
+Tasks of one kind take about the same time, but tasks of another kind may take a hundred times as
+long. So each task left is assumed to take as long as the finished tasks of its kind. The tasks left
+are then assigned to the workers in the order in which they would start.
+"""
 
 from __future__ import annotations
 
+import heapq
 import os
+import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from statistics import fmean, median_low
+from typing import Any, NamedTuple
 
 import joblib
 from joblib.externals.loky.backend import resource_tracker
 from joblib.externals.loky.process_executor import BrokenProcessPool
+from tqdm.asyncio import tqdm_asyncio
+from tqdm.auto import tqdm
 
 from sgbn.core.exceptions import StudyError
 from sgbn.core.validation import JOBS
-from sgbn.runs.calls import Result, Task, call, call_in_worker, packed, unpacked
-from sgbn.runs.cluster import active_client, n_threads, run_on
-from sgbn.runs.files import full_disk_named
+from sgbn.runs.dask import (
+    Result,
+    Task,
+    active_client,
+    call,
+    call_in_worker,
+    n_threads,
+    packed,
+    run_on,
+    unpacked,
+)
+from sgbn.runs.files import Arrays, full_disk_named
 
 Finished = Generator[tuple[int, Result], None, None]
 
@@ -159,3 +183,159 @@ def _end_with(owner: int) -> None:
     known = any(thread.name == WATCH for thread in threading.enumerate())
     if os.getppid() == owner and not known:  # false in threads of the owner itself
         threading.Thread(target=watch, name=WATCH, daemon=True).start()
+
+
+SECONDS_PER_LINE = 30.0  # shortest time between two lines of a log
+SECONDS_PER_ESTIMATE = 0.5  # shortest time between two estimates in a bar
+IN_NOTEBOOK = tqdm is not tqdm_asyncio  # outside of notebooks, tqdm.auto uses tqdm_asyncio
+# tqdm's own rate and time left are omitted, because they assume that all tasks take equally long.
+BAR = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}{postfix}]"
+
+
+class Outcome(NamedTuple):
+    """The result of a task, or why it failed, and its time.
+
+    Attributes
+    ----------
+    result : dict of str to ndarray
+        The result. Empty if the task failed or wrote its result to a file.
+    failure : str
+        Message of the error. "" if the task did not fail.
+    seconds : float
+        Time that the task took.
+    """
+
+    result: Arrays
+    failure: str
+    seconds: float
+
+
+Outcomes = Iterable[tuple[int, Outcome]]
+
+
+def with_progress(
+    finished: Outcomes, planned: int, left: TimeLeft, title: str
+) -> Iterator[tuple[int, Outcome]]:
+    """Yield outcomes as they arrive, and show how many tasks are done and the time left.
+
+    Parameters
+    ----------
+    finished : iterable of (int, Outcome)
+        Number and outcome of each task that had no result at the start.
+    planned : int
+        Number of all tasks, including the tasks that had a result at the start.
+    left : TimeLeft
+        Estimate for the tasks that had no result at the start.
+    title : str
+        Title of the study, or "" for no title.
+    """
+    noted = _noted(finished, left)
+    if IN_NOTEBOOK or sys.stderr.isatty():
+        return _with_bar(noted, planned, left, title)
+    return _with_lines(noted, planned, left, title)
+
+
+def _noted(finished: Outcomes, left: TimeLeft) -> Iterator[tuple[int, Outcome]]:
+    for number, outcome in finished:
+        left.note(number, outcome.seconds, time.monotonic())
+        yield number, outcome
+
+
+def _with_bar(
+    finished: Outcomes, planned: int, left: TimeLeft, title: str
+) -> Iterator[tuple[int, Outcome]]:
+    done = planned - left.n_left
+    estimated_at = float("-inf")
+    with tqdm(total=planned, initial=done, desc=title or None, bar_format=BAR) as bar:
+        for item in finished:
+            # On a cluster the caller writes the result now. So the bar counts written results.
+            yield item
+            if time.monotonic() - estimated_at >= SECONDS_PER_ESTIMATE:
+                estimated_at = time.monotonic()
+                bar.set_postfix_str(_words(left), refresh=False)
+            bar.update()
+
+
+def _with_lines(
+    finished: Outcomes, planned: int, left: TimeLeft, title: str
+) -> Iterator[tuple[int, Outcome]]:
+    begin = printed_at = time.monotonic()
+    for item in finished:
+        yield item
+        now = time.monotonic()
+        if now - printed_at >= SECONDS_PER_LINE and left.n_left:
+            printed_at = now
+            tqdm.write(
+                f"{title or 'tasks'}: {planned - left.n_left} of {planned} done, "
+                f"{tqdm.format_interval(now - begin)} passed, {_words(left)}",
+                file=sys.stderr,
+            )
+
+
+def _words(left: TimeLeft) -> str:
+    return f"about {tqdm.format_interval(left.seconds() or 0.0)} left"
+
+
+class TimeLeft:
+    """An estimate of the seconds that tasks will still take.
+
+    Parameters
+    ----------
+    kinds : sequence of str
+        Kind of each task, in the order in which the tasks start.
+    workers : int
+        Number of tasks that run at the same time.
+    """
+
+    def __init__(self, kinds: Sequence[str], workers: int) -> None:
+        self._kinds = kinds
+        self._workers = workers
+        self._took: dict[str, dict[int, float]] = {}  # seconds by kind and number of the task
+        self._left = dict.fromkeys(range(len(kinds)), 0.0)  # start times, as far as they are known
+        self._now = 0.0
+
+    def note(self, number: int, seconds: float, now: float) -> None:
+        """Note that a task ended at the time `now` after `seconds` in its worker."""
+        if not self._took:  # the other running tasks started together with the first one
+            self._left = dict.fromkeys(self._left, now - seconds)
+        self._now = now
+        self._left.pop(number, None)
+        self._took.setdefault(self._kinds[number], {})[number] = seconds
+        # Tasks start in order. So the first tasks left are running, one per worker, and the last of
+        # these has just started on the worker that became free.
+        just_started = next(islice(self._left, self._workers - 1, None), None)
+        if just_started is not None:
+            self._left[just_started] = now
+
+    @property
+    def n_left(self) -> int:
+        """Return the number of tasks that have not ended."""
+        return len(self._left)
+
+    def seconds(self) -> float | None:
+        """Return the estimate of the seconds left, or None before any task has ended."""
+        if not self._took:
+            return None
+        usual = {kind: _usual(took, self._workers) for kind, took in self._took.items()}
+        other = fmean(usual.values())  # for a kind without any task that has ended
+        costs = [usual.get(self._kinds[number], other) for number in self._left]
+        running = islice(self._left.values(), self._workers)
+        for place, begin in enumerate(running):
+            # A task that already took longer than usual is assumed to end now.
+            costs[place] = max(costs[place] - (self._now - begin), 0.0)
+        return _last_end(costs, self._workers)
+
+
+def _usual(took: Mapping[int, float], workers: int) -> float:
+    """Return the usual seconds of the tasks of one kind."""
+    seconds = [took[number] for number in sorted(took)]
+    # The first task of each worker is left out, because it may include compilation.
+    return fmean(seconds[workers:]) if len(seconds) > workers else median_low(seconds)
+
+
+def _last_end(costs: Sequence[float], workers: int) -> float:
+    """Return the time at which the last task ends, if each free worker starts the next task."""
+    ends = [0.0] * min(workers, max(len(costs), 1))
+    for cost in costs:
+        heapq.heapreplace(ends, ends[0] + cost)
+    return max(ends)

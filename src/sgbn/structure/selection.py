@@ -16,7 +16,7 @@ from sgbn.core.exceptions import InputError
 from sgbn.core.moments import Moments, moments_of
 from sgbn.core.types import Array, Indices
 from sgbn.core.validation import check_values, is_whole
-from sgbn.runs import parallel
+from sgbn.runs.tasks import parallel
 from sgbn.solvers.lasso import residual_variances
 from sgbn.structure.given_graph import least_squares
 from sgbn.structure.penalties import penalty_units

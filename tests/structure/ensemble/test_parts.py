@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from sgbn.core.exceptions import DataWarning
-from sgbn.runs import Study
+from sgbn.runs.study import Study
 from sgbn.structure import SGBN
 from sgbn.structure.ensemble.parts import deal, graph_moments, learn_parts, learn_task
 from sgbn.structure.knowledge import read_knowledge

@@ -1,7 +1,7 @@
 import numpy as np
 
 from sgbn import subject_moments
-from sgbn.runs import Study
+from sgbn.runs.study import Study
 from sgbn.search.subjects import search_subjects
 from sgbn.structure.ensemble.splits import deal_rows
 from sgbn.structure.knowledge import read_knowledge

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from sgbn.core.exceptions import InputError
-from sgbn.runs import write_atomically
+from sgbn.runs.files import write_atomically
 
 PathName = str | PathLike[str]
 

@@ -22,7 +22,8 @@ from sgbn.io.images.nifti import nibabel
 from sgbn.io.images.places import places_of
 from sgbn.io.images.quality import Quality, region_table, subject_table
 from sgbn.io.images.voxels import MEASURES, measure_image
-from sgbn.runs import Arrays, Study
+from sgbn.runs.files import Arrays
+from sgbn.runs.study import Study
 
 MAX_REGIONS_NAMED = 3  # regions that a message names to describe an atlas
 MIN_COVERAGE = 0.5  # share of the atlas's voxels; an image with values in fewer voxels is bad

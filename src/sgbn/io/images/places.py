@@ -14,7 +14,7 @@ from sgbn.atlases.tables import table_rows
 from sgbn.core.exceptions import counted, listed, warn
 from sgbn.core.types import Array, Indices
 from sgbn.io.images.label_atlas import LabelAtlas
-from sgbn.runs import write_atomically
+from sgbn.runs.files import write_atomically
 
 DECIMALS = 2  # of mm and cubic mm; 0.01 mm is far below the size of a voxel
 SCHAEFER = re.compile(r"(?:\d+Networks_)?[LR]H_([A-Za-z]+)_.*\d+")  # 7Networks_LH_Vis_1

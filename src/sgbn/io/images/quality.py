@@ -11,7 +11,7 @@ import pandas as pd
 from sgbn.core.types import Array
 from sgbn.io.images.label_atlas import LabelAtlas
 from sgbn.quality import robust_z
-from sgbn.runs import Arrays
+from sgbn.runs.files import Arrays
 
 MIN_GOOD_COVERAGE = 0.95  # share of voxels; images below this should be checked
 MAX_USUAL_Z = 5.0  # larger robust z scores are not expected, even in thousands of cells

@@ -29,7 +29,8 @@ from sgbn.io.images.places import places_of, write_places
 from sgbn.io.images.quality import MIN_GOOD_COVERAGE
 from sgbn.io.images.voxels import check_content, check_coverage, place, region_sums
 from sgbn.io.tables.extracted import EXTRACTED
-from sgbn.runs import Arrays, Study, write_atomically
+from sgbn.runs.files import Arrays, write_atomically
+from sgbn.runs.study import Study
 
 
 @dataclass(frozen=True)

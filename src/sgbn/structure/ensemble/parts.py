@@ -17,7 +17,8 @@ from sklearn.base import clone
 from sgbn.core.exceptions import DataWarning, counted, warn
 from sgbn.core.moments import Moments, constant_columns, moments_of, one_blas_thread
 from sgbn.core.types import Array, Indices, Mask
-from sgbn.runs import Arrays, Study
+from sgbn.runs.files import Arrays
+from sgbn.runs.study import Study
 from sgbn.structure import SGBN
 from sgbn.structure.ensemble.confidence import EdgeConfidence, agreement_from, agreement_of
 from sgbn.structure.ensemble.splits import deal_rows

@@ -31,7 +31,7 @@ from sgbn.core.validation import (
     column_names,
     warn_about_moments,
 )
-from sgbn.runs import Study
+from sgbn.runs.study import Study
 from sgbn.search.plan import most_parents
 from sgbn.structure import SGBN
 from sgbn.structure.base import Arrows, NetworkEstimator

@@ -34,7 +34,7 @@ from sgbn.core.validation import (
     Whole,
     check_parameters,
 )
-from sgbn.runs import Study
+from sgbn.runs.study import Study
 from sgbn.search.plan import most_parents
 from sgbn.search.subjects import search_subjects
 from sgbn.series_cohort import SeriesCohort

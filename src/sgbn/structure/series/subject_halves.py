@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from sgbn.core.moments import one_blas_thread
 from sgbn.core.types import Array, Indices
-from sgbn.runs import Arrays, Study
+from sgbn.runs.files import Arrays
+from sgbn.runs.study import Study
 from sgbn.search.subjects import TABLES, SubjectsProblem, search_subjects
 from sgbn.structure.base import Arrows
 from sgbn.structure.ensemble.confidence import EdgeConfidence

@@ -11,11 +11,14 @@ tried once more, alone. If the worker dies again, an error names the task.
 
 joblib's Dask backend is not used: it waits for ever for a task that kills its worker each time
 (joblib 1.6; a test shows it).
+
+Call a task in the same way in this process, in another process, and on a cluster.
 """
 
 from __future__ import annotations
 
 import logging
+import pickle
 import re
 import time
 import uuid
@@ -25,11 +28,14 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
+
+import joblib
+from joblib.externals.loky.backend.reduction import dumps
 
 from sgbn.core.exceptions import InputError, StudyError, warn
-from sgbn.runs.calls import call_in_worker, packed, unpacked
-from sgbn.runs.provenance import differences, versions
+from sgbn.core.moments import one_blas_thread
+from sgbn.runs.files import differences, versions
 
 BATCH_SECONDS = 0.25  # work in a batch: a hundred times the time to submit it
 MIN_BATCH_SHARE = 0.1  # smallest batch near the end, as a share of a usual batch
@@ -397,3 +403,32 @@ def check_workers(client: Any) -> int:
                 f"differ. Install the same versions to avoid this:\n{lines}"
             )
     return len(by_worker)
+
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+def call(function: Callable[[Task], Result], task: Task) -> Result:
+    """Call the function with one BLAS thread."""
+    # The number of threads changes the last bits of a matrix product.
+    with one_blas_thread():
+        return function(task)
+
+
+def call_in_worker(function: Callable[[Task], Result], task: Task) -> Result:
+    """Call the function in a worker, where tasks within the task run one after another."""
+    # Without this, tasks that call `parallel` would start more processes than processors exist.
+    with joblib.parallel_config(backend="sequential"):
+        return call(function, task)
+
+
+def packed(content: Any) -> bytes:
+    """Return the content as bytes. It may hold functions that workers cannot import."""
+    # pickle.dumps sends only the name of a function, which fails for lambdas and __main__.
+    return bytes(dumps(content))
+
+
+def unpacked(content: bytes) -> Any:
+    """Return the content of bytes that `packed` made in the same run."""
+    return pickle.loads(content)  # noqa: S301 - the bytes come from this program only
