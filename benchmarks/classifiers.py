@@ -29,8 +29,9 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC
 
-from sgbn import SGBNClassifierCV, simulate_cohort, simulate_sem
+from sgbn import SGBNClassifierCV
 from sgbn.cli.arguments import add_worker_options, workers
+from sgbn.cohort.simulate import simulate_cohort, simulate_sem
 from sgbn.comparison.intervals import average, estimate
 from sgbn.comparison.peers import GaussianBayes
 from sgbn.core.graph import random_dag

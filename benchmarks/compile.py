@@ -25,7 +25,7 @@ WORST = 10  # number of kernels that the report lists
 def table_of_groups():
     import numpy as np
 
-    from sgbn import simulate_sem
+    from sgbn.cohort.simulate import simulate_sem
     from sgbn.core.graph import random_dag
 
     rng = np.random.default_rng(SEED)

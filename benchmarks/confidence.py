@@ -8,8 +8,9 @@ from functools import partial
 import numpy as np
 from output import cpu_times, main, table
 
-from sgbn import SGBN, simulate_sem
+from sgbn import SGBN
 from sgbn.cli.arguments import add_worker_options, workers
+from sgbn.cohort.simulate import simulate_sem
 from sgbn.core.equivalence import compare_graphs, skeleton
 from sgbn.core.graph import random_dag
 from sgbn.inference import edge_confidence

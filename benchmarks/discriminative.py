@@ -14,7 +14,8 @@ from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
-from sgbn import ORSGBN, KLSGBNClassifier, MMSGBNClassifier, simulate_cohort
+from sgbn import ORSGBN, KLSGBNClassifier, MMSGBNClassifier
+from sgbn.cohort.simulate import simulate_cohort
 from sgbn.discriminative.class_networks import Scale, learn_networks
 from sgbn.discriminative.fisher_objective import PairwiseFisherKernels
 from sgbn.discriminative.linear_residuals import margins, residuals_at

@@ -20,10 +20,10 @@ sys.path.insert(0, str(Path(__file__).parent / "peers"))
 from metrics import measure
 from studies import Case, make_data
 
-from sgbn import SGBN, NetworkPosterior, SGBNEnsemble, simulate_sem
+from sgbn import SGBN, NetworkPosterior, SGBNEnsemble
+from sgbn.cohort.simulate import NETWORKS, simulate_sem
 from sgbn.comparison import Settings
 from sgbn.core.graph import random_dag
-from sgbn.datasets.benchmarks import NETWORKS
 from sgbn.experiments.data import data_folder
 
 SEED = 0

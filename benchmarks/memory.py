@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from output import main, stored_runs
 
-from sgbn import simulate_sem
+from sgbn.cohort.simulate import simulate_sem
 from sgbn.core.graph import random_dag
 
 SEED = 8

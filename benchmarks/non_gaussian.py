@@ -7,11 +7,9 @@ import numpy as np
 from output import half_width, main
 
 from sgbn import SGBN
+from sgbn.cohort.simulate import NETWORKS, load_network, random_weights
 from sgbn.core.equivalence import compare_graphs
 from sgbn.core.graph import topological_order
-from sgbn.datasets import load_network
-from sgbn.datasets.benchmarks import NETWORKS
-from sgbn.datasets.sem import random_weights
 
 SEED = 0  # thresholds were chosen on the seeds 5, 8 and 21
 SIMS = 20

@@ -15,7 +15,7 @@ import numpy as np
 from distributed import Client
 from output import main, number
 
-from sgbn import simulate_sem
+from sgbn.cohort.simulate import simulate_sem
 from sgbn.core.graph import random_dag
 from sgbn.inference import edge_differences
 from sgbn.runs.dask import on_dask

@@ -11,10 +11,10 @@ import numpy as np
 from output import half_width, main, select, values_of
 
 from sgbn import SGBN, review
+from sgbn.cohort.simulate import UNEQUAL_SD, random_weights
 from sgbn.core.equivalence import compare_graphs
 from sgbn.core.exceptions import DataWarning
 from sgbn.core.graph import random_dag
-from sgbn.datasets.sem import UNEQUAL_SD, random_weights
 from sgbn.experiments.data import COVARIATES, data_folder, read_neuro
 from sgbn.preprocessing import prepare
 from sgbn.structure.robust import OUTLIER_SD, TO_SD, far_rows, score_gain

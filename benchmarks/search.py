@@ -15,7 +15,8 @@ import numpy as np
 import tables
 from output import main, number, select, table, timed
 
-from sgbn import SGBN, simulate_sem
+from sgbn import SGBN
+from sgbn.cohort.simulate import simulate_sem
 from sgbn.core.equivalence import consistent_extension
 from sgbn.core.graph import random_dag
 from sgbn.experiments.data import data_folder

@@ -19,16 +19,10 @@ import numpy as np
 from output import constants_of, means_of, options, real_data, table, write
 from series_effective import effective_runs
 
-from sgbn import (
-    SGBN,
-    SeriesCohort,
-    SeriesSGBN,
-    compare,
-    read_series,
-    simulate_series,
-)
+from sgbn import SGBN, SeriesSGBN, compare, read_series
+from sgbn.cohort.series import SeriesCohort, filtered_series
+from sgbn.cohort.simulate_series import simulate_series
 from sgbn.core.exceptions import DataWarning
-from sgbn.structure.series.subject_moments import filtered_series
 
 SEED = 23
 DRAWS, DRAWN_SUBJECTS = 20, 5  # number and size of small samples of NetSim

@@ -19,11 +19,11 @@ import numpy as np
 import pandas as pd
 from output import main, number
 
+from sgbn.cohort.series import SeriesCohort
 from sgbn.comparison import Settings
 from sgbn.comparison.accuracy import METRICS, OURS
 from sgbn.comparison.series_accuracy import cross_validate_series
 from sgbn.runs.study import Study
-from sgbn.series_cohort import SeriesCohort
 
 SEED = 0
 COVARIATES = ("age", "sex", "mean_fd")

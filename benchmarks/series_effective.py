@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.signal import butter, lfilter, sosfiltfilt
 
-from sgbn import subject_moments
+from sgbn.cohort.series import subject_moments
 
 # TR and the first number of volumes are those of ABIDE at NYU.
 TR = 2.0  # seconds

@@ -24,12 +24,12 @@ from series_peers import (
     stacked_rows,
 )
 
-from sgbn import simulate_series
+from sgbn.cohort.series import SeriesCohort
+from sgbn.cohort.simulate_series import simulate_series
 from sgbn.inference import series_differences
 from sgbn.inference.power import wilson
 from sgbn.inference.series_differences import TESTED_PENALTY
 from sgbn.runs.study import Study
-from sgbn.series_cohort import SeriesCohort
 
 SEED, PENALTY_SEED = 21, 1021  # the penalty was chosen on other cohorts
 NAME = "series_tests"

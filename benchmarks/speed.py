@@ -16,7 +16,8 @@ from output import main, number, timed, timed_process
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
-from sgbn import HSGBN, ORSGBN, simulate_sem
+from sgbn import HSGBN, ORSGBN
+from sgbn.cohort.simulate import simulate_sem
 from sgbn.core.graph import random_dag
 from sgbn.core.moments import moments_of
 from sgbn.solvers.lasso import lasso_gram

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from sgbn import simulate_cohort
 from sgbn.cli import main
+from sgbn.cohort.simulate import simulate_cohort
 
 PAGE = Path(__file__).parent / "mistakes.md"
 N = 40  # subjects per group

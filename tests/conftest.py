@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from sgbn.cohort.simulate import simulate_sem
 from sgbn.core.graph import random_dag
-from sgbn.datasets import simulate_sem
 
 # A first call compiles, so that no example has a deadline. CI repeats itself; a developer's runs
 # search on.
@@ -154,7 +154,7 @@ def design():
 @pytest.fixture(scope="session")
 def chains_of_series():
     """Time series of 24 subjects in two groups and sites; a chain of 5 regions, one edge turned."""
-    from sgbn.series_cohort import SeriesCohort
+    from sgbn.cohort.series import SeriesCohort
 
     rng, n = np.random.default_rng(0), 24
     group = np.tile(["control", "patient"], n // 2)

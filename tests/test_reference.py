@@ -1,13 +1,13 @@
 import pytest
 
-from sgbn.core.exceptions import InputError
-from sgbn.reference import (
+from sgbn.cohort.design import (
     choose_reference,
     control_groups,
     looks_like_controls,
     usual_reference,
     why_reference,
 )
+from sgbn.core.exceptions import InputError
 
 CONTROLS = (
     *("control", "Controls", "CTR", "ctrl", "CTL", "CON", "HC", "hv", "NC", "CN", "TD", "TDC"),

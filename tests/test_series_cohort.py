@@ -3,7 +3,8 @@ import pickle
 import numpy as np
 import pytest
 
-from sgbn import Cohort, SeriesCohort
+from sgbn import Cohort
+from sgbn.cohort.series import SeriesCohort
 from sgbn.core.exceptions import InputError
 
 

@@ -12,9 +12,8 @@ import sgbn
 
 DOCS = Path(__file__).parents[1] / "docs"
 PACKAGES = (
-    "atlases",
+    "cohort",
     "comparison",
-    "datasets",
     "discriminative",
     "inference",
     "io",

@@ -14,8 +14,8 @@ from sgbn import (
     SiteHarmonizer,
     cohort_table,
     make_preparation,
-    simulate_cohort,
 )
+from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.validation import check_classification
 

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sgbn.atlases import Atlas, Region
-from sgbn.cohort import Cohort
+from sgbn.cohort.atlas import Atlas, Region
+from sgbn.cohort.cohort import Cohort
+from sgbn.cohort.simulate import random_weights, simulate_cohort
 from sgbn.core.gaussian import GaussianNetwork
-from sgbn.datasets import random_weights, simulate_cohort
 
 EDGES_PER_REGION = 1.5
 LOBES = 4

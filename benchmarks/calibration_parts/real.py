@@ -11,11 +11,11 @@ from functools import cache
 
 import numpy as np
 
+from sgbn.cohort.design import deal_rows
+from sgbn.cohort.effects import nuisance_of
 from sgbn.core.exceptions import DataWarning
 from sgbn.experiments.data import data_folder, read_neuro
 from sgbn.structure import SGBN
-from sgbn.structure.ensemble.splits import deal_rows
-from sgbn.structure.nuisance import nuisance_of
 
 from .cohorts import Pair
 from .peers import discoveries

@@ -5,10 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sgbn.cohort.simulate import NETWORKS, load_network, simulate_sem
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.graph import random_dag
-from sgbn.datasets import load_network, simulate_sem
-from sgbn.datasets.benchmarks import NETWORKS
 from sgbn.experiments.data import data_folder
 
 STUDIES = {"networks": 10, "gaussian": 10, "small": 20, "scale": 3}  # study -> simulations

@@ -1,7 +1,7 @@
 """The public names of sgbn. `__init__.py` reads this list and loads each name on first use."""
 
+from . import cohort as cohort
 from . import comparison as comparison
-from . import datasets as datasets
 from . import inference as inference
 from . import io as io
 from . import quality as quality
@@ -9,10 +9,16 @@ from . import report as report
 from . import runs as runs
 from . import structure as structure
 from . import viz as viz
-from .atlases import load_atlas as load_atlas
-from .atlases import match_columns as match_columns
-from .atlases import read_atlas as read_atlas
 from .cohort import Cohort as Cohort
+from .cohort.atlas import load_atlas as load_atlas
+from .cohort.atlas import read_atlas as read_atlas
+from .cohort.region_names import match_columns as match_columns
+from .cohort.series import SeriesCohort as SeriesCohort
+from .cohort.series import subject_moments as subject_moments
+from .cohort.simulate import load_network as load_network
+from .cohort.simulate import simulate_cohort as simulate_cohort
+from .cohort.simulate import simulate_sem as simulate_sem
+from .cohort.simulate_series import simulate_series as simulate_series
 from .comparison import Comparison as Comparison
 from .comparison import Settings as Settings
 from .comparison import compare as compare
@@ -32,10 +38,6 @@ from .core.gaussian import GaussianNetwork as GaussianNetwork
 from .core.graph import certifies_dag as certifies_dag
 from .core.graph import random_dag as random_dag
 from .core.moments import Moments as Moments
-from .datasets import load_network as load_network
-from .datasets import simulate_cohort as simulate_cohort
-from .datasets import simulate_sem as simulate_sem
-from .datasets import simulate_series as simulate_series
 from .discriminative import CLSGBNClassifier as CLSGBNClassifier
 from .discriminative import FisherSVMClassifier as FisherSVMClassifier
 from .discriminative import FisherVectors as FisherVectors
@@ -76,7 +78,6 @@ from .preprocessing import make_preparation as make_preparation
 from .quality import review as review
 from .report import write_comparison as write_comparison
 from .report import write_report as write_report
-from .series_cohort import SeriesCohort as SeriesCohort
 from .structure import HSGBN as HSGBN
 from .structure import ORSGBN as ORSGBN
 from .structure import SGBN as SGBN
@@ -95,7 +96,6 @@ from .structure.baselines import TCbw as TCbw
 from .structure.ensemble import SGBNEnsemble as SGBNEnsemble
 from .structure.posterior import NetworkPosterior as NetworkPosterior
 from .structure.series import SeriesSGBN as SeriesSGBN
-from .structure.series import subject_moments as subject_moments
 
 __version__: str
 __all__: list[str]

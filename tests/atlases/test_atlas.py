@@ -9,9 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sgbn.atlases import ATLASES, Atlas, Region, load_atlas
-from sgbn.atlases.atlas import other_keys, own_keys
-from sgbn.atlases.names import MAX_SHORT_KEY, MEASURES
+from sgbn.cohort.atlas import (
+    ATLASES,
+    MAX_SHORT_KEY,
+    MEASURES,
+    Atlas,
+    Region,
+    load_atlas,
+    other_keys,
+    own_keys,
+)
 
 SIDED = re.compile(r"^((7|17)Networks_)?(lh_|rh_|Left[- ]|Right[- ]|[LR]H?_)|(_L|_R)$")
 # The smaller of Schaefer's have the same kinds of names, and HCPEx has the areas of Glasser.

@@ -3,9 +3,8 @@ from importlib.resources import files
 
 import pytest
 
-from sgbn.atlases import ATLASES, Region, load_atlas
-from sgbn.atlases.labels import label_of, plain_names, region_labels
-from sgbn.atlases.names import stem
+from sgbn.cohort.atlas import ATLASES, Region, load_atlas, stem
+from sgbn.cohort.region_names import label_of, plain_names, region_labels
 
 LONGEST = 32  # letters: more leave no room in a figure
 
@@ -50,7 +49,7 @@ def test_a_region_that_is_not_known_has_none():
 
 
 def test_no_row_is_lost_to_another():
-    text = (files("sgbn.atlases") / "labels.csv").read_text(encoding="utf-8")
+    text = (files("sgbn.cohort") / "atlases" / "labels.csv").read_text(encoding="utf-8")
     names = [stem(row["region"], "") for row in csv.DictReader(text.splitlines())]
     assert len(set(names)) == len(names)
     known = {stem(r.name, r.hemisphere) for name in ATLASES for r in load_atlas(name).regions}

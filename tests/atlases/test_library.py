@@ -10,9 +10,7 @@ import pytest
 from nilearn.datasets import load_mni152_brain_mask
 from scipy.ndimage import binary_dilation
 
-from sgbn.atlases import ATLASES, load_atlas
-from sgbn.atlases.library import atlases_for, is_aseg
-from sgbn.atlases.names import stem
+from sgbn.cohort.atlas import ATLASES, atlases_for, is_aseg, load_atlas, stem
 from sgbn.core.exceptions import InputError
 
 ASEG = 36

@@ -6,7 +6,8 @@ import csv
 
 import pytest
 
-from sgbn.atlases import ATLASES, load_atlas, match_columns
+from sgbn.cohort.atlas import ATLASES, load_atlas
+from sgbn.cohort.region_names import match_columns
 from sgbn.core.exceptions import InputError
 from sgbn.experiments.data import data_folder
 

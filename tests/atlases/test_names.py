@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sgbn.atlases import load_atlas
-from sgbn.atlases.names import key, readings, stem, words
+from sgbn.cohort.atlas import key, load_atlas, readings, stem, words
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sgbn.atlases import ATLASES, load_atlas
-from sgbn.atlases.sides import side_of
+from sgbn.cohort.atlas import ATLASES, load_atlas, side_of
 
 
 @pytest.mark.parametrize(

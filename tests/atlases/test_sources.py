@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import sgbn
-from sgbn.atlases import as_atlas, load_atlas, match_columns, read_atlas
-from sgbn.atlases.sources import names_table
+from sgbn.cohort.atlas import as_atlas, load_atlas, names_table, read_atlas
+from sgbn.cohort.region_names import match_columns
 from sgbn.core.exceptions import InputError
 
 TABLE = "region,hemisphere,lobe,x,y,z,volume_mm3\n" + "".join(

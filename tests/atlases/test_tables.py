@@ -7,8 +7,8 @@ import math
 
 import pytest
 
-from sgbn.atlases import match_columns, read_atlas
-from sgbn.atlases.tables import table_rows
+from sgbn.cohort.atlas import read_atlas, table_rows
+from sgbn.cohort.region_names import match_columns
 from sgbn.core.exceptions import DataWarning, InputError
 
 HEADER = "region,hemisphere,lobe,x,y,z"

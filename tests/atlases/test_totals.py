@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sgbn.atlases import ATLASES, is_total, load_atlas
+from sgbn.cohort.atlas import ATLASES, load_atlas
+from sgbn.cohort.region_names import is_total
 
 TOTALS = [
     *("lh_MeanThickness_thickness", "rh_WhiteSurfArea_area", "lh.MeanThickness.thickness"),

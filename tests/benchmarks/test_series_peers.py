@@ -9,7 +9,7 @@ from series_peers import (
     partial_correlations,
 )
 
-from sgbn import SeriesCohort
+from sgbn.cohort.series import SeriesCohort
 
 M, N = 5, 15
 

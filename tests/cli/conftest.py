@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import simulate_cohort
 from sgbn.cli import main
+from sgbn.cohort.simulate import simulate_cohort
 
 
 def run_as_typed(words):

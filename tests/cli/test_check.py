@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sgbn import simulate_cohort
 from sgbn.cli import main
+from sgbn.cohort.simulate import simulate_cohort
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from sgbn.cli.help import Parser
 from sgbn.cli.main import parser
 from sgbn.cli.options import add_options
 from sgbn.cli.read_subjects import FAILED, QUALITY, REGIONS
-from sgbn.datasets import nuisance
+from sgbn.cohort import simulate as nuisance
 from sgbn.experiments import canary, exp2_methods, exp3, exp3_methods
 
 

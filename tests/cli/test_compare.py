@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import simulate_cohort
 from sgbn.cli import main
 from sgbn.cli.arguments import OptionError
 from sgbn.cli.compare import (
@@ -20,6 +19,7 @@ from sgbn.cli.compare import (
 )
 from sgbn.cli.config import with_config
 from sgbn.cli.main import parser
+from sgbn.cohort.simulate import simulate_cohort
 from sgbn.comparison import Settings, steps
 
 AGE = ["--covariates", "age"]

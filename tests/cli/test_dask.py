@@ -4,8 +4,9 @@ import nibabel as nib
 import numpy as np
 import pytest
 
-from sgbn import Cohort, simulate_cohort, write_table
+from sgbn import Cohort, write_table
 from sgbn.cli import main
+from sgbn.cohort.simulate import simulate_cohort
 
 OF_ONE_RUN = ("report.html", "about.json")  # they say how long steps took, and what was typed
 

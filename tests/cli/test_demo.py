@@ -5,17 +5,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import simulate_cohort, simulate_series
 from sgbn.cli import demo, main
+from sgbn.cohort.simulate import simulate_cohort
+from sgbn.cohort.simulate_series import SimulatedSeries, simulate_series
 from sgbn.comparison import Settings, compare
-from sgbn.datasets import SimulatedSeries
 
 
 def test_the_demo_compares_with_the_truth(tmp_path, capsys, as_quick_as_possible, monkeypatch):
     out = tmp_path / "demo"
     if as_quick_as_possible:
         fewer = partial(simulate_cohort, regions=12)
-        monkeypatch.setattr("sgbn.datasets.simulate_cohort", fewer)
+        monkeypatch.setattr("sgbn.simulate_cohort", fewer)
     assert main(["demo", "--out", str(out), "--subjects", "60", "--workers", "1"]) == 0
     printed = capsys.readouterr().out
     assert "How much of the truth was found" in printed

@@ -2,8 +2,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from sgbn import simulate_cohort, write_table
+from sgbn import write_table
 from sgbn.cli import main, reproduce
+from sgbn.cohort.simulate import simulate_cohort
 from sgbn.experiments import protocol
 from sgbn.experiments.experiment import Experiment
 

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import simulate_cohort
 from sgbn.cli import main, simulate
+from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.exceptions import InputError
 
 

@@ -1,10 +1,10 @@
 import pytest
 
 from sgbn.cli import main, warmup
+from sgbn.cohort.simulate import simulate_cohort
 from sgbn.comparison import Settings, compare
 from sgbn.core import jit
 from sgbn.core.graph import levels
-from sgbn.datasets import simulate_cohort
 
 
 @pytest.mark.long

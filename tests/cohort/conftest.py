@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sgbn import Cohort
-from sgbn.atlases import load_atlas
+from sgbn.cohort.atlas import load_atlas
 
 NAMES = ("lh_insula_thickness", "rh_insula_thickness", "something")
 

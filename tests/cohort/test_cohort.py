@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sklearn.preprocessing import StandardScaler
 
 from sgbn import SGBN, Cohort, SGBNClassifier, compare, review
-from sgbn.atlases import load_atlas
+from sgbn.cohort.atlas import load_atlas
 from sgbn.core.exceptions import InputError
 from sgbn.preprocessing import prepare
 

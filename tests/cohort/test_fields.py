@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from sgbn import Cohort, SeriesCohort
-from sgbn.cohort import LABELS
+from sgbn import Cohort
+from sgbn.cohort.cohort import LABELS
+from sgbn.cohort.series import SeriesCohort
 from sgbn.core.exceptions import InputError
 from sgbn.core.validation import MAX_NAME
 

@@ -5,7 +5,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from sgbn import SGBN, Cohort, simulate_cohort
+from sgbn import SGBN, Cohort
+from sgbn.cohort.simulate import simulate_cohort
 from sgbn.comparison import Comparison, Settings, compare
 
 TESTS = Settings.networks_only(n_permutations=39)

@@ -6,14 +6,8 @@ import pytest
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import StratifiedGroupKFold
 
-from sgbn import (
-    Cohort,
-    SGBNClassifier,
-    SGBNClassifierCV,
-    cohort_table,
-    make_analysis,
-    simulate_cohort,
-)
+from sgbn import Cohort, SGBNClassifier, SGBNClassifierCV, cohort_table, make_analysis
+from sgbn.cohort.simulate import simulate_cohort
 from sgbn.comparison import Settings, cross_validation
 from sgbn.comparison.accuracy import OURS, parts_of
 from sgbn.comparison.cross_validation import (

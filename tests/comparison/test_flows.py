@@ -3,7 +3,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sgbn import SGBN, SeriesCohort, SeriesSGBN, SGBNEnsemble, simulate_cohort
+from sgbn import SGBN, SeriesSGBN, SGBNEnsemble
+from sgbn.cohort.series import SeriesCohort
+from sgbn.cohort.simulate import simulate_cohort
 from sgbn.comparison import Settings
 from sgbn.comparison.flows import SERIES, TABLES, flow_of
 from sgbn.core.exceptions import InputError

@@ -4,16 +4,8 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from sgbn import (
-    SGBN,
-    Cohort,
-    SeriesSGBN,
-    Settings,
-    SGBNEnsemble,
-    compare,
-    group_network,
-    simulate_cohort,
-)
+from sgbn import SGBN, Cohort, SeriesSGBN, Settings, SGBNEnsemble, compare, group_network
+from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.exceptions import InputError
 
 

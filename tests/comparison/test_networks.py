@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from sgbn import HSGBN, ORSGBN, SGBN, Cohort, SGBNEnsemble
+from sgbn.cohort.design import group_sample
 from sgbn.comparison import Settings
 from sgbn.comparison.networks import (
     default_ensemble,
@@ -13,7 +14,6 @@ from sgbn.comparison.networks import (
 from sgbn.preprocessing import prepare
 from sgbn.preprocessing.preparation import regions_table
 from sgbn.runs.study import Study
-from sgbn.structure.samples import group_sample
 
 GROUP = np.repeat(["a", "b"], 40)
 SITE = np.tile(["one", "two", "three", "four"], 20)

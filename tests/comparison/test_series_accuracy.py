@@ -6,7 +6,9 @@ import pytest
 from nilearn.connectome import ConnectivityMeasure
 from sklearn.linear_model import LogisticRegression
 
-from sgbn import SeriesSGBN, simulate_series
+from sgbn import SeriesSGBN
+from sgbn.cohort.series import subject_moments
+from sgbn.cohort.simulate_series import simulate_series
 from sgbn.comparison import Settings, folds, series_accuracy
 from sgbn.comparison.accuracy import OURS
 from sgbn.comparison.folds import fold_numbers
@@ -21,7 +23,6 @@ from sgbn.comparison.series_accuracy import (
 from sgbn.core.exceptions import InputError
 from sgbn.inference.difference_input import read_group_data
 from sgbn.runs.study import Study
-from sgbn.structure.series import subject_moments
 
 ALL_STRENGTHS, ALL_FOLDS = series_accuracy.Cs, folds.FOLDS
 FEW = Settings(n_folds=2, n_repeats=1, peers=False)

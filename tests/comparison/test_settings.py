@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sgbn import simulate_cohort
+from sgbn.cohort.simulate import simulate_cohort
 from sgbn.comparison import Settings
 from sgbn.core.exceptions import InputError
 

@@ -2,7 +2,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import SeriesCohort, Settings, cohort_table, simulate_cohort
+from sgbn import Settings, cohort_table
+from sgbn.cohort.series import SeriesCohort
+from sgbn.cohort.simulate import simulate_cohort
 from sgbn.comparison import compare
 from sgbn.comparison.sources import READING, check_settings, read_source
 from sgbn.core.exceptions import InputError

@@ -4,7 +4,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from sgbn import SGBN, Cohort, SGBNEnsemble, simulate_cohort
+from sgbn import SGBN, Cohort, SGBNEnsemble
+from sgbn.cohort.simulate import simulate_cohort
 from sgbn.comparison import Settings, compare
 from sgbn.comparison.accuracy import OURS
 from sgbn.comparison.summary import Statement, Words, _verdict

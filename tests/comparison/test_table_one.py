@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sgbn.cohort import Cohort
+from sgbn.cohort.cohort import Cohort
 from sgbn.comparison.table_one import table_one
 
 

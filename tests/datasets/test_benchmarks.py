@@ -1,10 +1,9 @@
 import numpy as np
 import pytest
 
-from sgbn import load_network
+from sgbn.cohort.simulate import NETWORKS, load_network
 from sgbn.core.exceptions import InputError
 from sgbn.core.graph import is_dag
-from sgbn.datasets.benchmarks import NETWORKS
 
 COUNTS = {  # nodes and arcs, as in the paper's Section 5.2
     "factors": (27, 68),

@@ -3,9 +3,9 @@ import pickle
 import numpy as np
 import pytest
 
-from sgbn import simulate_cohort
-from sgbn.atlases import ATLASES, load_atlas
-from sgbn.cohort import Cohort
+from sgbn.cohort.atlas import ATLASES, load_atlas
+from sgbn.cohort.cohort import Cohort
+from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.exceptions import InputError
 
 EVERYTHING = {

@@ -1,10 +1,17 @@
 import numpy as np
 import pytest
 
-from sgbn.atlases import load_atlas
+from sgbn.cohort.atlas import load_atlas
+from sgbn.cohort.simulate import (
+    EXPLAINED,
+    SPREAD,
+    Difference,
+    choose_regions,
+    group_networks,
+    standardised,
+    twin_key,
+)
 from sgbn.core.exceptions import DataWarning
-from sgbn.datasets.group_networks import EXPLAINED, SPREAD, Difference, group_networks, standardised
-from sgbn.datasets.regions import choose_regions, twin_key
 
 BOTH = Difference(edges=True, means=True, n_changed=12, mean_shift=0.5)
 REGIONS = choose_regions(load_atlas("aal"), 40)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sgbn.datasets.haemodynamics import (
+from sgbn.cohort.simulate_series import (
     canonical_response,
     fading_filter,
     filtered,

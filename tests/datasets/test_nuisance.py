@@ -3,8 +3,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from sgbn.core.exceptions import InputError
-from sgbn.datasets.nuisance import (
+from sgbn.cohort.simulate import (
     assign_sites,
     covariate_part,
     draw_covariates,
@@ -13,6 +12,7 @@ from sgbn.datasets.nuisance import (
     site_effects,
     site_names,
 )
+from sgbn.core.exceptions import InputError
 
 
 @pytest.fixture

@@ -3,9 +3,9 @@ from statistics import median
 
 import pytest
 
-from sgbn.atlases import ATLASES, load_atlas
+from sgbn.cohort.atlas import ATLASES, load_atlas
+from sgbn.cohort.simulate import FLUID, FORTY, USUAL_VOLUME, choose_regions, twin_key, volume_of
 from sgbn.core.exceptions import InputError
-from sgbn.datasets.regions import FLUID, FORTY, USUAL_VOLUME, choose_regions, twin_key, volume_of
 
 
 @pytest.mark.parametrize("name", ATLASES)

@@ -1,10 +1,9 @@
 import numpy as np
 import pytest
 
-from sgbn import simulate_sem
+from sgbn.cohort.simulate import random_weights, simulate_sem
 from sgbn.core.exceptions import InputError
 from sgbn.core.graph import random_dag
-from sgbn.datasets import random_weights
 
 
 def test_weights_have_either_sign_and_the_stated_size():

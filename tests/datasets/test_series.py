@@ -3,9 +3,9 @@ import pickle
 import numpy as np
 import pytest
 
-from sgbn import simulate_series
+from sgbn.cohort.series import SeriesCohort
+from sgbn.cohort.simulate_series import simulate_series
 from sgbn.core.exceptions import InputError
-from sgbn.series_cohort import SeriesCohort
 
 ABIDE = (0.32, 0.10, 0.02, 0.00, -0.02)  # measured at lags 1 to 5, see simulate_series
 EVERYTHING = {

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from sgbn.datasets.haemodynamics import smoothing_filters
-from sgbn.datasets.subject_series import (
+from sgbn.cohort.simulate_series import (
     HIDDEN_SHARE,
     HIDDEN_TARGETS,
     MOST_EXPLAINED,
@@ -10,6 +9,7 @@ from sgbn.datasets.subject_series import (
     hidden_loadings,
     own_series,
     own_weights,
+    smoothing_filters,
 )
 
 CHAIN = np.array([[0, 0.6, 0, 0], [0, 0, 0.5, 0.4], [0, 0, 0, 0.3], [0, 0, 0, 0]])

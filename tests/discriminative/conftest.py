@@ -5,7 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from sgbn import ORSGBN, simulate_cohort
+from sgbn import ORSGBN
+from sgbn.cohort.simulate import simulate_cohort
 from sgbn.discriminative.class_networks import learn_networks
 from sgbn.discriminative.moves import Moves, moves_of, theta_of
 from sgbn.discriminative.objectives import MovingLikelihoods, Sample

@@ -7,7 +7,8 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.metrics import balanced_accuracy_score, log_loss
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sgbn import SGBNClassifier, SGBNClassifierCV, simulate_cohort
+from sgbn import SGBNClassifier, SGBNClassifierCV
+from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.exceptions import InputError
 from sgbn.discriminative.cross_validated import Candidates
 from sgbn.discriminative.departures import Setting, mean_weights

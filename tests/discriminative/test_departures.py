@@ -3,7 +3,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from sgbn import simulate_cohort
+from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.exceptions import InputError
 from sgbn.discriminative.departures import ClassMoments, Setting, common_order, mean_weights
 

@@ -18,8 +18,8 @@ from sgbn import (
     MMSGBNClassifier,
     SGBNClassifier,
     SGBNClassifierCV,
-    simulate_cohort,
 )
+from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.exceptions import InputError
 from sgbn.discriminative import FisherVectors
 from sgbn.discriminative.densities import MixtureMeans

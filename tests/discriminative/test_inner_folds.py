@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold
 
-from sgbn.discriminative.inner_folds import MIN_TRAINING_ROWS, count_folds, inner_folds
+from sgbn.cohort.design import MIN_TRAINING_ROWS, count_folds, inner_folds
 
 
 @pytest.mark.parametrize("smallest", range(2, 12))

@@ -7,7 +7,8 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticD
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sgbn import ORSGBN, SGBN, SGBNClassifier, simulate_cohort
+from sgbn import ORSGBN, SGBN, SGBNClassifier
+from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.discriminative.likelihood import best_temperature, posterior_scores
 

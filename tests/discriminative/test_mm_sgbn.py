@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sgbn import ORSGBN, MMSGBNClassifier, SGBNClassifier, simulate_cohort
+from sgbn import ORSGBN, MMSGBNClassifier, SGBNClassifier
+from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.exceptions import InputError
 
 

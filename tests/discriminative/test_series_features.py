@@ -3,7 +3,9 @@ import pytest
 from scipy.stats import multivariate_normal
 from sklearn.base import clone
 
-from sgbn import SeriesSGBN, simulate_series
+from sgbn import SeriesSGBN
+from sgbn.cohort.series import subject_moments
+from sgbn.cohort.simulate_series import simulate_series
 from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.discriminative.series_features import (
@@ -13,7 +15,7 @@ from sgbn.discriminative.series_features import (
     log_likelihoods,
     network_on,
 )
-from sgbn.structure.series import subject_moments, subject_weights
+from sgbn.structure.series import subject_weights
 
 
 @pytest.fixture(scope="module")

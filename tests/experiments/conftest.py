@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sgbn import simulate_cohort
+from sgbn.cohort.simulate import simulate_cohort
 from sgbn.experiments import exp2, exp2_methods, exp3, exp3_methods, exp4, exp4_methods, protocol
 from sgbn.runs.study import Study
 

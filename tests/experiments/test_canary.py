@@ -6,7 +6,7 @@ import pytest
 from sklearn.linear_model import RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 
-from sgbn import simulate_cohort
+from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.exceptions import StudyError
 from sgbn.experiments import canary
 from sgbn.experiments.canary import CANARY, CONTROL, SHUFFLED, shuffle_outcomes, verdicts

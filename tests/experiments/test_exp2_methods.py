@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
+from sgbn.cohort.simulate import NETWORKS, load_network
 from sgbn.core.exceptions import InputError, StudyError
-from sgbn.datasets import NETWORKS, load_network
 from sgbn.experiments import exp2, exp2_methods
 from sgbn.experiments.exp2 import MEASURES
 from sgbn.experiments.exp2_methods import (

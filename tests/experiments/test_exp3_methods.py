@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
 
-from sgbn import simulate_cohort
+from sgbn.cohort.simulate import simulate_cohort
 from sgbn.comparison.peers import COVARIATES_ALONE
 from sgbn.core.exceptions import InputError, StudyError
 from sgbn.experiments import exp3, exp3_methods

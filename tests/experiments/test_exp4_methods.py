@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sgbn import simulate_cohort
+from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.exceptions import InputError, StudyError
 from sgbn.experiments import exp4, exp4_methods
 from sgbn.experiments.exp4_methods import counts, hippocampi

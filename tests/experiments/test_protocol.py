@@ -5,7 +5,7 @@ import pytest
 from sklearn.dummy import DummyClassifier
 from sklearn.naive_bayes import GaussianNB
 
-from sgbn import simulate_cohort
+from sgbn.cohort.simulate import simulate_cohort
 from sgbn.comparison.peers import COVARIATES_ALONE
 from sgbn.experiments import protocol
 from sgbn.experiments.exp3_methods import Method

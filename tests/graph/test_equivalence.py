@@ -4,7 +4,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from sgbn import SGBN, load_network
+from sgbn import SGBN
+from sgbn.cohort.simulate import load_network
 from sgbn.core.equivalence import (
     close_orientations,
     consistent_extension,

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from sgbn import SGBN, simulate_sem
+from sgbn import SGBN
+from sgbn.cohort.simulate import simulate_sem
 from sgbn.core.exceptions import InputError
 from sgbn.inference import edges_beside_factors
 from sgbn.inference.beside_factors import _regressed

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sgbn import SGBN, Cohort, SGBNEnsemble, simulate_cohort
+from sgbn import SGBN, Cohort, SGBNEnsemble
+from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.equivalence import skeleton
 from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.graph import is_dag

@@ -3,7 +3,8 @@ import pandas as pd
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sgbn import SGBN, simulate_cohort
+from sgbn import SGBN
+from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.inference import NormativeDeviation
@@ -34,8 +35,8 @@ def test_prediction_errors_on_the_true_graph_are_standard_normal(simulate):
 @pytest.fixture(scope="module")
 def fitted():
     """Deviation of 120 reference rows, their rows, fresh ones, and the true network."""
+    from sgbn.cohort.simulate import simulate_sem
     from sgbn.core.graph import random_dag
-    from sgbn.datasets import simulate_sem
 
     rng = np.random.default_rng(5)
     X, truth = simulate_sem(random_dag(20, 3, rng), 120, noise="unequal", random_state=rng)

@@ -2,7 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import SGBN, simulate_cohort
+from sgbn import SGBN
+from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.exceptions import DataWarning, InputError, StudyError
 from sgbn.inference import permuted_statistics
 from sgbn.inference.differences import edge_differences

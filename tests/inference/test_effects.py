@@ -3,7 +3,8 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from sgbn import SGBN, Cohort, fit_weights, simulate_cohort
+from sgbn import SGBN, Cohort, fit_weights
+from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.equivalence import cpdag
 from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.gaussian import GaussianNetwork

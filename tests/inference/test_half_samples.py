@@ -3,9 +3,9 @@ import pandas as pd
 import pytest
 
 from sgbn import SGBN
+from sgbn.cohort.rows import read_sample
 from sgbn.core.exceptions import DataWarning, InputError, StudyError
 from sgbn.inference.half_samples import learn_halves, learn_pair
-from sgbn.inference.rows import read_sample
 from sgbn.runs.study import Study
 from sgbn.structure.base import NetworkEstimator
 

@@ -4,7 +4,10 @@ from scipy.stats import multivariate_normal
 from sklearn.covariance import graphical_lasso
 
 from sgbn import SGBN
-from sgbn.cohort import Cohort
+from sgbn.cohort.cohort import Cohort
+from sgbn.cohort.design import Sample
+from sgbn.cohort.effects import design_of
+from sgbn.cohort.rows import read_sample
 from sgbn.core.exceptions import InputError
 from sgbn.inference import held_out
 from sgbn.inference.held_out import (
@@ -16,9 +19,6 @@ from sgbn.inference.held_out import (
     score_fold,
     standardised,
 )
-from sgbn.inference.rows import read_sample
-from sgbn.structure.nuisance import design_of
-from sgbn.structure.samples import Sample
 
 
 @pytest.fixture

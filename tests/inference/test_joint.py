@@ -2,7 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import ORSGBN, SGBN, fit_weights, simulate_cohort
+from sgbn import ORSGBN, SGBN, fit_weights
+from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.graph import is_dag
 from sgbn.inference import edge_differences

@@ -3,7 +3,8 @@ import pandas as pd
 import pytest
 
 import sgbn
-from sgbn import SGBN, compare_models, load_network, simulate_sem
+from sgbn import SGBN, compare_models
+from sgbn.cohort.simulate import load_network, simulate_sem
 from sgbn.core.exceptions import InputError
 from sgbn.inference import ModelComparison
 from sgbn.inference.held_out import MODELS

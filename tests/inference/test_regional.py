@@ -5,7 +5,7 @@ from scipy import stats
 from statsmodels.stats.meta_analysis import effectsize_smd
 from statsmodels.stats.multitest import multipletests
 
-from sgbn.cohort import Cohort
+from sgbn.cohort.cohort import Cohort
 from sgbn.core.exceptions import InputError
 from sgbn.inference import regional_differences
 from sgbn.preprocessing import prepare

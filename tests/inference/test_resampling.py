@@ -2,13 +2,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import SGBN, Cohort, fit_weights, simulate_cohort
+from sgbn import SGBN, Cohort, fit_weights
+from sgbn.cohort.design import Sample
+from sgbn.cohort.rows import read_rows
+from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.exceptions import CycleError, DataWarning, InputError
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.inference import weight_intervals
 from sgbn.inference.resampling import fixed_weights, interval, resampled_weights, resamples
-from sgbn.inference.rows import read_rows
-from sgbn.structure.samples import Sample
 
 
 def test_weights_of_a_resample_are_those_of_a_fit_to_its_rows(simulate):

@@ -5,18 +5,18 @@ import pandas as pd
 import pytest
 
 from sgbn import SGBN, Cohort
-from sgbn.core.exceptions import DataWarning, InputError
-from sgbn.core.gaussian import GaussianNetwork
-from sgbn.inference import JointSGBN
-from sgbn.inference.rows import (
+from sgbn.cohort.rows import (
     check_groups_vary,
     check_varies,
-    network_of,
     read_groups,
     read_rows,
     refuse_cohort,
     region_index,
 )
+from sgbn.core.exceptions import DataWarning, InputError
+from sgbn.core.gaussian import GaussianNetwork
+from sgbn.inference import JointSGBN
+from sgbn.inference.rows import network_of
 
 
 @pytest.fixture

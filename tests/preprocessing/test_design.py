@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sgbn.core.exceptions import DataWarning, InputError
-from sgbn.preprocessing.design import (
+from sgbn.cohort.effects import (
     group_means,
     is_categorical,
     learn_design,
@@ -15,6 +14,7 @@ from sgbn.preprocessing.design import (
     sorted_levels,
     within_group_slopes,
 )
+from sgbn.core.exceptions import DataWarning, InputError
 
 
 def test_numbers_enter_as_they_are_and_levels_by_one_indicator_but_the_first():

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from sgbn.cohort.effects import learn_spline
 from sgbn.preprocessing.mixed import fit_mixed
-from sgbn.structure.smooth import learn_spline
 
 
 @pytest.fixture

@@ -4,7 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import Cohort, SeriesCohort, cohort_table, make_preparation, simulate_cohort
+from sgbn import Cohort, cohort_table, make_preparation
+from sgbn.cohort.series import SeriesCohort
+from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.exceptions import InputError
 from sgbn.inference.difference_input import read_group_data
 from sgbn.preprocessing.preparation import impute, prepare, regions_table

@@ -14,11 +14,11 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 
+from sgbn.cohort.effects import learn_design
 from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.io import load, save
 from sgbn.preprocessing import CovariateRegressor, SiteHarmonizer, make_analysis
 from sgbn.preprocessing.combat import fit_combat, remove_sites
-from sgbn.preprocessing.design import learn_design
 
 FROZEN = json.loads((Path(__file__).parents[1] / "references" / "combat_gam.json").read_text())
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from sgbn import Cohort
-from sgbn.atlases import load_atlas
+from sgbn.cohort.atlas import load_atlas
 from sgbn.quality import review
 
 N, REGIONS = 60, ("lh_insula", "rh_insula", "lh_cuneus", "rh_cuneus", "lh_lingual")

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import signal
 
-from sgbn import SeriesCohort
+from sgbn.cohort.series import SeriesCohort
 
 TR = 2.0
 

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from sgbn import SeriesCohort, review
+from sgbn import review
+from sgbn.cohort.series import SeriesCohort
 from sgbn.quality.exchanged import find_exchanged
 
 from .series import autoregressive, cohort_of

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sgbn.cohort import Cohort
+from sgbn.cohort.cohort import Cohort
 from sgbn.quality.group_tests import (
     NOT_TESTED,
     covariate_test,

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from sgbn import Cohort
-from sgbn.atlases import load_atlas
+from sgbn.cohort.atlas import load_atlas
 from sgbn.quality.groups import check_groups, check_reference, leave_out_incomplete_pairs
 from sgbn.quality.reviews import review
 

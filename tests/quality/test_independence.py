@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from sgbn import Cohort, simulate_cohort
+from sgbn import Cohort
+from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.exceptions import InputError
 from sgbn.quality import review
 from sgbn.quality.independence import check_independence

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import Cohort, read_table, simulate_cohort
+from sgbn import Cohort, read_table
+from sgbn.cohort.simulate import simulate_cohort
 from sgbn.experiments.data import data_folder
 from sgbn.quality import review
 

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 
 from sgbn import Cohort
-from sgbn.atlases import load_atlas
+from sgbn.cohort.atlas import load_atlas
 from sgbn.quality import review
 from sgbn.quality.measures import check_measures, regions_by_measure
 

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from sgbn import SeriesCohort
+from sgbn.cohort.series import SeriesCohort, subject_moments
 from sgbn.quality import series_quality
 from sgbn.quality.series_quality import effective_numbers
-from sgbn.structure.series import subject_moments
 
 from .series import autoregressive, butterworth, cohort_of, cosines_out, cut_out
 

@@ -3,7 +3,7 @@ from functools import cache, partial
 import numpy as np
 import pytest
 
-from sgbn import SeriesCohort
+from sgbn.cohort.series import SeriesCohort
 from sgbn.quality import review
 
 from .series import autoregressive, butterworth, cohort_of, cosines_out, cut_out

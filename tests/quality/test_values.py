@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from sgbn.atlases import Atlas, load_atlas
+from sgbn.cohort.atlas import Atlas, load_atlas
 from sgbn.quality.reviews import review
 from sgbn.quality.values import robust_z
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sgbn.atlases import load_atlas
-from sgbn.cohort import Cohort
+from sgbn.cohort.atlas import load_atlas
+from sgbn.cohort.cohort import Cohort
+from sgbn.cohort.simulate import simulate_cohort
 from sgbn.comparison import Settings, compare
-from sgbn.datasets import simulate_cohort
 from sgbn.report.page import render_report
 from sgbn.report.write import write_comparison
 

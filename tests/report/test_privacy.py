@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn.cohort import Cohort
+from sgbn.cohort.cohort import Cohort
 from sgbn.comparison import Settings, compare
 from sgbn.quality.findings import Finding
 from sgbn.report.page import render_report

@@ -14,9 +14,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from sgbn import Cohort, simulate_cohort, write_table
+from sgbn import Cohort, write_table
 from sgbn.cli import main
 from sgbn.cli.arguments import SLURM_HELP
+from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.exceptions import InputError, StudyError
 from sgbn.runs import slurm, study
 from sgbn.runs.dask import ClusterWarning

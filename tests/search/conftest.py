@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from sgbn.cohort.simulate import simulate_sem
 from sgbn.core.graph import random_dag
 from sgbn.core.jit import jit_loops
-from sgbn.datasets import simulate_sem
 from sgbn.search.order_annealing import _draw_gap
 from sgbn.search.parent_trees import read_parents, trace
 from sgbn.search.problem import ParentProblem

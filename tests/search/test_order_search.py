@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sgbn.cohort.simulate import simulate_sem
 from sgbn.core.graph import is_dag, random_dag
-from sgbn.datasets import simulate_sem
 from sgbn.search import order_search
 from sgbn.search.order_search import parents_for, search_order
 from sgbn.search.problem import ParentProblem

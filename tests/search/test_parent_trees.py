@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sgbn.cohort.simulate import simulate_sem
 from sgbn.core.graph import random_dag
-from sgbn.datasets import simulate_sem
 from sgbn.search.problem import ParentProblem
 from sgbn.search.tree_arrays import make_trees
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from sgbn.cohort.simulate import simulate_sem
 from sgbn.core.graph import random_dag
-from sgbn.datasets import simulate_sem
 from sgbn.search.exact_order import best_network
 from sgbn.search.subjects import SubjectsProblem, residual_shares, search_subjects
 

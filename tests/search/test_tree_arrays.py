@@ -1,7 +1,7 @@
 import numpy as np
 
+from sgbn.cohort.simulate import simulate_sem
 from sgbn.core.graph import random_dag
-from sgbn.datasets import simulate_sem
 from sgbn.search import tree_arrays
 from sgbn.search.problem import ParentProblem
 from sgbn.search.tree_arrays import DEPTH, IS_FULL, grown, make_trees

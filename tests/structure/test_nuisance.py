@@ -1,11 +1,8 @@
 import numpy as np
 import pytest
 
+from sgbn.cohort.effects import nuisance_of, without_nuisance
 from sgbn.core.exceptions import InputError
-from sgbn.structure.nuisance import (
-    nuisance_of,
-    without_nuisance,
-)
 
 
 def test_residuals_are_those_of_least_squares(design):

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from sklearn.linear_model import Lasso
 
 from sgbn import ORSGBN
+from sgbn.cohort.simulate import simulate_sem
 from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.graph import certifies_dag, is_dag, random_dag, upsilon
-from sgbn.datasets import simulate_sem
 from sgbn.solvers.lasso import TOL
 
 VARIANTS = [

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from sgbn import SGBN, simulate_sem
+from sgbn import SGBN
+from sgbn.cohort.simulate import simulate_sem
 from sgbn.core.equivalence import compare_graphs
 from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.graph import random_dag

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from sgbn import Cohort
+from sgbn.cohort.design import Sample, group_sample, takes_effects_out
 from sgbn.core.exceptions import DataWarning
-from sgbn.structure.samples import Sample, group_sample, takes_effects_out
 
 GROUP = np.repeat(["a", "b"], 40)
 SITE = np.tile(["one", "two", "three", "four"], 20)

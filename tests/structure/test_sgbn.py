@@ -5,7 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import comb
 
-from sgbn import SGBN, load_network, simulate_sem
+from sgbn import SGBN
+from sgbn.cohort.simulate import load_network, simulate_sem
 from sgbn.core.equivalence import compare_graphs, cpdag
 from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.graph import is_dag, random_dag

@@ -8,14 +8,14 @@ from scipy.integrate import quad
 from scipy.interpolate import BSpline
 
 from sgbn import Cohort
-from sgbn.core.exceptions import DataWarning, InputError
-from sgbn.structure.nuisance import nuisance_of
-from sgbn.structure.smooth import (
+from sgbn.cohort.effects import (
     check_curves,
     held_fixed,
     learn_spline,
+    nuisance_of,
     with_curves_that_fit,
 )
+from sgbn.core.exceptions import DataWarning, InputError
 
 
 @pytest.fixture

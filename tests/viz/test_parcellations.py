@@ -5,8 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sgbn.atlases import ATLASES, Atlas, Region, load_atlas, read_atlas
-from sgbn.atlases.library import is_aseg
+from sgbn.cohort.atlas import ATLASES, Atlas, Region, is_aseg, load_atlas, read_atlas
 from sgbn.core.exceptions import InputError
 from sgbn.viz import parcellations
 from sgbn.viz.parcellations import (

@@ -4,7 +4,7 @@ from matplotlib import colormaps
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from sgbn.atlases import load_atlas
+from sgbn.cohort.atlas import load_atlas
 from sgbn.core.exceptions import InputError
 from sgbn.viz import plot_surface, surface
 from sgbn.viz.parcellations import find_parcellation

@@ -19,9 +19,9 @@ from sgbn.core.exceptions import InputError, counted
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sgbn.cohort import Cohort
+    from sgbn.cohort.cohort import Cohort
+    from sgbn.cohort.series import SeriesCohort
     from sgbn.quality import Review
-    from sgbn.series_cohort import SeriesCohort
 
 SHEET = "series_quality.csv"
 
@@ -35,8 +35,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(arguments: argparse.Namespace) -> None:
     """Read and review the tables, and print the findings."""
+    from sgbn.cohort.series import SeriesCohort
     from sgbn.quality import review
-    from sgbn.series_cohort import SeriesCohort
 
     check_tables(arguments)
     with counted_warnings() as of_reading:
@@ -88,9 +88,9 @@ def show_prepared(reviewed: Review) -> tuple[int, bool]:
     tested : bool
         Whether `sgbn compare` would test which edges differ.
     """
+    from sgbn.cohort.series import SeriesCohort
     from sgbn.preprocessing import prepare
     from sgbn.quality import Finding, review_prepared
-    from sgbn.series_cohort import SeriesCohort
 
     prepared, later = reviewed.cohort, list[Finding]()
     # Recorded, because the last line counts them. A warning that is raised twice counts once.

@@ -23,7 +23,7 @@ from sgbn.cli.wording import in_options, with_options
 from sgbn.core.exceptions import InputError, StudyError, counted
 
 if TYPE_CHECKING:
-    from sgbn.cohort import Cohort
+    from sgbn.cohort.cohort import Cohort
     from sgbn.comparison import Comparison, Settings
     from sgbn.structure.base import LearnedNetwork
 
@@ -119,9 +119,9 @@ def read_settings(arguments: argparse.Namespace) -> Settings:
 
 def settings_for(cohort: Cohort, settings: Settings, arguments: argparse.Namespace) -> Settings:
     """Return the settings for this cohort; raise OptionError if an option is not for its data."""
+    from sgbn.cohort.series import SeriesCohort
     from sgbn.comparison.flows import flow_of
     from sgbn.comparison.series_steps import NOT_FOR_SERIES
-    from sgbn.series_cohort import SeriesCohort
 
     if isinstance(cohort, SeriesCohort):
         for name in [option.dest for option in LEARNER] + list(NOT_FOR_SERIES):

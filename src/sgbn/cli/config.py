@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sgbn.atlases.sources import names_table
 from sgbn.cli.options import LEARNER, QUICK, SERIES, SETTINGS, TABLE
+from sgbn.cohort.atlas import names_table
 from sgbn.core.exceptions import InputError, did_you_mean
 
 TABLES = "tables"  # the only key of a config that is an argument without dashes

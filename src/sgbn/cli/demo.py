@@ -14,8 +14,9 @@ from sgbn.cli.finished import finished_key, tell_finished
 from sgbn.cli.options import SUBJECTS_IN_REPORT, add_options
 
 if TYPE_CHECKING:
+    from sgbn.cohort.simulate import SimulatedCohort
+    from sgbn.cohort.simulate_series import SimulatedSeries
     from sgbn.comparison import Comparison
-    from sgbn.datasets import SimulatedCohort, SimulatedSeries
 
 OF_TABLES, OF_SERIES = 200, 40  # default number of subjects per group, also in the help
 
@@ -54,7 +55,8 @@ def _truth_words(cohort: SimulatedCohort | SimulatedSeries, comparison: Comparis
 
 
 def _simulated(arguments: argparse.Namespace) -> SimulatedCohort | SimulatedSeries:
-    from sgbn.datasets import simulate_cohort, simulate_series
+    from sgbn.cohort.simulate import simulate_cohort
+    from sgbn.cohort.simulate_series import simulate_series
 
     cohort: SimulatedCohort | SimulatedSeries
     if arguments.series:

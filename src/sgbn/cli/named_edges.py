@@ -11,7 +11,7 @@ from sgbn.cli.arguments import OptionError
 from sgbn.core.exceptions import InputError, did_you_mean
 
 if TYPE_CHECKING:
-    from sgbn.cohort import Cohort
+    from sgbn.cohort.cohort import Cohort
     from sgbn.comparison import Settings
 
 

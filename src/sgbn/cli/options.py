@@ -15,8 +15,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from sgbn.atlases.library import ATLAS_NAMES
 from sgbn.cli.arguments import all_or_number, at_least, number_above, number_from
+from sgbn.cohort.atlas import ATLAS_NAMES
 from sgbn.structure import baselines
 
 ENSEMBLE = "ensemble"

@@ -188,7 +188,7 @@ def _what_was_not(collected: SubjectsTable, failed: pd.DataFrame) -> list[str]:
 
 def next_command(collected: SubjectsTable, out: Path, joined: _Joined | None) -> str:
     """Return the next command; the user must replace its words in capitals."""
-    from sgbn.atlases import match_columns
+    from sgbn.cohort.region_names import match_columns
     from sgbn.io.subjects.layouts import parcellation_atlas
 
     columns = list(collected.table.columns)

@@ -15,7 +15,7 @@ from sgbn.cli.options import add_options
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sgbn.datasets import SimulatedCohort
+    from sgbn.cohort.simulate import SimulatedCohort
 
 COVARIATES = ("age", "sex", "eTIV")
 
@@ -31,7 +31,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(arguments: argparse.Namespace) -> None:
     """Simulate a cohort, write its files, and print the next commands."""
-    from sgbn.datasets import simulate_cohort
+    from sgbn.cohort.simulate import simulate_cohort
     from sgbn.io.tables.cohorts import write_table
     from sgbn.runs.files import versions, write_json
 
@@ -78,7 +78,7 @@ def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _reading_options(cohort: SimulatedCohort, atlas: str) -> str:
     """Return the options that name the columns, and the atlas if the columns do not show it."""
-    from sgbn.atlases import match_columns
+    from sgbn.cohort.region_names import match_columns
 
     words = ["--group", "group", "--id", "subject_id"]
     words += ["--covariates", *cohort.covariates] if cohort.covariates else []
@@ -114,7 +114,7 @@ def _edges(cohort: SimulatedCohort) -> pd.DataFrame:
     import numpy as np
     import pandas as pd
 
-    from sgbn.datasets.group_networks import standardised
+    from sgbn.cohort.simulate import standardised
 
     # One row per edge of any group, so that the tables of the groups have the same rows.
     anywhere = np.any([network.coef != 0 for network in cohort.networks.values()], axis=0)

@@ -12,7 +12,7 @@ from sgbn.cli.arguments import OptionError
 from sgbn.cli.options import COLUMNS, FILES, ROWS, SERIES, TABLE, TABLES, WHAT, add_options
 
 if TYPE_CHECKING:
-    from sgbn.cohort import Cohort
+    from sgbn.cohort.cohort import Cohort
 
 SUFFIXES = (".csv", ".tsv", ".txt", ".xlsx", ".xls", ".parquet", ".gz", ".npz")  # of tables
 # Facts of the provenance that list columns which the reader left out.
@@ -104,7 +104,7 @@ def show_cohort(arguments: argparse.Namespace) -> Cohort:
 
 def _reference_line(groups: Sequence[str], asked: str | None) -> str:
     """Return a line that says which group is the reference, why, and how to change it."""
-    from sgbn.reference import choose_reference, why_reference
+    from sgbn.cohort.design import choose_reference, why_reference
 
     change = "" if asked is not None else "; --reference GROUP names another"
     return f"reference: {choose_reference(groups, asked)} ({why_reference(groups, asked)}{change})"

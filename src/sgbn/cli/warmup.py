@@ -43,8 +43,8 @@ def run(_: argparse.Namespace) -> None:
 
 
 def _use_every_kernel() -> None:
+    from sgbn.cohort.simulate import simulate_cohort
     from sgbn.comparison import Settings, compare
-    from sgbn.datasets import simulate_cohort
     from sgbn.structure import SGBN
 
     cohort = simulate_cohort(SUBJECTS, SEED)

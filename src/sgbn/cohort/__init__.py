@@ -1,16 +1,11 @@
-"""The class Cohort: a table of subjects and regions, with groups, covariates, sites and more."""
+"""Subjects with their groups and regions: what enters every analysis, real or simulated.
 
-from sgbn.cohort.cohort import Cohort, check_cohort
-from sgbn.cohort.fields import BLOCK, ID, LABELS, PAIR, PERSON, SITE, read_only
+In: values, labels and names, as a reader or a simulation gives them. Out: a `Cohort` (one row per
+subject) or a `SeriesCohort` (one array per subject), atlases, and which rows belong together. Start
+reading at ``cohort.py``. The names of ``__init__.pyi`` load on first use, so that the
+command can name the atlases without numpy.
+"""
 
-__all__ = [
-    "BLOCK",
-    "ID",
-    "LABELS",
-    "PAIR",
-    "PERSON",
-    "SITE",
-    "Cohort",
-    "check_cohort",
-    "read_only",
-]
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

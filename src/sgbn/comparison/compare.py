@@ -13,7 +13,9 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.base import clone
 
-from sgbn.cohort import Cohort
+from sgbn.cohort.cohort import Cohort
+from sgbn.cohort.simulate import SimulatedCohort, standardised
+from sgbn.cohort.simulate_series import SimulatedSeries
 from sgbn.comparison.flows import Flow, flow_of
 from sgbn.comparison.networks import searcher_of
 from sgbn.comparison.result import Comparison
@@ -30,9 +32,6 @@ from sgbn.comparison.steps import (
 )
 from sgbn.core.exceptions import InputError, warn
 from sgbn.core.types import Array
-from sgbn.datasets.cohort import SimulatedCohort
-from sgbn.datasets.group_networks import standardised
-from sgbn.datasets.series import SimulatedSeries
 from sgbn.inference import replication_rows
 from sgbn.io.tables.files import Source
 from sgbn.quality import Review, review

@@ -18,7 +18,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
-from sgbn.cohort import Cohort
+from sgbn.cohort.cohort import Cohort
+from sgbn.cohort.design import Exchange
 from sgbn.comparison.accuracy import OURS, REFINED, Accuracy, parts_of
 from sgbn.comparison.folds import (
     exchanged_accuracy,
@@ -32,7 +33,6 @@ from sgbn.comparison.settings import Settings
 from sgbn.core.exceptions import InputError
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.discriminative import CLSGBNClassifier, SGBNClassifier, SGBNClassifierCV
-from sgbn.inference.exchange import Exchange
 from sgbn.io.models.files import model_of, model_parts
 from sgbn.preprocessing import cohort_table, make_analysis
 from sgbn.runs.files import Arrays

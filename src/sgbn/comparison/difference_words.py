@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sgbn.cohort import Cohort
+from sgbn.cohort.cohort import Cohort
 from sgbn.comparison.support import called, joined
 from sgbn.core.exceptions import counted
 from sgbn.core.graph import KINDS_OF_CHANGE

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from sgbn.cohort import Cohort
+from sgbn.cohort.cohort import Cohort
+from sgbn.cohort.series import SeriesCohort
 from sgbn.comparison.accuracy import Accuracy
 from sgbn.comparison.networks import default_ensemble, learn_network
 from sgbn.comparison.sensitivity import Sensitivity
@@ -34,7 +35,6 @@ from sgbn.preprocessing import prepare
 from sgbn.preprocessing.preparation import fill_covariates
 from sgbn.quality import Finding, review_prepared
 from sgbn.runs.study import Study
-from sgbn.series_cohort import SeriesCohort
 from sgbn.structure.base import LearnedNetwork
 from sgbn.structure.series import SeriesSGBN
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sgbn.cohort import Cohort
+from sgbn.cohort.cohort import Cohort
 from sgbn.comparison.flows import flow_of
 from sgbn.comparison.settings import Settings
 from sgbn.core.exceptions import InputError, did_you_mean

@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from sgbn.cohort import Cohort
+from sgbn.cohort.cohort import Cohort
+from sgbn.cohort.design import group_sample
 from sgbn.comparison.settings import Settings
 from sgbn.discriminative.class_networks import default_learner
 from sgbn.preprocessing.preparation import regions_table
@@ -18,7 +19,6 @@ from sgbn.structure.ensemble import SGBNEnsemble
 from sgbn.structure.ensemble.confident_network import ConfidentNetwork
 from sgbn.structure.ensemble.sgbn_ensemble import MIN_ROWS_TO_HALVE
 from sgbn.structure.knowledge import KNOWLEDGE
-from sgbn.structure.samples import group_sample
 
 # Learners that draw half samples themselves, of tables or of time series.
 Confident = TypeVar("Confident", bound=ConfidentNetwork)

@@ -24,8 +24,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
+from sgbn.cohort.effects import can_bend, learn_spline
 from sgbn.core.types import Array
-from sgbn.structure.smooth import can_bend, learn_spline
 
 COVARIATES_ALONE = "covariates alone"
 FOLDS = 5  # number of folds inside a training part, to tune a peer

@@ -13,7 +13,8 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
-from sgbn.cohort import Cohort
+from sgbn.cohort.cohort import Cohort
+from sgbn.cohort.series import SeriesCohort
 from sgbn.comparison.accuracy import Accuracy
 from sgbn.comparison.picture import plot_differences
 from sgbn.comparison.sensitivity import Sensitivity
@@ -26,7 +27,6 @@ from sgbn.core.types import Array, Mask
 from sgbn.inference import Deviations, Differences, EdgeConfidence, ModelComparison, Replication
 from sgbn.preprocessing.preparation import regions_table
 from sgbn.quality import Review
-from sgbn.series_cohort import SeriesCohort
 from sgbn.structure.base import LearnedNetwork
 from sgbn.structure.ensemble import supported_of
 

@@ -21,6 +21,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedGroupKFold, StratifiedKFold
 from sklearn.pipeline import Pipeline
 
+from sgbn.cohort.design import Exchange
+from sgbn.cohort.series import SeriesCohort, SubjectMoments
 from sgbn.comparison.accuracy import OURS, Accuracy, parts_of
 from sgbn.comparison.cross_validation import collected, shown_parts, two_likeliest
 from sgbn.comparison.folds import (
@@ -40,11 +42,9 @@ from sgbn.discriminative.series_features import (
     as_moments,
     common_graph,
 )
-from sgbn.inference.exchange import Exchange
 from sgbn.preprocessing import cohort_table, make_analysis
 from sgbn.runs.study import Study
-from sgbn.series_cohort import SeriesCohort
-from sgbn.structure.series import SeriesSGBN, SubjectMoments
+from sgbn.structure.series import SeriesSGBN
 
 LIKELIHOOD = "likelihood under networks (SGBN)"
 CONNECTIVITY = {  # the kind of nilearn's ConnectivityMeasure by method

@@ -9,7 +9,8 @@ from typing import cast
 
 from sklearn.base import clone
 
-from sgbn.cohort import Cohort
+from sgbn.cohort.cohort import Cohort
+from sgbn.cohort.series import SeriesCohort
 from sgbn.comparison.accuracy import Accuracy
 from sgbn.comparison.networks import fit_with_halves
 from sgbn.comparison.sensitivity import FACTORS, Sensitivity
@@ -25,7 +26,6 @@ from sgbn.comparison.steps import (
 from sgbn.core.exceptions import InputError
 from sgbn.inference import Differences, EdgeConfidence, series_differences
 from sgbn.runs.study import Study
-from sgbn.series_cohort import SeriesCohort
 from sgbn.structure.base import LearnedNetwork
 from sgbn.structure.series import SeriesSGBN
 from sgbn.structure.series.series_sgbn import MIN_SUBJECTS_TO_HALVE

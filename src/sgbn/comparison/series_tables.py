@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import pandas as pd
 
-from sgbn.cohort import Cohort
+from sgbn.cohort.cohort import Cohort
+from sgbn.cohort.series import SeriesCohort
 from sgbn.core.types import Array
 from sgbn.io import to_frame
 from sgbn.quality import series_quality
-from sgbn.series_cohort import SeriesCohort
 from sgbn.structure.base import LearnedNetwork
 from sgbn.structure.series import SeriesSGBN
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from sgbn.cohort.effects import effect_names
+from sgbn.cohort.series import SeriesCohort
 from sgbn.comparison.support import joined
 from sgbn.quality.motion import motion_column
-from sgbn.series_cohort import SeriesCohort
 from sgbn.structure.series import SeriesSGBN
-from sgbn.structure.smooth import effect_names
 
 if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison

@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from sgbn.cohort import Cohort
+from sgbn.cohort.cohort import Cohort
+from sgbn.cohort.design import choose_reference
 from sgbn.comparison.intervals import repeats_for
 from sgbn.core.exceptions import InputError, did_you_mean
 from sgbn.core.validation import NONE, SHARE, TRUTH, OneOf, Parameters, Whole
 from sgbn.inference.difference_request import FEWEST_PERMUTATIONS, read_among, read_edges
 from sgbn.inference.held_back import HALF
 from sgbn.inference.permutation_p import permutations_needed
-from sgbn.reference import choose_reference
 from sgbn.structure.robust import OUTLIERS, TRANSFORMS
 
 REFINEMENTS = ("KL-SGBN", "MM-SGBN", "CL-SGBN")
@@ -41,7 +41,7 @@ class Settings:
     reference : str, optional
         The group with which the others are compared. By default it is a group whose name looks like
         controls. If there is none, it is the first group by name; see
-        `sgbn.reference.usual_reference`.
+        `sgbn.cohort.design.usual_reference`.
     select : int, optional
         The number of regions that a classifier may use. They are chosen again in the training part
         of every fold. Networks and tests always have all regions, because a choice by the labels

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from sgbn.cohort import Cohort, check_cohort
+from sgbn.cohort.cohort import Cohort, check_cohort
 from sgbn.comparison.settings import Settings
 from sgbn.core.exceptions import InputError, did_you_mean
 from sgbn.io import read_series, read_table

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from sgbn.cohort import Cohort
+from sgbn.cohort.cohort import Cohort
+from sgbn.cohort.design import Exchange, group_sample
 from sgbn.comparison.accuracy import Accuracy
 from sgbn.comparison.cross_validation import cross_validate, fit_model, permuted_accuracies
 from sgbn.comparison.deviating import kept_deviations
@@ -41,7 +42,6 @@ from sgbn.inference import (
 from sgbn.inference.confidence import sample_confidence
 from sgbn.inference.difference_input import read_group_data
 from sgbn.inference.difference_request import check_request
-from sgbn.inference.exchange import Exchange
 from sgbn.preprocessing import prepare
 from sgbn.preprocessing.preparation import impute, regions_table
 from sgbn.runs.study import Study
@@ -50,7 +50,6 @@ from sgbn.structure.base import LearnedNetwork
 from sgbn.structure.ensemble import SGBNEnsemble
 from sgbn.structure.ensemble.sgbn_ensemble import MIN_ROWS_TO_HALVE
 from sgbn.structure.group_warnings import warnings_about
-from sgbn.structure.samples import group_sample
 
 STEPS = {  # the steps in their order, with the text of the terminal when a step begins
     "networks": "One network per group",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from sgbn.cohort.effects import effect_names
 from sgbn.comparison.accuracy import METRICS, Accuracy
 from sgbn.comparison.difference_words import edge_lines, overall_words, p_text
 from sgbn.comparison.left_out_words import left_out_words
@@ -18,7 +19,6 @@ from sgbn.comparison.sensitivity import sensitivity_words
 from sgbn.comparison.series_words import series_words
 from sgbn.comparison.support import agreement_words, called, joined, support_words, trust_words
 from sgbn.core.exceptions import counted
-from sgbn.structure.smooth import effect_names
 
 if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sgbn.cohort import Cohort
+from sgbn.cohort.cohort import Cohort
 from sgbn.core.types import Array, Mask
 from sgbn.quality.group_tests import (
     NOT_TESTED,

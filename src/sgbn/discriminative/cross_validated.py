@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax
 from sklearn.exceptions import ConvergenceWarning
 
+from sgbn.cohort.design import count_folds, inner_folds
 from sgbn.core.exceptions import InputError, warn
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.types import Array, Indices
@@ -37,7 +38,6 @@ from sgbn.discriminative.departures import (
     Weights,
     mean_weights,
 )
-from sgbn.discriminative.inner_folds import count_folds, inner_folds
 from sgbn.discriminative.likelihood import (
     Learned,
     Priors,

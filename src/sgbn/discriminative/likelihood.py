@@ -22,6 +22,7 @@ from scipy.special import log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from sgbn.cohort.design import count_folds, inner_folds, units_of
 from sgbn.core.exceptions import DataWarning, InputError, did_you_mean, listed, shown, warn
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.moments import one_blas_thread
@@ -50,7 +51,6 @@ from sgbn.discriminative.class_networks import (
     log_likelihoods,
 )
 from sgbn.discriminative.explanation import Explanation, explain_ratio
-from sgbn.discriminative.inner_folds import count_folds, inner_folds, units_of
 from sgbn.structure.base import NetworkLearner
 
 Priors = Literal["empirical", "equal"] | Mapping[Any, float]

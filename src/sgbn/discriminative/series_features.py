@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.utils.validation import check_is_fitted
 
+from sgbn.cohort.series import SeriesCohort, SubjectMoments, subject_moments
 from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.types import Array, Mask
@@ -29,8 +30,7 @@ from sgbn.core.validation import (
     Whole,
     check_parameters,
 )
-from sgbn.series_cohort import SeriesCohort
-from sgbn.structure.series import SeriesSGBN, SubjectMoments, subject_moments, subject_weights
+from sgbn.structure.series import SeriesSGBN, subject_weights
 from sgbn.structure.series.subject_weights import noise_shares
 
 Series = SubjectMoments | SeriesCohort | Sequence[ArrayLike]

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.cohort import Cohort
+from sgbn.cohort.cohort import Cohort
 from sgbn.comparison.intervals import LEVEL, estimate
 from sgbn.comparison.peers import peers
 from sgbn.core.types import Array

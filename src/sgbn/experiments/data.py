@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sgbn.cohort import Cohort
+from sgbn.cohort.cohort import Cohort
 from sgbn.core.exceptions import InputError
 from sgbn.io import read_table
 

@@ -18,11 +18,11 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from sgbn.cohort import Cohort
+from sgbn.cohort.cohort import Cohort
+from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.graph import is_dag
 from sgbn.core.moments import moments_of
 from sgbn.core.types import Array, Indices, Mask
-from sgbn.datasets import simulate_cohort
 from sgbn.experiments.data import data_folder, most_different, read_neuro
 from sgbn.experiments.experiment import Experiment, Files, Tasks, repeats
 from sgbn.runs.files import Arrays

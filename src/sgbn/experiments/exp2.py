@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from sgbn.cohort.simulate import load_network
 from sgbn.comparison.intervals import Estimate, estimate
-from sgbn.datasets import load_network
 from sgbn.experiments.exp2_methods import (
     BASELINES,
     BIC,

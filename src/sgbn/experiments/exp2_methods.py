@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from sgbn.cohort.simulate import NETWORKS, load_network, simulate_sem
 from sgbn.core.equivalence import compare_graphs
 from sgbn.core.types import Array, Graph
-from sgbn.datasets import NETWORKS, load_network, simulate_sem
 from sgbn.experiments.experiment import Outcomes, Tasks, as_columns, gather, read_rows, repeats
 from sgbn.runs.files import Arrays
 from sgbn.structure import HSGBN, ORSGBN, SGBN

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sgbn.cohort import Cohort
+from sgbn.cohort.cohort import Cohort
+from sgbn.cohort.simulate import simulate_cohort
 from sgbn.comparison.peers import peers
 from sgbn.core.exceptions import InputError
-from sgbn.datasets import simulate_cohort
 from sgbn.discriminative import (
     CLSGBNClassifier,
     KLSGBNClassifier,

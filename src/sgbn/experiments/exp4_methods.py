@@ -16,22 +16,19 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sgbn.cohort import Cohort
+from sgbn.cohort.cohort import Cohort
+from sgbn.cohort.design import choose_reference, exchange_of
+from sgbn.cohort.effects import Nuisance, held_fixed, nuisance_of
+from sgbn.cohort.simulate import simulate_cohort, standardised
 from sgbn.core.types import Array, Indices, Mask
-from sgbn.datasets import simulate_cohort
-from sgbn.datasets.group_networks import standardised
 from sgbn.discriminative import KLSGBNClassifier, MMSGBNClassifier
 from sgbn.discriminative.class_networks import Scale, default_learner
 from sgbn.experiments.data import most_different, one_site, real_tables, require_two_groups
 from sgbn.experiments.experiment import read_rows
 from sgbn.inference import edge_differences
-from sgbn.inference.exchange import exchange_of
 from sgbn.preprocessing import prepare
 from sgbn.quality import review
-from sgbn.reference import choose_reference
 from sgbn.structure import HSGBN, ORSGBN
-from sgbn.structure.nuisance import Nuisance, nuisance_of
-from sgbn.structure.smooth import held_fixed
 
 PENALISED = {"H-SGBN": HSGBN, "OR-SGBN": ORSGBN}  # the paper's methods, which have an alpha
 METHODS = (*PENALISED, "SGBN")

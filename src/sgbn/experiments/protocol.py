@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import balanced_accuracy_score, log_loss
 from sklearn.model_selection import StratifiedShuffleSplit
 
-from sgbn.cohort import Cohort
+from sgbn.cohort.cohort import Cohort
 from sgbn.comparison.peers import COVARIATES_ALONE, covariates_alone
 from sgbn.core.types import Array
 from sgbn.preprocessing import cohort_table, make_analysis

@@ -34,13 +34,7 @@ from math import ceil
 
 import numpy as np
 
-from sgbn.core.exceptions import InputError
-from sgbn.core.types import Array, Indices
-from sgbn.inference.closed_tests import Members
-from sgbn.inference.difference_input import GroupData
-from sgbn.inference.edge_statistics import Estimates
-from sgbn.inference.influence import FULL
-from sgbn.structure.nuisance import (
+from sgbn.cohort.effects import (
     DEPENDENT,
     Nuisance,
     column_lengths,
@@ -48,6 +42,12 @@ from sgbn.structure.nuisance import (
     indicators,
     nuisance_of,
 )
+from sgbn.core.exceptions import InputError
+from sgbn.core.types import Array, Indices
+from sgbn.inference.closed_tests import Members
+from sgbn.inference.difference_input import GroupData
+from sgbn.inference.edge_statistics import Estimates
+from sgbn.inference.influence import FULL
 
 
 @dataclass(frozen=True)

@@ -23,14 +23,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
-from sgbn.cohort import Cohort
+from sgbn.cohort.cohort import Cohort
+from sgbn.cohort.rows import read_rows
 from sgbn.core.exceptions import InputError
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.core.validation import SHARE, Whole
 from sgbn.inference.factor_analysis import factor_analysis, most_factors
 from sgbn.inference.records import records
 from sgbn.inference.resampling import fixed_weights
-from sgbn.inference.rows import read_rows
 
 # Coverage of the intervals. Edges were chosen as the strongest of all pairs. At 95 %, one in five
 # of the false edges that a single factor causes would therefore stay. At 99 %, one in twenty stays

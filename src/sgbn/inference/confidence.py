@@ -7,15 +7,15 @@ from pathlib import Path
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from sgbn.cohort import Cohort
+from sgbn.cohort.cohort import Cohort
+from sgbn.cohort.design import Sample
+from sgbn.cohort.rows import read_sample
 from sgbn.core.exceptions import InputError
 from sgbn.core.validation import SEED, Whole
 from sgbn.inference.half_samples import check_rows, learn_halves
-from sgbn.inference.rows import read_sample
 from sgbn.runs.study import Study
 from sgbn.structure.base import NetworkEstimator
 from sgbn.structure.ensemble import EdgeConfidence, SGBNEnsemble
-from sgbn.structure.samples import Sample
 
 
 def edge_confidence(

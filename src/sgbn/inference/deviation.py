@@ -32,6 +32,8 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, 
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import check_is_fitted
 
+from sgbn.cohort.design import deal_rows
+from sgbn.cohort.rows import check_varies, refuse_cohort, too_few
 from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.moments import one_blas_thread
@@ -49,11 +51,9 @@ from sgbn.core.validation import (
     column_names,
 )
 from sgbn.inference.learning import check_learner, learn_part
-from sgbn.inference.rows import check_varies, refuse_cohort, too_few
 from sgbn.runs.tasks import parallel
 from sgbn.structure import SGBN
 from sgbn.structure.base import NetworkEstimator
-from sgbn.structure.ensemble.splits import deal_rows
 from sgbn.structure.given_graph import COLLINEAR
 
 SMALLEST_TAIL = np.finfo(float).tiny  # smallest tail probability; keeps z finite, below 38

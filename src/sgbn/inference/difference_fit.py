@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from sgbn.cohort.effects import Nuisance, nuisance_of
+from sgbn.cohort.rows import check_groups_vary
 from sgbn.core.exceptions import InputError, counted, listed, shown
 from sgbn.core.types import Array, Graph, Indices
 from sgbn.inference.closed_tests import Members
@@ -21,9 +23,7 @@ from sgbn.inference.edge_statistics import (
     parents_of_both,
 )
 from sgbn.inference.joint import GROUP_GAMMA, POOLED_GAMMA, SharedOrder
-from sgbn.inference.rows import check_groups_vary
 from sgbn.structure import SGBN
-from sgbn.structure.nuisance import Nuisance, nuisance_of
 
 ROWS_PER_PARENT = 5  # in the smallest group; with fewer, single rows decide the statistics
 COPY = 1e-8  # 1 - |correlation| of residuals, below which one region is a copy of another

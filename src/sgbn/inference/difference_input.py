@@ -9,16 +9,14 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sgbn.atlases import UNKNOWN_LOBE
-from sgbn.cohort import Cohort
+from sgbn.cohort.atlas import UNKNOWN_LOBE
+from sgbn.cohort.cohort import Cohort
+from sgbn.cohort.design import Exchange, choose_reference, exchange_of
+from sgbn.cohort.effects import held_fixed, missing_rows, nuisance_of
 from sgbn.core.exceptions import InputError, listed, warn
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.core.validation import Constraint, OneOf, check_values, read_labels
-from sgbn.inference.exchange import Exchange, exchange_of
-from sgbn.reference import choose_reference
-from sgbn.structure.nuisance import missing_rows, nuisance_of
 from sgbn.structure.robust import MAX_SHARE_FAR, OUTLIERS, OutlierWarning, far_rows, row_labels
-from sgbn.structure.smooth import held_fixed
 
 ROWS_LEFT_OUT = OneOf(*OUTLIERS) | Constraint(
     ["True or False for each row"], lambda value: not isinstance(value, str)

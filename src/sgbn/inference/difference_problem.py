@@ -17,12 +17,12 @@ import joblib
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from sgbn.atlases import UNKNOWN_LOBE
+from sgbn.cohort.atlas import UNKNOWN_LOBE
+from sgbn.cohort.effects import design_of
 from sgbn.core.types import Array, Graph, Indices, Mask
 from sgbn.inference.closed_tests import Members
 from sgbn.inference.difference_input import GroupData
 from sgbn.inference.edge_statistics import Edges, Estimates, Ways
-from sgbn.structure.nuisance import design_of
 
 DIGITS = 8  # decimals of values in standard deviations; all machines agree in these
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from sgbn.atlases import UNKNOWN_LOBE
-from sgbn.cohort import Cohort
+from sgbn.cohort.atlas import UNKNOWN_LOBE
+from sgbn.cohort.cohort import Cohort
+from sgbn.cohort.rows import region_index, too_few
 from sgbn.core.exceptions import InputError, counted, did_you_mean, shown, warn
 from sgbn.core.types import Mask
 from sgbn.core.validation import SEED, OneOf, Whole, is_number
 from sgbn.inference.difference_input import GroupData
-from sgbn.inference.rows import region_index, too_few
 
 MIN_SUBJECTS_PER_GROUP = 10  # a smaller group raises an error
 FEWEST_PERMUTATIONS = 19  # with fewer, no p can be 0.05 or less; a q needs one more

@@ -22,7 +22,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sgbn.cohort import Cohort
+from sgbn.cohort.cohort import Cohort
+from sgbn.cohort.series import SeriesCohort
 from sgbn.core.exceptions import InputError, shown
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.moments import one_blas_thread
@@ -35,7 +36,6 @@ from sgbn.inference.difference_result import Differences, summarised
 from sgbn.inference.joint import covariances, weights_on
 from sgbn.inference.permuted_statistics import permuted_statistics
 from sgbn.runs.study import Study
-from sgbn.series_cohort import SeriesCohort
 from sgbn.structure import SGBN
 
 
@@ -91,7 +91,7 @@ def edge_differences(
         The group that the others are compared with. It comes first, and the others follow by name.
         By default it is the group with a usual name of controls (control, CTR, HC, CN, healthy,
         ...). If all names are numbers, the group 0 counts as controls. If no group looks like
-        controls, it is the first by name. See `sgbn.reference.usual_reference`.
+        controls, it is the first by name. See `sgbn.cohort.design.usual_reference`.
     learner : SGBN, optional
         The estimator that finds the order in the pooled residuals. The default is `SGBN()`.
     separate_parents : bool

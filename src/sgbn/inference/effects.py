@@ -21,7 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sgbn.cohort import Cohort
+from sgbn.cohort.cohort import Cohort
+from sgbn.cohort.design import Sample
+from sgbn.cohort.rows import read_groups, region_index, warn_about_few
 from sgbn.core.equivalence import cpdag
 from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import NetworkLike
@@ -36,8 +38,7 @@ from sgbn.inference.resampling import (
     resampled_weights,
     resamples,
 )
-from sgbn.inference.rows import network_of, read_groups, region_index, warn_about_few
-from sgbn.structure.samples import Sample
+from sgbn.inference.rows import network_of
 
 SAME_EFFECT = 1e-8  # in standard deviations; smaller differences of effects are round-off
 

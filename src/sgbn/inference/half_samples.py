@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from sgbn.cohort.design import Sample, deal_rows
+from sgbn.cohort.effects import without_nuisance
 from sgbn.core.exceptions import InputError, warn
 from sgbn.core.moments import constant_columns, moments_of, one_blas_thread
 from sgbn.core.types import Array, Mask
@@ -23,10 +25,7 @@ from sgbn.structure.base import UNDECIDED, NetworkEstimator
 from sgbn.structure.ensemble.confidence import EdgeConfidence
 from sgbn.structure.ensemble.parts import gather_pairs, pair_result
 from sgbn.structure.ensemble.sgbn_ensemble import MIN_ROWS_TO_HALVE
-from sgbn.structure.ensemble.splits import deal_rows
 from sgbn.structure.knowledge import KNOWLEDGE
-from sgbn.structure.nuisance import without_nuisance
-from sgbn.structure.samples import Sample
 
 
 def learn_halves(

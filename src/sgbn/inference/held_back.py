@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from sgbn.cohort import SITE, Cohort
+from sgbn.cohort.cohort import SITE, Cohort
+from sgbn.cohort.design import deal_rows
+from sgbn.cohort.rows import too_few
 from sgbn.core.exceptions import InputError, counted, did_you_mean, listed
 from sgbn.core.types import Mask
 from sgbn.core.validation import SEED
 from sgbn.inference.difference_request import MIN_SUBJECTS_PER_GROUP
-from sgbn.inference.rows import too_few
-from sgbn.structure.ensemble.splits import deal_rows
 
 HALF = "half"
 DISCOVERY, CONFIRMATION = "discovery", "confirmation"

@@ -22,18 +22,17 @@ from scipy.linalg import cho_factor, cho_solve
 from sklearn.covariance import graphical_lasso
 from sklearn.exceptions import ConvergenceWarning
 
+from sgbn.cohort.design import Sample, deal_rows
+from sgbn.cohort.effects import DEPENDENT, column_lengths
+from sgbn.cohort.rows import NOTHING_LEFT, too_few
 from sgbn.core.exceptions import InputError, counted, listed
 from sgbn.core.moments import moments_of, one_blas_thread
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.core.validation import FEW_SAMPLES, combined_columns, copied_columns
 from sgbn.inference.factor_analysis import factor_analysis, most_factors
 from sgbn.inference.learning import learn_part
-from sgbn.inference.rows import NOTHING_LEFT, too_few
 from sgbn.runs.files import Arrays
 from sgbn.structure.base import NetworkEstimator
-from sgbn.structure.ensemble.splits import deal_rows
-from sgbn.structure.nuisance import DEPENDENT, column_lengths
-from sgbn.structure.samples import Sample
 
 MODELS = ("network", "factor analysis", "graphical lasso", "independence")
 NETWORK, FACTORS, LASSO, INDEPENDENCE = MODELS

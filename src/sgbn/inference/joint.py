@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
+from sgbn.cohort.rows import check_groups_vary, refuse_cohort, too_few
 from sgbn.core.exceptions import InputError, shown
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.graph import known_order
@@ -33,7 +34,6 @@ from sgbn.core.validation import (
     warn_about_moments,
 )
 from sgbn.inference.regressions import regressions
-from sgbn.inference.rows import check_groups_vary, refuse_cohort, too_few
 from sgbn.search.order_search import parents_for
 from sgbn.search.plan import most_parents
 from sgbn.search.problem import MOST_PARENTS, ParentProblem, ebic_prices
@@ -162,7 +162,7 @@ class JointSGBN(BaseEstimator):
 
     Examples
     --------
-    >>> from sgbn import simulate_cohort
+    >>> from sgbn.cohort.simulate import simulate_cohort
     >>> from sgbn.inference import JointSGBN
     >>> cohort = simulate_cohort(60, regions=10)
     >>> joint = JointSGBN().fit(cohort.values, cohort.group)

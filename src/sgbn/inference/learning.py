@@ -10,12 +10,12 @@ import joblib
 import numpy as np
 from sklearn.base import clone
 
+from sgbn.cohort.design import Sample
 from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.moments import one_blas_thread
 from sgbn.core.types import Array
 from sgbn.core.validation import check_parameters
 from sgbn.structure.base import NetworkEstimator
-from sgbn.structure.samples import Sample
 
 
 def check_learner(learner: Any) -> NetworkEstimator:

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from sgbn.cohort.rows import region_index
 from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import GaussianNetwork, NetworkLike
 from sgbn.core.types import Array, Indices
 from sgbn.core.validation import NONE, Number
 from sgbn.inference.records import records
-from sgbn.inference.rows import network_of, region_index
+from sgbn.inference.rows import network_of
 
 DIGITS = 12  # decimals of a divergence; further digits are round-off
 

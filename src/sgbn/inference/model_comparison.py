@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sgbn.cohort import Cohort
+from sgbn.cohort.cohort import Cohort
+from sgbn.cohort.rows import read_sample
 from sgbn.core.types import Array, Indices
 from sgbn.core.validation import SEED, OneOf, Whole
 from sgbn.inference.held_out import (
@@ -31,7 +32,6 @@ from sgbn.inference.held_out import (
 )
 from sgbn.inference.learning import check_learner, described
 from sgbn.inference.records import records
-from sgbn.inference.rows import read_sample
 from sgbn.runs.study import Study
 from sgbn.structure import SGBN
 from sgbn.structure.base import NetworkEstimator

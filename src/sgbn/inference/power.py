@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
+from sgbn.cohort.rows import region_index
 from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.gaussian import GaussianNetwork, NetworkLike
 from sgbn.core.graph import random_dag
@@ -27,7 +28,7 @@ from sgbn.inference.difference_request import FEWEST_PERMUTATIONS, MIN_SUBJECTS_
 from sgbn.inference.difference_result import CORRECTIONS
 from sgbn.inference.differences import edge_differences
 from sgbn.inference.permutation_p import permutations_needed
-from sgbn.inference.rows import network_of, region_index
+from sgbn.inference.rows import network_of
 from sgbn.runs.study import Study
 from sgbn.structure import SGBN
 

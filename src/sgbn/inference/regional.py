@@ -23,13 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtr
 
-from sgbn.cohort import Cohort
+from sgbn.cohort.cohort import Cohort
+from sgbn.cohort.effects import design_of, held_fixed, indicators
 from sgbn.core.exceptions import InputError
 from sgbn.core.types import Array, Indices
 from sgbn.inference.permutation_p import discovery_rates, holm
 from sgbn.inference.records import records
-from sgbn.structure.nuisance import design_of, indicators
-from sgbn.structure.smooth import held_fixed
 
 FAMILIES = (
     "means of regions are not compared, because there are families (blocks). Members of one family "

@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sgbn.cohort import Cohort
+from sgbn.cohort.cohort import Cohort
+from sgbn.cohort.effects import with_curves_that_fit
 from sgbn.core.exceptions import DataWarning, InputError, warn
 from sgbn.core.types import Mask
 from sgbn.core.validation import SHARE
@@ -36,7 +37,6 @@ from sgbn.inference.held_back import (
 from sgbn.inference.permutation_p import holm, permutations_needed
 from sgbn.runs.study import Study
 from sgbn.structure import SGBN
-from sgbn.structure.smooth import with_curves_that_fit
 
 CONFIRMING = 2  # multiple of the fewest permutations with which Holm can confirm all found edges
 COLUMNS = [

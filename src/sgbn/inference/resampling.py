@@ -23,16 +23,17 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr, stdtrit
 from sklearn.base import BaseEstimator
 
-from sgbn.cohort import Cohort
+from sgbn.cohort.cohort import Cohort
+from sgbn.cohort.design import Sample
+from sgbn.cohort.rows import read_rows, warn_about_few
 from sgbn.core.exceptions import InputError
 from sgbn.core.graph import GraphLike, adjacency
 from sgbn.core.types import Array, Graph
 from sgbn.core.validation import SEED, SHARE, Whole
 from sgbn.inference.records import records
-from sgbn.inference.rows import network_of, read_rows, warn_about_few
+from sgbn.inference.rows import network_of
 from sgbn.structure import fit_weights
 from sgbn.structure.given_graph import COLLINEAR
-from sgbn.structure.samples import Sample
 
 # Many, since in small samples 95 % intervals end at about the 1 % and 99 % percentiles.
 N_RESAMPLES = 2000

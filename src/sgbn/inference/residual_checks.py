@@ -14,10 +14,10 @@ import numpy as np
 from scipy import stats
 from scipy.special import ndtr
 
+from sgbn.cohort.rows import too_few
 from sgbn.core.exceptions import InputError
 from sgbn.core.types import Array, Graph, Indices
 from sgbn.inference.permutation_p import holm
-from sgbn.inference.rows import too_few
 from sgbn.structure.residual_density import curvature
 
 FEWEST_ROWS = 20  # fewer rows say nothing about the shape of residuals

@@ -18,6 +18,7 @@ from pathlib import Path
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
+from sgbn.cohort.series import SeriesCohort, SubjectMoments, as_cohort, subject_moments
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.moments import one_blas_thread
 from sgbn.core.validation import POSITIVE
@@ -28,9 +29,7 @@ from sgbn.inference.difference_result import Differences, summarised
 from sgbn.inference.permuted_statistics import permuted_statistics
 from sgbn.inference.series_problem import SeriesProblem, series_problem_of
 from sgbn.runs.study import Study
-from sgbn.series_cohort import SeriesCohort
-from sgbn.structure.series import SeriesSGBN, SubjectMoments, subject_moments
-from sgbn.structure.series.subject_moments import as_cohort
+from sgbn.structure.series import SeriesSGBN
 from sgbn.structure.series.subject_weights import noise_shares
 
 TESTED_PENALTY = 0.5  # factor of the learner's penalty for tested edges (benchmarks/series_tests)
@@ -118,7 +117,7 @@ def series_differences(
     Notes
     -----
     The weights of each subject are least-squares weights from its own correlations, after its
-    series is filtered; see `sgbn.structure.series.subject_moments`. Means and scales of the series
+    series is filtered; see `sgbn.subject_moments`. Means and scales of the series
     are not used.
 
     There is no p for the existence of an edge, since the same subjects chose the graph. An edge

@@ -14,6 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from sgbn.cohort.series import SubjectMoments
 from sgbn.core.types import Array, Graph, Indices
 from sgbn.inference.adjusted_means import AdjustedMeans
 from sgbn.inference.closed_tests import Members
@@ -21,7 +22,7 @@ from sgbn.inference.difference_fit import most_parents_of
 from sgbn.inference.difference_input import GroupData
 from sgbn.inference.difference_problem import Fit, NamedEdges, Problem, lobe_numbers
 from sgbn.inference.edge_statistics import Edges, Estimates, Ways, parents_of_both
-from sgbn.structure.series import SubjectMoments, subject_weights
+from sgbn.structure.series import subject_weights
 
 N_WAYS = len(Ways._fields)
 

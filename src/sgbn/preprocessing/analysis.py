@@ -12,12 +12,12 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sgbn.cohort import SITE, Cohort
+from sgbn.cohort.cohort import SITE, Cohort
+from sgbn.cohort.effects import check_smooth
 from sgbn.core.exceptions import InputError
 from sgbn.core.validation import Label, is_whole
 from sgbn.preprocessing.columns import Name, Names, as_names
 from sgbn.preprocessing.covariates import CovariateRegressor
-from sgbn.preprocessing.design import check_smooth
 from sgbn.preprocessing.missing import RegionImputer
 from sgbn.preprocessing.selection import RegionSelector
 from sgbn.preprocessing.sites import SiteHarmonizer

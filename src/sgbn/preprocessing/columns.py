@@ -20,6 +20,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from sgbn.cohort.effects import row_name
 from sgbn.core.exceptions import InputError, did_you_mean, listed, shown
 from sgbn.core.types import Array, Indices
 from sgbn.core.validation import LARGEST, Constraint, check_parameters, declared_parameters
@@ -218,12 +219,6 @@ def find(name: Any, columns: pd.Index[Any], parameter: str) -> int:
         f"{did_you_mean(name, list(columns))} Correct the name, or check that an earlier step "
         "leaves this column in X."
     )
-
-
-def row_name(index: pd.Index[Any], row: int) -> str:
-    """Return how a message names a row: by its number, and by its name in the index if any."""
-    plain = isinstance(index, pd.RangeIndex)
-    return f"row {row} (counted from 0)" + ("" if plain else f", {shown(index[row])}")
 
 
 def labels_of(y: Any, n_rows: int) -> tuple[Indices, NDArray[Any]]:

@@ -32,9 +32,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sgbn.cohort.effects import Slopes, group_means, within_group_slopes
 from sgbn.core.exceptions import warn
 from sgbn.core.types import Array, Indices, Mask
-from sgbn.preprocessing.design import Slopes, group_means, within_group_slopes
 from sgbn.preprocessing.mixed import fit_mixed
 
 TOL = 1e-12  # change in a round, relative to the largest location: below it, iteration stops

@@ -8,6 +8,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sgbn.cohort.effects import (
+    MIN_SPLINES,
+    SMOOTH_DF,
+    CovariateColumns,
+    Slopes,
+    check_enough_rows,
+    learn_design,
+    within_group_slopes,
+)
 from sgbn.core.exceptions import InputError, listed, warn
 from sgbn.core.types import Indices
 from sgbn.core.validation import ANYTHING, TRUTH, Label, Parameters, Whole
@@ -19,15 +28,7 @@ from sgbn.preprocessing.columns import (
     as_names,
     labels_of,
 )
-from sgbn.preprocessing.design import (
-    Design,
-    Slopes,
-    check_enough_rows,
-    learn_design,
-    within_group_slopes,
-)
 from sgbn.preprocessing.mixed import fit_mixed
-from sgbn.structure.smooth import MIN_SPLINES, SMOOTH_DF
 
 
 class CovariateRegressor(NamedColumnTransformer):
@@ -177,7 +178,7 @@ class CovariateRegressor(NamedColumnTransformer):
         return replace(table, values=table.values - effect)
 
 
-def _warn_about_rank(slopes: Slopes, design: Design, which: str) -> None:
+def _warn_about_rank(slopes: Slopes, design: CovariateColumns, which: str) -> None:
     if len(slopes.constant):
         warn(
             f"covariate {listed(design.covariates_of(slopes.constant))}, or one of its levels, "

@@ -31,10 +31,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sgbn.cohort.effects import Slopes, centred_span, group_means, indicators, within_group_slopes
 from sgbn.core.exceptions import warn
 from sgbn.core.types import Array, Indices
-from sgbn.preprocessing.design import Slopes, centred_span, group_means, within_group_slopes
-from sgbn.structure.nuisance import indicators
 
 FLAT_EPS = 1e-12  # residual spread relative to the largest value: a smaller one is round-off
 # Logarithms of ratios are searched from this value to its negative. At the lower end there is

@@ -11,13 +11,13 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
-from sgbn.cohort import ID, PERSON, SITE, Cohort, check_cohort
+from sgbn.cohort.cohort import ID, PERSON, SITE, Cohort, check_cohort
+from sgbn.cohort.effects import check_curves
+from sgbn.cohort.series import SeriesCohort
 from sgbn.core.exceptions import InputError, listed
 from sgbn.core.moments import constant_columns
 from sgbn.core.validation import NO_REGIONS
 from sgbn.preprocessing.analysis import has_repeated_visits, make_preparation
-from sgbn.series_cohort import SeriesCohort
-from sgbn.structure.smooth import check_curves
 
 
 def prepare(cohort: Cohort) -> Cohort:

@@ -10,6 +10,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from sgbn.cohort.effects import (
+    MIN_SPLINES,
+    SMOOTH_DF,
+    CovariateColumns,
+    Slopes,
+    check_enough_rows,
+    indicators,
+    learn_design,
+    level_codes,
+    row_name,
+    sorted_levels,
+)
 from sgbn.core.exceptions import InputError, listed, shown, warn
 from sgbn.core.types import Array, Indices
 from sgbn.core.validation import ANYTHING, TRUTH, OneOf, Parameters, Whole
@@ -22,19 +34,8 @@ from sgbn.preprocessing.columns import (
     as_names,
     check_site,
     labels_of,
-    row_name,
 )
 from sgbn.preprocessing.combat import Combat, fit_combat, remove_sites
-from sgbn.preprocessing.design import (
-    Design,
-    Slopes,
-    check_enough_rows,
-    learn_design,
-    level_codes,
-    sorted_levels,
-)
-from sgbn.structure.nuisance import indicators
-from sgbn.structure.smooth import MIN_SPLINES, SMOOTH_DF
 
 
 class SiteHarmonizer(NamedColumnTransformer):
@@ -237,7 +238,7 @@ class SiteHarmonizer(NamedColumnTransformer):
         return columns - columns.mean(axis=0)
 
     def _combat(
-        self, table: Table, design: Design, D: Any, codes: Indices, persons: list[Any]
+        self, table: Table, design: CovariateColumns, D: Any, codes: Indices, persons: list[Any]
     ) -> Combat:
         check_enough_rows(len(D), int(codes.max()) + 1, design, "training rows")
         fitted = fit_combat(
@@ -251,7 +252,9 @@ class SiteHarmonizer(NamedColumnTransformer):
         _warn_confounded(fitted.slopes, design, self._site)
         return fitted
 
-    def _store(self, design: Design, fitted: Combat, sites: list[Any], codes: Indices) -> None:
+    def _store(
+        self, design: CovariateColumns, fitted: Combat, sites: list[Any], codes: Indices
+    ) -> None:
         self._design, self._fitted = design, fitted
         self.sites_, self.site_counts_ = sites, np.bincount(codes)
         self.location_, self.scale_ = fitted.location, fitted.scale
@@ -378,7 +381,7 @@ def _refuse_group(preserved: pd.DataFrame, y: Any) -> None:
             )
 
 
-def _warn_confounded(slopes: Slopes, design: Design, site: Any) -> None:
+def _warn_confounded(slopes: Slopes, design: CovariateColumns, site: Any) -> None:
     lost = np.union1d(slopes.constant, slopes.collinear)
     lost = lost[lost < len(design.names)]  # the columns after these are groups
     if len(lost):

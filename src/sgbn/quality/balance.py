@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sgbn.cohort import Cohort
+from sgbn.cohort.cohort import Cohort
 from sgbn.core.exceptions import counted, listed
 from sgbn.core.types import Array
 from sgbn.quality.findings import Finding, first_true, parts

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sgbn.cohort.series import FEWEST_VOLUMES, SeriesCohort
 from sgbn.core.exceptions import counted
 from sgbn.quality.findings import Finding
-from sgbn.series_cohort import FEWEST_VOLUMES, SeriesCohort
 
 CENSORED = "censored"  # key of the provenance: how many volumes were left out
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from sgbn.cohort.series import SeriesCohort
 from sgbn.core.exceptions import listed
 from sgbn.core.types import Array
 from sgbn.quality.findings import Finding, marked
-from sgbn.series_cohort import SeriesCohort
 
 MIN_CORRELATION = 0.1  # neighbours with a larger correlation are similar
 MIN_SHARE_OF_SUBJECTS = 0.5  # smallest share of subjects with exchanged series for a warning

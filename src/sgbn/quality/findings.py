@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from sgbn.cohort import Cohort
+from sgbn.cohort.cohort import Cohort
 from sgbn.core.exceptions import counted, listed
 from sgbn.core.types import Array, Mask
 

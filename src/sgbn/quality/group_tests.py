@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from sgbn.cohort import Cohort
+from sgbn.cohort.cohort import Cohort
 from sgbn.core.types import Array, Labels, Mask
 
 FEWEST_EXPECTED = 5  # expected subjects in a cell; below, the chi-square distribution is too rough

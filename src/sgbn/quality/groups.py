@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sgbn.atlases import UNKNOWN_LOBE
-from sgbn.cohort import Cohort
+from sgbn.cohort.atlas import UNKNOWN_LOBE
+from sgbn.cohort.cohort import Cohort
+from sgbn.cohort.design import control_groups, usual_reference, why_reference
 from sgbn.core.exceptions import counted, listed
 from sgbn.quality.findings import Finding, first_true
-from sgbn.reference import control_groups, usual_reference, why_reference
 
 FEW_SUBJECTS = 20  # the network of a smaller group is hardly more than noise
 MAX_SMALL_GROUPS = 5  # more small groups are probably dates, ages or scores

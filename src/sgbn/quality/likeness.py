@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial import KDTree
 
-from sgbn.cohort import Cohort
+from sgbn.cohort.cohort import Cohort
 from sgbn.core.types import Array, Indices
 from sgbn.quality.findings import filled, parts
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sgbn.atlases import is_total, match_columns
-from sgbn.atlases.names import readings
-from sgbn.cohort import Cohort
+from sgbn.cohort.atlas import readings
+from sgbn.cohort.cohort import Cohort
+from sgbn.cohort.region_names import is_total, match_columns
 from sgbn.core.exceptions import listed
 from sgbn.quality.findings import Finding
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from sgbn.cohort import Cohort
+from sgbn.cohort.cohort import Cohort
 from sgbn.core.exceptions import counted
 from sgbn.quality.balance import IMBALANCE
 from sgbn.quality.findings import Finding

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from sgbn.cohort import Cohort, check_cohort
+from sgbn.cohort.cohort import Cohort, check_cohort
+from sgbn.cohort.series import SeriesCohort
 from sgbn.core.exceptions import InputError, counted
 from sgbn.core.moments import constant_columns
 from sgbn.quality.balance import check_covariates, check_sites
@@ -35,7 +36,6 @@ from sgbn.quality.series_review import (
     leave_out_short_series,
 )
 from sgbn.quality.values import check_atlas, check_copies, check_missing, check_outliers
-from sgbn.series_cohort import SeriesCohort
 
 SUBJECT_MISSING = 0.5  # a subject that lacks a larger share of the regions is left out
 REGION_MISSING = 0.2  # a region that a larger share of the subjects lacks is left out

@@ -15,11 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.signal import detrend, periodogram  # type: ignore[attr-defined]
 
+from sgbn.cohort.series import SeriesCohort, effective_volumes, scaled_runs, whiten
 from sgbn.core.moments import one_blas_thread
 from sgbn.core.types import Array, Mask
 from sgbn.quality.motion import motion_column
-from sgbn.series_cohort import SeriesCohort
-from sgbn.structure.series.subject_moments import effective_volumes, scaled_runs, whiten
 
 USUAL_TR = 2.0  # seconds; assumed if the TR is not known
 SLOW, FAST = 0.01, 0.1  # Hz; borders of the usual band-pass filter
@@ -84,7 +83,7 @@ def series_quality(cohort: SeriesCohort) -> NDArray[Any]:
 def effective_numbers(cohort: SeriesCohort) -> Array:
     """Return how many independent volumes the series of each subject are worth to a network.
 
-    The number is the `n` of `sgbn.structure.series.subject_moments`. That function raises an error
+    The number is the `n` of `sgbn.subject_moments`. That function raises an error
     for subjects with an empty region or too few volumes. Here empty regions are ignored.
     """
     with one_blas_thread():

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sgbn.cohort import Cohort
+from sgbn.cohort.cohort import Cohort
+from sgbn.cohort.series import MIN_EFFECTIVE_VOLUMES, SeriesCohort
 from sgbn.core.exceptions import listed
 from sgbn.core.types import Array, Mask
 from sgbn.quality.findings import Finding, leave_out_regions, leave_out_subjects, marked
@@ -19,8 +20,6 @@ from sgbn.quality.independence import (
 )
 from sgbn.quality.likeness import near_pairs
 from sgbn.quality.series_quality import SLOW, USUAL_TR, effective_numbers, filters_seen, spectra_of
-from sgbn.series_cohort import SeriesCohort
-from sgbn.structure.series.subject_moments import MIN_EFFECTIVE_VOLUMES
 
 REGION_EMPTY = 0.05  # a region that is empty in a larger share of the subjects is left out
 FILTERED = 0.5  # share of low-pass subjects who must also have a high-pass filter for "band-pass"

@@ -6,14 +6,14 @@ import warnings
 
 import numpy as np
 
-from sgbn.cohort import Cohort
+from sgbn.cohort.cohort import Cohort
+from sgbn.cohort.design import group_sample
+from sgbn.cohort.effects import without_nuisance
 from sgbn.core.exceptions import DataWarning, listed
 from sgbn.core.moments import one_blas_thread
 from sgbn.core.types import Array
 from sgbn.quality.findings import Finding
-from sgbn.structure.nuisance import without_nuisance
 from sgbn.structure.robust import MAX_SHARE_FAR, OUTLIER_SD, ScoreGain, far_rows, score_gain
-from sgbn.structure.samples import group_sample
 
 TRIMMED = (
     "Such subjects are left out of networks, half samples and tests of differences, and kept in "

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sgbn.cohort import Cohort
+from sgbn.cohort.cohort import Cohort
 from sgbn.core.exceptions import LISTED, counted, listed
 from sgbn.core.moments import moments_of
 from sgbn.core.types import Array

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sgbn.atlases import UNKNOWN_LOBE
+from sgbn.cohort.atlas import UNKNOWN_LOBE
 from sgbn.comparison import Comparison
 from sgbn.comparison.left_out_words import NAMED_IN
 from sgbn.report.cells import Field, Table, make_table

@@ -11,7 +11,10 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from jinja2 import Environment
 
-from sgbn.cohort import Cohort
+from sgbn.cohort.cohort import Cohort
+from sgbn.cohort.design import takes_effects_out
+from sgbn.cohort.effects import effect_names
+from sgbn.cohort.series import MIN_EFFECTIVE_VOLUMES
 from sgbn.comparison import Comparison
 from sgbn.comparison.accuracy import OURS, REFINED
 from sgbn.comparison.intervals import gain_of_repeat
@@ -35,10 +38,7 @@ from sgbn.search.problem import default_gamma
 from sgbn.structure import SGBN
 from sgbn.structure.ensemble import SGBNEnsemble
 from sgbn.structure.robust import OUTLIER_SD
-from sgbn.structure.samples import takes_effects_out
 from sgbn.structure.series import SeriesSGBN
-from sgbn.structure.series.subject_moments import MIN_EFFECTIVE_VOLUMES
-from sgbn.structure.smooth import effect_names
 
 NEXT_PARAGRAPH = "¶"  # mark in the templates; their blank lines have no meaning
 # White space in names must stay when the line breaks of the templates are removed. Until then,

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sgbn.atlases import Atlas, Region
+from sgbn.cohort.atlas import Atlas, Region
 from sgbn.core.exceptions import InputError
 from sgbn.core.types import Indices
 from sgbn.viz.surface_mesh import SIDES, VERTICES

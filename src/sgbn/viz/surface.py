@@ -13,7 +13,7 @@ from matplotlib.colors import Normalize, to_rgb
 from matplotlib.figure import Figure, SubFigure
 from numpy.typing import ArrayLike, NDArray
 
-from sgbn.atlases import Atlas, AtlasLike, as_atlas
+from sgbn.cohort.atlas import Atlas, AtlasLike, as_atlas
 from sgbn.core.exceptions import InputError, counted
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.viz.parcellations import Parcellation, find_parcellation, read_parcellation

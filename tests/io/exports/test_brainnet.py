@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from sgbn import load_atlas
-from sgbn.atlases import Atlas, Region
+from sgbn.cohort.atlas import Atlas, Region, load_atlas
 from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.io import node_table, write_brainnet

@@ -2,7 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import ORSGBN, SGBN, SGBNEnsemble, edge_table, load_atlas
+from sgbn import ORSGBN, SGBN, SGBNEnsemble, edge_table
+from sgbn.cohort.atlas import load_atlas
 from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.inference import edge_confidence

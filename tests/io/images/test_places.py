@@ -6,7 +6,7 @@ import nibabel as nib
 import numpy as np
 import pytest
 
-from sgbn.atlases import read_atlas
+from sgbn.cohort.atlas import read_atlas
 from sgbn.core.exceptions import DataWarning
 from sgbn.io.images.label_atlas import load_label_atlas
 from sgbn.io.images.places import places_of, write_places

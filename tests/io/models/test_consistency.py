@@ -14,7 +14,7 @@ from sgbn.io.models.registry import CLASSES, SHARED
 
 def test_the_table_of_classes_has_only_keys_and_shapes_that_are_read():
     for line in [*CLASSES.values(), {"shapes": " ".join(SHARED.values())}]:
-        assert set(line) <= {"home", "like", "shapes", "not_finite", "left_out"}
+        assert set(line) <= {"home", "class", "like", "shapes", "not_finite", "left_out"}
         assert line.get("like", "learner") in SHARED
         assert all(
             re.fullmatch(r"[\w.]+:\w+\??(<f)?", item) for item in line.get("shapes", "").split()

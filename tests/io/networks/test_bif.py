@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sgbn import load_network
+from sgbn.cohort.simulate import load_network
 from sgbn.core.exceptions import InputError
 from sgbn.core.graph import random_dag
 from sgbn.io import read_bif

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sgbn import NamedGraph, load_network, read_network, write_network
+from sgbn import NamedGraph, read_network, write_network
+from sgbn.cohort.simulate import load_network
 from sgbn.core.equivalence import cpdag
 from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import GaussianNetwork

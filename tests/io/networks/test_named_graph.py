@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from sgbn import NamedGraph
+from sgbn.cohort.simulate import BenchmarkNetwork
 from sgbn.core.exceptions import InputError
-from sgbn.datasets import BenchmarkNetwork
 from sgbn.io.networks.named_graph import check_dag, edges_and_lines, named_graph, weights_of
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sgbn import SeriesCohort
+from sgbn.cohort.series import SeriesCohort
 from sgbn.core.exceptions import DataWarning
 from sgbn.io.series.motion import settle_motion
 

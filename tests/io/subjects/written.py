@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 
-from sgbn import load_atlas
+from sgbn.cohort.atlas import load_atlas
 
 SIDES = ("lh", "rh")
 APARC_COLUMNS = (

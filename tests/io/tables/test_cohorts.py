@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn.atlases import load_atlas
-from sgbn.cohort import Cohort
+from sgbn.cohort.atlas import load_atlas
+from sgbn.cohort.cohort import Cohort
 from sgbn.core.exceptions import InputError
 from sgbn.experiments.data import data_folder
 from sgbn.io.tables.cohorts import read_table, write_table

@@ -1,7 +1,7 @@
 import pandas as pd
 import pytest
 
-from sgbn import load_atlas
+from sgbn.cohort.atlas import load_atlas
 from sgbn.core.exceptions import InputError
 from sgbn.io.tables.columns import choose_regions, find_column, unknown_column
 from sgbn.io.tables.files import from_frame

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from sgbn import read_freesurfer, read_table, review
-from sgbn.atlases import ATLASES, load_atlas
+from sgbn.cohort.atlas import ATLASES, load_atlas
 from sgbn.core.exceptions import InputError
 from sgbn.io.tables.files import from_frame
 from sgbn.io.tables.unnamed import site_columns, unnamed_sites

@@ -6,11 +6,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sgbn import fit_weights, load, save
 from sgbn.cli.options import LEARNERS
+from sgbn.cohort.simulate import simulate_sem
 from sgbn.core.equivalence import cpdag, shd, skeleton
 from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.graph import certifies_dag, is_dag, random_dag
-from sgbn.datasets import simulate_sem
 from sgbn.structure import baselines
 from sgbn.structure.baselines import GS, TC, base
 from sgbn.structure.baselines.base import ConstraintEstimator, GraphEstimator

@@ -1,8 +1,8 @@
 import numpy as np
 
+from sgbn.cohort.simulate import simulate_sem
 from sgbn.core.equivalence import cpdag, skeleton
 from sgbn.core.graph import random_dag
-from sgbn.datasets import simulate_sem
 from sgbn.structure.baselines import IAMB, IAMBnPC
 from sgbn.structure.baselines.iamb_npc import pc_skeleton
 from sgbn.structure.baselines.partial_correlation import IndependenceTest, fisher_z_borders

@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
+from sgbn.cohort.design import Sample
 from sgbn.core.exceptions import DataWarning
 from sgbn.runs.study import Study
 from sgbn.structure import SGBN
 from sgbn.structure.ensemble.parts import deal, graph_moments, learn_parts, learn_task
 from sgbn.structure.knowledge import read_knowledge
-from sgbn.structure.samples import Sample
 
 
 def _sample(n=60, m=4, nuisance=None):

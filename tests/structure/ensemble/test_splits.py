@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from sgbn.cohort.design import deal_persons, deal_rows, label_codes
 from sgbn.core.exceptions import InputError
-from sgbn.structure.ensemble.splits import deal_persons, deal_rows, label_codes
 
 
 def test_parts_are_of_equal_size_and_random():

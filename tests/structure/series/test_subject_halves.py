@@ -1,9 +1,9 @@
 import numpy as np
 
-from sgbn import subject_moments
+from sgbn.cohort.design import deal_rows
+from sgbn.cohort.series import subject_moments
 from sgbn.runs.study import Study
 from sgbn.search.subjects import search_subjects
-from sgbn.structure.ensemble.splits import deal_rows
 from sgbn.structure.knowledge import read_knowledge
 from sgbn.structure.series.subject_halves import Subjects, arrow_shares, learn_halves, learn_pair
 

@@ -1,9 +1,15 @@
 import numpy as np
 import pytest
 
-from sgbn import Cohort, SeriesCohort, subject_moments
+from sgbn import Cohort
+from sgbn.cohort.series import (
+    SeriesCohort,
+    ar_filter,
+    effective_volumes,
+    filtered_series,
+    subject_moments,
+)
 from sgbn.core.exceptions import InputError
-from sgbn.structure.series.subject_moments import ar_filter, effective_volumes, filtered_series
 
 
 def test_the_filter_is_the_autoregression_that_regions_share(autoregressive):

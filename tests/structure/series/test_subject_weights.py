@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
 
-from sgbn import SeriesCohort, subject_moments
+from sgbn.cohort.series import SeriesCohort, filtered_series, subject_moments
 from sgbn.structure.series import edge_gains, subject_weights
-from sgbn.structure.series.subject_moments import filtered_series
 from sgbn.structure.series.subject_weights import noise_shares
 
 GRAPH = np.array([[0, 1, 1, 0], [0, 0, 1, 0], [0, 0, 0, 0], [0, 0, 0, 0]], bool)

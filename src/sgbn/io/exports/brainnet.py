@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from sgbn.atlases import Atlas, AtlasLike, as_atlas
+from sgbn.cohort.atlas import Atlas, AtlasLike, as_atlas
 from sgbn.core.exceptions import InputError, listed, warn
 from sgbn.core.gaussian import NetworkLike
 from sgbn.io.exports.files import PathName, beside, check_text, write_matrix, write_text

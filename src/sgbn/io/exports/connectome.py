@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sgbn.atlases import AtlasLike, as_atlas
+from sgbn.cohort.atlas import AtlasLike, as_atlas
 from sgbn.core.gaussian import NetworkLike
 from sgbn.core.types import Array
 from sgbn.io.exports.brainnet import check_drawn, has_place

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from sgbn.atlases import AtlasLike
+from sgbn.cohort.atlas import AtlasLike
 from sgbn.core.gaussian import NetworkLike
 from sgbn.io.exports.files import PathName, check_text, write_file, write_json
 from sgbn.io.exports.network_tables import (

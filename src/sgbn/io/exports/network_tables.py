@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from sgbn.atlases import UNKNOWN_LOBE, AtlasLike, as_atlas
+from sgbn.cohort.atlas import UNKNOWN_LOBE, AtlasLike, as_atlas
 from sgbn.core.equivalence import edge_kinds
 from sgbn.core.exceptions import InputError, listed
 from sgbn.core.gaussian import GaussianNetwork, NetworkLike

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sgbn.atlases import UNKNOWN_LOBE, Atlas, AtlasLike, as_atlas
+from sgbn.cohort.atlas import UNKNOWN_LOBE, Atlas, AtlasLike, as_atlas
 from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import GaussianNetwork, NetworkLike
 from sgbn.io.exports.files import PathName, beside, check_text, write_json, write_matrix

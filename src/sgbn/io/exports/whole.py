@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from sgbn.atlases import AtlasLike, as_atlas
+from sgbn.cohort.atlas import AtlasLike, as_atlas
 from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import NetworkLike
 from sgbn.io.exports.brainnet import has_place, write_brainnet

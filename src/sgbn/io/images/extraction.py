@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sgbn.atlases import Atlas
+from sgbn.cohort.atlas import Atlas
 from sgbn.core.exceptions import InputError, listed
 from sgbn.core.types import Array
 from sgbn.core.validation import PROBABILITY, OneOf

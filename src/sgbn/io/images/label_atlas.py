@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from sgbn.atlases import UNKNOWN_LOBE, read_atlas
+from sgbn.cohort.atlas import UNKNOWN_LOBE, read_atlas
 from sgbn.core.exceptions import InputError, counted, listed, warn
 from sgbn.core.types import Indices
 from sgbn.core.validation import is_number

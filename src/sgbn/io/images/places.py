@@ -8,9 +8,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from sgbn.atlases import UNKNOWN_LOBE, Atlas, AtlasFile, Region, match_columns
-from sgbn.atlases.sides import side_of
-from sgbn.atlases.tables import table_rows
+from sgbn.cohort.atlas import UNKNOWN_LOBE, Atlas, AtlasFile, Region, side_of, table_rows
+from sgbn.cohort.region_names import match_columns
 from sgbn.core.exceptions import counted, listed, warn
 from sgbn.core.types import Array, Indices
 from sgbn.io.images.label_atlas import LabelAtlas

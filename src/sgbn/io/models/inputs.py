@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from sklearn.pipeline import Pipeline
 
-from sgbn.atlases import UNKNOWN_LOBE, Atlas, Region
-from sgbn.cohort import Cohort
+from sgbn.cohort.atlas import UNKNOWN_LOBE, Atlas, Region
+from sgbn.cohort.cohort import Cohort
 from sgbn.core.exceptions import InputError, did_you_mean, listed
 from sgbn.io.tables.assembly import assemble, load_cells
 from sgbn.io.tables.columns import find_column

@@ -27,6 +27,8 @@ _MODULES["sgbn.structure.baselines"] = dict.fromkeys(baselines.__all__, _BASELIN
 CLASSES: dict[str, dict[str, str]] = {
     name: {"home": home, **line} for home, lines in _MODULES.items() for name, line in lines.items()
 }
+# Name of a class in the code -> its name in files, where the two differ.
+_IN_FILES = {line["class"]: name for name, line in CLASSES.items() if "class" in line}
 # Name of an attribute in older versions -> its name now.
 RENAMED = {"_arrows": "arrows_"}
 
@@ -37,13 +39,15 @@ def class_named(name: str) -> type[Any]:
     if name not in CLASSES:
         raise InputError(f"{name!r} is not the name of a class that a model may hold.")
     # Imported here, so that a file of one class does not load the modules of all classes.
-    cls: type[Any] = getattr(import_module(CLASSES[name]["home"]), name)
+    line = CLASSES[name]
+    cls: type[Any] = getattr(import_module(line["home"]), line.get("class", name))
     return cls
 
 
 def name_of(value: object) -> str | None:
     """Return the name of the class of `value`; None if ``classes.toml`` does not list it."""
     name = type(value).__name__
+    name = _IN_FILES.get(name, name)
     # A subclass may have other attributes than its parent, so it is not saved as its parent.
     return name if name in CLASSES and class_named(name) is type(value) else None
 

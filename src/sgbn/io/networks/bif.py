@@ -16,9 +16,9 @@ from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
 
+from sgbn.cohort.simulate import BenchmarkNetwork
 from sgbn.core.exceptions import InputError
 from sgbn.core.graph import find_cycle
-from sgbn.datasets import BenchmarkNetwork
 from sgbn.io.networks.builder import MAX_VARIABLES
 from sgbn.io.networks.texts import read_text
 

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike
 
+from sgbn.cohort.simulate import BenchmarkNetwork
 from sgbn.core.exceptions import InputError, did_you_mean
 from sgbn.core.gaussian import NetworkLike
-from sgbn.datasets import BenchmarkNetwork
 from sgbn.io.exports.files import PathName, write_text
 from sgbn.io.networks.bif_writer import read_bif_text, write_bif
 from sgbn.io.networks.bnlearn import (

@@ -7,12 +7,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sgbn.cohort.simulate import BenchmarkNetwork
 from sgbn.core.equivalence import cpdag
 from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import GaussianNetwork, NetworkLike
 from sgbn.core.graph import find_cycle
 from sgbn.core.types import Mask
-from sgbn.datasets import BenchmarkNetwork
 from sgbn.io.exports.network_tables import network_of, support_mask
 from sgbn.structure.ensemble.confidence import drawn_graph
 

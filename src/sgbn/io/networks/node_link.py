@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any, TypeGuard
 
+from sgbn.cohort.simulate import BenchmarkNetwork
 from sgbn.core.exceptions import InputError
-from sgbn.datasets import BenchmarkNetwork
 from sgbn.io.networks.builder import INTERCEPT, VARIANCE, GraphBuilder
 from sgbn.io.networks.named_graph import NamedGraph, check_dag, edges_and_lines, weights_of
 

@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sgbn.cohort.series import FEWEST_VOLUMES, spread_of
 from sgbn.core.exceptions import InputError, counted, did_you_mean, listed
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.core.validation import LARGEST
 from sgbn.io.series.files import CENSORED, PLACES
 from sgbn.io.tables.cells import Missing, cell_error, parse
 from sgbn.io.tables.raw import RawTable, cell_text, is_number_type
-from sgbn.series_cohort import FEWEST_VOLUMES, spread_of
 
 SAME_REGIONS = (
     "All series need the same regions. Extract them again with one atlas, or name the regions that "

@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sgbn.atlases import AtlasLike, match_columns
-from sgbn.cohort import LABELS
+from sgbn.cohort.atlas import AtlasLike
+from sgbn.cohort.cohort import LABELS
+from sgbn.cohort.region_names import match_columns
+from sgbn.cohort.series import FEWEST_VOLUMES, SeriesCohort, spread_of
 from sgbn.core.exceptions import InputError, counted, listed, warn
 from sgbn.core.validation import NONE, POSITIVE
 from sgbn.io.series.archives import ENDING, find_in_archive
@@ -36,7 +38,6 @@ from sgbn.io.tables.options import Options
 from sgbn.io.tables.raw import Origin, RawTable, check_unique, labels
 from sgbn.quality.censoring import CENSORED
 from sgbn.quality.motion import MEAN_FD, motion_column
-from sgbn.series_cohort import FEWEST_VOLUMES, SeriesCohort, spread_of
 
 ROW_ID = "series_id"  # the id column, if a subject has several rows
 

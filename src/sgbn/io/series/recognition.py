@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from sgbn.cohort import Cohort
+from sgbn.cohort.cohort import Cohort
 from sgbn.core.exceptions import InputError
 from sgbn.io.series.archives import ENDING
 from sgbn.io.series.files import is_time_name

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sgbn.atlases import is_total
+from sgbn.cohort.region_names import is_total
 from sgbn.core.exceptions import InputError, did_you_mean, listed
 from sgbn.io.images.files import subject_id
 from sgbn.io.subjects.cat12_xml import QUALITY, AtlasRegions, Report, read_regions, read_report

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sgbn.atlases import is_total
+from sgbn.cohort.region_names import is_total
 from sgbn.core.exceptions import InputError
 from sgbn.io.subjects.folders import STATS, SubjectFolder
 from sgbn.io.subjects.layouts import (

@@ -13,8 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from sgbn.atlases import Atlas, load_atlas
-from sgbn.atlases.sources import is_packaged
+from sgbn.cohort.atlas import Atlas, is_packaged, load_atlas
 from sgbn.core.exceptions import InputError, did_you_mean, listed
 
 SIDES = ("lh", "rh")

@@ -9,8 +9,9 @@ from os import PathLike
 import numpy as np
 import pandas as pd
 
-from sgbn.atlases import AtlasLike, match_columns
-from sgbn.cohort import Cohort
+from sgbn.cohort.atlas import AtlasLike
+from sgbn.cohort.cohort import Cohort
+from sgbn.cohort.region_names import match_columns
 from sgbn.io.subjects.collection import CAT12, ID, PERSON, SubjectsTable, collect_subjects
 from sgbn.io.subjects.layouts import parcellation_atlas
 from sgbn.io.tables.assembly import assemble, load_participants

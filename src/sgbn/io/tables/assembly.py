@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.cohort import Cohort
+from sgbn.cohort.cohort import Cohort
 from sgbn.core.exceptions import InputError, did_you_mean, listed
 from sgbn.core.types import Indices
 from sgbn.io.tables.cells import (

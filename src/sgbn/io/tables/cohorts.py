@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sgbn.atlases import AtlasLike
-from sgbn.cohort import BLOCK, ID, PAIR, PERSON, SITE, Cohort
+from sgbn.cohort.atlas import AtlasLike
+from sgbn.cohort.cohort import BLOCK, ID, PAIR, PERSON, SITE, Cohort
 from sgbn.core.exceptions import InputError
 from sgbn.io.tables.assembly import assemble, load_cells
 from sgbn.io.tables.cells import Markers

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from sgbn.atlases import Atlas, AtlasMatch, ColumnMatch, match_columns
+from sgbn.cohort.atlas import Atlas
+from sgbn.cohort.region_names import AtlasMatch, ColumnMatch, match_columns
 from sgbn.core.exceptions import InputError, counted, did_you_mean, listed, warn
 from sgbn.io.tables.cells import Missing, parse
 from sgbn.io.tables.extracted import atlas_facts

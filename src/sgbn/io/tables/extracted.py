@@ -7,8 +7,8 @@ from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
-from sgbn.atlases import Atlas, match_columns, read_atlas
-from sgbn.atlases.tables import LABEL_IMAGE
+from sgbn.cohort.atlas import LABEL_IMAGE, Atlas, read_atlas
+from sgbn.cohort.region_names import match_columns
 from sgbn.io.tables.options import Options
 
 EXTRACTED = "atlas.csv"

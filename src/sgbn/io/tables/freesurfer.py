@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from sgbn.atlases import AtlasLike, is_total, match_columns
-from sgbn.cohort import Cohort
+from sgbn.cohort.atlas import AtlasLike
+from sgbn.cohort.cohort import Cohort
+from sgbn.cohort.region_names import is_total, match_columns
 from sgbn.core.exceptions import InputError, counted, listed
 from sgbn.io.tables.assembly import assemble, find_id, load_cells
 from sgbn.io.tables.cells import Markers, parse

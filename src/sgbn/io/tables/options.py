@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any
 
-from sgbn.atlases import Atlas, as_atlas
+from sgbn.cohort.atlas import Atlas, as_atlas
 from sgbn.core.exceptions import InputError
 from sgbn.io.tables.cells import Missing
 from sgbn.io.tables.raw import cell_text

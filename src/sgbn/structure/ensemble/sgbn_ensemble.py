@@ -16,6 +16,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sgbn.cohort.design import Sample, enough_left
+from sgbn.cohort.effects import without_nuisance
 from sgbn.core.exceptions import InputError, counted, listed, warn
 from sgbn.core.moments import Moments, moments_of, one_blas_thread
 from sgbn.core.types import Array, Mask
@@ -41,11 +43,9 @@ from sgbn.structure.ensemble.parts import learn_parts
 from sgbn.structure.ensemble.weights import weight_limits
 from sgbn.structure.given_graph import least_squares
 from sgbn.structure.knowledge import KNOWLEDGE, Edges, Tiers, read_knowledge
-from sgbn.structure.nuisance import without_nuisance
 from sgbn.structure.posterior.consensus import consensus
 from sgbn.structure.posterior.sampling import check_required
 from sgbn.structure.robust import row_labels
-from sgbn.structure.samples import Sample, enough_left
 
 MIN_ROWS_TO_HALVE = 2 * FEW_SAMPLES  # halves of fewer rows say nothing about edges
 # Parameters that are passed on to the learner of the starting points.

@@ -14,11 +14,11 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import ndtri
 
+from sgbn.cohort.design import Sample
+from sgbn.cohort.effects import without_nuisance
 from sgbn.core.moments import one_blas_thread
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.structure.ensemble.parts import HALVES, deal
-from sgbn.structure.nuisance import without_nuisance
-from sgbn.structure.samples import Sample
 
 LEVEL = 0.95  # level of the intervals
 # Added to a unit diagonal, so that parents that are copies of each other in a half share a weight.

@@ -17,6 +17,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
+from sgbn.cohort.design import label_codes
+from sgbn.cohort.series import (
+    SeriesCohort,
+    SubjectMoments,
+    as_cohort,
+    filtered_series,
+    subject_moments,
+)
 from sgbn.core.exceptions import InputError, counted, warn
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.graph import levels
@@ -37,20 +45,12 @@ from sgbn.core.validation import (
 from sgbn.runs.study import Study
 from sgbn.search.plan import most_parents
 from sgbn.search.subjects import search_subjects
-from sgbn.series_cohort import SeriesCohort
 from sgbn.structure.base import Arrows
 from sgbn.structure.ensemble.confidence import MIN_ADJACENCY, MIN_DIRECTION
 from sgbn.structure.ensemble.confident_network import ConfidentNetwork
-from sgbn.structure.ensemble.splits import label_codes
 from sgbn.structure.knowledge import KNOWLEDGE, Edges, Tiers, read_knowledge
 from sgbn.structure.non_gaussian import decide_directions
 from sgbn.structure.series.subject_halves import Subjects, learn_halves
-from sgbn.structure.series.subject_moments import (
-    SubjectMoments,
-    as_cohort,
-    filtered_series,
-    subject_moments,
-)
 from sgbn.structure.series.subject_residuals import SubjectResiduals
 from sgbn.structure.series.subject_weights import edge_gains, noise_shares, subject_weights
 

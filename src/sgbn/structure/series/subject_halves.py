@@ -8,6 +8,8 @@ import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sgbn.cohort.design import deal_persons
+from sgbn.cohort.series import SubjectMoments
 from sgbn.core.moments import one_blas_thread
 from sgbn.core.types import Array, Indices
 from sgbn.runs.files import Arrays
@@ -16,9 +18,7 @@ from sgbn.search.subjects import TABLES, SubjectsProblem, search_subjects
 from sgbn.structure.base import Arrows
 from sgbn.structure.ensemble.confidence import EdgeConfidence
 from sgbn.structure.ensemble.parts import gather_pairs, pair_result
-from sgbn.structure.ensemble.splits import deal_persons
 from sgbn.structure.knowledge import Knowledge
-from sgbn.structure.series.subject_moments import SubjectMoments
 
 DIGITS = 8  # decimals of correlations on which machines agree, so that folders can be moved
 PLAN = TABLES._replace(patience=1)  # a shorter search, because the mean of many halves counts

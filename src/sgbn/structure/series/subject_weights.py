@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from sgbn.cohort.series import SubjectMoments
 from sgbn.core.moments import one_blas_thread
 from sgbn.core.types import Array, Graph
 from sgbn.search.path_regression import SMALLEST_RSS
 from sgbn.search.subjects import residual_shares
-from sgbn.structure.series.subject_moments import SubjectMoments
 
 
 def subject_weights(moments: SubjectMoments, graph: Graph) -> Array:

@@ -1,35 +1,125 @@
-"""Simulate time series of brain regions, as in resting-state fMRI, with known networks."""
+"""Simulate time series of brain regions, as in resting-state fMRI, with known networks.
+
+The response of the blood to neural activity, as a linear filter of each region.
+
+Draw the weights and the series of one simulated subject.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.signal import fftconvolve, lfilter  # type: ignore[attr-defined]
+from scipy.stats import gamma  # type: ignore[attr-defined]
 
-from sgbn.atlases import AtlasLike, Region, as_atlas
-from sgbn.cohort import read_only
+from sgbn.cohort.atlas import AtlasLike, Region, as_atlas
+from sgbn.cohort.cohort import read_only
+from sgbn.cohort.series import SeriesCohort
+from sgbn.cohort.simulate import (
+    N_SITES,
+    Difference,
+    Edge,
+    assign_sites,
+    choose_regions,
+    covariate_names,
+    draw_covariates,
+    group_names,
+    group_networks,
+    group_sizes,
+    limited,
+    site_names,
+    standardised,
+    subject_ids,
+)
 from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.graph import kinds_of_change
 from sgbn.core.types import Array, Indices, Labels
 from sgbn.core.validation import NOT_NEGATIVE, PROBABILITY, Number, Parameters, Whole, is_whole
-from sgbn.datasets.cohort import group_names, group_sizes, subject_ids
-from sgbn.datasets.group_networks import Difference, Edge, group_networks, limited, standardised
-from sgbn.datasets.haemodynamics import MOST_AUTOREGRESSION, MOST_TR, smoothing_filters
-from sgbn.datasets.nuisance import (
-    N_SITES,
-    assign_sites,
-    covariate_names,
-    draw_covariates,
-    site_names,
-)
-from sgbn.datasets.regions import choose_regions
-from sgbn.datasets.subject_series import Signal, hidden_loadings, own_series, own_weights
-from sgbn.series_cohort import SeriesCohort
+
+PEAK, UNDERSHOOT = 6.0, 16.0  # seconds; shapes of the two gammas of the canonical response
+RATIO = 6.0  # the undershoot is a sixth of the response
+DURATION = 32.0  # seconds; afterwards the response is zero
+LEAST_PEAK = 2.0  # seconds; the blood does not respond earlier
+MOST_TR = 5.0  # seconds; slower volumes would miss the response
+MEMORY = 64  # volumes; afterwards an autoregression of MOST_AUTOREGRESSION has faded
+MOST_AUTOREGRESSION = 0.9
+
+
+def canonical_response(tr: float, delay: float = 0.0) -> Array:
+    """Return the double-gamma response to an impulse, one value per volume.
+
+    Parameters
+    ----------
+    tr : float
+        Seconds from volume to volume.
+    delay : float
+        Seconds by which the response is later than the canonical response. A later response is
+        also wider.
+
+    Returns
+    -------
+    ndarray of shape (volumes,)
+        The response. Its sum of squares is one, so that white noise keeps its variance.
+    """
+    t = np.arange(0.0, DURATION, tr)
+    # The variance of a gamma grows with its shape, so that a later peak is wider.
+    peak = max(PEAK + delay, LEAST_PEAK)
+    response: Array = gamma.pdf(t, peak) - gamma.pdf(t, peak + UNDERSHOOT - PEAK) / RATIO
+    return response / np.linalg.norm(response)
+
+
+def smoothing_filters(tr: float, delays: Array, autoregression: float) -> Array:
+    """Return one filter per region: autoregression, and then the response of the blood.
+
+    Parameters
+    ----------
+    tr : float
+        Seconds from volume to volume.
+    delays : ndarray of shape (regions,)
+        Seconds by which the response of each region is later than the canonical response.
+    autoregression : float
+        Coefficient of the autoregression of order one.
+
+    Returns
+    -------
+    ndarray of shape (volumes, regions)
+        The filters. Each column has a sum of squares of one.
+    """
+    responses = np.column_stack([canonical_response(tr, delay) for delay in delays])
+    # The autoregression continues after the end of the response.
+    padded = np.vstack([responses, np.zeros((MEMORY, len(delays)))])
+    filters: Array = lfilter([1.0], [1.0, -autoregression], padded, axis=0)
+    return filters / np.linalg.norm(filters, axis=0)
+
+
+def fading_filter(autoregression: float, n_regions: int) -> Array:
+    """Return the filter of an autoregression alone, with the same column for each region."""
+    column = np.float64(autoregression) ** np.arange(MEMORY)
+    return np.tile((column / np.linalg.norm(column))[:, None], n_regions)
+
+
+def filtered(activity: Array, filters: Array) -> Array:
+    """Return the filtered activity, without the first volumes, whose past is incomplete.
+
+    Parameters
+    ----------
+    activity, filters : ndarray of shape (volumes, regions)
+        Activity of each region, and its filter.
+
+    Returns
+    -------
+    ndarray of shape (len(activity) - len(filters) + 1, regions)
+        The filtered activity.
+    """
+    passed: Array = fftconvolve(activity, filters, mode="valid", axes=0)
+    return passed
+
 
 MOTION = "mean_fd"
 COVARIATES = (MOTION, "age", "sex")
@@ -198,7 +288,7 @@ def simulate_series(
 
     Examples
     --------
-    >>> from sgbn import simulate_series
+    >>> from sgbn.cohort.simulate_series import simulate_series
     >>> cohort = simulate_series(5, regions=10, n_volumes=(100, 120))
     >>> cohort
     SimulatedSeries(10 subjects x 10 regions; control 5, patient 5)
@@ -341,3 +431,95 @@ def _covariates(
     drawn = draw_covariates(sizes, 0.0, rng)
     drawn[MOTION] = np.round(np.exp(LOG_MOTION + LOG_MOTION_SD * motion), 4)
     return {name: drawn[name] for name in asked}
+
+
+MOST_EXPLAINED = 0.9  # largest share of a region's variance that its parents explain in a subject
+# Unmeasured inputs make up this share of a region's variance that its parents do not explain.
+HIDDEN_SHARE = 0.4
+HIDDEN_TARGETS = 4  # regions that each unmeasured input drives
+
+
+class Signal(NamedTuple):
+    """The settings that turn weights into series. They are the same for all subjects.
+
+    Attributes
+    ----------
+    smoothed : float
+        Share of the variance of neural activity that is smoothed.
+    smoothing : ndarray of shape (volumes, regions)
+        Filters of the smoothed part.
+    autoregression : float
+        Autoregression of the part that is not smoothed.
+    loadings : ndarray of shape (inputs, regions)
+        Loadings of the noise of each region on the unmeasured inputs.
+    """
+
+    smoothed: float
+    smoothing: Array
+    autoregression: float
+    loadings: Array
+
+
+def hidden_loadings(n_hidden: int, m: int, rng: np.random.Generator) -> Array:
+    """Draw the loadings of m regions on unmeasured inputs, each of which drives some regions.
+
+    The sum of squares of a region's loadings is HIDDEN_SHARE, or zero if no input drives it.
+    """
+    loadings = np.zeros((n_hidden, m))
+    for row in loadings:
+        targets = rng.permutation(m)[:HIDDEN_TARGETS]
+        row[targets] = rng.uniform(0.5, 1.0, len(targets))
+    size = np.linalg.norm(loadings, axis=0)
+    return loadings * np.sqrt(HIDDEN_SHARE) / np.where(size > 0, size, 1.0)
+
+
+def own_weights(
+    weights: Array, heterogeneity: float, factor: Array, rng: np.random.Generator
+) -> Array:
+    """Draw the standardised weights of a subject, on the edges of its group.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (m, m)
+        Weights of the group.
+    heterogeneity : float
+        Standard deviation of each weight between subjects.
+    factor : ndarray of shape (m, m)
+        Factor by which each drawn weight is multiplied.
+    rng : Generator
+        Random generator of the weights.
+    """
+    spread = heterogeneity * rng.standard_normal(weights.shape)
+    drawn: Array = (weights + spread) * (weights != 0) * factor
+    return limited(drawn, MOST_EXPLAINED)[0]
+
+
+def own_series(
+    weights: Array, signal: Signal, n_volumes: int, noise: float, rng: np.random.Generator
+) -> Array:
+    """Draw the series of a subject, in which every region has variance one.
+
+    Smoothed and unsmoothed activity are drawn from the same network.
+    """
+    m = len(weights)
+    fading = fading_filter(signal.autoregression, m)
+    # The filters need some volumes before the first one, and cut them off.
+    slow = _activity(weights, signal.loadings, n_volumes + len(signal.smoothing) - 1, rng)
+    fast = _activity(weights, signal.loadings, n_volumes + len(fading) - 1, rng)
+    # Square roots, because shares are shares of the variance.
+    neural = np.sqrt(signal.smoothed) * filtered(slow, signal.smoothing)
+    neural += np.sqrt(1 - signal.smoothed) * filtered(fast, fading)
+    measured = rng.standard_normal(neural.shape)
+    series: Array = np.sqrt(1 - noise) * neural + np.sqrt(noise) * measured
+    return series
+
+
+def _activity(weights: Array, loadings: Array, length: int, rng: np.random.Generator) -> Array:
+    """Draw independent volumes from a network."""
+    m = len(weights)
+    _, explained = limited(weights, most=np.inf)
+    noise = np.sqrt(1 - (loadings**2).sum(axis=0)) * rng.standard_normal((length, m))
+    noise += rng.standard_normal((length, len(loadings))) @ loadings
+    # x = W' x + e for each volume, so that x = (I - W')^-1 e.
+    drawn: Array = np.linalg.solve((np.eye(m) - weights).T, (np.sqrt(1 - explained) * noise).T).T
+    return drawn
