@@ -16,7 +16,8 @@ from sklearn.model_selection import StratifiedKFold
 
 from sgbn.core.exceptions import DataWarning
 from sgbn.experiments.data import data_folder
-from sgbn.preprocessing import SiteHarmonizer, make_analysis
+from sgbn.prepare.pipeline import make_analysis
+from sgbn.prepare.sites import SiteHarmonizer
 
 SEED = 23
 N_SETS, N_REGIONS, SIZES = 30, 40, (100, 400)

@@ -4,20 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import (
-    HSGBN,
-    ORSGBN,
-    SGBN,
-    TC,
-    SGBNClassifier,
-    SGBNEnsemble,
-    SiteHarmonizer,
-    cohort_table,
-    make_preparation,
-)
+from sgbn import HSGBN, ORSGBN, SGBN, TC, SGBNClassifier, SGBNEnsemble
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.validation import check_classification
+from sgbn.prepare.pipeline import cohort_table, make_preparation
+from sgbn.prepare.sites import SiteHarmonizer
 
 LEARNERS = [ORSGBN, HSGBN]
 

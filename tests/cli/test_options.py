@@ -13,7 +13,7 @@ from sgbn.comparison.intervals import repeats_for
 from sgbn.comparison.settings import REFINEMENTS
 from sgbn.io import read_inputs
 from sgbn.io.tables.options import LISTS, Options
-from sgbn.structure.robust import OUTLIERS, TRANSFORMS
+from sgbn.prepare.outliers import OUTLIERS, TRANSFORMS
 
 CLI_ONLY = {"freesurfer", "lobes"}  # which reader, and what is taken of its cohort
 OF_FILES = {"participants", "sheet", "delimiter", "decimal"}  # beside `Options`

@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.preprocessing import StandardScaler
 
-from sgbn import SGBN, Cohort, SGBNClassifier, compare, review
+from sgbn import SGBN, Cohort, SGBNClassifier, compare
 from sgbn.cohort.atlas import load_atlas
 from sgbn.core.exceptions import InputError
-from sgbn.preprocessing import prepare
+from sgbn.prepare.pipeline import prepare
+from sgbn.prepare.review import review
 
 
 def test_groups_are_sorted_and_counted(make):

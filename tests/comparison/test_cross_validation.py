@@ -6,7 +6,7 @@ import pytest
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import StratifiedGroupKFold
 
-from sgbn import Cohort, SGBNClassifier, SGBNClassifierCV, cohort_table, make_analysis
+from sgbn import Cohort, SGBNClassifier, SGBNClassifierCV
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.comparison import Settings, cross_validation
 from sgbn.comparison.accuracy import OURS, parts_of
@@ -20,7 +20,7 @@ from sgbn.comparison.cross_validation import (
 )
 from sgbn.comparison.peers import COVARIATES_ALONE
 from sgbn.inference.difference_input import read_group_data
-from sgbn.preprocessing import prepare
+from sgbn.prepare.pipeline import cohort_table, make_analysis, prepare
 from sgbn.runs.study import Study
 
 FEW = Settings(n_folds=2, n_repeats=2, peers=False)

@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sgbn import SGBN
 from sgbn.comparison.deviating import NAMES, OF_SUBJECTS, kept_deviations
 from sgbn.inference import NormativeDeviation
-from sgbn.preprocessing.preparation import regions_table
+from sgbn.prepare.pipeline import regions_table
 from sgbn.runs.study import Study
 
 

@@ -11,8 +11,7 @@ from sgbn.comparison.networks import (
     searcher_of,
     steps_of,
 )
-from sgbn.preprocessing import prepare
-from sgbn.preprocessing.preparation import regions_table
+from sgbn.prepare.pipeline import prepare, regions_table
 from sgbn.runs.study import Study
 
 GROUP = np.repeat(["a", "b"], 40)

@@ -6,7 +6,7 @@ import pytest
 from sgbn import SGBN
 from sgbn.comparison.refined import REFINED_BY, refine
 from sgbn.core.exceptions import StudyError
-from sgbn.preprocessing.preparation import regions_table
+from sgbn.prepare.pipeline import regions_table
 from sgbn.runs.study import Study
 
 

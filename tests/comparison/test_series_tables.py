@@ -1,6 +1,6 @@
 import numpy as np
 
-from sgbn.quality import series_quality
+from sgbn.prepare.series_review import series_quality
 
 
 def test_one_row_per_subject(compared_series, chains_of_series):

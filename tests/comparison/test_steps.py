@@ -10,7 +10,7 @@ from sgbn.comparison.networks import learn_network
 from sgbn.comparison.pending_words import replication_words
 from sgbn.comparison.steps import SLOW, STEPS, Job
 from sgbn.core.exceptions import InputError
-from sgbn.preprocessing import prepare
+from sgbn.prepare.pipeline import prepare
 from sgbn.runs.study import Study
 
 REPLICATE = Settings.networks_only(n_permutations=39, replicate="half")

@@ -11,7 +11,7 @@ from sgbn.comparison.accuracy import OURS
 from sgbn.comparison.summary import Statement, Words, _verdict
 from sgbn.core.exceptions import counted
 from sgbn.core.gaussian import GaussianNetwork
-from sgbn.quality import Finding
+from sgbn.prepare.findings import Finding
 from sgbn.structure.ensemble import Agreement, EdgeConfidence
 
 FEW = Settings.networks_only(n_permutations=39, n_folds=3, n_repeats=1, peers=False)

@@ -8,7 +8,7 @@ from statsmodels.stats.multitest import multipletests
 from sgbn.cohort.cohort import Cohort
 from sgbn.core.exceptions import InputError
 from sgbn.inference import regional_differences
-from sgbn.preprocessing import prepare
+from sgbn.prepare.pipeline import prepare
 
 
 def cohort_of(n=(30, 45), m=6, seed=0, **more):

@@ -48,7 +48,7 @@ def test_a_missing_cell_is_named_by_region_and_subject(cohort):
     values[3, 1] = np.nan
     holes = Cohort(values, cohort.regions, cohort.ids, group=cohort.group)
     assert len(read_rows(holes, "AD").values) == 3
-    message = r"'amygdala' of subject 's3' is missing .*RegionImputer.*sgbn.preprocessing.prepare"
+    message = r"'amygdala' of subject 's3' is missing .*RegionImputer.*sgbn.prepare.prepare"
     with pytest.raises(InputError, match=message):
         read_rows(holes, "NC")
 
@@ -128,7 +128,7 @@ def test_a_missing_covariate_is_named_with_its_subject_and_the_remedy():
     age = np.where(np.arange(40) == 7, np.nan, 70.0 + np.arange(40))
     sex = np.where(np.arange(40) == 6, "", "m")
     cohort = confounded(covariates={"age": age, "sex": sex})
-    message = "covariate {!r} of subject {!r} is missing .1 such .*sgbn.preprocessing.prepare"
+    message = "covariate {!r} of subject {!r} is missing .1 such .*sgbn.prepare.prepare"
     with pytest.raises(InputError, match=message.format("age", "s7")):
         read_rows(cohort, "NC")
     with pytest.raises(InputError, match=message.format("sex", "s6")):

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_validate
 
 from sgbn.core.exceptions import InputError
-from sgbn.preprocessing import make_analysis, make_preparation
+from sgbn.prepare.pipeline import make_analysis, make_preparation
 
 
 @pytest.fixture(scope="module")

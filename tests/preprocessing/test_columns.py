@@ -9,13 +9,11 @@ import pytest
 from sklearn.base import clone
 
 from sgbn.core.exceptions import InputError
-from sgbn.preprocessing import (
-    CovariateRegressor,
-    RegionImputer,
-    RegionSelector,
-    SiteHarmonizer,
-)
-from sgbn.preprocessing.columns import as_names, labels_of
+from sgbn.prepare.columns import as_names, labels_of
+from sgbn.prepare.covariates import CovariateRegressor
+from sgbn.prepare.missing import RegionImputer
+from sgbn.prepare.selection import RegionSelector
+from sgbn.prepare.sites import SiteHarmonizer
 
 NAMED = ["age", "sex", "site"]
 STEPS = {

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sgbn.preprocessing.combat import fit_combat, remove_sites, shrink
+from sgbn.prepare.sites import fit_combat, remove_sites, shrink
 
 
 @pytest.fixture

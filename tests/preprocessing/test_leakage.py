@@ -10,7 +10,8 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
-from sgbn.preprocessing import RegionSelector, make_analysis
+from sgbn.prepare.pipeline import make_analysis
+from sgbn.prepare.selection import RegionSelector
 
 QUICK = LogisticRegression()
 DRAWS = ((5, QUICK), pytest.param(40, None, marks=pytest.mark.long))  # None: the default

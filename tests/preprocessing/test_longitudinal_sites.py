@@ -13,7 +13,8 @@ from sklearn.model_selection import GroupKFold, cross_val_score
 
 from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.io import load, save
-from sgbn.preprocessing import SiteHarmonizer, make_analysis
+from sgbn.prepare.pipeline import make_analysis
+from sgbn.prepare.sites import SiteHarmonizer
 
 FROZEN = json.loads((Path(__file__).parents[1] / "references" / "longcombat.json").read_text())
 REGIONS = [f"region{k}" for k in range(5)]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sgbn.core.exceptions import DataWarning, InputError
-from sgbn.preprocessing import RegionImputer
+from sgbn.prepare.missing import RegionImputer
 
 STRATEGIES = ["median", "mean", "knn", "iterative"]
 

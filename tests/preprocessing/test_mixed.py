@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 
 from sgbn.cohort.effects import learn_spline
-from sgbn.preprocessing.mixed import fit_mixed
+from sgbn.prepare.mixed import fit_mixed
 
 
 @pytest.fixture

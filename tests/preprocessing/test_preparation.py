@@ -4,12 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import Cohort, cohort_table, make_preparation
+from sgbn import Cohort
 from sgbn.cohort.series import SeriesCohort
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.exceptions import InputError
 from sgbn.inference.difference_input import read_group_data
-from sgbn.preprocessing.preparation import impute, prepare, regions_table
+from sgbn.prepare.pipeline import cohort_table, impute, make_preparation, prepare, regions_table
 
 
 def cohort(**more):

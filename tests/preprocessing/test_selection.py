@@ -9,7 +9,7 @@ from sklearn.feature_selection import f_classif
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sgbn.core.exceptions import InputError
-from sgbn.preprocessing import RegionSelector
+from sgbn.prepare.selection import RegionSelector
 
 
 @parametrize_with_checks(

@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.experiments.data import data_folder
-from sgbn.preprocessing import SiteHarmonizer
+from sgbn.prepare.sites import SiteHarmonizer
 
 
 @parametrize_with_checks([SiteHarmonizer()])

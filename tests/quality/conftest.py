@@ -3,7 +3,7 @@ import pytest
 
 from sgbn import Cohort
 from sgbn.cohort.atlas import load_atlas
-from sgbn.quality import review
+from sgbn.prepare.review import review
 
 N, REGIONS = 60, ("lh_insula", "rh_insula", "lh_cuneus", "rh_cuneus", "lh_lingual")
 

@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
-from sgbn import Cohort, review
+from sgbn import Cohort
 from sgbn.comparison.table_one import table_one
-from sgbn.quality.balance import check_sites
+from sgbn.prepare.balance import check_sites
+from sgbn.prepare.review import review
 
 N = 60
 

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
-from sgbn import review
-from sgbn.quality.censoring import check_censored
+from sgbn.prepare.review import review
+from sgbn.prepare.series_review import check_censored
 
 from .series import cohort_of
 

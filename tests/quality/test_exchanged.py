@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from sgbn import review
 from sgbn.cohort.series import SeriesCohort
-from sgbn.quality.exchanged import find_exchanged
+from sgbn.prepare.independence import find_exchanged
+from sgbn.prepare.review import review
 
 from .series import autoregressive, cohort_of
 

@@ -1,6 +1,6 @@
 import numpy as np
 
-from sgbn.quality.findings import Finding, filled, first_true, parts
+from sgbn.prepare.findings import Finding, filled, first_true, parts
 
 
 def test_a_finding_reads_as_two_sentences():

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from sgbn.cohort.cohort import Cohort
-from sgbn.quality.group_tests import (
+from sgbn.prepare.balance import (
     NOT_TESTED,
     covariate_test,
     crosstab,

@@ -3,8 +3,8 @@ import pytest
 
 from sgbn import Cohort
 from sgbn.cohort.atlas import load_atlas
-from sgbn.quality.groups import check_groups, check_reference, leave_out_incomplete_pairs
-from sgbn.quality.reviews import review
+from sgbn.prepare.findings import check_groups, check_reference, leave_out_incomplete_pairs
+from sgbn.prepare.review import review
 
 N = 60
 

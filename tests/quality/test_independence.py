@@ -4,8 +4,8 @@ import pytest
 from sgbn import Cohort
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.exceptions import InputError
-from sgbn.quality import review
-from sgbn.quality.independence import check_independence
+from sgbn.prepare.independence import check_independence
+from sgbn.prepare.review import review
 
 
 def cohort_of(values, ids, **more):

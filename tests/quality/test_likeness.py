@@ -1,6 +1,6 @@
 import numpy as np
 
-from sgbn.quality.likeness import (
+from sgbn.prepare.independence import (
     drawn_in,
     gaps_to_likest,
     in_robust_sd,

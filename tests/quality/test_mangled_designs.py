@@ -9,7 +9,7 @@ import pytest
 from sgbn import Cohort, read_table
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.experiments.data import data_folder
-from sgbn.quality import review
+from sgbn.prepare.review import review
 
 PERSONS, REGIONS = 40, 30
 SUBJECTS, VOLUMES = 40, 60

@@ -4,8 +4,7 @@ import numpy as np
 
 from sgbn import Cohort
 from sgbn.cohort.atlas import load_atlas
-from sgbn.quality import review
-from sgbn.quality.measures import check_measures, regions_by_measure
+from sgbn.prepare.review import check_measures, regions_by_measure, review
 
 THICKNESS = ("lh_insula_thickness", "rh_insula_thickness", "lh_cuneus_thickness")
 ASEG = ("Left-Lateral-Ventricle", "Left-Accumbens-area")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sgbn import Cohort
-from sgbn.quality.motion import check_motion, motion_column
+from sgbn.prepare.series_review import check_motion, motion_column
 
 
 @pytest.mark.parametrize("name", ["mean_fd", "MeanFD", "func_mean_fd", "fd_mean", "mean_motion"])

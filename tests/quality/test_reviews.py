@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from sgbn.core.exceptions import InputError
-from sgbn.quality.findings import Finding
-from sgbn.quality.reviews import review
+from sgbn.prepare.findings import Finding
+from sgbn.prepare.review import review
 
 N = 60
 

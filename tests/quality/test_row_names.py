@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sgbn.quality.row_names import (
+from sgbn.prepare.independence import (
     counter_stems,
     long_stems,
     numbered_rows,

@@ -5,8 +5,7 @@ import pytest
 from scipy.signal import lfilter
 
 from sgbn.cohort.series import SeriesCohort, subject_moments
-from sgbn.quality import series_quality
-from sgbn.quality.series_quality import effective_numbers
+from sgbn.prepare.series_review import effective_numbers, series_quality
 
 from .series import autoregressive, butterworth, cohort_of, cosines_out, cut_out
 

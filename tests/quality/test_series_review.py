@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sgbn.cohort.series import SeriesCohort
-from sgbn.quality import review
+from sgbn.prepare.review import review
 
 from .series import autoregressive, butterworth, cohort_of, cosines_out, cut_out
 

@@ -3,7 +3,7 @@ import pytest
 
 from sgbn import Cohort
 from sgbn.core.graph import random_dag
-from sgbn.quality import review_prepared
+from sgbn.prepare.review import review_prepared
 
 
 def cohort_of(values, group=None):

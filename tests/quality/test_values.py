@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from sgbn.cohort.atlas import Atlas, load_atlas
-from sgbn.quality.reviews import review
-from sgbn.quality.values import robust_z
+from sgbn.prepare.balance import robust_z
+from sgbn.prepare.review import review
 
 N = 60
 

@@ -1,7 +1,7 @@
 from copy import copy
 from dataclasses import replace
 
-from sgbn.quality import Finding
+from sgbn.prepare.findings import Finding
 from sgbn.report.methods import describe_methods
 
 

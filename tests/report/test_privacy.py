@@ -11,7 +11,7 @@ import pytest
 
 from sgbn.cohort.cohort import Cohort
 from sgbn.comparison import Settings, compare
-from sgbn.quality.findings import Finding
+from sgbn.prepare.findings import Finding
 from sgbn.report.page import render_report
 from sgbn.report.privacy import Veil, left_out_table
 from sgbn.report.write import write_comparison

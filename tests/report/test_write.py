@@ -14,7 +14,7 @@ from sgbn import Cohort, load
 from sgbn.comparison import Settings, Tables, compare
 from sgbn.comparison.summary import Statement
 from sgbn.core.exceptions import InputError
-from sgbn.preprocessing.preparation import cohort_table
+from sgbn.prepare.pipeline import cohort_table
 from sgbn.report.drawing import KINDS
 from sgbn.report.figures import Plan, plans
 from sgbn.report.write import _clear, _summary, _write_found, write_comparison, write_figures

@@ -11,9 +11,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sgbn import HSGBN, ORSGBN, SGBN, SGBNEnsemble, structure
 from sgbn.core.equivalence import cpdag
 from sgbn.core.graph import certifies_dag, is_dag
+from sgbn.prepare.outliers import OutlierWarning
 from sgbn.structure.base import Arrows, NetworkEstimator
 from sgbn.structure.knowledge import Knowledge
-from sgbn.structure.robust import OutlierWarning
 
 PUBLIC = [getattr(structure, name) for name in structure.__all__]
 LEARNERS = [c for c in PUBLIC if isinstance(c, type) and issubclass(c, NetworkEstimator)]

@@ -13,14 +13,8 @@ from sgbn.core.equivalence import compare_graphs
 from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.graph import random_dag
 from sgbn.inference.learning import learn_part
-from sgbn.structure import robust
-from sgbn.structure.robust import (
-    far_rows,
-    normal_scores,
-    row_distances,
-    rows_to_trim,
-    score_gain,
-)
+from sgbn.prepare import outliers
+from sgbn.prepare.outliers import far_rows, normal_scores, row_distances, rows_to_trim, score_gain
 
 
 def shifted(X, rows, columns, by):
@@ -97,7 +91,7 @@ def test_few_rows_and_columns_without_a_robust_spread_mark_nothing():
 def test_a_long_table_is_judged_by_evenly_spaced_rows(monkeypatch):
     X = np.random.default_rng(2).standard_normal((5000, 6))
     X[[4, 4999], 2] = 30.0
-    monkeypatch.setattr(robust, "MAX_ROWS_FOR_SPREAD", 500)
+    monkeypatch.setattr(outliers, "MAX_ROWS_FOR_SPREAD", 500)
     assert np.flatnonzero(far_rows(X)).tolist() == [4, 4999]
 
 

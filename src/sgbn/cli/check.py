@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from sgbn.cohort.cohort import Cohort
     from sgbn.cohort.series import SeriesCohort
-    from sgbn.quality import Review
+    from sgbn.prepare.review import Review
 
 SHEET = "series_quality.csv"
 
@@ -36,7 +36,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def run(arguments: argparse.Namespace) -> None:
     """Read and review the tables, and print the findings."""
     from sgbn.cohort.series import SeriesCohort
-    from sgbn.quality import review
+    from sgbn.prepare.review import review
 
     check_tables(arguments)
     with counted_warnings() as of_reading:
@@ -89,8 +89,9 @@ def show_prepared(reviewed: Review) -> tuple[int, bool]:
         Whether `sgbn compare` would test which edges differ.
     """
     from sgbn.cohort.series import SeriesCohort
-    from sgbn.preprocessing import prepare
-    from sgbn.quality import Finding, review_prepared
+    from sgbn.prepare.findings import Finding
+    from sgbn.prepare.pipeline import prepare
+    from sgbn.prepare.review import review_prepared
 
     prepared, later = reviewed.cohort, list[Finding]()
     # Recorded, because the last line counts them. A warning that is raised twice counts once.
@@ -114,7 +115,7 @@ def show_sheet(cohort: SeriesCohort, out: Path | None) -> None:
     import pandas as pd
 
     from sgbn.io import write_csv
-    from sgbn.quality import series_quality
+    from sgbn.prepare.series_review import series_quality
 
     sheet = series_quality(cohort)
     print("quality of the series, median (lowest to highest) over the subjects:")

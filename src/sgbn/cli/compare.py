@@ -87,7 +87,7 @@ def check_finished(out: Path) -> None:
 
 def ask_about_sites(cohort: Cohort) -> None:
     """Warn of columns that look like sites and were not named, before the long computation."""
-    from sgbn.quality.balance import unnamed_sites
+    from sgbn.prepare.balance import unnamed_sites
 
     for finding in unnamed_sites(cohort):
         if finding.level == "warning":  # a finding that stops the comparison is raised later

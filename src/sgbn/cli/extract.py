@@ -116,7 +116,7 @@ def _draw(extraction: Extraction, path: Path) -> None:
     from matplotlib.figure import Figure
 
     from sgbn.io.images.quality import MIN_GOOD_COVERAGE
-    from sgbn.quality import robust_z
+    from sgbn.prepare.balance import robust_z
     from sgbn.viz.quality import plot_quality
 
     # In inches: large enough for a label of each subject and region, but not too large to open.

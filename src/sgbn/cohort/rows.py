@@ -24,7 +24,7 @@ from sgbn.core.validation import FEW_SAMPLES, check_values
 
 NOTHING_LEFT = 1e-8  # share of a region's spread; if less of it is left, that is round-off
 REMEDY = (
-    "leave these subjects out, or give prepared rows: sgbn.preprocessing.prepare fills gaps and "
+    "leave these subjects out, or give prepared rows: sgbn.prepare.prepare fills gaps and "
     "takes out sites and covariates."
 )
 

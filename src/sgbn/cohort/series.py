@@ -407,7 +407,7 @@ def _refuse_empty(cohort: SeriesCohort) -> None:
         raise InputError(
             f"region {shown(cohort.regions[column])} of subject {shown(cohort.ids[row])} is empty: "
             f"its series is constant ({counted(len(empty), 'such series', 'such series')}). Leave "
-            "out the subject or the region, or let sgbn.quality.review do it."
+            "out the subject or the region, or let sgbn.review do it."
         )
 
 

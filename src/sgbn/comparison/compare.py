@@ -34,12 +34,12 @@ from sgbn.core.exceptions import InputError, warn
 from sgbn.core.types import Array
 from sgbn.inference import replication_rows
 from sgbn.io.tables.files import Source
-from sgbn.quality import Review, review
-from sgbn.quality.groups import check_reference
+from sgbn.prepare.findings import check_reference
+from sgbn.prepare.outliers import OutlierWarning
+from sgbn.prepare.review import Review, review
 from sgbn.runs.dask import ClusterWarning
 from sgbn.runs.study import Study
 from sgbn.structure.base import LearnedNetwork
-from sgbn.structure.robust import OutlierWarning
 
 Learner = TypeVar("Learner", bound=LearnedNetwork)
 

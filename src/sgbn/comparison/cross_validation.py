@@ -34,7 +34,7 @@ from sgbn.core.exceptions import InputError
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.discriminative import CLSGBNClassifier, SGBNClassifier, SGBNClassifierCV
 from sgbn.io.models.files import model_of, model_parts
-from sgbn.preprocessing import cohort_table, make_analysis
+from sgbn.prepare.pipeline import cohort_table, make_analysis
 from sgbn.runs.files import Arrays
 from sgbn.runs.study import Study
 from sgbn.structure import SGBN

@@ -31,9 +31,9 @@ from sgbn.comparison.steps import (
 )
 from sgbn.core.exceptions import InputError
 from sgbn.inference import Differences, EdgeConfidence
-from sgbn.preprocessing import prepare
-from sgbn.preprocessing.preparation import fill_covariates
-from sgbn.quality import Finding, review_prepared
+from sgbn.prepare.findings import Finding
+from sgbn.prepare.pipeline import fill_covariates, prepare
+from sgbn.prepare.review import review_prepared
 from sgbn.runs.study import Study
 from sgbn.structure.base import LearnedNetwork
 from sgbn.structure.series import SeriesSGBN

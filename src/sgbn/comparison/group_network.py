@@ -6,8 +6,8 @@ from sgbn.cohort.cohort import Cohort
 from sgbn.comparison.flows import flow_of
 from sgbn.comparison.settings import Settings
 from sgbn.core.exceptions import InputError, did_you_mean
-from sgbn.quality import Review, review
-from sgbn.quality.groups import check_groups
+from sgbn.prepare.findings import check_groups
+from sgbn.prepare.review import Review, review
 from sgbn.runs.study import Study
 from sgbn.structure.base import LearnedNetwork
 

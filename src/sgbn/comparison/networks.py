@@ -11,7 +11,7 @@ from sgbn.cohort.cohort import Cohort
 from sgbn.cohort.design import group_sample
 from sgbn.comparison.settings import Settings
 from sgbn.discriminative.class_networks import default_learner
-from sgbn.preprocessing.preparation import regions_table
+from sgbn.prepare.pipeline import regions_table
 from sgbn.runs.study import Study
 from sgbn.structure import SGBN
 from sgbn.structure.base import LearnedNetwork

@@ -25,8 +25,8 @@ from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import html_repr
 from sgbn.core.types import Array, Mask
 from sgbn.inference import Deviations, Differences, EdgeConfidence, ModelComparison, Replication
-from sgbn.preprocessing.preparation import regions_table
-from sgbn.quality import Review
+from sgbn.prepare.pipeline import regions_table
+from sgbn.prepare.review import Review
 from sgbn.structure.base import LearnedNetwork
 from sgbn.structure.ensemble import supported_of
 
@@ -46,7 +46,7 @@ class Comparison:
         The settings of the comparison.
     prepared : Cohort
         The cohort from which the networks were learned: imputed, harmonised and with covariates
-        regressed out; see `sgbn.preprocessing.prepare`. Time series stay as they are.
+        regressed out; see `sgbn.prepare.prepare`. Time series stay as they are.
     learners : mapping of group to fitted learner
         The fitted learner of each group, the reference first.
     searcher : estimator or None

@@ -15,7 +15,7 @@ from sgbn.comparison.settings import Settings
 from sgbn.comparison.support import joined
 from sgbn.inference import Differences
 from sgbn.inference.permutation_p import permutations_needed
-from sgbn.preprocessing.preparation import regions_table
+from sgbn.prepare.pipeline import regions_table
 from sgbn.search.problem import default_gamma
 from sgbn.structure import ORSGBN, SGBN
 from sgbn.structure.knowledge import KNOWLEDGE

@@ -42,7 +42,7 @@ from sgbn.discriminative.series_features import (
     as_moments,
     common_graph,
 )
-from sgbn.preprocessing import cohort_table, make_analysis
+from sgbn.prepare.pipeline import cohort_table, make_analysis
 from sgbn.runs.study import Study
 from sgbn.structure.series import SeriesSGBN
 

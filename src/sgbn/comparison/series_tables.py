@@ -12,7 +12,7 @@ from sgbn.cohort.cohort import Cohort
 from sgbn.cohort.series import SeriesCohort
 from sgbn.core.types import Array
 from sgbn.io import to_frame
-from sgbn.quality import series_quality
+from sgbn.prepare.series_review import series_quality
 from sgbn.structure.base import LearnedNetwork
 from sgbn.structure.series import SeriesSGBN
 
@@ -25,7 +25,7 @@ DESCRIBED = {"volumes": "volumes", "effective_volumes": "effective volumes"}  # 
 def series_table(comparison: Comparison) -> pd.DataFrame:
     """Return one row per subject, in the order of the cohort.
 
-    The columns are subject, group, the numbers of `sgbn.quality.series_quality`, and ar_order (the
+    The columns are subject, group, the numbers of `sgbn.prepare.series_quality`, and ar_order (the
     order of the autoregressive filter). The effective volumes come from the learned networks.
     """
     cohort = cast(SeriesCohort, comparison.cohort)

@@ -9,7 +9,7 @@ import numpy as np
 from sgbn.cohort.effects import effect_names
 from sgbn.cohort.series import SeriesCohort
 from sgbn.comparison.support import joined
-from sgbn.quality.motion import motion_column
+from sgbn.prepare.series_review import motion_column
 from sgbn.structure.series import SeriesSGBN
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from sgbn.core.validation import NONE, SHARE, TRUTH, OneOf, Parameters, Whole
 from sgbn.inference.difference_request import FEWEST_PERMUTATIONS, read_among, read_edges
 from sgbn.inference.held_back import HALF
 from sgbn.inference.permutation_p import permutations_needed
-from sgbn.structure.robust import OUTLIERS, TRANSFORMS
+from sgbn.prepare.outliers import OUTLIERS, TRANSFORMS
 
 REFINEMENTS = ("KL-SGBN", "MM-SGBN", "CL-SGBN")
 COUNTS = ("n_permutations", "n_pairs", "n_repeats", "accuracy_permutations")  # 0 leaves a step out

@@ -42,8 +42,7 @@ from sgbn.inference import (
 from sgbn.inference.confidence import sample_confidence
 from sgbn.inference.difference_input import read_group_data
 from sgbn.inference.difference_request import check_request
-from sgbn.preprocessing import prepare
-from sgbn.preprocessing.preparation import impute, regions_table
+from sgbn.prepare.pipeline import impute, prepare, regions_table
 from sgbn.runs.study import Study
 from sgbn.structure import SGBN
 from sgbn.structure.base import LearnedNetwork

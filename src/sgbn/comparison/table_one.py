@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sgbn.cohort.cohort import Cohort
 from sgbn.core.types import Array, Mask
-from sgbn.quality.group_tests import (
+from sgbn.prepare.balance import (
     NOT_TESTED,
     GroupTest,
     covariate_test,

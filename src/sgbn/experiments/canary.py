@@ -20,7 +20,8 @@ from sgbn.core.types import Array
 from sgbn.experiments.exp3_methods import Sample, Settings, at_base, draw, pipelines, tasks
 from sgbn.experiments.experiment import Experiment, as_columns, gather
 from sgbn.experiments.protocol import Outcome, evaluate, evaluate_all, prepare
-from sgbn.preprocessing import RegionImputer, RegionSelector
+from sgbn.prepare.missing import RegionImputer
+from sgbn.prepare.selection import RegionSelector
 from sgbn.runs.files import Arrays
 
 SHUFFLES = 50  # default number of shuffles

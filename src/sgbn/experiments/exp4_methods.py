@@ -26,8 +26,8 @@ from sgbn.discriminative.class_networks import Scale, default_learner
 from sgbn.experiments.data import most_different, one_site, real_tables, require_two_groups
 from sgbn.experiments.experiment import read_rows
 from sgbn.inference import edge_differences
-from sgbn.preprocessing import prepare
-from sgbn.quality import review
+from sgbn.prepare.pipeline import prepare
+from sgbn.prepare.review import review
 from sgbn.structure import HSGBN, ORSGBN
 
 PENALISED = {"H-SGBN": HSGBN, "OR-SGBN": ORSGBN}  # the paper's methods, which have an alpha

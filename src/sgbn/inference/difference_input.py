@@ -16,7 +16,7 @@ from sgbn.cohort.effects import held_fixed, missing_rows, nuisance_of
 from sgbn.core.exceptions import InputError, listed, warn
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.core.validation import Constraint, OneOf, check_values, read_labels
-from sgbn.structure.robust import MAX_SHARE_FAR, OUTLIERS, OutlierWarning, far_rows, row_labels
+from sgbn.prepare.outliers import MAX_SHARE_FAR, OUTLIERS, OutlierWarning, far_rows, row_labels
 
 ROWS_LEFT_OUT = OneOf(*OUTLIERS) | Constraint(
     ["True or False for each row"], lambda value: not isinstance(value, str)

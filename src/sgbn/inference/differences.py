@@ -160,7 +160,7 @@ def edge_differences(
     change shows at neighbouring edges too. These edges then differ in the result, but not in
     nature.
 
-    This function does not check that each row is a different subject. `sgbn.quality.review` and
+    This function does not check that each row is a different subject. `sgbn.review` and
     `compare` check it.
     """
     if isinstance(X, SeriesCohort):

@@ -64,7 +64,7 @@ def regional_differences(
     Parameters
     ----------
     cohort : Cohort
-        The cohort, after `sgbn.preprocessing.prepare`. Covariates and sites are held fixed again,
+        The cohort, after `sgbn.prepare.prepare`. Covariates and sites are held fixed again,
         except in paired visits.
     groups : sequence of str, optional
         Names of the groups, the reference first. By default they are sorted by name.

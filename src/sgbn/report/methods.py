@@ -25,11 +25,11 @@ from sgbn.comparison.series_words import is_lagged, spread
 from sgbn.comparison.support import joined, min_shares
 from sgbn.inference.permuted_statistics import COMPONENT_T
 from sgbn.inference.series_differences import TESTED_PENALTY
-from sgbn.preprocessing.analysis import has_repeated_visits
-from sgbn.quality.group_tests import known_cells
-from sgbn.quality.motion import motion_column
-from sgbn.quality.reviews import REGION_MISSING, SUBJECT_MISSING
-from sgbn.quality.series_review import REGION_EMPTY
+from sgbn.prepare.balance import known_cells
+from sgbn.prepare.outliers import OUTLIER_SD
+from sgbn.prepare.pipeline import has_repeated_visits
+from sgbn.prepare.review import REGION_MISSING, SUBJECT_MISSING
+from sgbn.prepare.series_review import REGION_EMPTY, motion_column
 from sgbn.report.assets import own_templates
 from sgbn.report.learner_words import learned_by, weights_are
 from sgbn.report.references import REFERENCES, Reference, software
@@ -37,7 +37,6 @@ from sgbn.runs.files import versions
 from sgbn.search.problem import default_gamma
 from sgbn.structure import SGBN
 from sgbn.structure.ensemble import SGBNEnsemble
-from sgbn.structure.robust import OUTLIER_SD
 from sgbn.structure.series import SeriesSGBN
 
 NEXT_PARAGRAPH = "¶"  # mark in the templates; their blank lines have no meaning

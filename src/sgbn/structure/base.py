@@ -18,9 +18,9 @@ from sgbn.core.graph import levels
 from sgbn.core.moments import Moments, moments_of
 from sgbn.core.types import Array, Indices, Labels, Mask
 from sgbn.core.validation import check_data, check_parameters, column_names, warn_about_moments
+from sgbn.prepare.outliers import row_labels, rows_to_trim
 from sgbn.structure.given_graph import user_weights
 from sgbn.structure.knowledge import Knowledge
-from sgbn.structure.robust import row_labels, rows_to_trim
 
 if TYPE_CHECKING:
     import networkx as nx

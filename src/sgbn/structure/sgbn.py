@@ -36,6 +36,7 @@ from sgbn.core.validation import (
     column_names,
     warn_about_moments,
 )
+from sgbn.prepare.outliers import OUTLIERS, TRANSFORMS, normal_scores
 from sgbn.search.network_search import search_network
 from sgbn.search.plan import EFFORTS, SearchPlan, most_parents
 from sgbn.search.problem import SearchProblem, default_gamma
@@ -44,7 +45,6 @@ from sgbn.structure.given_graph import least_squares
 from sgbn.structure.knowledge import KNOWLEDGE, Edges, Tiers, read_knowledge
 from sgbn.structure.lasso_along_order import lasso_along_order
 from sgbn.structure.non_gaussian import Residuals, decide_directions
-from sgbn.structure.robust import OUTLIERS, TRANSFORMS, normal_scores
 from sgbn.structure.selection import Folds
 
 SD_TOLERANCE = 1e-6  # a smaller relative difference of standard deviations is round-off

@@ -13,7 +13,7 @@ from sgbn.cohort.cohort import Cohort
 from sgbn.core.exceptions import InputError
 from sgbn.experiments.data import data_folder
 from sgbn.io.tables.cohorts import read_table, write_table
-from sgbn.preprocessing import cohort_table, make_preparation
+from sgbn.prepare.pipeline import cohort_table, make_preparation
 
 ROLES = {"group": "group", "site": "site", "covariates": ["age", "sex", "eTIV"]}
 REGIONS = [

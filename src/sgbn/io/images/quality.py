@@ -10,7 +10,7 @@ import pandas as pd
 
 from sgbn.core.types import Array
 from sgbn.io.images.label_atlas import LabelAtlas
-from sgbn.quality import robust_z
+from sgbn.prepare.balance import robust_z
 from sgbn.runs.files import Arrays
 
 MIN_GOOD_COVERAGE = 0.95  # share of voxels; images below this should be checked

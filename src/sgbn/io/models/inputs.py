@@ -18,8 +18,8 @@ from sgbn.io.tables.columns import find_column
 from sgbn.io.tables.files import Source
 from sgbn.io.tables.options import Options
 from sgbn.io.tables.raw import RawTable
-from sgbn.preprocessing.columns import NamedColumnTransformer, as_names
-from sgbn.preprocessing.preparation import regions_table, table_cells
+from sgbn.prepare.columns import NamedColumnTransformer, as_names
+from sgbn.prepare.pipeline import regions_table, table_cells
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ import numpy as np
 
 from sgbn.cohort.series import SeriesCohort
 from sgbn.core.exceptions import counted, listed, warn
-from sgbn.quality.group_tests import covariate_test, first_rows
-from sgbn.quality.motion import MEAN_FD, TAKEN, UNNAMED
+from sgbn.prepare.balance import covariate_test, first_rows
+from sgbn.prepare.series_review import MEAN_FD, TAKEN, UNNAMED
 
 
 def settle_motion(cohort: SeriesCohort, named: Sequence[str], beside: bool) -> SeriesCohort:

@@ -36,8 +36,7 @@ from sgbn.io.tables.files import Source as TableSource
 from sgbn.io.tables.joins import absent_ids
 from sgbn.io.tables.options import Options
 from sgbn.io.tables.raw import Origin, RawTable, check_unique, labels
-from sgbn.quality.censoring import CENSORED
-from sgbn.quality.motion import MEAN_FD, motion_column
+from sgbn.prepare.series_review import CENSORED, MEAN_FD, motion_column
 
 ROW_ID = "series_id"  # the id column, if a subject has several rows
 

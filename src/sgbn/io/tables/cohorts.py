@@ -22,7 +22,7 @@ from sgbn.io.tables.files import PARQUET, Source
 from sgbn.io.tables.options import Options
 from sgbn.io.tables.raw import MISSING
 from sgbn.io.tables.sheets import EXTRA
-from sgbn.preprocessing.preparation import check_free, table_cells
+from sgbn.prepare.pipeline import check_free, table_cells
 from sgbn.runs.files import write_atomically
 
 GROUP = "group"

@@ -19,13 +19,13 @@ from sgbn.cohort.effects import without_nuisance
 from sgbn.core.exceptions import DataWarning, counted, warn
 from sgbn.core.moments import Moments, constant_columns, moments_of, one_blas_thread
 from sgbn.core.types import Array, Indices, Mask
+from sgbn.prepare.outliers import normal_scores
 from sgbn.runs.files import Arrays
 from sgbn.runs.study import Study
 from sgbn.structure import SGBN
 from sgbn.structure.ensemble.confidence import EdgeConfidence, agreement_from, agreement_of
 from sgbn.structure.knowledge import Knowledge
 from sgbn.structure.posterior.sampling import ChainPlan, sample_networks
-from sgbn.structure.robust import normal_scores
 
 N_CANDIDATE_PARENTS = 10  # per variable (benchmarks/replication.py)
 PLAN = ChainPlan(n_candidates=N_CANDIDATE_PARENTS, n_chains=1, n_burn=60, n_kept=100, thin=1.0)

@@ -33,6 +33,7 @@ from sgbn.core.validation import (
     column_names,
     warn_about_moments,
 )
+from sgbn.prepare.outliers import row_labels
 from sgbn.runs.study import Study
 from sgbn.search.plan import most_parents
 from sgbn.structure import SGBN
@@ -45,7 +46,6 @@ from sgbn.structure.given_graph import least_squares
 from sgbn.structure.knowledge import KNOWLEDGE, Edges, Tiers, read_knowledge
 from sgbn.structure.posterior.consensus import consensus
 from sgbn.structure.posterior.sampling import check_required
-from sgbn.structure.robust import row_labels
 
 MIN_ROWS_TO_HALVE = 2 * FEW_SAMPLES  # halves of fewer rows say nothing about edges
 # Parameters that are passed on to the learner of the starting points.

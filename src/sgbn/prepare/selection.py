@@ -16,14 +16,7 @@ from sklearn.utils.multiclass import type_of_target
 from sgbn.core.exceptions import InputError, shown
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.core.validation import ANYTHING, NONE, OneOf, Parameters, Whole
-from sgbn.preprocessing.columns import (
-    NamedColumnTransformer,
-    Names,
-    Table,
-    as_names,
-    find,
-    labels_of,
-)
+from sgbn.prepare.columns import NamedColumnTransformer, Names, Table, as_names, find, labels_of
 
 TIE_DIGITS = 10  # scores that agree in this many digits are a tie: the rest is round-off
 

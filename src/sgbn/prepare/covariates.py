@@ -20,15 +20,8 @@ from sgbn.cohort.effects import (
 from sgbn.core.exceptions import InputError, listed, warn
 from sgbn.core.types import Indices
 from sgbn.core.validation import ANYTHING, TRUTH, Label, Parameters, Whole
-from sgbn.preprocessing.columns import (
-    COLUMNS,
-    NamedColumnTransformer,
-    Names,
-    Table,
-    as_names,
-    labels_of,
-)
-from sgbn.preprocessing.mixed import fit_mixed
+from sgbn.prepare.columns import COLUMNS, NamedColumnTransformer, Names, Table, as_names, labels_of
+from sgbn.prepare.mixed import fit_mixed
 
 
 class CovariateRegressor(NamedColumnTransformer):

@@ -25,7 +25,7 @@ from sgbn.cohort.effects import is_categorical, numeric_cells
 from sgbn.core.exceptions import InputError, listed, warn
 from sgbn.core.types import Array
 from sgbn.core.validation import OneOf, Parameters
-from sgbn.preprocessing.columns import (
+from sgbn.prepare.columns import (
     COLUMNS,
     Name,
     NamedColumnTransformer,
