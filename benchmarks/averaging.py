@@ -19,8 +19,8 @@ from sgbn.inference.difference_fit import problem_of
 from sgbn.inference.difference_input import read_group_data
 from sgbn.inference.joint import SharedOrder
 from sgbn.inference.permutation_p import Permuted, discovery_rates, ranked
+from sgbn.learn.sgbn import SGBN
 from sgbn.runs.tasks import parallel
-from sgbn.structure import SGBN
 
 SEED = 181  # the cohorts differ from those of calibration.py
 PART = 0.85  # share of the rows from which each of several orders is learned

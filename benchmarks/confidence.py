@@ -8,12 +8,12 @@ from functools import partial
 import numpy as np
 from output import cpu_times, main, table
 
-from sgbn import SGBN
 from sgbn.cli.arguments import add_worker_options, workers
 from sgbn.cohort.simulate import simulate_sem
 from sgbn.core.equivalence import compare_graphs, skeleton
 from sgbn.core.graph import random_dag
 from sgbn.inference import edge_confidence
+from sgbn.learn.sgbn import SGBN
 
 SEED = 11
 # The number of regions is that of the paper's experiments.

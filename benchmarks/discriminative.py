@@ -16,11 +16,11 @@ from sklearn.svm import SVC
 
 from sgbn import ORSGBN, KLSGBNClassifier, MMSGBNClassifier
 from sgbn.cohort.simulate import simulate_cohort
-from sgbn.discriminative.class_networks import Scale, learn_networks
 from sgbn.discriminative.fisher_objective import PairwiseFisherKernels
 from sgbn.discriminative.linear_residuals import margins, residuals_at
 from sgbn.discriminative.moves import theta_of
 from sgbn.discriminative.objectives import MovingLikelihoods, Sample, exact_margin
+from sgbn.learn.classifier import Scale, learn_networks
 
 # Edges and nu are the classifiers' defaults.
 SEED, REPEATS, COHORTS, EDGES, NU = 0, 10, 8, 100, 0.5

@@ -20,11 +20,13 @@ sys.path.insert(0, str(Path(__file__).parent / "peers"))
 from metrics import measure
 from studies import Case, make_data
 
-from sgbn import SGBN, NetworkPosterior, SGBNEnsemble
 from sgbn.cohort.simulate import NETWORKS, simulate_sem
 from sgbn.comparison import Settings
 from sgbn.core.graph import random_dag
 from sgbn.experiments.data import data_folder
+from sgbn.learn.ensemble import SGBNEnsemble
+from sgbn.learn.posterior import NetworkPosterior
+from sgbn.learn.sgbn import SGBN
 
 SEED = 0
 # A small number of rows, for which directions are uncertain, and the number of Exp-II.

@@ -7,9 +7,9 @@ import numpy as np
 from output import main, table
 from peers.studies import GAUSSIAN, cases, make_data
 
-from sgbn import SGBN
 from sgbn.core.equivalence import compare_graphs
-from sgbn.search import problem as module
+from sgbn.learn.search import plan
+from sgbn.learn.sgbn import SGBN
 
 SEED = [3, 21, 22]  # not the seed of the race
 # The default is 1 for few samples and 1.5 for a thousand. Steps are finer around these values.
@@ -19,7 +19,7 @@ CONSTANT = "constant price, gamma 1"
 
 def constant_price(n, m, gamma):
     # Prices of 0 to MOST_PARENTS + 1 parents: as many entries as in `ebic_prices`.
-    return np.arange(module.MOST_PARENTS + 2) * (np.log(n) + 2 * gamma * np.log(m))
+    return np.arange(plan.MOST_PARENTS + 2) * (np.log(n) + 2 * gamma * np.log(m))
 
 
 def data_sets(study, gamma, seed):
@@ -66,9 +66,9 @@ def slots(records):
 def measure(_):
     records = [row(f"gamma {gamma}", gamma) for gamma in GAMMAS]
     # SGBN has no parameter for the form of the price: the function is replaced for one row.
-    binomial, module.ebic_prices = module.ebic_prices, constant_price
+    binomial, plan.ebic_prices = plan.ebic_prices, constant_price
     records.append(row(CONSTANT, 1.0))
-    module.ebic_prices = binomial
+    plan.ebic_prices = binomial
     return records
 
 

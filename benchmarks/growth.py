@@ -15,9 +15,9 @@ import numpy as np
 from output import main, number, select, table, timed, values_of
 from peers.studies import warm_up_data
 
-from sgbn import SGBN
 from sgbn.cohort.simulate import simulate_sem
 from sgbn.core.graph import random_dag
+from sgbn.learn.sgbn import SGBN
 
 # Figures are drawn without a display. This must come before pyplot is imported.
 mpl.use("Agg")

@@ -6,10 +6,10 @@ python benchmarks/non_gaussian.py     # writes benchmarks/results/non_gaussian.j
 import numpy as np
 from output import half_width, main
 
-from sgbn import SGBN
 from sgbn.cohort.simulate import NETWORKS, load_network, random_weights
 from sgbn.core.equivalence import compare_graphs
 from sgbn.core.graph import topological_order
+from sgbn.learn.sgbn import SGBN
 
 SEED = 0  # thresholds were chosen on the seeds 5, 8 and 21
 SIMS = 20

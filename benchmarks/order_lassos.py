@@ -13,12 +13,12 @@ All work on standardised rows.
 import numpy as np
 from sklearn.model_selection import KFold
 
-from sgbn import SGBN, alpha_grid
-from sgbn.solvers.lasso import lasso_gram
+from sgbn.learn.lasso import alpha_grid, lasso_gram
+from sgbn.learn.sgbn import SGBN
 
 FOLDS = 5
 RANDOM_ORDERS = 8
-FORBIDDING = 2.0  # price that forbids an edge, as in sgbn.structure.lasso_along_order
+FORBIDDING = 2.0  # price that forbids an edge, as in sgbn.learn.sgbn
 
 
 def shrunken(Z):

@@ -21,12 +21,14 @@ from output import options, real_data, stored_runs, write_parts
 from replication_report import ADJACENCY_BINS, DIRECTION_BINS, SURE, THRESHOLDS
 from sklearn.covariance import graphical_lasso
 
-from sgbn import SGBN, NetworkPosterior, SGBNEnsemble
 from sgbn.cohort.design import deal_rows
 from sgbn.cohort.effects import without_nuisance
 from sgbn.cohort.simulate import simulate_sem
 from sgbn.core.exceptions import DataWarning
 from sgbn.core.graph import random_dag
+from sgbn.learn.ensemble import SGBNEnsemble
+from sgbn.learn.posterior import NetworkPosterior
+from sgbn.learn.sgbn import SGBN
 
 SEED = 17
 SPLITS = range(5, 15)  # splits 0 to 4 were used to choose the settings

@@ -10,12 +10,12 @@ import warnings
 import numpy as np
 from output import half_width, main, select, values_of
 
-from sgbn import SGBN
 from sgbn.cohort.simulate import UNEQUAL_SD, random_weights
 from sgbn.core.equivalence import compare_graphs
 from sgbn.core.exceptions import DataWarning
 from sgbn.core.graph import random_dag
 from sgbn.experiments.data import COVARIATES, data_folder, read_neuro
+from sgbn.learn.sgbn import SGBN
 from sgbn.prepare.outliers import OUTLIER_SD, TO_SD, far_rows, score_gain
 from sgbn.prepare.pipeline import prepare
 from sgbn.prepare.review import review

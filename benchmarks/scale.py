@@ -23,7 +23,6 @@ import numpy as np
 from output import cpu_times, main, peak_memory, timed, timed_process
 from scipy.optimize import least_squares
 
-from sgbn import SGBN
 from sgbn.cohort.rows import read_rows
 from sgbn.cohort.simulate import simulate_sem
 from sgbn.core.graph import random_dag
@@ -32,6 +31,7 @@ from sgbn.inference.difference_input import read_group_data
 from sgbn.inference.half_samples import learn_pair
 from sgbn.inference.permuted_statistics import PERMUTATIONS_PER_TASK as A_TASK
 from sgbn.inference.permuted_statistics import permute
+from sgbn.learn.sgbn import SGBN
 from sgbn.runs import dask
 from sgbn.runs.dask import on_dask, packed
 from sgbn.runs.files import write_result

@@ -20,7 +20,7 @@ from sgbn import HSGBN, ORSGBN
 from sgbn.cohort.simulate import simulate_sem
 from sgbn.core.graph import random_dag
 from sgbn.core.moments import moments_of
-from sgbn.solvers.lasso import lasso_gram
+from sgbn.learn.lasso import lasso_gram
 from sgbn.solvers.order import order_cost, solve_order
 
 N, DEGREE, ALPHA = 1000, 4, 0.1

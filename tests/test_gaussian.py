@@ -4,9 +4,9 @@ import pandas as pd
 import pytest
 from scipy.stats import multivariate_normal
 
-from sgbn import fit_weights
 from sgbn.core.exceptions import CycleError, InputError
 from sgbn.core.gaussian import GaussianNetwork
+from sgbn.learn.base import fit_weights
 
 
 @pytest.fixture

@@ -14,12 +14,14 @@ import pytest
 from numba.core.runtime import _nrt_python, rtsys
 
 import sgbn
-from sgbn import HSGBN, IAMB, L1MB, ORSGBN, SGBN
+from sgbn import HSGBN, IAMB, L1MB, ORSGBN
 from sgbn.core import graph
 from sgbn.core.jit import Kernel, cache_use, compiled_in, jit_inside, jit_loops
 from sgbn.inference import edge_differences, influence, regressions
-from sgbn.search import order_moves, order_search, parent_trees, path_regression, tucks
-from sgbn.solvers import lasso, order
+from sgbn.learn import lasso
+from sgbn.learn.search import orders, trees
+from sgbn.learn.sgbn import SGBN
+from sgbn.solvers import order
 from sgbn.structure import neighbourhood, or_sgbn, reachability
 from sgbn.structure.baselines import partial_correlation
 
@@ -34,12 +36,12 @@ def kernels():
         neighbourhood,
         reachability,
         or_sgbn,
-        order_moves,
-        order_search,
-        parent_trees,
-        path_regression,
+        orders,
+        orders,
+        trees,
+        trees,
         partial_correlation,
-        tucks,
+        orders,
     ):
         for name, function in vars(module).items():
             if hasattr(function, "signatures") and function.__module__ == module.__name__:

@@ -16,6 +16,7 @@ PACKAGES = (
     "comparison",
     "discriminative",
     "inference",
+    "learn",
     "io",
     "prepare",
     "report",

@@ -10,8 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from sgbn.core.equivalence import skeleton
-from sgbn.inference import edge_confidence, selection_bound
-from sgbn.structure import SGBN
+from sgbn.inference import edge_confidence
+from sgbn.learn.confidence import selection_bound
+from sgbn.learn.sgbn import SGBN
 
 from .cohorts import draw
 from .score import quiet

@@ -25,7 +25,7 @@ from scipy.special import ndtr
 from scipy.stats import false_discovery_control
 from sklearn.linear_model import Lasso
 
-from sgbn.structure import SGBN
+from sgbn.learn.sgbn import SGBN
 
 from .cohorts import draw
 from .score import EQUAL, LEVEL, N_PERMUTATIONS, against_truth, quiet

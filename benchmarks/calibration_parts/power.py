@@ -4,7 +4,7 @@ import numpy as np
 from output import cpu_times, timed
 
 from sgbn.inference.differences import edge_differences
-from sgbn.structure import SGBN
+from sgbn.learn.sgbn import SGBN
 
 from .cohorts import demo, draw
 from .peers import discoveries

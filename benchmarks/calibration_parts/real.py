@@ -15,7 +15,7 @@ from sgbn.cohort.design import deal_rows
 from sgbn.cohort.effects import nuisance_of
 from sgbn.core.exceptions import DataWarning
 from sgbn.experiments.data import data_folder, read_neuro
-from sgbn.structure import SGBN
+from sgbn.learn.sgbn import SGBN
 
 from .cohorts import Pair
 from .peers import discoveries

@@ -15,7 +15,7 @@ from sgbn.core.moments import one_blas_thread
 from sgbn.inference.differences import edge_differences
 from sgbn.inference.power import wilson
 from sgbn.inference.regressions import regressions
-from sgbn.structure import SGBN
+from sgbn.learn.sgbn import SGBN
 
 from .cohorts import draw, in_lobes
 

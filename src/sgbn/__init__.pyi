@@ -4,6 +4,7 @@ from . import cohort as cohort
 from . import comparison as comparison
 from . import inference as inference
 from . import io as io
+from . import learn as learn
 from . import prepare as prepare
 from . import report as report
 from . import runs as runs
@@ -43,9 +44,6 @@ from .discriminative import FisherSVMClassifier as FisherSVMClassifier
 from .discriminative import FisherVectors as FisherVectors
 from .discriminative import KLSGBNClassifier as KLSGBNClassifier
 from .discriminative import MMSGBNClassifier as MMSGBNClassifier
-from .discriminative import SeriesLikelihoods as SeriesLikelihoods
-from .discriminative import SeriesWeights as SeriesWeights
-from .discriminative import SGBNClassifier as SGBNClassifier
 from .discriminative import SGBNClassifierCV as SGBNClassifierCV
 from .inference import compare_models as compare_models
 from .io import NamedGraph as NamedGraph
@@ -68,6 +66,16 @@ from .io import to_frame as to_frame
 from .io import to_pgmpy as to_pgmpy
 from .io import write_network as write_network
 from .io import write_table as write_table
+from .learn.base import fit_weights as fit_weights
+from .learn.classifier import SGBNClassifier as SGBNClassifier
+from .learn.ensemble import SGBNEnsemble as SGBNEnsemble
+from .learn.lasso import alpha_grid as alpha_grid
+from .learn.lasso import alpha_max as alpha_max
+from .learn.posterior import NetworkPosterior as NetworkPosterior
+from .learn.series import SeriesSGBN as SeriesSGBN
+from .learn.series_features import SeriesLikelihoods as SeriesLikelihoods
+from .learn.series_features import SeriesWeights as SeriesWeights
+from .learn.sgbn import SGBN as SGBN
 from .prepare.covariates import CovariateRegressor as CovariateRegressor
 from .prepare.missing import RegionImputer as RegionImputer
 from .prepare.pipeline import cohort_table as cohort_table
@@ -80,11 +88,7 @@ from .report import write_comparison as write_comparison
 from .report import write_report as write_report
 from .structure import HSGBN as HSGBN
 from .structure import ORSGBN as ORSGBN
-from .structure import SGBN as SGBN
 from .structure import ConvergenceWarning as ConvergenceWarning
-from .structure import alpha_grid as alpha_grid
-from .structure import alpha_max as alpha_max
-from .structure import fit_weights as fit_weights
 from .structure.baselines import GS as GS
 from .structure.baselines import IAMB as IAMB
 from .structure.baselines import L1MB as L1MB
@@ -93,9 +97,6 @@ from .structure.baselines import IAMBnPC as IAMBnPC
 from .structure.baselines import InterIAMB as InterIAMB
 from .structure.baselines import InterIAMBnPC as InterIAMBnPC
 from .structure.baselines import TCbw as TCbw
-from .structure.ensemble import SGBNEnsemble as SGBNEnsemble
-from .structure.posterior import NetworkPosterior as NetworkPosterior
-from .structure.series import SeriesSGBN as SeriesSGBN
 
 __version__: str
 __all__: list[str]

@@ -11,8 +11,7 @@ from calibration_parts.bound import (
 from calibration_parts.cohorts import Setting
 
 from sgbn.core.gaussian import GaussianNetwork
-from sgbn.inference import EdgeConfidence
-from sgbn.structure.ensemble import Agreement
+from sgbn.learn.confidence import Agreement, EdgeConfidence
 
 
 @pytest.fixture

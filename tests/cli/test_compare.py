@@ -483,7 +483,7 @@ def test_a_run_of_time_series_goes_on_where_it_was_stopped(series_run, no_figure
     def learned_again(*_, **more):
         raise AssertionError("a network of a half was learned again")
 
-    monkeypatch.setattr("sgbn.structure.series.subject_halves.learn_pair", learned_again)
+    monkeypatch.setattr("sgbn.learn.series.learn_pair", learned_again)
     assert main([*series_run.words, "--out", str(out)]) == 0
     assert (out / "about.json").exists()
 

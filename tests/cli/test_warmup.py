@@ -34,7 +34,7 @@ def test_both_searches_and_every_step_are_used(monkeypatch, capsys):
         compared.append((cohort.values.shape, settings, n_jobs))
         on_step("Networks")
 
-    monkeypatch.setattr("sgbn.structure.SGBN.fit", lambda _, values: fitted.append(values.shape))
+    monkeypatch.setattr("sgbn.SGBN.fit", lambda _, values: fitted.append(values.shape))
     monkeypatch.setattr("sgbn.comparison.compare", note)
     warmup._use_every_kernel()
     assert fitted == [(80, warmup.FEW_REGIONS)]

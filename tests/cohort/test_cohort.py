@@ -7,9 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.preprocessing import StandardScaler
 
-from sgbn import SGBN, Cohort, SGBNClassifier, compare
+from sgbn import Cohort, compare
 from sgbn.cohort.atlas import load_atlas
 from sgbn.core.exceptions import InputError
+from sgbn.learn.classifier import SGBNClassifier
+from sgbn.learn.sgbn import SGBN
 from sgbn.prepare.pipeline import prepare
 from sgbn.prepare.review import review
 

@@ -5,9 +5,10 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from sgbn import SGBN, Cohort
+from sgbn import Cohort
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.comparison import Comparison, Settings, compare
+from sgbn.learn.sgbn import SGBN
 
 TESTS = Settings.networks_only(n_permutations=39)
 

@@ -4,12 +4,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sgbn import ORSGBN, SGBN, Cohort, SGBNEnsemble
+from sgbn import ORSGBN, Cohort
 from sgbn.comparison import Settings
 from sgbn.comparison import compare as compare_fully
 from sgbn.comparison.accuracy import OURS, REFINED
 from sgbn.comparison.cross_validation import FIRST_PEER
 from sgbn.core.exceptions import DataWarning, InputError, StudyError
+from sgbn.learn.ensemble import SGBNEnsemble
+from sgbn.learn.sgbn import SGBN
 from sgbn.runs.dask import ClusterWarning
 
 NETWORKS = Settings.networks_only()
@@ -330,7 +332,7 @@ def test_another_learner_has_its_half_samples_in_a_step_of_its_own(cohort):
 
 
 def test_very_small_groups_have_fewer_peers_and_no_error(cohort, monkeypatch):
-    monkeypatch.setattr("sgbn.comparison.peers.TREES", 5)
+    monkeypatch.setattr("sgbn.learn.peers.TREES", 5)
     monkeypatch.setattr("sgbn.comparison.cross_validation.GAMMAS", (0.0, 2.5))
     few = cohort.subset(rows=np.r_[0:4, 80:84])
     settings = Settings.networks_only(n_folds=2, n_repeats=1, peers=True)

@@ -6,7 +6,7 @@ import pytest
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import StratifiedGroupKFold
 
-from sgbn import Cohort, SGBNClassifier, SGBNClassifierCV
+from sgbn import Cohort, SGBNClassifierCV
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.comparison import Settings, cross_validation
 from sgbn.comparison.accuracy import OURS, parts_of
@@ -18,8 +18,9 @@ from sgbn.comparison.cross_validation import (
     largest_parts,
     permuted_accuracies,
 )
-from sgbn.comparison.peers import COVARIATES_ALONE
 from sgbn.inference.difference_input import read_group_data
+from sgbn.learn.classifier import SGBNClassifier
+from sgbn.learn.peers import COVARIATES_ALONE
 from sgbn.prepare.pipeline import cohort_table, make_analysis, prepare
 from sgbn.runs.study import Study
 
@@ -71,7 +72,7 @@ def test_labels_by_chance_are_classified_by_chance():
 
 
 def test_families_are_whole_in_all_folds_and_peers_and_sparsities_are_tried(monkeypatch):
-    monkeypatch.setattr("sgbn.comparison.peers.TREES", 20)
+    monkeypatch.setattr("sgbn.learn.peers.TREES", 20)
     drawn = simulate_cohort(32, regions=4)
     person = np.array([f"{group}{k // 2}" for k, group in enumerate(drawn.group)])
     family = np.array([f"f{k // 4}" for k in range(64)])

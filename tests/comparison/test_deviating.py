@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from sgbn import SGBN
 from sgbn.comparison.deviating import NAMES, OF_SUBJECTS, kept_deviations
 from sgbn.inference import NormativeDeviation
+from sgbn.learn.sgbn import SGBN
 from sgbn.prepare.pipeline import regions_table
 from sgbn.runs.study import Study
 

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sgbn import SGBN, Cohort
+from sgbn import Cohort
 from sgbn.comparison import Settings, compare
 from sgbn.comparison.difference_words import (
     detectable_words,
@@ -13,6 +13,7 @@ from sgbn.comparison.difference_words import (
     signed,
     where_words,
 )
+from sgbn.learn.sgbn import SGBN
 
 
 @pytest.fixture(scope="module")

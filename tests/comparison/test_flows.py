@@ -3,12 +3,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sgbn import SGBN, SeriesSGBN, SGBNEnsemble
 from sgbn.cohort.series import SeriesCohort
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.comparison import Settings
 from sgbn.comparison.flows import SERIES, TABLES, flow_of
 from sgbn.core.exceptions import InputError
+from sgbn.learn.ensemble import SGBNEnsemble
+from sgbn.learn.series import SeriesSGBN
+from sgbn.learn.sgbn import SGBN
 
 
 def test_what_a_cohort_holds_decides(chains_of_series):

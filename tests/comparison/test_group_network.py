@@ -4,9 +4,12 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from sgbn import SGBN, Cohort, SeriesSGBN, Settings, SGBNEnsemble, compare, group_network
+from sgbn import Cohort, Settings, compare, group_network
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.exceptions import InputError
+from sgbn.learn.ensemble import SGBNEnsemble
+from sgbn.learn.series import SeriesSGBN
+from sgbn.learn.sgbn import SGBN
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sgbn import HSGBN, ORSGBN, SGBN, Cohort, SGBNEnsemble
+from sgbn import HSGBN, ORSGBN, Cohort
 from sgbn.cohort.design import group_sample
 from sgbn.comparison import Settings
 from sgbn.comparison.networks import (
@@ -11,6 +11,8 @@ from sgbn.comparison.networks import (
     searcher_of,
     steps_of,
 )
+from sgbn.learn.ensemble import SGBNEnsemble
+from sgbn.learn.sgbn import SGBN
 from sgbn.prepare.pipeline import prepare, regions_table
 from sgbn.runs.study import Study
 

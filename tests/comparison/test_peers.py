@@ -10,8 +10,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from sgbn.comparison.peers import GaussianBayes, covariates_alone, peers
 from sgbn.core.exceptions import DataWarning
+from sgbn.learn.peers import GaussianBayes, covariates_alone, peers
 
 
 @pytest.fixture(scope="module")

@@ -3,9 +3,9 @@ import shutil
 import numpy as np
 import pytest
 
-from sgbn import SGBN
 from sgbn.comparison.refined import REFINED_BY, refine
 from sgbn.core.exceptions import StudyError
+from sgbn.learn.sgbn import SGBN
 from sgbn.prepare.pipeline import regions_table
 from sgbn.runs.study import Study
 

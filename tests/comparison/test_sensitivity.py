@@ -6,7 +6,7 @@ from sgbn.comparison.sensitivity import (
     sensitivity_table,
     sensitivity_words,
 )
-from sgbn.structure import SGBN
+from sgbn.learn.sgbn import SGBN
 
 
 def test_the_tests_are_repeated_with_other_sparsity_and_order(whole):

@@ -6,13 +6,11 @@ import pytest
 from nilearn.connectome import ConnectivityMeasure
 from sklearn.linear_model import LogisticRegression
 
-from sgbn import SeriesSGBN
 from sgbn.cohort.series import subject_moments
 from sgbn.cohort.simulate_series import simulate_series
 from sgbn.comparison import Settings, folds, series_accuracy
 from sgbn.comparison.accuracy import OURS
 from sgbn.comparison.folds import fold_numbers
-from sgbn.comparison.peers import COVARIATES_ALONE
 from sgbn.comparison.series_accuracy import (
     CONNECTIVITY,
     FIRST_PEER,
@@ -22,6 +20,8 @@ from sgbn.comparison.series_accuracy import (
 )
 from sgbn.core.exceptions import InputError
 from sgbn.inference.difference_input import read_group_data
+from sgbn.learn.peers import COVARIATES_ALONE
+from sgbn.learn.series import SeriesSGBN
 from sgbn.runs.study import Study
 
 ALL_STRENGTHS, ALL_FOLDS = series_accuracy.Cs, folds.FOLDS

@@ -4,7 +4,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from sgbn import SeriesSGBN
 from sgbn.comparison import Settings, compare, series_steps
 from sgbn.comparison.sensitivity import HALF, TWICE
 from sgbn.comparison.series_accuracy import cross_validate_series
@@ -16,6 +15,7 @@ from sgbn.comparison.series_steps import (
 )
 from sgbn.core.exceptions import InputError, StudyError
 from sgbn.inference import series_differences
+from sgbn.learn.series import SeriesSGBN
 from sgbn.runs.study import Study
 
 

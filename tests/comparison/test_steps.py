@@ -3,13 +3,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sgbn import SGBN
 from sgbn.comparison import Settings, compare, steps
 from sgbn.comparison.accuracy import Accuracy
 from sgbn.comparison.networks import learn_network
 from sgbn.comparison.pending_words import replication_words
 from sgbn.comparison.steps import SLOW, STEPS, Job
 from sgbn.core.exceptions import InputError
+from sgbn.learn.sgbn import SGBN
 from sgbn.prepare.pipeline import prepare
 from sgbn.runs.study import Study
 

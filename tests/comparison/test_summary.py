@@ -4,15 +4,17 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from sgbn import SGBN, Cohort, SGBNEnsemble
+from sgbn import Cohort
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.comparison import Settings, compare
 from sgbn.comparison.accuracy import OURS
 from sgbn.comparison.summary import Statement, Words, _verdict
 from sgbn.core.exceptions import counted
 from sgbn.core.gaussian import GaussianNetwork
+from sgbn.learn.confidence import Agreement, EdgeConfidence
+from sgbn.learn.ensemble import SGBNEnsemble
+from sgbn.learn.sgbn import SGBN
 from sgbn.prepare.findings import Finding
-from sgbn.structure.ensemble import Agreement, EdgeConfidence
 
 FEW = Settings.networks_only(n_permutations=39, n_folds=3, n_repeats=1, peers=False)
 

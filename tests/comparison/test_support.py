@@ -3,7 +3,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from sgbn.comparison.support import agreement_words, called, min_shares, support_words, trust_words
-from sgbn.structure.ensemble import Agreement
+from sgbn.learn.confidence import Agreement
 
 NAN = float("nan")
 

@@ -7,9 +7,9 @@ import pytest
 
 from sgbn import ORSGBN
 from sgbn.cohort.simulate import simulate_cohort
-from sgbn.discriminative.class_networks import learn_networks
 from sgbn.discriminative.moves import Moves, moves_of, theta_of
 from sgbn.discriminative.objectives import MovingLikelihoods, Sample
+from sgbn.learn.classifier import learn_networks
 
 
 @pytest.fixture(scope="session")

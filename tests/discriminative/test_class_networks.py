@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from sklearn.covariance import EmpiricalCovariance
 
-from sgbn import ORSGBN, SGBN, SGBNEnsemble
+from sgbn import ORSGBN
 from sgbn.core.exceptions import DataWarning, InputError
-from sgbn.discriminative.class_networks import (
+from sgbn.learn.classifier import (
     Scale,
     blended_rows,
     default_learner,
@@ -14,6 +14,8 @@ from sgbn.discriminative.class_networks import (
     log_likelihoods,
     warn_about_classes,
 )
+from sgbn.learn.ensemble import SGBNEnsemble
+from sgbn.learn.sgbn import SGBN
 
 
 @pytest.fixture

@@ -7,11 +7,12 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.metrics import balanced_accuracy_score, log_loss
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sgbn import SGBNClassifier, SGBNClassifierCV
+from sgbn import SGBNClassifierCV
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.exceptions import InputError
 from sgbn.discriminative.cross_validated import Candidates
 from sgbn.discriminative.departures import Setting, mean_weights
+from sgbn.learn.classifier import SGBNClassifier
 
 SMALL = {"alphas": (0.5, 1.0), "pools": (0.0, 1.0), "ridges": (0.1,), "mean_shares": (0.1, 1.0)}
 

@@ -4,11 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sgbn import SGBNClassifier
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import GaussianNetwork
-from sgbn.discriminative.explanation import explain_ratio
+from sgbn.learn.classifier import SGBNClassifier, explain_ratio
 
 
 @pytest.fixture(scope="module")

@@ -11,20 +11,15 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sgbn import (
-    SGBN,
-    CLSGBNClassifier,
-    KLSGBNClassifier,
-    MMSGBNClassifier,
-    SGBNClassifier,
-    SGBNClassifierCV,
-)
+from sgbn import CLSGBNClassifier, KLSGBNClassifier, MMSGBNClassifier, SGBNClassifierCV
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.exceptions import InputError
 from sgbn.discriminative import FisherVectors
 from sgbn.discriminative.densities import MixtureMeans
 from sgbn.discriminative.edge_selection import edge_scores, select_edges
 from sgbn.discriminative.fisher_svm import FisherSVMClassifier, standardised
+from sgbn.learn.classifier import SGBNClassifier
+from sgbn.learn.sgbn import SGBN
 from sgbn.solvers.svm import l2_svm, total_scatter
 
 

@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sgbn import ORSGBN, MMSGBNClassifier, SGBNClassifier
+from sgbn import ORSGBN, MMSGBNClassifier
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.exceptions import InputError
+from sgbn.learn.classifier import SGBNClassifier
 
 
 @parametrize_with_checks([MMSGBNClassifier(temperature=1.0)])  # "cv" is that of SGBNClassifier

@@ -5,7 +5,7 @@ from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from sgbn import ORSGBN, CLSGBNClassifier, KLSGBNClassifier, MMSGBNClassifier, SGBNClassifier
+from sgbn import ORSGBN, CLSGBNClassifier, KLSGBNClassifier, MMSGBNClassifier
 from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.graph import is_dag
 from sgbn.core.moments import one_blas_thread
@@ -14,6 +14,7 @@ from sgbn.discriminative.fisher_objective import PairwiseFisherKernels
 from sgbn.discriminative.linear_residuals import log_loss, margins, residuals_at
 from sgbn.discriminative.moves import theta_of
 from sgbn.discriminative.objectives import exact_margin
+from sgbn.learn.classifier import SGBNClassifier
 
 CLASSIFIERS = [MMSGBNClassifier, KLSGBNClassifier, CLSGBNClassifier]
 

@@ -3,19 +3,18 @@ import pytest
 from scipy.stats import multivariate_normal
 from sklearn.base import clone
 
-from sgbn import SeriesSGBN
 from sgbn.cohort.series import subject_moments
 from sgbn.cohort.simulate_series import simulate_series
 from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import GaussianNetwork
-from sgbn.discriminative.series_features import (
+from sgbn.learn.series import SeriesSGBN, subject_weights
+from sgbn.learn.series_features import (
     SeriesLikelihoods,
     SeriesWeights,
     common_graph,
     log_likelihoods,
     network_on,
 )
-from sgbn.structure.series import subject_weights
 
 
 @pytest.fixture(scope="module")

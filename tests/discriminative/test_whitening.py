@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sgbn.discriminative.whitening import regressors, to_weights, whiten
+from sgbn.learn.series_features import regressors, to_weights, whiten
 
 PARENTS = np.array([0, 2, 4, 1, 4])  # the last of five columns is the constant
 STARTS = np.array([0, 3, 5])

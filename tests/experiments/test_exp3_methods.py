@@ -6,7 +6,6 @@ from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
 
 from sgbn.cohort.simulate import simulate_cohort
-from sgbn.comparison.peers import COVARIATES_ALONE
 from sgbn.core.exceptions import InputError, StudyError
 from sgbn.experiments import exp3, exp3_methods
 from sgbn.experiments.data import data_folder
@@ -21,6 +20,7 @@ from sgbn.experiments.exp3_methods import (
     grid,
     methods,
 )
+from sgbn.learn.peers import COVARIATES_ALONE
 from sgbn.runs.study import Study
 
 SETTINGS = exp3_methods.Settings(splits=2, regions=6, sizes=(24, 12))

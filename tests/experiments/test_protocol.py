@@ -6,9 +6,9 @@ from sklearn.dummy import DummyClassifier
 from sklearn.naive_bayes import GaussianNB
 
 from sgbn.cohort.simulate import simulate_cohort
-from sgbn.comparison.peers import COVARIATES_ALONE
 from sgbn.experiments import protocol
 from sgbn.experiments.exp3_methods import Method
+from sgbn.learn.peers import COVARIATES_ALONE
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from sgbn import SGBN
 from sgbn.cohort.simulate import load_network
 from sgbn.core.equivalence import (
     close_orientations,
@@ -17,6 +16,7 @@ from sgbn.core.equivalence import (
 )
 from sgbn.core.exceptions import InputError
 from sgbn.core.graph import random_dag
+from sgbn.learn.sgbn import SGBN
 
 
 def test_there_are_as_many_dags_and_classes_as_the_literature_counts(classes):

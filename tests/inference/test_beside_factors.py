@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
-from sgbn import SGBN
 from sgbn.cohort.simulate import simulate_sem
 from sgbn.core.exceptions import InputError
 from sgbn.inference import edges_beside_factors
 from sgbn.inference.beside_factors import _regressed
 from sgbn.inference.factor_analysis import factor_analysis
+from sgbn.learn.sgbn import SGBN
 
 
 def hidden(n, m, k, seed=0):

@@ -4,13 +4,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sgbn import SGBN, Cohort, SGBNEnsemble
+from sgbn import Cohort
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.equivalence import skeleton
 from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.graph import is_dag
-from sgbn.inference import EdgeConfidence, edge_confidence, selection_bound
-from sgbn.structure.ensemble import Agreement, supported_of
+from sgbn.inference import edge_confidence
+from sgbn.learn.confidence import Agreement, EdgeConfidence, selection_bound, supported_of
+from sgbn.learn.ensemble import SGBNEnsemble
+from sgbn.learn.sgbn import SGBN
 
 NAMES = ("a", "b", "c")
 NOTHING = Agreement(0.0, float("nan"), 0.0, float("nan"))

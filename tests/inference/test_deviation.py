@@ -3,13 +3,13 @@ import pandas as pd
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sgbn import SGBN
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.inference import NormativeDeviation
 from sgbn.inference.deviation import _Norm
-from sgbn.structure import fit_weights
+from sgbn.learn.base import fit_weights
+from sgbn.learn.sgbn import SGBN
 
 
 @parametrize_with_checks([NormativeDeviation(SGBN(n_kicks=0), n_folds=3)])

@@ -2,9 +2,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import SGBN
 from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.inference import edge_differences
+from sgbn.learn.sgbn import SGBN
 
 B = 39  # permutations of the fixture `differences`
 

@@ -2,11 +2,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import SGBN
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.exceptions import DataWarning, InputError, StudyError
 from sgbn.inference import permuted_statistics
 from sgbn.inference.differences import edge_differences
+from sgbn.learn.sgbn import SGBN
 
 B = 39  # permutations of the fixture `differences`
 

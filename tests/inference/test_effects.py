@@ -3,7 +3,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from sgbn import SGBN, Cohort, fit_weights
+from sgbn import Cohort
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.equivalence import cpdag
 from sgbn.core.exceptions import DataWarning, InputError
@@ -11,6 +11,8 @@ from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.graph import random_dag
 from sgbn.inference import JointSGBN, effect_difference, total_effects
 from sgbn.inference.effects import path_effects
+from sgbn.learn.base import fit_weights
+from sgbn.learn.sgbn import SGBN
 
 COLLIDER = np.array([[0, 0, 1], [0, 0, 1], [0, 0, 0]])
 CHAIN = np.eye(3, k=1)

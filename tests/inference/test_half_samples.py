@@ -2,12 +2,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import SGBN
 from sgbn.cohort.rows import read_sample
 from sgbn.core.exceptions import DataWarning, InputError, StudyError
 from sgbn.inference.half_samples import learn_halves, learn_pair
+from sgbn.learn.base import NetworkEstimator
+from sgbn.learn.sgbn import SGBN
 from sgbn.runs.study import Study
-from sgbn.structure.base import NetworkEstimator
 
 FAST = SGBN(n_kicks=0)
 

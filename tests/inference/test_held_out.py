@@ -3,7 +3,6 @@ import pytest
 from scipy.stats import multivariate_normal
 from sklearn.covariance import graphical_lasso
 
-from sgbn import SGBN
 from sgbn.cohort.cohort import Cohort
 from sgbn.cohort.design import Sample
 from sgbn.cohort.effects import design_of
@@ -19,6 +18,7 @@ from sgbn.inference.held_out import (
     score_fold,
     standardised,
 )
+from sgbn.learn.sgbn import SGBN
 
 
 @pytest.fixture

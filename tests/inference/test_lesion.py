@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from sgbn import SGBN
 from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.inference import JointSGBN, lesion
+from sgbn.learn.sgbn import SGBN
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from sgbn import SGBN
 from sgbn.inference import permuted_statistics as permuted
 from sgbn.inference.difference_fit import problem_of
 from sgbn.inference.difference_input import read_group_data
@@ -11,6 +10,7 @@ from sgbn.inference.permuted_statistics import (
     signed_statistic,
     statistics_of,
 )
+from sgbn.learn.sgbn import SGBN
 from sgbn.runs.study import Study
 
 

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from sgbn import SGBN
 from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.inference import JointSGBN
 from sgbn.inference.power import _truth, effective_trials, power, wilson
+from sgbn.learn.sgbn import SGBN
 
 QUICK = {"n_simulations": 10, "n_permutations": 20}
 FEW = QUICK | {"n_simulations": 4}

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import SGBN, Cohort, fit_weights
+from sgbn import Cohort
 from sgbn.cohort.design import Sample
 from sgbn.cohort.rows import read_rows
 from sgbn.cohort.simulate import simulate_cohort
@@ -10,6 +10,8 @@ from sgbn.core.exceptions import CycleError, DataWarning, InputError
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.inference import weight_intervals
 from sgbn.inference.resampling import fixed_weights, interval, resampled_weights, resamples
+from sgbn.learn.base import fit_weights
+from sgbn.learn.sgbn import SGBN
 
 
 def test_weights_of_a_resample_are_those_of_a_fit_to_its_rows(simulate):

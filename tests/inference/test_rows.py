@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import SGBN, Cohort
+from sgbn import Cohort
 from sgbn.cohort.rows import (
     check_groups_vary,
     check_varies,
@@ -16,7 +16,8 @@ from sgbn.cohort.rows import (
 from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.inference import JointSGBN
-from sgbn.inference.rows import network_of
+from sgbn.learn.base import network_of
+from sgbn.learn.sgbn import SGBN
 
 
 @pytest.fixture

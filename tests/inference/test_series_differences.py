@@ -3,12 +3,12 @@ import pandas as pd
 import pytest
 from scipy.stats import kstest
 
-from sgbn import Cohort, SeriesSGBN
+from sgbn import Cohort
 from sgbn.cohort.series import SeriesCohort, subject_moments
 from sgbn.core.exceptions import InputError, StudyError
 from sgbn.inference import edge_differences, series_differences
 from sgbn.inference.edge_statistics import parents_of_both
-from sgbn.structure.series import subject_weights
+from sgbn.learn.series import SeriesSGBN, subject_weights
 
 B, M = 19, 6
 NAMES = [f"r{k}" for k in range(M)]

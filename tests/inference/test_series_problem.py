@@ -9,8 +9,8 @@ from sgbn.inference.difference_input import read_group_data
 from sgbn.inference.difference_problem import fingerprint
 from sgbn.inference.permuted_statistics import permute
 from sgbn.inference.series_problem import pair_weights, series_problem_of
+from sgbn.learn.series import SeriesSGBN, subject_weights
 from sgbn.runs.dask import packed
-from sgbn.structure.series import SeriesSGBN, subject_weights
 
 M, SUBJECTS = 5, 36
 GRAPH = np.zeros((M, M), bool)

@@ -9,7 +9,7 @@ import pytest
 from sgbn import HSGBN, ORSGBN
 from sgbn.core.graph import reachable
 from sgbn.core.moments import moments_of
-from sgbn.solvers.lasso import lasso_gram
+from sgbn.learn.lasso import lasso_gram
 
 TOL = 1e-8  # of weights per standard deviation; the worst measured is 5e-12
 

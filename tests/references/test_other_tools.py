@@ -14,8 +14,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import fit_weights, read_network, write_network
+from sgbn import read_network, write_network
 from sgbn.io.networks.safe_names import true_names
+from sgbn.learn.base import fit_weights
 
 FROZEN = Path(__file__).parent / "other_tools"
 NETWORK = runpy.run_path(str(FROZEN.with_suffix(".py")))["network"]()

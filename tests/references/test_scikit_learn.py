@@ -9,9 +9,9 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticD
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
-from sgbn import SGBN, SGBNClassifier
 from sgbn.core.gaussian import GaussianNetwork
-from sgbn.discriminative.likelihood import posterior_scores
+from sgbn.learn.classifier import SGBNClassifier, posterior_scores
+from sgbn.learn.sgbn import SGBN
 from sgbn.solvers.svm import l2_svm
 from sgbn.solvers.svm_primal import l2_svm_primal
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sgbn.comparison.accuracy import OURS
-from sgbn.comparison.peers import COVARIATES_ALONE
+from sgbn.learn.peers import COVARIATES_ALONE
 from sgbn.report.accuracy_section import accuracy_section
 from sgbn.report.methods import describe_methods
 from sgbn.report.page import render_report

@@ -2,11 +2,12 @@ import numpy as np
 import pytest
 
 from sgbn.comparison.support import joined
+from sgbn.learn.ensemble import SGBNEnsemble
+from sgbn.learn.sgbn import SGBN
 from sgbn.report.learner_words import SOURCES, learned_by, weights_are
 from sgbn.report.references import REFERENCES
-from sgbn.structure import HSGBN, ORSGBN, SGBN
+from sgbn.structure import HSGBN, ORSGBN
 from sgbn.structure.baselines import GS, IAMB, L1MB, TC, InterIAMB, TCbw
-from sgbn.structure.ensemble import SGBNEnsemble
 from sgbn.structure.penalized import PenalizedEstimator
 
 

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from sgbn.inference.difference_tables import Among
+from sgbn.learn.search.plan import default_gamma
+from sgbn.learn.sgbn import SGBN
 from sgbn.report.methods import Citations, describe_methods, prepared_in_folds
-from sgbn.search.problem import default_gamma
-from sgbn.structure import ORSGBN, SGBN
+from sgbn.structure import ORSGBN
 
 
 def test_numbers_follow_the_order_of_citation_and_repeat():

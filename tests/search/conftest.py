@@ -9,10 +9,10 @@ import pytest
 from sgbn.cohort.simulate import simulate_sem
 from sgbn.core.graph import random_dag
 from sgbn.core.jit import jit_loops
-from sgbn.search.order_annealing import _draw_gap
-from sgbn.search.parent_trees import read_parents, trace
-from sgbn.search.problem import ParentProblem
-from sgbn.search.tucks import _tuck, _untuck
+from sgbn.learn.search.annealing import _draw_gap
+from sgbn.learn.search.orders import _tuck, _untuck
+from sgbn.learn.search.plan import ParentProblem
+from sgbn.learn.search.trees import read_parents, trace
 
 N = 120
 

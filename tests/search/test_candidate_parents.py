@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sgbn.search.candidate_parents import candidate_parents
+from sgbn.learn.search.tables import candidate_parents
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from sgbn.core.graph import is_dag
-from sgbn.search.exact_order import best_network
+from sgbn.learn.search.search import best_network
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -4,12 +4,10 @@ import numpy as np
 import pytest
 
 from sgbn.core.moments import moments_of
-from sgbn.search.exact_order import best_network
-from sgbn.search.network_search import search_network, search_on_trees, starting_orders
-from sgbn.search.order_search import parents_for
-from sgbn.search.plan import SearchPlan
-from sgbn.search.problem import SearchProblem
-from sgbn.search.tree_arrays import make_trees
+from sgbn.learn.search.orders import parents_for
+from sgbn.learn.search.plan import SearchPlan, SearchProblem
+from sgbn.learn.search.search import best_network, search_network, search_on_trees, starting_orders
+from sgbn.learn.search.trees import make_trees
 
 N, M = 200, 12
 ALL, NONE = ~np.eye(M, dtype=bool), np.zeros((M, M), bool)

@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 
 from sgbn.core.graph import is_dag
-from sgbn.search import order_annealing, score_tables
-from sgbn.search.order_annealing import anneal, order_tables, parents_along, score_along
-from sgbn.search.table_candidates import best_candidates
+from sgbn.learn.search import annealing
+from sgbn.learn.search import tables as score_tables
+from sgbn.learn.search.annealing import anneal, order_tables, parents_along, score_along
+from sgbn.learn.search.tables import best_candidates
 
 TEMPERATURES = (10.0, 0.3)
 
@@ -103,5 +104,5 @@ def test_the_same_seed_gives_the_same_order(oracle):
 
 
 def test_kernels_compile_once():
-    assert len(order_annealing._anneal.signatures) == 1
+    assert len(annealing._anneal.signatures) == 1
     assert len(score_tables._fill_scores.signatures) == 1

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from sgbn.core.graph import is_dag
-from sgbn.search.order_chain import arrow_shares, run_chain
-from sgbn.search.problem import ebic_prices
-from sgbn.search.score_tables import log_totals, score_tables
+from sgbn.learn.search.chain import arrow_shares, run_chain
+from sgbn.learn.search.plan import ebic_prices
+from sgbn.learn.search.tables import log_totals, score_tables
 
 
 def _tables(m, n, seed, required=None):

@@ -2,7 +2,7 @@ import itertools
 
 import numpy as np
 
-from sgbn.search.order_moves import move_to
+from sgbn.learn.search.orders import move_to
 
 
 def test_a_variable_moves_and_the_variables_between_close_up():

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from sgbn.cohort.simulate import simulate_sem
 from sgbn.core.graph import is_dag, random_dag
-from sgbn.search import order_search
-from sgbn.search.order_search import parents_for, search_order
-from sgbn.search.problem import ParentProblem
-from sgbn.search.tree_arrays import make_trees
+from sgbn.learn.search import orders
+from sgbn.learn.search.orders import parents_for, search_order
+from sgbn.learn.search.plan import ParentProblem
+from sgbn.learn.search.trees import make_trees
 
 PRICE, N = 8.0, 200
 RNG = np.random.RandomState(0)
@@ -111,8 +111,8 @@ def test_small_trees_that_grow_give_the_same_as_roomy_ones(monkeypatch):
         child=trees.child[:20].copy(),
     )
     growths = []
-    grown = order_search.grown
-    monkeypatch.setattr(order_search, "grown", lambda T: growths.append(1) or grown(T))
+    grown = orders.grown
+    monkeypatch.setattr(orders, "grown", lambda T: growths.append(1) or grown(T))
     network = search_order(tight, [np.arange(15)], 3, np.random.RandomState(1), 2, 1000)
     assert len(growths) > 3
     assert network.score == pytest.approx(roomy.score, abs=1e-6)
@@ -120,8 +120,8 @@ def test_small_trees_that_grow_give_the_same_as_roomy_ones(monkeypatch):
 
 def test_starts_that_agree_are_not_kicked_unless_asked(monkeypatch):
     kicks = []
-    kick = order_search._kick
-    monkeypatch.setattr(order_search, "_kick", lambda *given: kicks.append(1) or kick(*given))
+    kick = orders._kick
+    monkeypatch.setattr(orders, "_kick", lambda *given: kicks.append(1) or kick(*given))
     start = np.arange(10)
 
     def search(starts, **option):
@@ -136,10 +136,8 @@ def test_starts_that_agree_are_not_kicked_unless_asked(monkeypatch):
 
 def test_tucks_are_not_tried_again_at_a_score_where_all_failed(monkeypatch):
     passes = []
-    tuck_any = order_search.tuck_any
-    monkeypatch.setattr(
-        order_search, "tuck_any", lambda *given: passes.append(1) or tuck_any(*given)
-    )
+    tuck_any = orders.tuck_any
+    monkeypatch.setattr(orders, "tuck_any", lambda *given: passes.append(1) or tuck_any(*given))
     start = np.arange(10)
     search_order(trees_of(10, 3)[0], [start], 0, RNG, 2, 500)
     once = len(passes)

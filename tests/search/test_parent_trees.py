@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from sgbn.cohort.simulate import simulate_sem
 from sgbn.core.graph import random_dag
-from sgbn.search.problem import ParentProblem
-from sgbn.search.tree_arrays import make_trees
+from sgbn.learn.search.plan import ParentProblem
+from sgbn.learn.search.trees import make_trees
 
 
 def gram(m, n, seed):

@@ -1,16 +1,16 @@
 import numpy as np
 import pytest
 
-from sgbn.search import path_regression
-from sgbn.search.path_regression import SMALLEST_RSS
+from sgbn.learn.search import trees
+from sgbn.learn.search.trees import SMALLEST_RSS
 
 # As Python runs them: a call of the kernel itself would compile it anew in every run. Tests of the
 # trees check the machine code.
-add_to_factor = path_regression.add_to_factor.py_func
-add_to_rows = path_regression.add_to_rows.py_func
-cheapest_removal = path_regression.cheapest_removal.py_func
-fit_score = path_regression.fit_score.py_func
-list_improving = path_regression.list_improving.py_func
+add_to_factor = trees.add_to_factor.py_func
+add_to_rows = trees.add_to_rows.py_func
+cheapest_removal = trees.cheapest_removal.py_func
+fit_score = trees.fit_score.py_func
+list_improving = trees.list_improving.py_func
 
 M, V = 6, 5  # variables; the last one is regressed on others
 PATH = np.array([0, 3, 1])

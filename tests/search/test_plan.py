@@ -1,6 +1,6 @@
 import pytest
 
-from sgbn.search.plan import (
+from sgbn.learn.search.plan import (
     CLEAR_SAMPLES_PER_VARIABLE,
     LARGE_SAMPLES_PER_VARIABLE,
     LARGE_VARIABLES,

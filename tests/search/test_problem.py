@@ -3,12 +3,7 @@ import pytest
 from scipy.special import comb
 
 from sgbn.core.moments import moments_of
-from sgbn.search.problem import (
-    SearchProblem,
-    default_gamma,
-    ebic_prices,
-    inverse_correlation,
-)
+from sgbn.learn.search.plan import SearchProblem, default_gamma, ebic_prices, inverse_correlation
 
 M = 7
 ALL, NONE = ~np.eye(M, dtype=bool), np.zeros((M, M), bool)

@@ -3,8 +3,8 @@ import itertools
 import numpy as np
 import pytest
 
-from sgbn.search.problem import ebic_prices
-from sgbn.search.score_tables import IMPOSSIBLE, log_totals, score_tables
+from sgbn.learn.search.plan import ebic_prices
+from sgbn.learn.search.tables import IMPOSSIBLE, log_totals, score_tables
 
 N = 60
 

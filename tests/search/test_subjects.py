@@ -3,8 +3,7 @@ import pytest
 
 from sgbn.cohort.simulate import simulate_sem
 from sgbn.core.graph import random_dag
-from sgbn.search.exact_order import best_network
-from sgbn.search.subjects import SubjectsProblem, residual_shares, search_subjects
+from sgbn.learn.search.search import SubjectsProblem, best_network, residual_shares, search_subjects
 
 
 def subjects(m, S, seed, n=150):

@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
-from sgbn.search.problem import ScoredNetwork
-from sgbn.search.score_tables import places_of
-from sgbn.search.table_candidates import (
+from sgbn.learn.search.plan import ScoredNetwork
+from sgbn.learn.search.tables import (
     LISTS,
     best_candidates,
     candidate_priorities,
+    places_of,
     score_changes,
 )
 

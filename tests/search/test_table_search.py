@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 from sgbn.core.graph import is_dag
-from sgbn.search import table_search
-from sgbn.search.exact_order import best_network
-from sgbn.search.problem import ScoredNetwork
-from sgbn.search.table_search import TablePlan, crossed, respecting, search_tables
+from sgbn.learn.search import annealing
+from sgbn.learn.search.annealing import crossed, respecting, search_tables
+from sgbn.learn.search.plan import ScoredNetwork, TablePlan
+from sgbn.learn.search.search import best_network
 
 PLAN = TablePlan(
     n_candidates=8,
@@ -70,10 +70,10 @@ def test_required_and_forbidden_edges_hold(oracle):
 
 
 def test_tables_shrink_until_they_fit_in_memory(oracle, monkeypatch):
-    monkeypatch.setattr(table_search, "MAX_SETS", 1)
+    monkeypatch.setattr(annealing, "MAX_SETS", 1)
     problem = oracle.problem_of(14, 4)
     known = search(oracle, problem)
-    tables = table_search._tables_around(problem, known.parents, np.abs(problem.R), PLAN)
+    tables = annealing._tables_around(problem, known.parents, np.abs(problem.R), PLAN)
     n_neighbours = (known.parents | known.parents.T).sum(axis=1)
     smallest = np.left_shift(1, np.minimum(n_neighbours + 1, PLAN.n_candidates)).sum()
     assert tables.best.size == smallest
@@ -81,10 +81,8 @@ def test_tables_shrink_until_they_fit_in_memory(oracle, monkeypatch):
 
 def test_islands_end_when_three_agree(oracle, monkeypatch):
     calls = []
-    improved = table_search._improved
-    monkeypatch.setattr(
-        table_search, "_improved", lambda *given: calls.append(1) or improved(*given)
-    )
+    improved = annealing._improved
+    monkeypatch.setattr(annealing, "_improved", lambda *given: calls.append(1) or improved(*given))
     search(oracle, oracle.problem_of(6, 5), PLAN._replace(n_islands=10))
     assert len(calls) == 4  # three that agree, and the last one
 
@@ -107,7 +105,7 @@ def test_crossed_orders_take_a_neighbourhood_from_the_second_network():
 
 
 def test_the_best_networks_are_kept_one_per_score():
-    most, order, parents = table_search.MAX_POOL_NETWORKS, np.arange(2), np.zeros((2, 2), bool)
+    most, order, parents = annealing.MAX_POOL_NETWORKS, np.arange(2), np.zeros((2, 2), bool)
     scores = [9.0, 1.0, 1.0 + 1e-9, *np.arange(2.0, 2.0 + most)]
-    kept = table_search._best_distinct([ScoredNetwork(score, order, parents) for score in scores])
+    kept = annealing._best_distinct([ScoredNetwork(score, order, parents) for score in scores])
     assert [network.score for network in kept] == np.arange(1.0, 1.0 + most).tolist()

@@ -2,9 +2,9 @@ import numpy as np
 
 from sgbn.cohort.simulate import simulate_sem
 from sgbn.core.graph import random_dag
-from sgbn.search import tree_arrays
-from sgbn.search.problem import ParentProblem
-from sgbn.search.tree_arrays import DEPTH, IS_FULL, grown, make_trees
+from sgbn.learn.search import trees as tree_arrays
+from sgbn.learn.search.plan import ParentProblem
+from sgbn.learn.search.trees import DEPTH, IS_FULL, grown, make_trees
 
 
 def problem_of(m, n, seed):

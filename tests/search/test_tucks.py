@@ -3,10 +3,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sgbn.search.order_search import _new_state, _settle
-from sgbn.search.problem import ParentProblem
-from sgbn.search.tree_arrays import make_trees
-from sgbn.search.tucks import tuck_any
+from sgbn.learn.search.orders import _new_state, _settle, tuck_any
+from sgbn.learn.search.plan import ParentProblem
+from sgbn.learn.search.trees import make_trees
 
 M, N = 9, 150
 few = settings(max_examples=settings.default.max_examples // 4)

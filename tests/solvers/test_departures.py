@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from sgbn.learn.lasso import lasso_gram
 from sgbn.solvers.departures import TOL, lasso_departures
-from sgbn.solvers.lasso import lasso_gram
 
 M = 8
 

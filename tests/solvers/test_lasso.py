@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import Lasso, LinearRegression
 
 from sgbn.core.moments import moments_of
-from sgbn.solvers.lasso import (
+from sgbn.learn.lasso import (
     TOL,
     _solve_working_set,
     lasso_gram,

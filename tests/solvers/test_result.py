@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sgbn import solvers
-from sgbn.solvers import SolverResult
+from sgbn.learn.lasso import SolverResult
 
 
 def test_a_result_unpacks_in_the_stated_order():

@@ -3,9 +3,9 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression
 
-from sgbn import fit_weights
 from sgbn.core.exceptions import CycleError, DataWarning, InputError
 from sgbn.core.gaussian import GaussianNetwork
+from sgbn.learn.base import fit_weights
 
 
 def test_equals_ordinary_least_squares(simulate):

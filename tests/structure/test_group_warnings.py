@@ -3,9 +3,11 @@ import warnings
 import numpy as np
 import pytest
 
-from sgbn import ORSGBN, SGBN, Cohort, ConvergenceWarning, Settings, SGBNClassifier, compare
+from sgbn import ORSGBN, Cohort, ConvergenceWarning, Settings, compare
 from sgbn.core.exceptions import DataWarning
-from sgbn.structure.group_warnings import warnings_about
+from sgbn.learn.base import warnings_about
+from sgbn.learn.classifier import SGBNClassifier
+from sgbn.learn.sgbn import SGBN
 
 
 def given(*said):

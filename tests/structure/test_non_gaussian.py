@@ -5,13 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sgbn import SGBN
 from sgbn.core.equivalence import consistent_extension, cpdag, orient_known
 from sgbn.core.exceptions import InputError
 from sgbn.core.graph import is_dag
-from sgbn.structure import non_gaussian
-from sgbn.structure.non_gaussian import Residuals, decide_directions
-from sgbn.structure.residual_density import density_gain
+from sgbn.learn import orient
+from sgbn.learn.orient import Residuals, decide_directions, density_gain
+from sgbn.learn.sgbn import SGBN
 
 NOISE = {
     "t": lambda rng, shape: rng.standard_t(5, shape),
@@ -71,7 +70,7 @@ def test_bent_relations_are_left_alone(n_samples, monkeypatch):
 
     assert wrong() <= 1
     monkeypatch.setattr(Residuals, "is_curved", lambda *_: False)
-    monkeypatch.setattr(non_gaussian, "MIN_Z_BENT", -np.inf)
+    monkeypatch.setattr(orient, "MIN_Z_BENT", -np.inf)
     assert wrong() >= n_samples / 3  # what the guard is for
 
 
@@ -95,7 +94,7 @@ def gain(Z, A):
 def test_a_single_round_is_what_all_members_say(seed, monkeypatch):
     """Brute force over the orders of a component of four nodes, without the guard."""
     monkeypatch.setattr(Residuals, "is_curved", lambda *_: False)
-    monkeypatch.setattr(non_gaussian, "MIN_Z_BENT", -np.inf)
+    monkeypatch.setattr(orient, "MIN_Z_BENT", -np.inf)
     rng = np.random.default_rng(seed)
     tail = CHAIN.copy()  # a triangle, and a node that hangs on its last
     tail[0, 2] = True
@@ -118,7 +117,7 @@ def test_a_single_round_is_what_all_members_say(seed, monkeypatch):
         d = gains[best] - gains[rival]
         if d.sum() > 1.64 * d.std() * len(d) ** 0.5:
             expected.add((i, j))
-    found = non_gaussian._sure_arrows(Residuals(Z), P, list(range(4)))
+    found = orient._sure_arrows(Residuals(Z), P, list(range(4)))
     assert set(found) == expected
 
 
@@ -200,7 +199,7 @@ def test_settings_that_mean_nothing_are_refused():
 
 
 def test_a_class_with_too_many_members_stays_open(monkeypatch):
-    monkeypatch.setattr(non_gaussian, "best_each_way", lambda *_: None)
+    monkeypatch.setattr(orient, "best_each_way", lambda *_: None)
     Z = standardised(sem(CHAIN, 200, "exponential", 0))
     assert not decide_directions(Residuals(Z), cpdag(CHAIN)).any()
 

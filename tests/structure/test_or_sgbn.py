@@ -9,7 +9,7 @@ from sgbn import ORSGBN
 from sgbn.cohort.simulate import simulate_sem
 from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.graph import certifies_dag, is_dag, random_dag, upsilon
-from sgbn.solvers.lasso import TOL
+from sgbn.learn.lasso import TOL
 
 VARIANTS = [
     ORSGBN(0.1),
@@ -249,7 +249,7 @@ def test_homotopy_reaches_a_lower_objective_than_literal(n_samples, simulate):
 
 
 def test_more_alpha_gives_fewer_edges_and_none_at_its_maximum(simulate):
-    from sgbn import alpha_max
+    from sgbn.learn.lasso import alpha_max
 
     X, _ = simulate(15, 100, 17)
     largest = alpha_max(X)

@@ -2,7 +2,7 @@ import numpy as np
 
 from sgbn.core.graph import is_dag, reachable
 from sgbn.core.moments import moments_of
-from sgbn.solvers.lasso import lasso_gram
+from sgbn.learn.lasso import lasso_gram
 from sgbn.structure.reachability import descendant_prices, sweep_columns
 
 

@@ -2,13 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from sgbn.structure.residual_density import (
-    bends,
-    bent_residual,
-    curvature,
-    density_gain,
-    spacing_gain,
-)
+from sgbn.learn.orient import bends, bent_residual, curvature, density_gain, spacing_gain
 
 DRAW = {
     "t": lambda rng, n: rng.standard_t(5, n),

@@ -3,8 +3,11 @@ import pandas as pd
 import pytest
 from sklearn.model_selection import KFold, LeaveOneOut
 
-from sgbn import HSGBN, ORSGBN, SGBN, alpha_grid, alpha_max, fit_weights
+from sgbn import HSGBN, ORSGBN
 from sgbn.core.exceptions import InputError
+from sgbn.learn.base import fit_weights
+from sgbn.learn.lasso import alpha_grid, alpha_max
+from sgbn.learn.sgbn import SGBN
 
 CRITERIA = ["bic", "ebic", "cv_error", "cv_likelihood"]
 

@@ -5,14 +5,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import comb
 
-from sgbn import SGBN
 from sgbn.cohort.simulate import load_network, simulate_sem
 from sgbn.core.equivalence import compare_graphs, cpdag
 from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.graph import is_dag, random_dag
 from sgbn.core.moments import Moments, moments_of
-from sgbn.search import plan, tree_arrays
-from sgbn.search.problem import SearchProblem
+from sgbn.learn.search import plan, trees
+from sgbn.learn.search.plan import SearchProblem
+from sgbn.learn.sgbn import SGBN
 
 
 def sample(name, n, seed, noise="equal"):
@@ -213,9 +213,9 @@ def test_kicks_go_on_as_long_as_they_help():
 def test_bounded_trees_still_end_and_give_a_network(monkeypatch, simulate):
     X, _ = simulate(30, 300, 4, degree=6.0)
     free = SGBN(0.0, n_kicks=0).fit(X)
-    monkeypatch.setattr(tree_arrays, "MAX_TREE_BYTES", 2**20)
-    monkeypatch.setattr(tree_arrays, "NODES_PER_TREE", 20)
-    monkeypatch.setattr(tree_arrays, "CHILDREN_PER_TREE", 200)
+    monkeypatch.setattr(trees, "MAX_TREE_BYTES", 2**20)
+    monkeypatch.setattr(trees, "NODES_PER_TREE", 20)
+    monkeypatch.setattr(trees, "CHILDREN_PER_TREE", 200)
     bounded = SGBN(0.0, n_kicks=0).fit(X)
     assert is_dag(bounded.coef_)
     assert bounded.score_ == pytest.approx(free.score_, rel=0.05)

@@ -5,28 +5,28 @@ from functools import partial
 
 def sgbn(X):
     """Order search, as a new user gets it."""
-    from sgbn import SGBN
+    from sgbn.learn.sgbn import SGBN
 
     return SGBN().fit(X).coef_ != 0
 
 
 def sgbn_class(X):
     """Order search, its equivalence class: directed by the same rule as the classes of peers."""
-    from sgbn import SGBN
+    from sgbn.learn.sgbn import SGBN
 
     return SGBN().fit(X).cpdag_
 
 
 def sgbn_trees(X):
     """Order search with kicks and without score tables: the default before there were any."""
-    from sgbn import SGBN
+    from sgbn.learn.sgbn import SGBN
 
     return SGBN(n_starts=2).fit(X).coef_ != 0
 
 
 def sgbn_fast(X):
     """Order search without kicks: the fast setting."""
-    from sgbn import SGBN
+    from sgbn.learn.sgbn import SGBN
 
     return SGBN(effort="fast").fit(X).coef_ != 0
 

@@ -25,7 +25,7 @@ from sgbn.core.exceptions import InputError, StudyError, counted
 if TYPE_CHECKING:
     from sgbn.cohort.cohort import Cohort
     from sgbn.comparison import Comparison, Settings
-    from sgbn.structure.base import LearnedNetwork
+    from sgbn.learn.base import LearnedNetwork
 
 PENALISED = ("ORSGBN", "HSGBN")
 CONFIG = "config.toml"
@@ -168,7 +168,7 @@ def read_learner(
     if name == "SGBN":
         import numpy as np
 
-        from sgbn.discriminative.class_networks import default_learner
+        from sgbn.learn.classifier import default_learner
 
         if arguments.gamma is not None:
             return sgbn.SGBN(arguments.gamma)

@@ -45,7 +45,7 @@ def run(_: argparse.Namespace) -> None:
 def _use_every_kernel() -> None:
     from sgbn.cohort.simulate import simulate_cohort
     from sgbn.comparison import Settings, compare
-    from sgbn.structure import SGBN
+    from sgbn.learn.sgbn import SGBN
 
     cohort = simulate_cohort(SUBJECTS, SEED)
     SGBN().fit(cohort.values[:, :FEW_REGIONS])

@@ -34,12 +34,12 @@ from sgbn.core.exceptions import InputError, warn
 from sgbn.core.types import Array
 from sgbn.inference import replication_rows
 from sgbn.io.tables.files import Source
+from sgbn.learn.base import LearnedNetwork
 from sgbn.prepare.findings import check_reference
 from sgbn.prepare.outliers import OutlierWarning
 from sgbn.prepare.review import Review, review
 from sgbn.runs.dask import ClusterWarning
 from sgbn.runs.study import Study
-from sgbn.structure.base import LearnedNetwork
 
 Learner = TypeVar("Learner", bound=LearnedNetwork)
 

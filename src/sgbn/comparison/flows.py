@@ -30,13 +30,14 @@ from sgbn.comparison.steps import (
     tests_of,
 )
 from sgbn.core.exceptions import InputError
-from sgbn.inference import Differences, EdgeConfidence
+from sgbn.inference import Differences
+from sgbn.learn.base import LearnedNetwork
+from sgbn.learn.confidence import EdgeConfidence
+from sgbn.learn.series import SeriesSGBN
 from sgbn.prepare.findings import Finding
 from sgbn.prepare.pipeline import fill_covariates, prepare
 from sgbn.prepare.review import review_prepared
 from sgbn.runs.study import Study
-from sgbn.structure.base import LearnedNetwork
-from sgbn.structure.series import SeriesSGBN
 
 Networks = Mapping[str, LearnedNetwork]
 

@@ -15,10 +15,10 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sgbn.cohort.cohort import Cohort
 from sgbn.cohort.design import Exchange
 from sgbn.comparison.accuracy import METRICS, fold_score, parts_of
-from sgbn.comparison.peers import FOLDS
 from sgbn.comparison.settings import Settings
 from sgbn.core.exceptions import InputError
 from sgbn.core.types import Array, Indices, Mask
+from sgbn.learn.peers import FOLDS
 from sgbn.runs.study import Study
 
 

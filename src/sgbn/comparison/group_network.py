@@ -6,10 +6,10 @@ from sgbn.cohort.cohort import Cohort
 from sgbn.comparison.flows import flow_of
 from sgbn.comparison.settings import Settings
 from sgbn.core.exceptions import InputError, did_you_mean
+from sgbn.learn.base import LearnedNetwork
 from sgbn.prepare.findings import check_groups
 from sgbn.prepare.review import Review, review
 from sgbn.runs.study import Study
-from sgbn.structure.base import LearnedNetwork
 
 
 def group_network(

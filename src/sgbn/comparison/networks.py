@@ -10,15 +10,13 @@ from sklearn.base import clone
 from sgbn.cohort.cohort import Cohort
 from sgbn.cohort.design import group_sample
 from sgbn.comparison.settings import Settings
-from sgbn.discriminative.class_networks import default_learner
+from sgbn.learn.base import LearnedNetwork
+from sgbn.learn.classifier import default_learner
+from sgbn.learn.ensemble import MIN_ROWS_TO_HALVE, ConfidentNetwork, SGBNEnsemble
+from sgbn.learn.knowledge import KNOWLEDGE
+from sgbn.learn.sgbn import SGBN
 from sgbn.prepare.pipeline import regions_table
 from sgbn.runs.study import Study
-from sgbn.structure import SGBN
-from sgbn.structure.base import LearnedNetwork
-from sgbn.structure.ensemble import SGBNEnsemble
-from sgbn.structure.ensemble.confident_network import ConfidentNetwork
-from sgbn.structure.ensemble.sgbn_ensemble import MIN_ROWS_TO_HALVE
-from sgbn.structure.knowledge import KNOWLEDGE
 
 # Learners that draw half samples themselves, of tables or of time series.
 Confident = TypeVar("Confident", bound=ConfidentNetwork)

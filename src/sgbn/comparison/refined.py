@@ -17,10 +17,10 @@ from sgbn.core.exceptions import warn
 from sgbn.core.types import Labels
 from sgbn.discriminative import CLSGBNClassifier, KLSGBNClassifier, MMSGBNClassifier
 from sgbn.discriminative.moved import CHANGE_FIELDS
+from sgbn.learn.base import LearnedNetwork
 from sgbn.prepare.outliers import OutlierWarning
 from sgbn.runs.study import Study
 from sgbn.runs.tasks import parallel
-from sgbn.structure.base import LearnedNetwork
 
 REFINED_BY = {  # the keys are the names in `Settings.refinements`
     "KL-SGBN": KLSGBNClassifier,

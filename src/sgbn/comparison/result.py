@@ -24,11 +24,11 @@ from sgbn.comparison.tables import Tables, make_tables
 from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import html_repr
 from sgbn.core.types import Array, Mask
-from sgbn.inference import Deviations, Differences, EdgeConfidence, ModelComparison, Replication
+from sgbn.inference import Deviations, Differences, ModelComparison, Replication
+from sgbn.learn.base import LearnedNetwork
+from sgbn.learn.confidence import EdgeConfidence, supported_of
 from sgbn.prepare.pipeline import regions_table
 from sgbn.prepare.review import Review
-from sgbn.structure.base import LearnedNetwork
-from sgbn.structure.ensemble import supported_of
 
 SHOWN = 4  # lines about edges; a notebook leaves out the first, which the verdict says already
 

@@ -15,10 +15,11 @@ from sgbn.comparison.settings import Settings
 from sgbn.comparison.support import joined
 from sgbn.inference import Differences
 from sgbn.inference.permutation_p import permutations_needed
+from sgbn.learn.knowledge import KNOWLEDGE
+from sgbn.learn.search.plan import default_gamma
+from sgbn.learn.sgbn import SGBN
 from sgbn.prepare.pipeline import regions_table
-from sgbn.search.problem import default_gamma
-from sgbn.structure import ORSGBN, SGBN
-from sgbn.structure.knowledge import KNOWLEDGE
+from sgbn.structure import ORSGBN
 
 if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison

@@ -31,20 +31,15 @@ from sgbn.comparison.folds import (
     inner_folds,
     run_exchanges,
 )
-from sgbn.comparison.peers import COVARIATES_ALONE, LOG_LOSS, covariates_alone
 from sgbn.comparison.settings import Settings
 from sgbn.core.exceptions import InputError, warn
 from sgbn.core.moments import one_blas_thread
 from sgbn.core.types import Array, Labels, Mask
-from sgbn.discriminative.series_features import (
-    SeriesLikelihoods,
-    SeriesWeights,
-    as_moments,
-    common_graph,
-)
+from sgbn.learn.peers import COVARIATES_ALONE, LOG_LOSS, covariates_alone
+from sgbn.learn.series import SeriesSGBN
+from sgbn.learn.series_features import SeriesLikelihoods, SeriesWeights, as_moments, common_graph
 from sgbn.prepare.pipeline import cohort_table, make_analysis
 from sgbn.runs.study import Study
-from sgbn.structure.series import SeriesSGBN
 
 LIKELIHOOD = "likelihood under networks (SGBN)"
 CONNECTIVITY = {  # the kind of nilearn's ConnectivityMeasure by method

@@ -24,11 +24,11 @@ from sgbn.comparison.steps import (
     sensitivity_by,
 )
 from sgbn.core.exceptions import InputError
-from sgbn.inference import Differences, EdgeConfidence, series_differences
+from sgbn.inference import Differences, series_differences
+from sgbn.learn.base import LearnedNetwork
+from sgbn.learn.confidence import EdgeConfidence
+from sgbn.learn.series import MIN_SUBJECTS_TO_HALVE, SeriesSGBN
 from sgbn.runs.study import Study
-from sgbn.structure.base import LearnedNetwork
-from sgbn.structure.series import SeriesSGBN
-from sgbn.structure.series.series_sgbn import MIN_SUBJECTS_TO_HALVE
 
 # Steps of tables that time series do not have, with the reason for messages.
 NOT_FOR_SERIES = {

@@ -12,9 +12,9 @@ from sgbn.cohort.cohort import Cohort
 from sgbn.cohort.series import SeriesCohort
 from sgbn.core.types import Array
 from sgbn.io import to_frame
+from sgbn.learn.base import LearnedNetwork
+from sgbn.learn.series import SeriesSGBN
 from sgbn.prepare.series_review import series_quality
-from sgbn.structure.base import LearnedNetwork
-from sgbn.structure.series import SeriesSGBN
 
 if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison

@@ -9,8 +9,8 @@ import numpy as np
 from sgbn.cohort.effects import effect_names
 from sgbn.cohort.series import SeriesCohort
 from sgbn.comparison.support import joined
+from sgbn.learn.series import SeriesSGBN
 from sgbn.prepare.series_review import motion_column
-from sgbn.structure.series import SeriesSGBN
 
 if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison

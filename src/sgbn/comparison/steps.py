@@ -30,7 +30,6 @@ from sgbn.core.types import Array, Mask
 from sgbn.inference import (
     Deviations,
     Differences,
-    EdgeConfidence,
     ModelComparison,
     NormativeDeviation,
     Replication,
@@ -42,13 +41,12 @@ from sgbn.inference import (
 from sgbn.inference.confidence import sample_confidence
 from sgbn.inference.difference_input import read_group_data
 from sgbn.inference.difference_request import check_request
+from sgbn.learn.base import LearnedNetwork, warnings_about
+from sgbn.learn.confidence import EdgeConfidence
+from sgbn.learn.ensemble import MIN_ROWS_TO_HALVE, SGBNEnsemble
+from sgbn.learn.sgbn import SGBN
 from sgbn.prepare.pipeline import impute, prepare, regions_table
 from sgbn.runs.study import Study
-from sgbn.structure import SGBN
-from sgbn.structure.base import LearnedNetwork
-from sgbn.structure.ensemble import SGBNEnsemble
-from sgbn.structure.ensemble.sgbn_ensemble import MIN_ROWS_TO_HALVE
-from sgbn.structure.group_warnings import warnings_about
 
 STEPS = {  # the steps in their order, with the text of the terminal when a step begins
     "networks": "One network per group",

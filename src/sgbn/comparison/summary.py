@@ -12,13 +12,13 @@ from sgbn.cohort.effects import effect_names
 from sgbn.comparison.accuracy import METRICS, Accuracy
 from sgbn.comparison.difference_words import edge_lines, overall_words, p_text
 from sgbn.comparison.left_out_words import left_out_words
-from sgbn.comparison.peers import COVARIATES_ALONE
 from sgbn.comparison.pending_words import NOT_ASKED, not_done, replication_words
 from sgbn.comparison.residuals import residual_words
 from sgbn.comparison.sensitivity import sensitivity_words
 from sgbn.comparison.series_words import series_words
 from sgbn.comparison.support import agreement_words, called, joined, support_words, trust_words
 from sgbn.core.exceptions import counted
+from sgbn.learn.peers import COVARIATES_ALONE
 
 if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sgbn.structure.ensemble.confidence import MIN_ADJACENCY, MIN_DIRECTION
+from sgbn.learn.confidence import MIN_ADJACENCY, MIN_DIRECTION
 
 if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison

@@ -6,9 +6,9 @@ from sgbn.discriminative.densities import MixtureMeans, learn_kernel
 from sgbn.discriminative.fisher import FisherVectors
 from sgbn.discriminative.fisher_svm import FisherSVMClassifier
 from sgbn.discriminative.kl_sgbn import KLSGBNClassifier
-from sgbn.discriminative.likelihood import SGBNClassifier
 from sgbn.discriminative.mm_sgbn import MMSGBNClassifier
-from sgbn.discriminative.series_features import SeriesLikelihoods, SeriesWeights
+from sgbn.learn.classifier import SGBNClassifier
+from sgbn.learn.series_features import SeriesLikelihoods, SeriesWeights
 
 __all__ = [
     "CLSGBNClassifier",

@@ -6,11 +6,11 @@ from typing import ClassVar
 
 from sgbn.core.types import Array
 from sgbn.core.validation import POSITIVE, Parameters
-from sgbn.discriminative.likelihood import Priors, Temperature
 from sgbn.discriminative.linear_residuals import minimise_log_loss
 from sgbn.discriminative.moved import STALL, TOL, Edges, MovedClassifier, Optimum
 from sgbn.discriminative.objectives import MovingLikelihoods
-from sgbn.structure.base import NetworkLearner
+from sgbn.learn.base import NetworkLearner
+from sgbn.learn.classifier import Priors, Temperature
 
 
 class CLSGBNClassifier(MovedClassifier):

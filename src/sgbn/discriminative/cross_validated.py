@@ -30,7 +30,6 @@ from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.types import Array, Indices
 from sgbn.core.validation import NOT_NEGATIVE, PROBABILITY, ListOf, Number, Parameters
 from sgbn.discriminative.cl_sgbn import CLSGBNClassifier
-from sgbn.discriminative.class_networks import log_likelihoods, warn_about_classes
 from sgbn.discriminative.departures import (
     ClassCentres,
     ClassMoments,
@@ -38,12 +37,14 @@ from sgbn.discriminative.departures import (
     Weights,
     mean_weights,
 )
-from sgbn.discriminative.likelihood import (
+from sgbn.learn.classifier import (
     Learned,
     Priors,
     SGBNClassifier,
     best_temperature,
+    log_likelihoods,
     posterior_scores,
+    warn_about_classes,
 )
 from sgbn.solvers.departures import TOL
 

@@ -31,11 +31,16 @@ import numpy as np
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.moments import moments_of
 from sgbn.core.types import Array, Indices
-from sgbn.discriminative.class_networks import Scale, check_class_sizes
-from sgbn.search.order_search import search_order
-from sgbn.search.plan import MAX_TUCKS_QUICK, TUCK_DEPTH, most_parents
-from sgbn.search.problem import ParentProblem, ebic_prices
-from sgbn.search.tree_arrays import make_trees
+from sgbn.learn.classifier import Scale, check_class_sizes
+from sgbn.learn.search.orders import search_order
+from sgbn.learn.search.plan import (
+    MAX_TUCKS_QUICK,
+    TUCK_DEPTH,
+    ParentProblem,
+    ebic_prices,
+    most_parents,
+)
+from sgbn.learn.search.trees import make_trees
 from sgbn.solvers.departures import lasso_departures
 
 DEPARTURE_PRICE = 2.0  # price of a departure, relative to an edge of the common network

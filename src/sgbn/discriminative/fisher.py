@@ -29,10 +29,10 @@ from sgbn.core.validation import (
     column_names,
     read_labels,
 )
-from sgbn.discriminative.class_networks import VARIANCES, with_variances
 from sgbn.discriminative.network_score import HasScore, NetworkScore
-from sgbn.structure import SGBN
-from sgbn.structure.base import NetworkLearner
+from sgbn.learn.base import NetworkLearner
+from sgbn.learn.classifier import VARIANCES, with_variances
+from sgbn.learn.sgbn import SGBN
 
 Density = GaussianNetwork | HasScore
 Networks = Density | Sequence[Density] | Mapping[Any, Density]

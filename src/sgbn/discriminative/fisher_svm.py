@@ -31,11 +31,10 @@ from sgbn.core.validation import (
     check_data,
     check_parameters,
 )
-from sgbn.discriminative.class_networks import Scale
 from sgbn.discriminative.edge_selection import TIE_DIGITS, edge_scores
 from sgbn.discriminative.fisher import Density, FisherVectors
-from sgbn.discriminative.likelihood import SGBNClassifier
 from sgbn.discriminative.network_score import parameters_of
+from sgbn.learn.classifier import Scale, SGBNClassifier
 from sgbn.solvers.svm import L2SVM, l2_svm, total_scatter
 from sgbn.solvers.svm_primal import l2_svm_features
 

@@ -11,12 +11,11 @@ from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.types import Array
 from sgbn.core.validation import POSITIVE, TRUTH, Label, OneOf, Parameters
-from sgbn.discriminative.explanation import Explanation
 from sgbn.discriminative.fisher_objective import RADII, PairwiseFisherKernels
-from sgbn.discriminative.likelihood import Priors, Temperature
 from sgbn.discriminative.moved import Edges, MovedClassifier, Optimum, minimise
 from sgbn.discriminative.objectives import MovingLikelihoods
-from sgbn.structure.base import NetworkLearner
+from sgbn.learn.base import NetworkLearner
+from sgbn.learn.classifier import Explanation, Priors, Temperature
 
 
 class KLSGBNClassifier(MovedClassifier):

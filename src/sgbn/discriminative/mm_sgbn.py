@@ -6,11 +6,11 @@ from typing import ClassVar
 
 from sgbn.core.exceptions import warn
 from sgbn.core.validation import UP_TO_ONE, Parameters
-from sgbn.discriminative.likelihood import Priors, Temperature
 from sgbn.discriminative.linear_residuals import margins, minimise_margin
 from sgbn.discriminative.moved import TOL, Edges, MovedClassifier, Optimum
 from sgbn.discriminative.objectives import MovingLikelihoods, exact_margin
-from sgbn.structure.base import NetworkLearner
+from sgbn.learn.base import NetworkLearner
+from sgbn.learn.classifier import Priors, Temperature
 
 ROUND_OFF = 1e-6  # nats; a smaller spread means equal likelihood ratios, as with empty networks
 

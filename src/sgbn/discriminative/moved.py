@@ -18,12 +18,11 @@ from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.graph import levels
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.core.validation import NOT_NEGATIVE, OneOf, Parameters, Whole
-from sgbn.discriminative.class_networks import Scale
 from sgbn.discriminative.edge_selection import component_scores, present_edges, select_edges
-from sgbn.discriminative.likelihood import Learned, SGBNClassifier
 from sgbn.discriminative.moves import RIDGE, Moves, fitting_error, moves_of, theta_of
 from sgbn.discriminative.network_score import bias_name
 from sgbn.discriminative.objectives import MovingLikelihoods, Sample
+from sgbn.learn.classifier import Learned, Scale, SGBNClassifier
 from sgbn.solvers.projected_gradient import spg
 
 Objective = Callable[[Array], tuple[float, Array]]

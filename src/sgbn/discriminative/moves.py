@@ -23,7 +23,7 @@ import numpy as np
 
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.types import Array, Indices
-from sgbn.discriminative.whitening import to_weights, whiten
+from sgbn.learn.series_features import to_weights, whiten
 from sgbn.solvers.projected_gradient import project_balls
 
 RIDGE = 1e-10  # share of the diagonal's mean; enough for an inverse, too small to change results
@@ -46,7 +46,7 @@ class ClassMoves:
     centre : ndarray of shape (k,)
         The moving parameters at u = 0.
     factors : ndarray
-        The factors F of `sgbn.discriminative.whitening`. The moving parameters are centre + F u.
+        The factors F of `sgbn.learn.series_features`. The moving parameters are centre + F u.
     u0 : ndarray of shape (k,)
         The coordinates u at the start.
     radius : float

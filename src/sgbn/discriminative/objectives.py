@@ -24,7 +24,7 @@ from sgbn.discriminative.linear_residuals import (
 )
 from sgbn.discriminative.max_margin import MaxMargin, max_margin
 from sgbn.discriminative.moves import Moves, with_bias
-from sgbn.discriminative.whitening import regressors
+from sgbn.learn.series_features import regressors
 
 
 @dataclass(frozen=True)

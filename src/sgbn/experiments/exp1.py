@@ -25,8 +25,8 @@ from sgbn.core.moments import moments_of
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.experiments.data import data_folder, most_different, read_neuro
 from sgbn.experiments.experiment import Experiment, Files, Tasks, repeats
+from sgbn.learn.lasso import lasso_gram
 from sgbn.runs.files import Arrays
-from sgbn.solvers.lasso import lasso_gram
 from sgbn.structure import HSGBN, ORSGBN
 from sgbn.structure.reachability import descendant_prices
 

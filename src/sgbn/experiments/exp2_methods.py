@@ -19,9 +19,10 @@ from sgbn.cohort.simulate import NETWORKS, load_network, simulate_sem
 from sgbn.core.equivalence import compare_graphs
 from sgbn.core.types import Array, Graph
 from sgbn.experiments.experiment import Outcomes, Tasks, as_columns, gather, read_rows, repeats
+from sgbn.learn.base import NetworkEstimator
+from sgbn.learn.sgbn import SGBN
 from sgbn.runs.files import Arrays
-from sgbn.structure import HSGBN, ORSGBN, SGBN
-from sgbn.structure.base import NetworkEstimator
+from sgbn.structure import HSGBN, ORSGBN
 from sgbn.structure.baselines import GS, IAMB, L1MB, TC, IAMBnPC, InterIAMB, InterIAMBnPC, TCbw
 
 N_SAMPLES = 1000

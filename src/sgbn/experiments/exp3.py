@@ -3,7 +3,7 @@
 Real tables are split many times at random into a training and a test part. Simulated cohorts are
 drawn again for each split. Everything is learned from the training part only, including the choice
 of 40 regions (`protocol`). Then all methods (`exp3_methods`) and their peers
-(`sgbn.comparison.peers`) classify the same test rows.
+(`sgbn.learn.peers`) classify the same test rows.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from sgbn.comparison.intervals import Estimate, average
-from sgbn.comparison.peers import COVARIATES_ALONE, peers
 from sgbn.core.types import Array
 from sgbn.experiments.canary import CANARY
 from sgbn.experiments.exp3_methods import (
@@ -42,6 +41,7 @@ from sgbn.experiments.exp3_methods import (
 )
 from sgbn.experiments.experiment import Experiment, Files, Outcomes, messages, read_rows
 from sgbn.experiments.markdown import table
+from sgbn.learn.peers import COVARIATES_ALONE, peers
 from sgbn.runs.files import Arrays
 from sgbn.viz.style import literal, method_styles
 

@@ -14,19 +14,19 @@ import numpy as np
 
 from sgbn.cohort.cohort import Cohort
 from sgbn.cohort.simulate import simulate_cohort
-from sgbn.comparison.peers import peers
 from sgbn.core.exceptions import InputError
 from sgbn.discriminative import (
     CLSGBNClassifier,
     KLSGBNClassifier,
     MMSGBNClassifier,
-    SGBNClassifier,
     SGBNClassifierCV,
 )
 from sgbn.discriminative.fisher_svm import FisherSVMClassifier
 from sgbn.experiments.data import one_site, real_tables, require_two_groups
 from sgbn.experiments.experiment import Outcomes, Tasks, as_columns, gather, read_rows, repeats
 from sgbn.experiments.protocol import Outcome, Rows, evaluate_all, prepare, splits
+from sgbn.learn.classifier import SGBNClassifier
+from sgbn.learn.peers import peers
 from sgbn.runs.files import Arrays
 from sgbn.structure import HSGBN, ORSGBN
 

@@ -22,10 +22,10 @@ from sgbn.cohort.effects import Nuisance, held_fixed, nuisance_of
 from sgbn.cohort.simulate import simulate_cohort, standardised
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.discriminative import KLSGBNClassifier, MMSGBNClassifier
-from sgbn.discriminative.class_networks import Scale, default_learner
 from sgbn.experiments.data import most_different, one_site, real_tables, require_two_groups
 from sgbn.experiments.experiment import read_rows
 from sgbn.inference import edge_differences
+from sgbn.learn.classifier import Scale, default_learner
 from sgbn.prepare.pipeline import prepare
 from sgbn.prepare.review import review
 from sgbn.structure import HSGBN, ORSGBN

@@ -16,8 +16,8 @@ from sklearn.metrics import balanced_accuracy_score, log_loss
 from sklearn.model_selection import StratifiedShuffleSplit
 
 from sgbn.cohort.cohort import Cohort
-from sgbn.comparison.peers import COVARIATES_ALONE, covariates_alone
 from sgbn.core.types import Array
+from sgbn.learn.peers import COVARIATES_ALONE, covariates_alone
 from sgbn.prepare.pipeline import cohort_table, make_analysis
 
 Rows = tuple[NDArray[Any], NDArray[Any]]  # rows of the training part and of the test part

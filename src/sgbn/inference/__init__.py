@@ -42,7 +42,7 @@ from sgbn.inference.replication import Replication, replicate_differences
 from sgbn.inference.resampling import weight_intervals
 from sgbn.inference.residual_checks import ResidualChecks, residual_checks
 from sgbn.inference.series_differences import series_differences
-from sgbn.structure.ensemble import EdgeConfidence, selection_bound
+from sgbn.learn.confidence import EdgeConfidence, selection_bound
 
 __all__ = [
     "KINDS_OF_CHANGE",

@@ -13,9 +13,10 @@ from sgbn.cohort.rows import read_sample
 from sgbn.core.exceptions import InputError
 from sgbn.core.validation import SEED, Whole
 from sgbn.inference.half_samples import check_rows, learn_halves
+from sgbn.learn.base import NetworkEstimator
+from sgbn.learn.confidence import EdgeConfidence
+from sgbn.learn.ensemble import SGBNEnsemble
 from sgbn.runs.study import Study
-from sgbn.structure.base import NetworkEstimator
-from sgbn.structure.ensemble import EdgeConfidence, SGBNEnsemble
 
 
 def edge_confidence(

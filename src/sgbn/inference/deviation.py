@@ -51,10 +51,9 @@ from sgbn.core.validation import (
     column_names,
 )
 from sgbn.inference.learning import check_learner, learn_part
+from sgbn.learn.base import COLLINEAR, NetworkEstimator
+from sgbn.learn.sgbn import SGBN
 from sgbn.runs.tasks import parallel
-from sgbn.structure import SGBN
-from sgbn.structure.base import NetworkEstimator
-from sgbn.structure.given_graph import COLLINEAR
 
 SMALLEST_TAIL = np.finfo(float).tiny  # smallest tail probability; keeps z finite, below 38
 

@@ -23,7 +23,7 @@ from sgbn.inference.edge_statistics import (
     parents_of_both,
 )
 from sgbn.inference.joint import GROUP_GAMMA, POOLED_GAMMA, SharedOrder
-from sgbn.structure import SGBN
+from sgbn.learn.sgbn import SGBN
 
 ROWS_PER_PARENT = 5  # in the smallest group; with fewer, single rows decide the statistics
 COPY = 1e-8  # 1 - |correlation| of residuals, below which one region is a copy of another

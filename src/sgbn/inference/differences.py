@@ -35,8 +35,8 @@ from sgbn.inference.difference_request import check_request, read_among, read_ed
 from sgbn.inference.difference_result import Differences, summarised
 from sgbn.inference.joint import covariances, weights_on
 from sgbn.inference.permuted_statistics import permuted_statistics
+from sgbn.learn.sgbn import SGBN
 from sgbn.runs.study import Study
-from sgbn.structure import SGBN
 
 
 def edge_differences(

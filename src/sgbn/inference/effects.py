@@ -38,7 +38,7 @@ from sgbn.inference.resampling import (
     resampled_weights,
     resamples,
 )
-from sgbn.inference.rows import network_of
+from sgbn.learn.base import network_of
 
 SAME_EFFECT = 1e-8  # in standard deviations; smaller differences of effects are round-off
 

@@ -19,13 +19,12 @@ from sgbn.core.moments import constant_columns, moments_of, one_blas_thread
 from sgbn.core.types import Array, Mask
 from sgbn.core.validation import FEW_SAMPLES, MANY_PER_SAMPLE, warn_about_moments
 from sgbn.inference.learning import check_learner, clean_part, described, learn_part
+from sgbn.learn.base import UNDECIDED, NetworkEstimator
+from sgbn.learn.confidence import EdgeConfidence
+from sgbn.learn.ensemble import MIN_ROWS_TO_HALVE, gather_pairs, pair_result
+from sgbn.learn.knowledge import KNOWLEDGE
 from sgbn.runs.files import Arrays
 from sgbn.runs.study import Study
-from sgbn.structure.base import UNDECIDED, NetworkEstimator
-from sgbn.structure.ensemble.confidence import EdgeConfidence
-from sgbn.structure.ensemble.parts import gather_pairs, pair_result
-from sgbn.structure.ensemble.sgbn_ensemble import MIN_ROWS_TO_HALVE
-from sgbn.structure.knowledge import KNOWLEDGE
 
 
 def learn_halves(

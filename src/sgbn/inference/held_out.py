@@ -31,8 +31,8 @@ from sgbn.core.types import Array, Indices, Mask
 from sgbn.core.validation import FEW_SAMPLES, combined_columns, copied_columns
 from sgbn.inference.factor_analysis import factor_analysis, most_factors
 from sgbn.inference.learning import learn_part
+from sgbn.learn.base import NetworkEstimator
 from sgbn.runs.files import Arrays
-from sgbn.structure.base import NetworkEstimator
 
 MODELS = ("network", "factor analysis", "graphical lasso", "independence")
 NETWORK, FACTORS, LASSO, INDEPENDENCE = MODELS

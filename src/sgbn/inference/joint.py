@@ -34,12 +34,11 @@ from sgbn.core.validation import (
     warn_about_moments,
 )
 from sgbn.inference.regressions import regressions
-from sgbn.search.order_search import parents_for
-from sgbn.search.plan import most_parents
-from sgbn.search.problem import MOST_PARENTS, ParentProblem, ebic_prices
-from sgbn.search.tree_arrays import make_trees
-from sgbn.structure import SGBN
-from sgbn.structure.knowledge import Knowledge
+from sgbn.learn.knowledge import Knowledge
+from sgbn.learn.search.orders import parents_for
+from sgbn.learn.search.plan import MOST_PARENTS, ParentProblem, ebic_prices, most_parents
+from sgbn.learn.search.trees import make_trees
+from sgbn.learn.sgbn import SGBN
 
 # BIC. Pooled parents are chosen without the group labels, so that more of them do no harm.
 POOLED_GAMMA = 0.0

@@ -15,7 +15,7 @@ from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.moments import one_blas_thread
 from sgbn.core.types import Array
 from sgbn.core.validation import check_parameters
-from sgbn.structure.base import NetworkEstimator
+from sgbn.learn.base import NetworkEstimator
 
 
 def check_learner(learner: Any) -> NetworkEstimator:

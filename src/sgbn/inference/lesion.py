@@ -13,7 +13,7 @@ from sgbn.core.gaussian import GaussianNetwork, NetworkLike
 from sgbn.core.types import Array, Indices
 from sgbn.core.validation import NONE, Number
 from sgbn.inference.records import records
-from sgbn.inference.rows import network_of
+from sgbn.learn.base import network_of
 
 DIGITS = 12  # decimals of a divergence; further digits are round-off
 

@@ -32,9 +32,9 @@ from sgbn.inference.held_out import (
 )
 from sgbn.inference.learning import check_learner, described
 from sgbn.inference.records import records
+from sgbn.learn.base import NetworkEstimator
+from sgbn.learn.sgbn import SGBN
 from sgbn.runs.study import Study
-from sgbn.structure import SGBN
-from sgbn.structure.base import NetworkEstimator
 
 CLEAR = 2.0  # standard errors; a larger difference is called clear (benchmarks/factors.py)
 # If the network predicts well, at most LEADING factors are taken out of its edges, and at most one

@@ -28,9 +28,9 @@ from sgbn.inference.difference_request import FEWEST_PERMUTATIONS, MIN_SUBJECTS_
 from sgbn.inference.difference_result import CORRECTIONS
 from sgbn.inference.differences import edge_differences
 from sgbn.inference.permutation_p import permutations_needed
-from sgbn.inference.rows import network_of
+from sgbn.learn.base import network_of
+from sgbn.learn.sgbn import SGBN
 from sgbn.runs.study import Study
-from sgbn.structure import SGBN
 
 Edge = tuple[str, str]
 

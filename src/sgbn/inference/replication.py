@@ -35,8 +35,8 @@ from sgbn.inference.held_back import (
     replication_rows,
 )
 from sgbn.inference.permutation_p import holm, permutations_needed
+from sgbn.learn.sgbn import SGBN
 from sgbn.runs.study import Study
-from sgbn.structure import SGBN
 
 CONFIRMING = 2  # multiple of the fewest permutations with which Holm can confirm all found edges
 COLUMNS = [

@@ -31,9 +31,7 @@ from sgbn.core.graph import GraphLike, adjacency
 from sgbn.core.types import Array, Graph
 from sgbn.core.validation import SEED, SHARE, Whole
 from sgbn.inference.records import records
-from sgbn.inference.rows import network_of
-from sgbn.structure import fit_weights
-from sgbn.structure.given_graph import COLLINEAR
+from sgbn.learn.base import COLLINEAR, fit_weights, network_of
 
 # Many, since in small samples 95 % intervals end at about the 1 % and 99 % percentiles.
 N_RESAMPLES = 2000

@@ -18,7 +18,7 @@ from sgbn.cohort.rows import too_few
 from sgbn.core.exceptions import InputError
 from sgbn.core.types import Array, Graph, Indices
 from sgbn.inference.permutation_p import holm
-from sgbn.structure.residual_density import curvature
+from sgbn.learn.orient import curvature
 
 FEWEST_ROWS = 20  # fewer rows say nothing about the shape of residuals
 MAX_ROBUST_SD = 4.0  # robust standard deviations; 6 of 100,000 normal residuals lie further out

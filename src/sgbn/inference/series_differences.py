@@ -28,9 +28,8 @@ from sgbn.inference.difference_request import check_request, read_among, read_ed
 from sgbn.inference.difference_result import Differences, summarised
 from sgbn.inference.permuted_statistics import permuted_statistics
 from sgbn.inference.series_problem import SeriesProblem, series_problem_of
+from sgbn.learn.series import SeriesSGBN, noise_shares
 from sgbn.runs.study import Study
-from sgbn.structure.series import SeriesSGBN
-from sgbn.structure.series.subject_weights import noise_shares
 
 TESTED_PENALTY = 0.5  # factor of the learner's penalty for tested edges (benchmarks/series_tests)
 

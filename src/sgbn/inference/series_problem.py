@@ -22,7 +22,7 @@ from sgbn.inference.difference_fit import most_parents_of
 from sgbn.inference.difference_input import GroupData
 from sgbn.inference.difference_problem import Fit, NamedEdges, Problem, lobe_numbers
 from sgbn.inference.edge_statistics import Edges, Estimates, Ways, parents_of_both
-from sgbn.structure.series import subject_weights
+from sgbn.learn.series import subject_weights
 
 N_WAYS = len(Ways._fields)
 

@@ -8,7 +8,7 @@ import pandas as pd
 
 from sgbn.comparison import Comparison
 from sgbn.comparison.accuracy import METRICS, SENSITIVITY
-from sgbn.comparison.peers import COVARIATES_ALONE
+from sgbn.learn.peers import COVARIATES_ALONE
 from sgbn.report.cells import Field, Table, interval_text, make_table, mark_by, p_value
 
 

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from sgbn.comparison.support import joined
-from sgbn.structure import HSGBN, ORSGBN, SGBN
-from sgbn.structure.base import LearnedNetwork
+from sgbn.learn.base import LearnedNetwork
+from sgbn.learn.ensemble import SGBNEnsemble
+from sgbn.learn.posterior import GAMMA
+from sgbn.learn.sgbn import SGBN
+from sgbn.structure import HSGBN, ORSGBN
 from sgbn.structure.baselines import GS, IAMB, L1MB, TC
-from sgbn.structure.ensemble import SGBNEnsemble
 from sgbn.structure.penalized import PenalizedEstimator
-from sgbn.structure.posterior.sampling import GAMMA
 
 # Class of a learner -> key of the work that describes it; the first class that fits counts
 SOURCES: dict[type[LearnedNetwork], str] = {

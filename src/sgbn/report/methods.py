@@ -19,12 +19,16 @@ from sgbn.comparison import Comparison
 from sgbn.comparison.accuracy import OURS, REFINED
 from sgbn.comparison.intervals import gain_of_repeat
 from sgbn.comparison.left_out_words import left_out_counts, visits_words
-from sgbn.comparison.peers import COVARIATES_ALONE
 from sgbn.comparison.sensitivity import SAID
 from sgbn.comparison.series_words import is_lagged, spread
 from sgbn.comparison.support import joined, min_shares
 from sgbn.inference.permuted_statistics import COMPONENT_T
 from sgbn.inference.series_differences import TESTED_PENALTY
+from sgbn.learn.ensemble import SGBNEnsemble
+from sgbn.learn.peers import COVARIATES_ALONE
+from sgbn.learn.search.plan import default_gamma
+from sgbn.learn.series import SeriesSGBN
+from sgbn.learn.sgbn import SGBN
 from sgbn.prepare.balance import known_cells
 from sgbn.prepare.outliers import OUTLIER_SD
 from sgbn.prepare.pipeline import has_repeated_visits
@@ -34,10 +38,6 @@ from sgbn.report.assets import own_templates
 from sgbn.report.learner_words import learned_by, weights_are
 from sgbn.report.references import REFERENCES, Reference, software
 from sgbn.runs.files import versions
-from sgbn.search.problem import default_gamma
-from sgbn.structure import SGBN
-from sgbn.structure.ensemble import SGBNEnsemble
-from sgbn.structure.series import SeriesSGBN
 
 NEXT_PARAGRAPH = "¶"  # mark in the templates; their blank lines have no meaning
 # White space in names must stay when the line breaks of the templates are removed. Until then,

@@ -4,6 +4,6 @@ Each file opens with the problem that it solves. The result of a solver ends wit
 `violation` and `converged`. If the solution is one array, the result is a `SolverResult`.
 """
 
-from sgbn.solvers.result import SolverResult
+from sgbn.learn.lasso import SolverResult
 
 __all__ = ["SolverResult"]

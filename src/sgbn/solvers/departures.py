@@ -8,7 +8,7 @@ Solve, for every variable j, with the variables before it as regressors,
 where d are the departures, w their prices, b the given weights, S a covariance matrix with the
 variables in the order, and s_j its row j. With b = 0 it is the plain lasso along the order.
 
-As in `sgbn.solvers.lasso`, a working set grows by the departures that violate the optimality (KKT)
+As in `sgbn.learn.lasso`, a working set grows by the departures that violate the optimality (KKT)
 conditions. When the signs of the departures are known, the normal equations give their values to
 round-off.
 """
@@ -21,7 +21,7 @@ import numpy as np
 
 from sgbn.core.jit import jit, jit_inside
 from sgbn.core.types import Array
-from sgbn.solvers.lasso import solve_on, violation_at
+from sgbn.learn.lasso import solve_on, violation_at
 
 TOL = 1e-8  # KKT violation, on variables of about unit scale
 MAX_EPOCHS = 500  # passes per variable; reached only if columns are nearly collinear

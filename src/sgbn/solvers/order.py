@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from sgbn.core.graph import levels_of_edges
 from sgbn.core.jit import jit, jit_inside
 from sgbn.core.types import Array, Indices
-from sgbn.solvers.result import SolverResult
+from sgbn.learn.lasso import SolverResult
 
 RESOLUTION = 2.0**40  # steps of the largest weight; int64 holds the sum of 2^22 such weights
 MAX_RISES_PER_NODE = 2  # an optimal order has at most m levels; more rises are round-off

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from sgbn.core.exceptions import InputError
 from sgbn.core.jit import jit, jit_generator, jit_loops
 from sgbn.core.types import Array
-from sgbn.solvers.result import SolverResult
+from sgbn.learn.lasso import SolverResult
 
 ValueAndGradient = Callable[[Array], tuple[float, Array]]
 

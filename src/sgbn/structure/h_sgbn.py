@@ -14,15 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sgbn.core.moments import Moments
+from sgbn.learn.lasso import Folds, penalty_units
 from sgbn.structure.penalized import Learned, PenalizedEstimator
-from sgbn.structure.penalties import (
-    initial_weights,
-    penalty_path,
-    penalty_units,
-    strongest_penalty,
-)
+from sgbn.structure.penalties import initial_weights, penalty_path, strongest_penalty
 from sgbn.structure.reachability import sweep_columns
-from sgbn.structure.selection import Folds
 
 
 class HSGBN(PenalizedEstimator):

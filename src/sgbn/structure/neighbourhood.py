@@ -16,12 +16,7 @@ import numpy as np
 from sgbn.core.jit import jit
 from sgbn.core.moments import one_blas_thread
 from sgbn.core.types import Array
-from sgbn.solvers.lasso import (
-    refit_column,
-    residual_variance,
-    solve_column,
-    support_of,
-)
+from sgbn.learn.lasso import refit_column, residual_variance, solve_column, support_of
 
 PENALTY_RATIO = 0.9  # each penalty of the path divided by the one before
 LAST_PENALTY_SHARE = 1e-3  # the last penalty, as a share of the target's largest correlation

@@ -9,7 +9,7 @@ This is Eq. 4.2, solved by Algorithm 3; :math:`\epsilon_i` is column i of :math:
 Delta = m and divided by 2n it becomes
 :math:`\frac{1}{2n} RSS + \sum_{ij} (\alpha + \mu \Upsilon_{ij}) |\Theta_{ij}|`, in which
 alpha = lambda_1 / 2n and mu = lambda_dag / 2n. Two steps alternate: the weights are solved for a
-fixed order (`sgbn.solvers.lasso`), and the order is solved for fixed weights
+fixed order (`sgbn.learn.lasso`), and the order is solved for fixed weights
 (`sgbn.solvers.order`). The other symbols are those of docs/conventions.md.
 """
 
@@ -25,17 +25,11 @@ from sgbn.core.jit import jit, jit_inside
 from sgbn.core.moments import Moments
 from sgbn.core.types import Array, Indices
 from sgbn.core.validation import ANYTHING, OneOf, Parameters
-from sgbn.solvers.lasso import column_objective, solve_column
+from sgbn.learn.knowledge import KNOWLEDGE, Edges, Knowledge, Tiers, read_knowledge
+from sgbn.learn.lasso import Folds, column_objective, penalty_units, solve_column
 from sgbn.solvers.order import solve_order
-from sgbn.structure.knowledge import KNOWLEDGE, Edges, Knowledge, Tiers, read_knowledge
 from sgbn.structure.penalized import Learned, PenalizedEstimator
-from sgbn.structure.penalties import (
-    initial_weights,
-    penalty_path,
-    penalty_units,
-    strongest_penalty,
-)
-from sgbn.structure.selection import Folds
+from sgbn.structure.penalties import initial_weights, penalty_path, strongest_penalty
 
 
 @jit_inside

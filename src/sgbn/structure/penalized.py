@@ -24,12 +24,11 @@ from sgbn.core.validation import (
     Whole,
     warn_about_ties,
 )
-from sgbn.solvers.lasso import TOL
-from sgbn.structure.base import Arrows, NetworkEstimator
-from sgbn.structure.given_graph import least_squares
-from sgbn.structure.knowledge import Knowledge
-from sgbn.structure.penalties import INITS, penalty_units
-from sgbn.structure.selection import CRITERIA, Folds, select_alpha
+from sgbn.learn.base import Arrows, NetworkEstimator, least_squares
+from sgbn.learn.knowledge import Knowledge
+from sgbn.learn.lasso import TOL, Folds, penalty_units
+from sgbn.structure.penalties import INITS
+from sgbn.structure.selection import CRITERIA, select_alpha
 
 OBJECTIVE_STEP = np.dtype([("penalty", float), ("objective", float)])
 

@@ -6,8 +6,7 @@ import numpy as np
 
 from sgbn.core.moments import Moments
 from sgbn.core.types import Array
-from sgbn.solvers.lasso import lasso_gram
-from sgbn.solvers.result import SolverResult
+from sgbn.learn.lasso import SolverResult, lasso_gram
 from sgbn.structure.neighbourhood import inverse_gram, neighbourhoods_by_bic
 
 INITS = ("lasso", "ols", "l1mb")
@@ -15,19 +14,6 @@ N_PENALTIES = 5  # measured on nine networks: with 20, objectives are at most 0.
 FIRST_PENALTY_SHARE = 1e-2  # the first penalty of the path, as a share of the last
 ABOVE_BOUND = 1.001  # factor, because the penalty must exceed its bound and not only reach it
 RIDGE = 1e-6  # added to the unit diagonal of a singular Gram matrix
-
-
-def penalty_units(moments: Moments, standardize: bool) -> Array:
-    """Return the factors that convert prices from the units of alpha to the units of the solvers.
-
-    Solvers get variables divided by their scale. If alpha is meant for the data as they are (not
-    `standardize`), the solvers use alpha / (scale_j scale_k) as the price of |Theta_kj|. So the
-    factor of variable k is 1 / scale_k. If `standardize`, it is 1.
-    """
-    if standardize:
-        return np.ones(len(moments.R))
-    scale = np.append(moments.scale[moments.columns], np.ones(len(moments.R) - moments.m))
-    return 1.0 / scale
 
 
 def strongest_penalty(units: Array, alpha: float) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 
 from sgbn.core.jit import jit, jit_inside
 from sgbn.core.types import Array, Indices
-from sgbn.solvers.lasso import TOL, column_objective, solve_column
+from sgbn.learn.lasso import TOL, column_objective, solve_column
 
 
 @jit

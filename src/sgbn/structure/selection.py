@@ -3,44 +3,27 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import clone
-from sklearn.model_selection import KFold, check_cv
 
 from sgbn.core.exceptions import InputError
-from sgbn.core.moments import Moments, moments_of
+from sgbn.core.moments import Moments
 from sgbn.core.types import Array, Indices
-from sgbn.core.validation import check_values, is_whole
+from sgbn.learn.base import least_squares
+from sgbn.learn.lasso import folds, grid, residual_variances
 from sgbn.runs.tasks import parallel
-from sgbn.solvers.lasso import residual_variances
-from sgbn.structure.given_graph import least_squares
-from sgbn.structure.penalties import penalty_units
 
 if TYPE_CHECKING:
     from sgbn.structure.penalized import PenalizedEstimator
 
 
 CRITERIA = ("bic", "ebic", "cv_error", "cv_likelihood")
-N_ALPHAS = 20  # number of values in the default grid
+
+
 ROWS_PER_PARENT = 3  # for BIC and EBIC, a variable may have at most n / 3 parents
-# The grid ends at the larger of two values: this share of its first value, ...
-LAST_ALPHA_SHARE = 0.01
-LAST_ALPHA_SE = 0.5  # ... and its first value times this many standard errors of a correlation
-
-
-class Splitter(Protocol):
-    """A cross-validator of scikit-learn, or another object with the same method `split`."""
-
-    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterable[tuple[Any, Any]]:
-        """Return, for each fold, the rows to train on and the rows to test on."""
-
-
-Folds = int | Splitter | Sequence[tuple[ArrayLike, ArrayLike]]
 
 
 class Choice(NamedTuple):
@@ -52,37 +35,6 @@ class Choice(NamedTuple):
     alpha: float
     alphas: Array
     criterion: Array
-
-
-def alpha_max(X: ArrayLike, standardize: bool = True) -> float:
-    """Return the smallest alpha at which the network has no edge.
-
-    It is the largest absolute correlation of two columns, or without `standardize` the largest
-    absolute covariance.
-    """
-    return _alpha_max(moments_of(*check_values(X)), standardize)
-
-
-def alpha_grid(X: ArrayLike, n_alphas: int = N_ALPHAS, standardize: bool = True) -> Array:
-    """Return a geometric grid of alphas from `alpha_max` down to where only noise is added.
-
-    For n samples, the last value is `alpha_max` times 1 %, or times ``0.5 / sqrt(n)`` if this is
-    more. ``1 / sqrt(n)`` is the standard error of a correlation.
-    """
-    return grid(moments_of(*check_values(X)), n_alphas, standardize)
-
-
-def _alpha_max(moments: Moments, standardize: bool) -> float:
-    """Return the `alpha_max` of a sample, from its moments."""
-    units = penalty_units(moments, standardize)
-    return float(np.triu(np.abs(moments.R) / np.outer(units, units), 1).max())
-
-
-def grid(moments: Moments, n_alphas: int = N_ALPHAS, standardize: bool = True) -> Array:
-    """Return the `alpha_grid` of a sample, from its moments."""
-    largest = _alpha_max(moments, standardize) or 1.0  # uncorrelated columns: any grid will do
-    share = max(LAST_ALPHA_SHARE, LAST_ALPHA_SE / np.sqrt(moments.n))
-    return np.geomspace(largest, share * largest, n_alphas)
 
 
 def select_alpha(
@@ -116,16 +68,6 @@ def select_alpha(
         criterion = np.reshape(losses, (len(alphas), -1)).mean(axis=1)
     # The alphas fall, and argmin takes the first of equal values: the largest alpha.
     return Choice(float(alphas[np.argmin(criterion)]), alphas, criterion)
-
-
-def folds(cv: Folds, n: int) -> Splitter:
-    """Return the folds of n rows as a splitter.
-
-    A number gives that many folds, at most n. They are shuffled with a fixed seed, because rows are
-    often sorted by site.
-    """
-    # check_cv also makes a splitter of a list of folds.
-    return check_cv(KFold(min(int(cv), n), shuffle=True, random_state=0) if is_whole(cv) else cv)
 
 
 def _information_criterion(

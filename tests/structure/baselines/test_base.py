@@ -4,13 +4,14 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sgbn import fit_weights, load, save
+from sgbn import load, save
 from sgbn.cli.options import LEARNERS
 from sgbn.cohort.simulate import simulate_sem
 from sgbn.core.equivalence import cpdag, shd, skeleton
 from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.graph import certifies_dag, is_dag, random_dag
+from sgbn.learn.base import fit_weights
 from sgbn.structure import baselines
 from sgbn.structure.baselines import GS, TC, base
 from sgbn.structure.baselines.base import ConstraintEstimator, GraphEstimator

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from sgbn import fit_weights
 from sgbn.core.equivalence import cpdag, skeleton
 from sgbn.core.graph import is_dag
+from sgbn.learn.base import fit_weights
 from sgbn.structure.baselines.hill_climbing import hill_climbing
 
 

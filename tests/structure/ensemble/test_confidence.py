@@ -2,8 +2,14 @@ import numpy as np
 import pytest
 
 from sgbn.core.exceptions import InputError
-from sgbn.structure.ensemble import EdgeConfidence, selection_bound
-from sgbn.structure.ensemble.confidence import Agreement, agreement_from, agreement_of, drawn_graph
+from sgbn.learn.confidence import (
+    Agreement,
+    EdgeConfidence,
+    agreement_from,
+    agreement_of,
+    drawn_graph,
+    selection_bound,
+)
 
 ARROW = np.array([[0.0, 0.9, 0.3], [0.05, 0.0, 0.0], [0.1, 0.0, 0.0]])
 

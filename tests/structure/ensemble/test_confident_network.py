@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from sgbn import SeriesSGBN, SGBNEnsemble
+from sgbn.learn.ensemble import SGBNEnsemble
+from sgbn.learn.series import SeriesSGBN
 
 
 @pytest.mark.parametrize("learner", [SGBNEnsemble(), SeriesSGBN()])

@@ -3,10 +3,10 @@ import pytest
 
 from sgbn.cohort.design import Sample
 from sgbn.core.exceptions import DataWarning
+from sgbn.learn.ensemble import deal, graph_moments, learn_parts, learn_task
+from sgbn.learn.knowledge import read_knowledge
+from sgbn.learn.sgbn import SGBN
 from sgbn.runs.study import Study
-from sgbn.structure import SGBN
-from sgbn.structure.ensemble.parts import deal, graph_moments, learn_parts, learn_task
-from sgbn.structure.knowledge import read_knowledge
 
 
 def _sample(n=60, m=4, nuisance=None):

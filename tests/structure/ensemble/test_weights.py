@@ -1,7 +1,7 @@
 import numpy as np
 
 from sgbn.cohort.design import Sample
-from sgbn.structure.ensemble.weights import weight_limits
+from sgbn.learn.ensemble import weight_limits
 
 GRAPH = np.array([[0, 1, 1], [0, 0, 1], [0, 0, 0]], bool)
 

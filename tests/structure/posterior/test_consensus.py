@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from sgbn.core.graph import is_dag
-from sgbn.structure.posterior.consensus import consensus
+from sgbn.learn.confidence import consensus
 
 
 def test_frequent_pairs_have_their_more_frequent_direction():

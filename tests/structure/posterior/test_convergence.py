@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sgbn.structure.posterior.convergence import largest_difference, split_r_hat
+from sgbn.learn.posterior import largest_difference, split_r_hat
 
 
 def test_chains_that_agree_have_an_r_hat_near_one():

@@ -4,10 +4,11 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import check_estimator
 
-from sgbn import NetworkPosterior, load, save
+from sgbn import load, save
 from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.graph import is_dag
 from sgbn.inference import total_effects
+from sgbn.learn.posterior import NetworkPosterior
 
 
 @pytest.fixture(scope="module")

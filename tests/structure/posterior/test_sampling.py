@@ -1,9 +1,9 @@
 import numpy as np
 
 from sgbn.core.moments import moments_of
-from sgbn.structure import SGBN
-from sgbn.structure.knowledge import read_knowledge
-from sgbn.structure.posterior.sampling import ChainPlan, arrow_prices, sample_networks
+from sgbn.learn.knowledge import read_knowledge
+from sgbn.learn.posterior import ChainPlan, arrow_prices, sample_networks
+from sgbn.learn.sgbn import SGBN
 
 
 def test_every_arrow_costs_the_same():

@@ -2,11 +2,10 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from sgbn import SeriesSGBN
 from sgbn.cohort.series import SeriesCohort, subject_moments
 from sgbn.core.equivalence import skeleton
 from sgbn.core.exceptions import DataWarning, InputError
-from sgbn.structure.series.subject_weights import noise_shares
+from sgbn.learn.series import SeriesSGBN, noise_shares
 
 
 @pytest.fixture(scope="module")

@@ -2,10 +2,10 @@ import numpy as np
 
 from sgbn.cohort.design import deal_rows
 from sgbn.cohort.series import subject_moments
+from sgbn.learn.knowledge import read_knowledge
+from sgbn.learn.search.search import search_subjects
+from sgbn.learn.series import Subjects, arrow_shares, learn_halves, learn_pair
 from sgbn.runs.study import Study
-from sgbn.search.subjects import search_subjects
-from sgbn.structure.knowledge import read_knowledge
-from sgbn.structure.series.subject_halves import Subjects, arrow_shares, learn_halves, learn_pair
 
 
 def test_open_directions_count_half_each_way():

@@ -1,8 +1,8 @@
 import numpy as np
 
 from sgbn.core.equivalence import cpdag
-from sgbn.structure.non_gaussian import decide_directions
-from sgbn.structure.series.subject_residuals import SubjectResiduals
+from sgbn.learn.orient import decide_directions
+from sgbn.learn.series import SubjectResiduals
 
 CHAIN = np.array([[0, 1, 0], [0, 0, 1], [0, 0, 0]], bool)
 

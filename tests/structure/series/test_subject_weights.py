@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from sgbn.cohort.series import SeriesCohort, filtered_series, subject_moments
-from sgbn.structure.series import edge_gains, subject_weights
-from sgbn.structure.series.subject_weights import noise_shares
+from sgbn.learn.series import edge_gains, noise_shares, subject_weights
 
 GRAPH = np.array([[0, 1, 1, 0], [0, 0, 1, 0], [0, 0, 0, 0], [0, 0, 0, 0]], bool)
 

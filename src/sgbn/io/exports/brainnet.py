@@ -21,7 +21,7 @@ from sgbn.io.exports.network_tables import (
     standardised_weights,
     support_mask,
 )
-from sgbn.structure.ensemble import EdgeConfidence
+from sgbn.learn.confidence import EdgeConfidence
 
 NO_LABEL = "-"  # what BrainNet Viewer itself uses for an empty label
 MIN_NODE_SIZE = 1.0  # size of a region without edges, so that it is visible

@@ -20,7 +20,7 @@ from sgbn.io.exports.network_tables import (
     node_table,
     with_columns,
 )
-from sgbn.structure.ensemble import EdgeConfidence
+from sgbn.learn.confidence import EdgeConfidence
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -14,7 +14,7 @@ from sgbn.core.exceptions import InputError, listed
 from sgbn.core.gaussian import GaussianNetwork, NetworkLike
 from sgbn.core.types import Array, Mask
 from sgbn.io.frames import to_frame
-from sgbn.structure.ensemble import EdgeConfidence, supported_of
+from sgbn.learn.confidence import EdgeConfidence, supported_of
 
 ENDS = ["source", "target"]
 PLACE = ["x", "y", "z"]

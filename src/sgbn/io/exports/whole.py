@@ -17,7 +17,7 @@ from sgbn.io.exports.files import PathName, beside
 from sgbn.io.exports.graphs import annotated_graph, write_graphml, write_node_link
 from sgbn.io.exports.network_tables import edge_table, node_table, with_columns
 from sgbn.io.exports.relation_matrix import write_relation_matrix
-from sgbn.structure.ensemble import EdgeConfidence
+from sgbn.learn.confidence import EdgeConfidence
 
 
 def export_network(

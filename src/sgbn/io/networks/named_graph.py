@@ -14,7 +14,7 @@ from sgbn.core.gaussian import GaussianNetwork, NetworkLike
 from sgbn.core.graph import find_cycle
 from sgbn.core.types import Mask
 from sgbn.io.exports.network_tables import network_of, support_mask
-from sgbn.structure.ensemble.confidence import drawn_graph
+from sgbn.learn.confidence import drawn_graph
 
 DIRECTIONS = ("graph", "supported", "cpdag")
 

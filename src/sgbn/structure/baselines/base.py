@@ -9,7 +9,7 @@ from sgbn.core.exceptions import warn
 from sgbn.core.moments import Moments, one_blas_thread
 from sgbn.core.types import Array, Graph
 from sgbn.core.validation import SHARE, Parameters
-from sgbn.structure.base import NetworkEstimator
+from sgbn.learn.base import NetworkEstimator, least_squares
 from sgbn.structure.baselines.orientation import (
     closest_dag,
     colliders,
@@ -18,7 +18,6 @@ from sgbn.structure.baselines.orientation import (
     neighbours,
 )
 from sgbn.structure.baselines.partial_correlation import IndependenceTest, fisher_z_borders
-from sgbn.structure.given_graph import least_squares
 
 MAX_QUICK_BLANKET = 20  # variables; two more double the time
 

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from sgbn.core.graph import reachable
 from sgbn.core.types import Array, Graph
-from sgbn.solvers.result import SolverResult
+from sgbn.learn.lasso import SolverResult
 from sgbn.structure.baselines.partial_correlation import partial_correlations
 from sgbn.structure.neighbourhood import ROWS_PER_PARENT
 

@@ -28,7 +28,7 @@ from scipy.special import ndtri, stdtrit
 
 from sgbn.core.jit import jit, jit_inside
 from sgbn.core.types import Array
-from sgbn.solvers.lasso import SINGULAR
+from sgbn.learn.lasso import SINGULAR
 
 Places = NDArray[np.int64]
 

@@ -1,0 +1,680 @@
+r"""SGBNEnsemble: one network that many networks agree on, and how sure each edge is.
+
+The estimate and its confidence come from different parts of the rows. The estimate is the consensus
+of networks drawn from posteriors of nearly all rows; each leaves out a tenth. Halves would give a
+worse estimate. All rows would give an estimate that changes with a few subjects more or less. The
+confidence comes from halves. A posterior of all rows is too sure whenever the model is not exactly
+true, and real brains are not sparse Gaussian networks.
+
+The attributes of a fitted learner that come from half samples.
+
+Networks drawn from the posteriors of parts of a sample: nearly all rows, and halves.
+
+Halves are used and not bootstrap samples. A row that is drawn twice looks like two subjects who
+agree, and this leads to several times as many false edges. All that is fitted to rows (effects
+of covariates and sites, outliers, normal scores, scales) is fitted to each half separately.
+
+Intervals of the weights of a fixed graph, from half samples.
+
+Let :math:`\hat\theta` be a weight fitted to all rows, and :math:`\hat\theta_h` the same weight
+fitted to half h of H halves. The delete-half jackknife of Shao and Wu (1989) uses
+
+.. math:: s^2 = \frac{1}{H} \sum_h (\hat\theta_h - \hat\theta)^2, \qquad \hat\theta \pm 1.96 \, s.
+
+The weight of a half has twice the variance of the weight of all rows, and the rows of the half are
+a part of all rows. So the difference of the two has the same variance as the weight of all rows.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import joblib
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from sgbn.cohort.design import N_TENTHS, Sample, deal_rows, enough_left
+from sgbn.cohort.effects import without_nuisance
+from sgbn.core.exceptions import DataWarning, InputError, counted, listed, warn
+from sgbn.core.moments import Moments, constant_columns, moments_of, one_blas_thread
+from sgbn.core.types import Array, Indices, Mask
+from sgbn.core.validation import (
+    FEW_SAMPLES,
+    JOBS,
+    SEED,
+    UP_TO_ONE,
+    Parameters,
+    Whole,
+    check_data,
+    check_parameters,
+    column_names,
+    warn_about_moments,
+)
+from sgbn.learn.base import Arrows, LearnedNetwork, NetworkEstimator, least_squares
+from sgbn.learn.confidence import (
+    MIN_ADJACENCY,
+    MIN_DIRECTION,
+    EdgeConfidence,
+    agreement_from,
+    agreement_of,
+    consensus,
+    drawn_graph,
+)
+from sgbn.learn.knowledge import KNOWLEDGE, Edges, Knowledge, Tiers, read_knowledge
+from sgbn.learn.posterior import ChainPlan, check_required, sample_networks
+from sgbn.learn.search.plan import most_parents
+from sgbn.learn.sgbn import SGBN
+from sgbn.prepare.outliers import normal_scores, row_labels
+from sgbn.runs.files import Arrays
+from sgbn.runs.study import Study
+
+
+class ConfidentNetwork(LearnedNetwork):
+    """The base class of learners with half samples.
+
+    `confidence_` is None if there are no half samples.
+    """
+
+    confidence_: EdgeConfidence | None
+    min_adjacency: float
+    min_direction: float
+
+    @property
+    def adjacency_(self) -> Array:
+        """Return the share of half-sample networks that join i and j; 0 without half samples."""
+        return self._shares("adjacency_")
+
+    @property
+    def arrow_(self) -> Array:
+        """Return the share of half-sample networks with i -> j; 0 without half samples."""
+        return self._shares("arrow_")
+
+    def _shares(self, name: str) -> Array:
+        check_is_fitted(self)
+        if self.confidence_ is None:
+            return np.zeros(self.coef_.shape)
+        return getattr(self.confidence_, name)
+
+    @property
+    def supported_(self) -> Mask:
+        """Return a mask of the edges of `network_` with a direction that half samples support."""
+        check_is_fitted(self)
+        if self.confidence_ is None:
+            return np.zeros(self.coef_.shape, bool)
+        return self.confidence_.supported(self.coef_, self.min_adjacency, self.min_direction)
+
+    @property
+    def drawn_graph_(self) -> Mask:
+        """Return `network_` as a graph to draw: supported edges are arrows, others are lines.
+
+        An arrow i -> j is True only at ``[i, j]``, a line also at ``[j, i]``.
+        """
+        return drawn_graph(self.coef_, self.supported_)
+
+
+MIN_ROWS_TO_HALVE = 2 * FEW_SAMPLES  # halves of fewer rows say nothing about edges
+# Parameters that are passed on to the learner of the starting points.
+OF_SEARCH = ("gamma", "max_parents", "outliers", "column_transform", *KNOWLEDGE)
+# Weight of the rarer direction of a pair in the consensus; 1 makes 3 % more errors at n = 100.
+OTHER_WAY_WEIGHT = 0.5
+
+
+class SGBNEnsemble(ConfidentNetwork, NetworkEstimator):
+    r"""A stable network with a measured confidence of every edge: the learner to recommend.
+
+    `network_` is the consensus of many networks drawn from posteriors of nearly all rows. Each pair
+    has its more frequent direction. The pair is in the network if the share of this direction, plus
+    half the share of the opposite direction, is at least one half.
+
+    `confidence_` comes from many halves of the rows, each with its own posterior. It says how often
+    these networks join two regions, and in which direction. A direction is supported if at least
+    `min_adjacency` of the networks join the pair, and at least `min_direction` of these have the
+    direction. Only edges with a supported direction are drawn as arrows. Other edges are lines.
+
+    Parameters
+    ----------
+    gamma : float, optional
+        How much the number of possible parents counts in the prior; see `NetworkPosterior`.
+    max_parents : int, optional
+        The largest number of parents of a variable. It is never more than 60, or more than a third
+        of the number of samples. This limit is the default.
+    n_chains : int, default=100
+        Number of chains whose networks make the estimate. Each leaves out a tenth of the rows.
+    n_pairs : int, default=50
+        Number of splits of the rows into two halves; 50 splits give 100 half samples, and a share
+        of .9 then has a standard error of .03. With 0 there is no confidence.
+    min_adjacency : float, default=0.8
+        A direction is supported only if at least this share of the networks of half samples joins
+        the pair. With 0.5, a third of the arrows came back in fresh halves of real tables.
+    min_direction : float, default=0.9
+        A direction is supported only if at least this share of the networks that join the pair has
+        this direction.
+    forbidden, required : list of (source, target), optional
+        Edges that the network must not have, and edges that it must have. Variables are given by
+        column name or index.
+    tiers : list of lists, or mapping from variable to tier, optional
+        Groups of variables, the earliest first; see `SGBN`.
+    outliers : {"trim", "keep"}, default="trim"
+        "trim" leaves out rows that lie far from all others, in the whole sample and again in each
+        part of it; see `SGBN`.
+    column_transform : {"none", "normal-scores"}, default="none"
+        Whether graphs are learned from normal scores; see `SGBN`.
+    random_state : int, default=0
+        Seed of the chains and the splits.
+    n_jobs : int, optional
+        Number of processes. Results do not depend on it.
+
+    Attributes
+    ----------
+    network_ : GaussianNetwork
+        The consensus DAG, with weights refitted on all rows.
+    coef_, coef_std_, intercept_, noise_variance_, order_, cpdag_, edge_kinds_
+        The numbers of `network_`, as in `SGBN`. `edge_kinds_` describes this one graph. Whether
+        the data support a direction is in `supported_`.
+    coef_low_, coef_high_ : ndarray of shape (m, m)
+        Ends of 95 % intervals of `coef_` on this graph, from the spread of the weights over the
+        half samples (delete-half jackknife). They are NaN without half samples. They do not include
+        the uncertainty of the graph, which was chosen in the same rows.
+    posterior_ : ndarray of shape (m, m)
+        Share of the networks of the estimate with i -> j.
+    confidence_ : EdgeConfidence or None
+        The shares of networks of half samples; None with fewer than 20 rows.
+    adjacency_, arrow_ : ndarray of shape (m, m)
+        Share of the networks of half samples that join i and j, and share with i -> j:
+        ``arrow_ + arrow_.T == adjacency_``.
+    supported_ : ndarray of shape (m, m), bool
+        ``[i, j]`` is True if `network_` has i -> j, and half samples support this direction.
+    drawn_graph_ : ndarray of shape (m, m), bool
+        The graph to draw. If only ``[i, j]`` is set, it is the arrow i -> j. If ``[j, i]`` is set
+        as well, it is a line.
+    outliers_ : ndarray of shape (n_samples,), bool
+        Rows that were left out.
+    n_features_in_, feature_names_in_
+        As in all estimators of scikit-learn.
+
+    Notes
+    -----
+    A share describes these rows. It is not a probability. A table in ``docs/arrows.md`` shows what
+    fresh halves of real tables found at each share (``benchmarks/replication.py``).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sgbn.learn.ensemble import SGBNEnsemble
+    >>> X = np.random.default_rng(0).standard_normal((400, 4))
+    >>> X[:, 2] += X[:, 0] + X[:, 1]
+    >>> learner = SGBNEnsemble(n_pairs=10).fit(X)
+    >>> np.argwhere(learner.coef_).tolist()
+    [[0, 2], [1, 2]]
+    """
+
+    _parameters: ClassVar[Parameters] = {
+        **{name: SGBN._parameters[name] for name in OF_SEARCH},
+        "n_chains": Whole(1),
+        "n_pairs": Whole(0),
+        "min_adjacency": UP_TO_ONE,
+        "min_direction": UP_TO_ONE,
+        "random_state": SEED,
+        "n_jobs": JOBS,
+    }
+
+    def __init__(
+        self,
+        gamma: float | None = None,
+        *,
+        max_parents: int | None = None,
+        n_chains: int = 100,
+        n_pairs: int = 50,
+        min_adjacency: float = MIN_ADJACENCY,
+        min_direction: float = MIN_DIRECTION,
+        forbidden: Edges | None = None,
+        required: Edges | None = None,
+        tiers: Tiers | None = None,
+        outliers: str = "trim",
+        column_transform: str = "none",
+        random_state: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.gamma = gamma
+        self.max_parents = max_parents
+        self.n_chains = n_chains
+        self.n_pairs = n_pairs
+        self.min_adjacency = min_adjacency
+        self.min_direction = min_direction
+        self.forbidden = forbidden
+        self.required = required
+        self.tiers = tiers
+        self.outliers = outliers
+        self.column_transform = column_transform
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(
+        self,
+        X: ArrayLike,
+        y: Any = None,  # noqa: ARG002
+        *,
+        nuisance: ArrayLike | None = None,
+        strata: ArrayLike | None = None,
+        persons: ArrayLike | None = None,
+        blocks: ArrayLike | None = None,
+        folder: str | Path | None = None,
+        progress: bool = False,
+    ) -> Self:
+        """Learn the consensus network, and how sure its edges are.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            One row per subject, one column per region. Column names of a DataFrame are kept.
+        y : ignored
+            Accepted because scikit-learn passes it.
+        nuisance : array-like of shape (n_samples, p) or (n_samples,), optional
+            Columns of numbers, such as age, or 0 and 1 for sites. Their linear effects are taken
+            out of all rows, and again of each part.
+        strata : array-like of shape (n_samples,), optional
+            Labels, such as sites, that all parts have in nearly equal numbers.
+        persons : array-like of shape (n_samples,), optional
+            The person of each row. All rows of a person stay together, and count as one subject.
+        blocks : array-like of shape (n_samples,), optional
+            Labels such as families, whose rows also stay together. Each person is in one block.
+        folder : path, optional
+            A folder that keeps finished parts, so that a second start only does what is missing.
+        progress : bool
+            Whether to show a bar with the time left.
+
+        Returns
+        -------
+        self
+            The fitted learner.
+        """
+        values = check_data(self, X)
+        n = len(values)
+        labels = {"strata": strata, "persons": persons, "blocks": blocks}
+        groups = (_labels(name, given, n) for name, given in labels.items())
+        sample = Sample(values, column_names(self, X), _design(nuisance, n), *groups)
+        _check_nested(sample)
+        return self.fit_sample(sample, Study(folder, self.n_jobs, progress), row_labels(X))
+
+    def fit_sample(self, sample: Sample, study: Study, labels: Sequence[Any] | None = None) -> Self:
+        """Learn from rows that were checked before.
+
+        Messages name the rows by `labels`.
+        """
+        check_parameters(self)
+        with one_blas_thread():
+            # Out of all rows, for the estimate. Each part takes them out again, on its own rows.
+            values, lost = without_nuisance(sample.values, sample.nuisance)
+        _check_freedom(len(values), lost)
+        # This sets `outliers_`. The next line takes these rows out, together with their labels.
+        self.clean(values, sample.names, labels)
+        sample = sample._replace(values=values).take(~self.outliers_)
+        moments = moments_of(sample.values, sample.names).of_residuals(lost)
+        warn_about_moments(moments, sample.names)
+        return self._learn(sample, moments, study)
+
+    def fit_moments(self, moments: Moments) -> Self:  # noqa: ARG002
+        """Raise InputError, because half samples need rows and moments do not hold rows."""
+        raise InputError(
+            "SGBNEnsemble learns from halves of the rows, but moments do not hold rows. Give the "
+            "rows to fit, or give the moments to SGBN().fit_moments, which returns no confidence."
+        )
+
+    def learn(self, moments: Moments, values: Array, names: list[str]) -> Self:
+        """Learn from rows without nuisance columns, strata, persons or blocks."""
+        sample = Sample(values, names, _design(None, len(values)))
+        return self._learn(sample, moments, Study(n_jobs=self.n_jobs))
+
+    def _learn(self, sample: Sample, moments: Moments, study: Study) -> Self:
+        """Learn the consensus network, its confidence and its intervals, and store them."""
+        names = sample.names
+        searcher = SGBN(**{name: getattr(self, name) for name in OF_SEARCH})
+        most = most_parents(moments.n, moments.m, self.max_parents)
+        knowledge = read_knowledge(self.forbidden, self.required, self.tiers, names, most)
+        check_required(knowledge.required, names)
+        self.posterior_, self.confidence_ = learn_parts(
+            sample,
+            searcher,
+            knowledge,
+            self.n_chains,
+            self._pairs_for(sample, len(sample.values) - moments.n),
+            int(self.random_state),
+            study,
+        )
+        graph = _consensus(self.posterior_, moments, most)
+        B = least_squares(moments, moments.to_canonical(graph.astype(float)), names)
+        self._store(moments, B, names, Arrows(graph, knowledge))
+        n_halves = 0 if self.confidence_ is None else self.confidence_.n_halves
+        self.coef_low_, self.coef_high_ = weight_limits(
+            sample, graph, self.coef_, moments.columns, n_halves // 2, int(self.random_state)
+        )
+        return self
+
+    def _pairs_for(self, sample: Sample, lost: int) -> int:
+        """Return the number of splits; warn and return 0 if there are too few rows for halves.
+
+        `lost` is the number of degrees of freedom of the nuisance columns.
+        """
+        n = len(sample.values)
+        units = sample.n_units
+        what = "person" if sample.blocks is None else "block"
+        if units < 2:
+            raise InputError(
+                f"all {n} rows belong to one {what} ({what}s=). Give rows of several {what}s, or "
+                f"leave {what}s= out."
+            )
+        # Each half loses the same number of degrees of freedom as the whole: they count twice.
+        if not self.n_pairs or min(units, n - 2 * lost) >= MIN_ROWS_TO_HALVE:
+            return int(self.n_pairs)
+        noun = "rows" if units == n else f"{what}s"
+        counts = f"there are {units} {noun}"
+        if lost:
+            counts += f", and nuisance columns use up {lost} rows of each half"
+        warn(
+            f"{counts}. The confidence of edges comes from random halves of the {noun}, and each "
+            f"half needs at least {FEW_SAMPLES}. So confidence_ is None. Give at least "
+            f"{MIN_ROWS_TO_HALVE + 2 * lost} {noun}. n_pairs=0 silences this warning."
+        )
+        return 0
+
+
+def _check_freedom(n: int, lost: int) -> None:
+    """Raise InputError if nuisance columns leave too few degrees of freedom."""
+    if not enough_left(n, lost):
+        raise InputError(
+            f"the nuisance columns use up {lost} of {n} rows, and each part leaves out a tenth of "
+            f"the rows. At least {FEW_SAMPLES} rows must remain. Give fewer columns, or more rows."
+        )
+
+
+def _check_nested(sample: Sample) -> None:
+    """Raise InputError if a person is in two blocks: halves could not keep both together."""
+    if sample.persons is None or sample.blocks is None:
+        return
+    # Each pair of person and block occurs once. So a person who occurs twice is in two blocks.
+    both = np.unique(np.column_stack([sample.persons, sample.blocks]).astype(str), axis=0)
+    persons, counts = np.unique(both[:, 0], return_counts=True)
+    astray = persons[counts > 1].tolist()
+    if astray:
+        raise InputError(
+            f"the rows of {listed(astray)} are in several blocks. Give all rows of a person the "
+            "same block."
+        )
+
+
+def _consensus(arrows: Array, moments: Moments, most: int) -> Mask:
+    """Return the consensus network.
+
+    It is computed in the canonical order, so that ties do not depend on the order of the columns.
+    """
+    canonical = np.ix_(moments.columns, moments.columns)
+    graph = np.zeros(arrows.shape, bool)
+    graph[canonical] = consensus(arrows[canonical], other_way=OTHER_WAY_WEIGHT, max_parents=most)
+    return graph
+
+
+def _design(nuisance: ArrayLike | None, n: int) -> Array:
+    """Return the nuisance columns as checked numbers of shape (n, p); p is 0 if none are given."""
+    if nuisance is None:
+        return np.empty((n, 0))
+    try:
+        design = np.asarray(nuisance, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"nuisance holds text or other objects ({error}). Give numbers. For labels, give "
+            "columns of 0 and 1, such as pandas.get_dummies returns."
+        ) from error
+    # One covariate, such as a column of a table, becomes a design of one column.
+    if design.ndim == 1:
+        design = design[:, None]
+    if design.ndim != 2 or len(design) != n:
+        raise InputError(
+            f"nuisance has shape {design.shape}: give one row for each of the {n} rows of X."
+        )
+    unknown = np.argwhere(~np.isfinite(design))
+    if len(unknown):
+        row, column = unknown[0].tolist()
+        raise InputError(
+            f"nuisance is missing or infinite in row {row}, column {column} (counted from 0; "
+            f"{counted(len(unknown), 'such cell')}). Fill it in, or leave this row out."
+        )
+    return design
+
+
+def _labels(name: str, labels: ArrayLike | None, n: int) -> NDArray[Any] | None:
+    """Return labels as an array; raise InputError unless there is one per row."""
+    if labels is None:
+        return None
+    values = np.asarray(labels)
+    if values.shape != (n,):
+        raise InputError(
+            f"{name} has shape {values.shape}. Give one label for each of the {n} rows of X."
+        )
+    return values
+
+
+N_CANDIDATE_PARENTS = 10  # per variable (benchmarks/replication.py)
+PLAN = ChainPlan(n_candidates=N_CANDIDATE_PARENTS, n_chains=1, n_burn=60, n_kept=100, thin=1.0)
+# Each use of random numbers has its own stream. So more chains or more pairs never change the
+# numbers that the other chains and pairs draw.
+WHOLES, WHOLE_CHAINS, HALVES, HALF_CHAINS = range(4)
+
+
+def graph_moments(learner: SGBN, values: Array, names: Sequence[str]) -> Moments:
+    """Return the moments of the rows, or of their normal scores if the learner wants these."""
+    if learner.column_transform == "normal-scores":
+        values = normal_scores(values)
+    return moments_of(values, list(names))
+
+
+def learn_parts(
+    sample: Sample,
+    learner: SGBN,
+    knowledge: Knowledge,
+    n_chains: int,
+    n_pairs: int,
+    seed: int,
+    study: Study,
+) -> tuple[Array, EdgeConfidence | None]:
+    """Return the share of each arrow in posteriors of nearly all rows, and the edge confidence.
+
+    The confidence comes from half samples; it is None if `n_pairs` is 0.
+
+    Parameters
+    ----------
+    sample : Sample
+        The rows.
+    learner : SGBN
+        The learner of the starting points, not fitted; its settings also define the posterior.
+    knowledge : Knowledge
+        The allowed and the required edges.
+    n_chains : int
+        Number of chains on nearly all rows.
+    n_pairs : int
+        Number of splits of the rows into two halves.
+    seed : int
+        Seed of the splits and of the chains.
+    study : Study
+        Runs the tasks, and keeps their results. The result of a task depends only on the data, the
+        learner, the seed and the number of the task. So a study can be continued with more pairs.
+    """
+    settings = {
+        "data": joblib.hash([*sample]),
+        "learner": repr(learner),
+        "learner_parameters": joblib.hash(learner.get_params()),  # long ones are cut in the repr
+        "seed": seed,
+        "plan": list(PLAN),
+    }
+    wholes = {f"whole{k:05d}": {"kind": "whole", "number": k} for k in range(n_chains)}
+    pairs = {f"pair{k:05d}": {"kind": "pair", "number": k} for k in range(n_pairs)}
+    # These are sent to each worker once, and not with every task.
+    shared = {"sample": sample, "learner": learner, "knowledge": knowledge, "seed": seed}
+    tasks = wholes | pairs
+    kinds = {name: str(task["kind"]) for name, task in tasks.items()}
+    results = study.run(learn_task, tasks, settings, shared=shared, kinds=kinds)
+    arrows: Array = np.mean([results[name]["arrows"] for name in wholes], axis=0)
+    if not n_pairs:
+        return arrows, None
+    return arrows, gather_pairs([results[name] for name in pairs], sample.names)
+
+
+def learn_task(
+    sample: Sample, learner: SGBN, knowledge: Knowledge, seed: int, kind: str, number: int
+) -> Arrays:
+    """Return the share of each arrow, from nine tenths of the rows or from a pair of halves."""
+    if kind == "whole":
+        # Ten chains share one division of the rows into tenths. Each leaves out another tenth.
+        tenths = deal(sample, seed, WHOLES, number // N_TENTHS, N_TENTHS)
+        rows = np.flatnonzero(tenths != number % N_TENTHS)
+        arrows, _ = _learn_part(sample, rows, learner, knowledge, [seed, WHOLE_CHAINS, number])
+        return {"arrows": arrows}
+    halves = deal(sample, seed, HALVES, number, 2)
+    shares, constant = [], []
+    for which in range(2):
+        rows, half_seed = np.flatnonzero(halves == which), [seed, HALF_CHAINS, number, which]
+        arrows, is_constant = _learn_part(sample, rows, learner, knowledge, half_seed)
+        shares.append(arrows)
+        constant.append(is_constant)
+    return pair_result(shares, constant)
+
+
+def pair_result(shares: Sequence[Array], constant: Sequence[Mask]) -> Arrays:
+    """Return what is kept of two halves: mean shares, counts of agreement, constant columns."""
+    first, second = shares
+    return {
+        "arrows": (first + second) / 2,
+        "agreement": agreement_of(first, second),
+        "constant": np.array(constant),
+    }
+
+
+def gather_pairs(pairs: Sequence[Arrays], names: Sequence[str]) -> EdgeConfidence:
+    """Return the confidence from the results of all pairs of halves (see `pair_result`)."""
+    _warn_about_constants(np.concatenate([pair["constant"] for pair in pairs]), names)
+    return EdgeConfidence(
+        tuple(names),
+        2 * len(pairs),
+        np.mean([pair["arrows"] for pair in pairs], axis=0),
+        agreement_from(np.sum([pair["agreement"] for pair in pairs], axis=0), 2 * len(pairs)),
+    )
+
+
+def deal(sample: Sample, seed: int, stream: int, number: int, n_parts: int) -> Indices:
+    """Return the part of each row in one random division of the rows (see `deal_rows`)."""
+    rng = np.random.default_rng([seed, stream, number])
+    return deal_rows(rng, len(sample.values), n_parts, sample.strata, sample.units)
+
+
+def _learn_part(
+    sample: Sample,
+    rows: Indices,
+    learner: SGBN,
+    knowledge: Knowledge,
+    seed: Sequence[int],
+) -> tuple[Array, Mask]:
+    """Return the share of each arrow in a part of the rows, and which columns are constant there.
+
+    A constant column has no arrows.
+    """
+    with warnings.catch_warnings(), one_blas_thread():
+        warnings.simplefilter("ignore", DataWarning)  # there are many parts, with similar warnings
+        values, lost = without_nuisance(sample.values[rows], sample.nuisance[rows])
+        # A clone, because `clean` stores in the learner which rows it left out.
+        values = clone(learner).clean(np.ascontiguousarray(values), sample.names)
+        constant = constant_columns(values)
+        # A column such as a rare lesion may be constant in a half. The others still have a network.
+        kept = np.flatnonzero(~constant)
+        names = [sample.names[k] for k in kept.tolist()]
+        moments = graph_moments(learner, np.ascontiguousarray(values[:, kept]), names)
+        # Repeated visits and lost degrees of freedom must not count as subjects in the posterior.
+        moments = moments.of_residuals(lost + sample.repeats(rows))
+        sampled = sample_networks(moments, knowledge.among(kept), learner, PLAN, seed)
+        arrows = np.zeros((len(constant), len(constant)))
+        arrows[np.ix_(kept, kept)] = moments.to_user(sampled.arrows)
+    return arrows, constant
+
+
+def _warn_about_constants(constant: Mask, names: Sequence[str]) -> None:
+    """Warn if columns are constant in some halves; `constant` has one row per half."""
+    counts = constant.sum(axis=0)
+    if counts.any():
+        worst = int(np.argmax(counts))
+        n_columns = int((counts > 0).sum())
+        warn(
+            f"{names[worst]!r} is constant in {counts[worst]} of {len(constant)} halves, and has "
+            f"no edge there ({counted(n_columns, 'such column')}). So its shares are too low. "
+            "Leave the column out, or read its shares with care."
+        )
+
+
+LEVEL = 0.95  # level of the intervals
+# Added to a unit diagonal, so that parents that are copies of each other in a half share a weight.
+RIDGE = 1e-10
+
+
+def weight_limits(
+    sample: Sample,
+    graph: Mask,
+    coef: Array,
+    columns: Indices,
+    n_pairs: int,
+    seed: int,
+) -> tuple[Array, Array]:
+    """Return the lower and the upper ends of 95 % intervals of the weights of a graph.
+
+    They are zero where the graph has no edge. The intervals do not include the uncertainty of the
+    graph, which was chosen in the same rows. Without halves, the ends are NaN for all edges.
+
+    Parameters
+    ----------
+    sample : Sample
+        The rows.
+    graph : ndarray of bool, shape (m, m)
+        The graph: ``[i, j]`` is True for i -> j.
+    coef : ndarray of shape (m, m)
+        Its weights from all rows.
+    columns : ndarray of shape (m,)
+        The user's columns in the canonical order, in which the weights are computed.
+    n_pairs : int
+        Number of splits into halves. The halves are the same as for the confidence.
+    seed : int
+        Seed of the splits.
+    """
+    if not n_pairs:
+        unknown = np.where(graph, np.nan, 0.0)
+        return unknown, unknown.copy()
+    canonical = np.ix_(columns, columns)
+    squares = np.zeros(coef.shape)
+    with one_blas_thread():
+        for pair in range(n_pairs):
+            # The same stream of random numbers, and so the same halves, as for the confidence.
+            halves = deal(sample, seed, HALVES, pair, 2)
+            for which in range(2):
+                rows = np.flatnonzero(halves == which)
+                values, _ = without_nuisance(sample.values[rows], sample.nuisance[rows])
+                squares[canonical] += np.square(
+                    _weights(values[:, columns], graph[canonical]) - coef[canonical]
+                )
+    reach = float(ndtri((1 + LEVEL) / 2)) * np.sqrt(squares / (2 * n_pairs))
+    return np.where(graph, coef - reach, 0.0), np.where(graph, coef + reach, 0.0)
+
+
+def _weights(values: Array, graph: Mask) -> Array:
+    """Return the least-squares weights of a graph, in the units of the data."""
+    centred = values - values.mean(axis=0)
+    sd = np.sqrt(np.square(centred).mean(axis=0))
+    # A column that is constant in a half gets the weight 0 there, without a division by zero.
+    scale = np.where(sd > 0, sd, 1.0)
+    R = (centred / scale).T @ (centred / scale) / len(values)
+    weights = np.zeros(graph.shape)
+    for j in np.flatnonzero(graph.any(axis=0)):
+        P = np.flatnonzero(graph[:, j])
+        gram = R[np.ix_(P, P)] + RIDGE * np.eye(len(P))
+        weights[P, j] = np.linalg.solve(gram, R[P, j]) * scale[j] / scale[P]
+    return weights

@@ -1,1 +1,0 @@
-"""Searches over orders and parents: from moments and prices to the best network found."""
