@@ -15,10 +15,10 @@ from calibration_parts.cohorts import Setting, draw
 from calibration_parts.score import LEVEL, N_PERMUTATIONS, quiet, same_weights
 from output import main, number
 
-from sgbn.inference.difference_fit import problem_of
 from sgbn.inference.difference_input import read_group_data
+from sgbn.inference.differences import problem_of
 from sgbn.inference.joint import SharedOrder
-from sgbn.inference.permutation_p import Permuted, discovery_rates, ranked
+from sgbn.inference.permutations import Permuted, discovery_rates, ranked
 from sgbn.learn.sgbn import SGBN
 from sgbn.runs.tasks import parallel
 

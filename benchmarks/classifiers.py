@@ -32,10 +32,10 @@ from sklearn.svm import SVC
 from sgbn import SGBNClassifierCV
 from sgbn.cli.arguments import add_worker_options, workers
 from sgbn.cohort.simulate import simulate_cohort, simulate_sem
-from sgbn.comparison.intervals import average, estimate
 from sgbn.core.graph import random_dag
 from sgbn.experiments.data import data_folder, read_neuro
 from sgbn.experiments.protocol import Problem, evaluate, prepare, splits
+from sgbn.inference.intervals import average, estimate
 from sgbn.learn.peers import GaussianBayes
 from sgbn.runs.tasks import parallel
 

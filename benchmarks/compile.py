@@ -41,7 +41,7 @@ def fit(learner, **settings):
 
 
 def differences():
-    from sgbn.inference import edge_differences
+    from sgbn.inference.differences import edge_differences
 
     X, groups = table_of_groups()
     return lambda: edge_differences(X, groups, n_permutations=20)

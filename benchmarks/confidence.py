@@ -12,7 +12,7 @@ from sgbn.cli.arguments import add_worker_options, workers
 from sgbn.cohort.simulate import simulate_sem
 from sgbn.core.equivalence import compare_graphs, skeleton
 from sgbn.core.graph import random_dag
-from sgbn.inference import edge_confidence
+from sgbn.inference.confidence import edge_confidence
 from sgbn.learn.sgbn import SGBN
 
 SEED = 11

@@ -11,12 +11,11 @@ import numpy as np
 from output import number, options, stored_runs, timed, write_parts
 
 import sgbn
-from sgbn import compare_models
 from sgbn.cohort.rows import read_rows
 from sgbn.cohort.simulate import NETWORKS, load_network, simulate_sem
 from sgbn.core.equivalence import skeleton
 from sgbn.experiments.data import data_folder
-from sgbn.inference import edges_beside_factors
+from sgbn.inference.models import compare_models, edges_beside_factors
 from sgbn.learn.ensemble import SGBNEnsemble
 from sgbn.learn.sgbn import SGBN
 

@@ -17,7 +17,7 @@ from output import main, number
 
 from sgbn.cohort.simulate import simulate_sem
 from sgbn.core.graph import random_dag
-from sgbn.inference import edge_differences
+from sgbn.inference.differences import edge_differences
 from sgbn.runs.dask import on_dask
 from sgbn.runs.tasks import parallel
 

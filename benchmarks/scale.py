@@ -26,11 +26,11 @@ from scipy.optimize import least_squares
 from sgbn.cohort.rows import read_rows
 from sgbn.cohort.simulate import simulate_sem
 from sgbn.core.graph import random_dag
-from sgbn.inference.difference_fit import problem_of
+from sgbn.inference.confidence import learn_pair
 from sgbn.inference.difference_input import read_group_data
-from sgbn.inference.half_samples import learn_pair
-from sgbn.inference.permuted_statistics import PERMUTATIONS_PER_TASK as A_TASK
-from sgbn.inference.permuted_statistics import permute
+from sgbn.inference.differences import problem_of
+from sgbn.inference.permutations import PERMUTATIONS_PER_TASK as A_TASK
+from sgbn.inference.permutations import permute
 from sgbn.learn.sgbn import SGBN
 from sgbn.runs import dask
 from sgbn.runs.dask import on_dask, packed

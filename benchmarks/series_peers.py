@@ -11,9 +11,9 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import stdtr
 from scipy.stats import false_discovery_control
 
-from sgbn.inference import edge_differences
-from sgbn.inference.adjusted_means import AdjustedMeans
 from sgbn.inference.difference_input import read_group_data
+from sgbn.inference.differences import edge_differences
+from sgbn.inference.series_differences import AdjustedMeans
 
 NBS_T = 3.0  # threshold: pairs with a larger |t| form components
 LEVEL = 0.05

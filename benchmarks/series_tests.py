@@ -26,9 +26,8 @@ from series_peers import (
 
 from sgbn.cohort.series import SeriesCohort
 from sgbn.cohort.simulate_series import simulate_series
-from sgbn.inference import series_differences
 from sgbn.inference.power import wilson
-from sgbn.inference.series_differences import TESTED_PENALTY
+from sgbn.inference.series_differences import TESTED_PENALTY, series_differences
 from sgbn.runs.study import Study
 
 SEED, PENALTY_SEED = 21, 1021  # the penalty was chosen on other cohorts

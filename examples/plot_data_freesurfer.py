@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 import sgbn
-from sgbn.inference import regional_differences
+from sgbn.inference.regional import regional_differences
 from sgbn.viz import plot_glass_brain, plot_surface
 
 folder = Path(tempfile.mkdtemp())

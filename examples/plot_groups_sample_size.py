@@ -16,7 +16,7 @@ first, there is no formula. A simulation does what the study will do, many times
 import matplotlib.pyplot as plt
 import numpy as np
 
-from sgbn.inference import power, sample_size
+from sgbn.inference.power import power, sample_size
 
 options = {"network": 6, "n_permutations": 39, "n_simulations": 20}
 one = power(0.8, 40, **options)

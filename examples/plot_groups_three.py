@@ -14,7 +14,7 @@ between the groups, and so is the whole network.
 import matplotlib.pyplot as plt
 
 import sgbn
-from sgbn.inference import edge_differences
+from sgbn.inference.differences import edge_differences
 from sgbn.viz import plot_permutations
 
 cohort = sgbn.simulate_cohort(

@@ -15,7 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import sgbn
-from sgbn.inference import lesion, total_effects
+from sgbn.inference.effects import lesion, total_effects
 
 cohort = sgbn.simulate_cohort(300, regions=40)
 learner = sgbn.group_network(cohort, "control", sgbn.SGBN())

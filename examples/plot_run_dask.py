@@ -17,7 +17,7 @@ import numpy as np
 from distributed import Client, LocalCluster
 
 import sgbn
-from sgbn.inference import edge_differences
+from sgbn.inference.differences import edge_differences
 from sgbn.runs.dask import on_dask
 from sgbn.viz import plot_permutations
 

@@ -18,7 +18,7 @@ from sgbn.core.exceptions import (
     listed,
     warn,
 )
-from sgbn.inference import replicate_differences
+from sgbn.inference.replication import replicate_differences
 
 
 def test_a_cycle_error_names_the_cycle_and_the_remedy():

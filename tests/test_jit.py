@@ -17,7 +17,8 @@ import sgbn
 from sgbn import HSGBN, IAMB, L1MB, ORSGBN
 from sgbn.core import graph
 from sgbn.core.jit import Kernel, cache_use, compiled_in, jit_inside, jit_loops
-from sgbn.inference import edge_differences, influence, regressions
+from sgbn.inference import influence, joint
+from sgbn.inference.differences import edge_differences
 from sgbn.learn import lasso
 from sgbn.learn.search import orders, trees
 from sgbn.learn.sgbn import SGBN
@@ -30,7 +31,7 @@ def kernels():
     for module in (
         graph,
         influence,
-        regressions,
+        joint,
         lasso,
         order,
         neighbourhood,

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sgbn.core.equivalence import skeleton
-from sgbn.inference import edge_confidence
+from sgbn.inference.confidence import edge_confidence
 from sgbn.learn.confidence import selection_bound
 from sgbn.learn.sgbn import SGBN
 

@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from sgbn.core.graph import reachable
-from sgbn.inference import effect_difference, total_effects, weight_intervals
+from sgbn.inference.effects import effect_difference, total_effects
+from sgbn.inference.intervals import weight_intervals
 
 from .cohorts import draw
 from .score import EQUAL, quiet

@@ -13,8 +13,8 @@ import numpy as np
 from sgbn.core.exceptions import DataWarning
 from sgbn.core.moments import one_blas_thread
 from sgbn.inference.differences import edge_differences
+from sgbn.inference.joint import regressions
 from sgbn.inference.power import wilson
-from sgbn.inference.regressions import regressions
 from sgbn.learn.sgbn import SGBN
 
 from .cohorts import draw, in_lobes

@@ -45,7 +45,7 @@ from .discriminative import FisherVectors as FisherVectors
 from .discriminative import KLSGBNClassifier as KLSGBNClassifier
 from .discriminative import MMSGBNClassifier as MMSGBNClassifier
 from .discriminative import SGBNClassifierCV as SGBNClassifierCV
-from .inference import compare_models as compare_models
+from .inference.models import compare_models as compare_models
 from .io import NamedGraph as NamedGraph
 from .io import connectome as connectome
 from .io import edge_table as edge_table

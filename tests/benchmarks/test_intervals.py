@@ -16,7 +16,7 @@ from calibration_parts.intervals import (
 )
 
 from sgbn.core.gaussian import GaussianNetwork
-from sgbn.inference import Effect
+from sgbn.inference.effects import Effect
 
 SETTING = Setting((60, 60), changed=2, regions=8)
 

@@ -14,7 +14,7 @@ from sgbn.cli.finished import ATLAS, FINISHED, finished_key
 from sgbn.cli.main import parser
 from sgbn.core.exceptions import DataWarning
 from sgbn.discriminative import CLSGBNClassifier, SGBNClassifierCV
-from sgbn.inference import NormativeDeviation
+from sgbn.inference.deviation import NormativeDeviation
 from sgbn.io.series.folders import PARTICIPANTS
 from sgbn.io.tables.extracted import EXTRACTED
 from sgbn.report import drawing

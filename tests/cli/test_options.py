@@ -9,8 +9,8 @@ from sgbn.cli.config import OPTIONS, PATHS
 from sgbn.cli.main import parser
 from sgbn.cli.options import HOW, LEARNERS, QUICK, SERIES, SETTINGS, TABLE, WHAT
 from sgbn.cli.predict import READING
-from sgbn.comparison.intervals import repeats_for
 from sgbn.comparison.settings import REFINEMENTS
+from sgbn.inference.intervals import repeats_for
 from sgbn.io import read_inputs
 from sgbn.io.tables.options import LISTS, Options
 from sgbn.prepare.outliers import OUTLIERS, TRANSFORMS

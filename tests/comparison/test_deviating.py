@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import clone
 
 from sgbn.comparison.deviating import NAMES, OF_SUBJECTS, kept_deviations
-from sgbn.inference import NormativeDeviation
+from sgbn.inference.deviation import NormativeDeviation
 from sgbn.learn.sgbn import SGBN
 from sgbn.prepare.pipeline import regions_table
 from sgbn.runs.study import Study

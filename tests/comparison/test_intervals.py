@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_1samp
 
-from sgbn.comparison.intervals import (
+from sgbn.inference.intervals import (
     MIN_GAIN_PER_REPEAT,
     NARROW_HALF_WIDTH,
     Estimate,

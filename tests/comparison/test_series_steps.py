@@ -14,7 +14,7 @@ from sgbn.comparison.series_steps import (
     series_settings,
 )
 from sgbn.core.exceptions import InputError, StudyError
-from sgbn.inference import series_differences
+from sgbn.inference.series_differences import series_differences
 from sgbn.learn.series import SeriesSGBN
 from sgbn.runs.study import Study
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sgbn.comparison.intervals import Estimate
 from sgbn.experiments import exp3, exp3_methods
 from sgbn.experiments.canary import CANARY
 from sgbn.experiments.exp3 import (
@@ -24,6 +23,7 @@ from sgbn.experiments.exp3 import (
 from sgbn.experiments.exp3_methods import BIASES, MOVED, NETWORKS, SVM, grid
 from sgbn.experiments.experiment import Outcomes
 from sgbn.experiments.protocol import Outcome
+from sgbn.inference.intervals import Estimate
 
 ACCURACY = {"H-SGBN": 0.6, "OR-SGBN": 0.6, "KL-SGBN": 0.65, "MM-SGBN": 0.75, "CL-SGBN": 0.7}
 SPLITS = 12

@@ -15,7 +15,8 @@ from sklearn.base import clone
 import sgbn
 from sgbn.core.exceptions import InputError
 from sgbn.core.graph import is_dag
-from sgbn.inference import edge_confidence, edge_differences
+from sgbn.inference.confidence import edge_confidence
+from sgbn.inference.differences import edge_differences
 
 LEARNERS = {
     "SGBN": sgbn.SGBN(),

@@ -6,7 +6,7 @@ import pytest
 
 from sgbn import Cohort
 from sgbn.core.gaussian import GaussianNetwork
-from sgbn.inference import edge_differences
+from sgbn.inference.differences import edge_differences
 
 N_PERMUTATIONS = 39  # the fewest with which a p of 0.025 shows; nearly all of the time goes here
 

@@ -3,8 +3,8 @@ import pytest
 from scipy import stats
 
 from sgbn.core.exceptions import InputError
-from sgbn.inference.adjusted_means import AdjustedMeans
 from sgbn.inference.difference_input import read_group_data
+from sgbn.inference.series_differences import AdjustedMeans
 
 sm = pytest.importorskip("statsmodels.api", reason="statsmodels comes with the test extra")
 N, K = 40, 5

@@ -3,9 +3,7 @@ import pytest
 
 from sgbn.cohort.simulate import simulate_sem
 from sgbn.core.exceptions import InputError
-from sgbn.inference import edges_beside_factors
-from sgbn.inference.beside_factors import _regressed
-from sgbn.inference.factor_analysis import factor_analysis
+from sgbn.inference.models import _regressed, edges_beside_factors, factor_analysis
 from sgbn.learn.sgbn import SGBN
 
 

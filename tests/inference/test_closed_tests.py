@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sgbn.inference.closed_tests import closed_p, partitions, sets_of_groups
+from sgbn.inference.difference_problem import closed_p, partitions, sets_of_groups
 
 
 @pytest.mark.parametrize(("n", "bell"), [(2, 2), (3, 5), (4, 15), (5, 52)])

@@ -9,7 +9,7 @@ from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.equivalence import skeleton
 from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.graph import is_dag
-from sgbn.inference import edge_confidence
+from sgbn.inference.confidence import edge_confidence
 from sgbn.learn.confidence import Agreement, EdgeConfidence, selection_bound, supported_of
 from sgbn.learn.ensemble import SGBNEnsemble
 from sgbn.learn.sgbn import SGBN

@@ -6,8 +6,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.gaussian import GaussianNetwork
-from sgbn.inference import NormativeDeviation
-from sgbn.inference.deviation import _Norm
+from sgbn.inference.deviation import NormativeDeviation, _Norm
 from sgbn.learn.base import fit_weights
 from sgbn.learn.sgbn import SGBN
 

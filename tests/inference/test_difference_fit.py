@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from sgbn.core.exceptions import InputError
-from sgbn.inference.difference_fit import problem_of, surest_parents
 from sgbn.inference.difference_input import read_group_data
-from sgbn.inference.edge_statistics import group_columns
+from sgbn.inference.difference_problem import group_columns
+from sgbn.inference.differences import problem_of, surest_parents
 from sgbn.inference.joint import POOLED_GAMMA, covariances, weights_on
 from sgbn.learn.sgbn import SGBN
 from sgbn.runs.dask import packed

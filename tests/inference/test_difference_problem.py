@@ -3,9 +3,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sgbn.inference.difference_fit import problem_of
 from sgbn.inference.difference_input import read_group_data
 from sgbn.inference.difference_problem import fingerprint, lobe_numbers
+from sgbn.inference.differences import problem_of
 from sgbn.learn.sgbn import SGBN
 
 ROWS = 30

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from sgbn.core.exceptions import DataWarning, InputError
-from sgbn.inference import edge_differences
 from sgbn.inference.difference_input import read_group_data
-from sgbn.inference.difference_request import check_request
+from sgbn.inference.difference_problem import check_request
+from sgbn.inference.differences import edge_differences
 
 
 def request_of(X, y, n_permutations=19, **design):

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from sgbn.core.exceptions import DataWarning, InputError
-from sgbn.inference import edge_differences
+from sgbn.inference.differences import edge_differences
 from sgbn.learn.sgbn import SGBN
 
 B = 39  # permutations of the fixture `differences`

@@ -1,13 +1,8 @@
 import numpy as np
 import pytest
 
-from sgbn.inference.difference_summaries import (
-    components_of,
-    corrected,
-    strength_statistics,
-    strengths,
-)
 from sgbn.inference.joint import GroupWeights
+from sgbn.inference.permutations import components_of, corrected, strength_statistics, strengths
 
 
 def test_components_are_connected_and_of_one_sign():

@@ -7,7 +7,7 @@ from sgbn.inference.difference_tables import (
     rank_ways,
     shares_in,
 )
-from sgbn.inference.permutation_p import class_shares
+from sgbn.inference.permutations import class_shares
 
 
 def runs(seed=0, n_permutations=40):

@@ -4,7 +4,7 @@ import pytest
 
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.exceptions import DataWarning, InputError, StudyError
-from sgbn.inference import permuted_statistics
+from sgbn.inference import permutations
 from sgbn.inference.differences import edge_differences
 from sgbn.learn.sgbn import SGBN
 
@@ -112,7 +112,7 @@ def test_results_do_not_depend_on_processes_units_or_columns(data, differences):
 
 
 def test_a_broken_run_goes_on(data, tmp_path, two_groups, monkeypatch):
-    monkeypatch.setattr(permuted_statistics, "PERMUTATIONS_PER_TASK", 10)
+    monkeypatch.setattr(permutations, "PERMUTATIONS_PER_TASK", 10)
     folder, found = tmp_path / "study", edge_differences(*data, n_permutations=19)
     edge_differences(*data, n_permutations=19, folder=folder)
     (folder / "tasks" / "permutations-00001.npz").unlink()

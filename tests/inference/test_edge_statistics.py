@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 
-from sgbn.inference.edge_statistics import (
+from sgbn.inference.difference_problem import (
     Estimates,
     Units,
     all_ways,

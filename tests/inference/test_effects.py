@@ -9,8 +9,8 @@ from sgbn.core.equivalence import cpdag
 from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.graph import random_dag
-from sgbn.inference import JointSGBN, effect_difference, total_effects
-from sgbn.inference.effects import path_effects
+from sgbn.inference.effects import effect_difference, path_effects, total_effects
+from sgbn.inference.joint import JointSGBN
 from sgbn.learn.base import fit_weights
 from sgbn.learn.sgbn import SGBN
 

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sgbn.cohort.design import exchange_of
-from sgbn.inference import edge_differences
 from sgbn.inference.difference_input import check_pairs
+from sgbn.inference.differences import edge_differences
 
 
 @st.composite

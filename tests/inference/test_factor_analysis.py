@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.decomposition import FactorAnalysis
 
-from sgbn.inference.factor_analysis import LEAST_OWN, TOL, factor_analysis, most_factors
+from sgbn.inference.models import LEAST_OWN, TOL, factor_analysis, most_factors
 
 
 def correlation(n, m, k, seed=0):

@@ -4,7 +4,7 @@ import pytest
 
 from sgbn.cohort.rows import read_sample
 from sgbn.core.exceptions import DataWarning, InputError, StudyError
-from sgbn.inference.half_samples import learn_halves, learn_pair
+from sgbn.inference.confidence import learn_halves, learn_pair
 from sgbn.learn.base import NetworkEstimator
 from sgbn.learn.sgbn import SGBN
 from sgbn.runs.study import Study

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from sgbn.core.exceptions import InputError
-from sgbn.inference import replicate_differences, replication_rows
+from sgbn.inference.replication import replicate_differences, replication_rows
 
 
 def test_halves_balance_groups_and_sites_and_depend_on_the_seed(changed):

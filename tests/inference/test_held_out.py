@@ -8,8 +8,8 @@ from sgbn.cohort.design import Sample
 from sgbn.cohort.effects import design_of
 from sgbn.cohort.rows import read_sample
 from sgbn.core.exceptions import InputError
-from sgbn.inference import held_out
-from sgbn.inference.held_out import (
+from sgbn.inference import models
+from sgbn.inference.models import (
     MODELS,
     choose_n_factors,
     deal,
@@ -83,7 +83,7 @@ def test_effects_of_sites_and_covariates_do_not_matter(cohort):
 def test_new_rows_have_the_expected_spread_although_effects_took_degrees_of_freedom():
     rng = np.random.default_rng(0)
     n, m = 60, 400
-    sample = held_out.Sample(
+    sample = models.Sample(
         rng.standard_normal((n, m)),
         [f"x{k}" for k in range(m)],
         rng.standard_normal((n, 20)),
@@ -107,7 +107,7 @@ def test_the_number_of_factors_that_made_the_rows_is_chosen():
         if k == 3:
             X[:, ::2] += 0.7 * rng.standard_normal((200, 1))
         X = (X - X.mean(axis=0)) / X.std(axis=0)
-        parts = held_out._inner_parts(X, deal(read_sample(X), 3, rng))
+        parts = models._inner_parts(X, deal(read_sample(X), 3, rng))
         assert (choose_n_factors(parts) > 1) == (k > 1)
 
 
@@ -124,7 +124,7 @@ def test_every_model_is_scored_as_if_by_hand(cohort):
     T = new.T @ new / len(new)
     lassos = [
         log_likelihood(graphical_lasso(np.corrcoef(own.T), penalty, tol=1e-2)[0], T)
-        for penalty in held_out.PENALTIES
+        for penalty in models.PENALTIES
     ]
     assert np.abs(lassos - by_model["graphical lasso"]).min() < 1e-2
     assert 1 <= found["n_factors"] <= 3
@@ -136,7 +136,7 @@ def test_a_lasso_that_cannot_be_fitted_is_no_number(cohort, monkeypatch):
 
     sample = read_sample(cohort, "control")
     folds = deal(sample, 5, np.random.default_rng(0))
-    monkeypatch.setattr(held_out, "graphical_lasso", breaks)
+    monkeypatch.setattr(models, "graphical_lasso", breaks)
     found = score_fold(sample, SGBN(), folds, 0, 0)["log_likelihood"]
     assert np.isnan(found).tolist() == [False, False, True, False]
 

@@ -6,7 +6,7 @@ from sgbn import ORSGBN
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.graph import is_dag
-from sgbn.inference import edge_differences
+from sgbn.inference.differences import edge_differences
 from sgbn.inference.joint import POOLED_GAMMA, JointSGBN, SharedOrder
 from sgbn.learn.base import fit_weights
 from sgbn.learn.sgbn import SGBN

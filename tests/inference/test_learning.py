@@ -6,7 +6,7 @@ from sklearn.linear_model import LinearRegression
 
 from sgbn import ORSGBN
 from sgbn.core.exceptions import InputError
-from sgbn.inference.learning import check_learner, learn_part
+from sgbn.inference.confidence import check_learner, learn_part
 from sgbn.learn.sgbn import SGBN
 
 

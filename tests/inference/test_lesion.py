@@ -3,7 +3,8 @@ import pytest
 
 from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import GaussianNetwork
-from sgbn.inference import JointSGBN, lesion
+from sgbn.inference.effects import lesion
+from sgbn.inference.joint import JointSGBN
 from sgbn.learn.sgbn import SGBN
 
 

@@ -3,11 +3,9 @@ import pandas as pd
 import pytest
 
 import sgbn
-from sgbn import compare_models
 from sgbn.cohort.simulate import load_network, simulate_sem
 from sgbn.core.exceptions import InputError
-from sgbn.inference import ModelComparison
-from sgbn.inference.held_out import MODELS
+from sgbn.inference.models import MODELS, ModelComparison, compare_models
 from sgbn.learn.sgbn import SGBN
 
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr
 
-from sgbn.inference.permutation_p import (
+from sgbn.inference.permutations import (
     Permuted,
     class_shares,
     count_reaching,

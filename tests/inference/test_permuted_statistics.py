@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from sgbn.inference import permuted_statistics as permuted
-from sgbn.inference.difference_fit import problem_of
+from sgbn.inference import permutations
 from sgbn.inference.difference_input import read_group_data
-from sgbn.inference.permuted_statistics import (
+from sgbn.inference.differences import problem_of
+from sgbn.inference.permutations import (
     permute,
     permuted_statistics,
     signed_statistic,
@@ -50,7 +50,7 @@ def test_a_permutation_is_that_of_its_rows(problem):
 
 
 def test_sets_of_groups_have_permutations_of_their_own(problem, monkeypatch):
-    monkeypatch.setattr(permuted, "PERMUTATIONS_PER_TASK", 3)
+    monkeypatch.setattr(permutations, "PERMUTATIONS_PER_TASK", 3)
     found = permuted_statistics(problem, 5, 0, {}, Study())
     assert list(found) == [(0, 1, 2), (0, 1), (0, 2), (1, 2)]
     assert {len(own["counts"]) for own in found.values()} == {5}

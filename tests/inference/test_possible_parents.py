@@ -6,7 +6,7 @@ import pytest
 from sgbn.core.equivalence import cpdag, orient_known, skeleton
 from sgbn.core.exceptions import InputError
 from sgbn.core.graph import is_dag, random_dag
-from sgbn.inference.possible_parents import possible_graphs
+from sgbn.inference.effects import possible_graphs
 
 
 def members(P):

@@ -3,7 +3,7 @@ import pytest
 
 from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import GaussianNetwork
-from sgbn.inference import JointSGBN
+from sgbn.inference.joint import JointSGBN
 from sgbn.inference.power import _truth, effective_trials, power, wilson
 from sgbn.learn.sgbn import SGBN
 

@@ -1,6 +1,6 @@
 import numpy as np
 
-from sgbn.inference.records import records
+from sgbn.inference.difference_tables import records
 
 
 def test_columns_keep_their_order_and_types():

@@ -7,7 +7,7 @@ from statsmodels.stats.multitest import multipletests
 
 from sgbn.cohort.cohort import Cohort
 from sgbn.core.exceptions import InputError
-from sgbn.inference import regional_differences
+from sgbn.inference.regional import regional_differences
 from sgbn.prepare.pipeline import prepare
 
 

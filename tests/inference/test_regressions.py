@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sgbn.inference.regressions import regressions
+from sgbn.inference.joint import regressions
 
 
 @pytest.mark.parametrize("seed", range(3))

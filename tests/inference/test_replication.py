@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from sgbn.core.exceptions import DataWarning, InputError, StudyError, warn
-from sgbn.inference import edge_differences, replicate_differences, replication, replication_rows
-from sgbn.inference.replication import _said_of, _table
+from sgbn.inference import replication
+from sgbn.inference.differences import edge_differences
+from sgbn.inference.replication import _said_of, _table, replicate_differences, replication_rows
 
 B = 39
 

@@ -8,8 +8,13 @@ from sgbn.cohort.rows import read_rows
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.exceptions import CycleError, DataWarning, InputError
 from sgbn.core.gaussian import GaussianNetwork
-from sgbn.inference import weight_intervals
-from sgbn.inference.resampling import fixed_weights, interval, resampled_weights, resamples
+from sgbn.inference.intervals import (
+    fixed_weights,
+    interval,
+    resampled_weights,
+    resamples,
+    weight_intervals,
+)
 from sgbn.learn.base import fit_weights
 from sgbn.learn.sgbn import SGBN
 

@@ -4,7 +4,7 @@ import statsmodels.api as sm
 from scipy import stats
 
 from sgbn.core.exceptions import InputError
-from sgbn.inference import residual_checks
+from sgbn.inference.intervals import residual_checks
 
 CHAIN = np.eye(6, k=1)
 

@@ -15,7 +15,7 @@ from sgbn.cohort.rows import (
 )
 from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.gaussian import GaussianNetwork
-from sgbn.inference import JointSGBN
+from sgbn.inference.joint import JointSGBN
 from sgbn.learn.base import network_of
 from sgbn.learn.sgbn import SGBN
 

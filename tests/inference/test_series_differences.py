@@ -6,8 +6,9 @@ from scipy.stats import kstest
 from sgbn import Cohort
 from sgbn.cohort.series import SeriesCohort, subject_moments
 from sgbn.core.exceptions import InputError, StudyError
-from sgbn.inference import edge_differences, series_differences
-from sgbn.inference.edge_statistics import parents_of_both
+from sgbn.inference.difference_problem import parents_of_both
+from sgbn.inference.differences import edge_differences
+from sgbn.inference.series_differences import series_differences
 from sgbn.learn.series import SeriesSGBN, subject_weights
 
 B, M = 19, 6

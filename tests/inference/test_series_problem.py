@@ -7,8 +7,8 @@ from sgbn.cohort.series import subject_moments
 from sgbn.core.exceptions import InputError
 from sgbn.inference.difference_input import read_group_data
 from sgbn.inference.difference_problem import fingerprint
-from sgbn.inference.permuted_statistics import permute
-from sgbn.inference.series_problem import pair_weights, series_problem_of
+from sgbn.inference.permutations import permute
+from sgbn.inference.series_differences import pair_weights, series_problem_of
 from sgbn.learn.series import SeriesSGBN, subject_weights
 from sgbn.runs.dask import packed
 

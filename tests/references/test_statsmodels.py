@@ -10,12 +10,11 @@ from scipy import stats
 from sgbn import ORSGBN
 from sgbn.cohort.effects import nuisance_of
 from sgbn.cohort.rows import read_rows
-from sgbn.comparison.intervals import estimate
 from sgbn.inference.deviation import NormativeDeviation
-from sgbn.inference.edge_statistics import Units, group_columns, one_way
+from sgbn.inference.difference_problem import Units, group_columns, one_way
+from sgbn.inference.intervals import estimate, resampled_weights, resamples
+from sgbn.inference.joint import regressions
 from sgbn.inference.power import wilson
-from sgbn.inference.regressions import regressions
-from sgbn.inference.resampling import resampled_weights, resamples
 from sgbn.learn.base import fit_weights
 from sgbn.prepare.covariates import CovariateRegressor
 from sgbn.structure.baselines.partial_correlation import exact_t_borders, partial_correlations

@@ -7,7 +7,7 @@ from scipy.special import ndtri
 
 from sgbn.comparison.changes import changes_per_sd
 from sgbn.core.graph import kinds_of_change
-from sgbn.inference.difference_summaries import Component
+from sgbn.inference.permutations import Component
 from sgbn.report.differences_section import (
     VERDICTS,
     components_table,

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from sgbn.inference import ModelComparison
+from sgbn.inference.models import ModelComparison
 from sgbn.report.models_section import models_section
 
 

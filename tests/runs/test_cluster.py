@@ -12,7 +12,7 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from sgbn.core.exceptions import InputError, StudyError
-from sgbn.inference import edge_differences
+from sgbn.inference.differences import edge_differences
 from sgbn.runs import dask, study
 from sgbn.runs.dask import ClusterWarning, on_dask
 from sgbn.runs.study import Study

@@ -11,7 +11,7 @@ from sgbn.cohort.simulate import simulate_sem
 from sgbn.core.equivalence import compare_graphs
 from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.graph import random_dag
-from sgbn.inference.learning import learn_part
+from sgbn.inference.confidence import learn_part
 from sgbn.learn.sgbn import SGBN
 from sgbn.prepare import outliers
 from sgbn.prepare.outliers import far_rows, normal_scores, row_distances, rows_to_trim, score_gain

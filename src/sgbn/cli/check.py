@@ -168,7 +168,7 @@ def verdict(n_warnings: int, tested: bool) -> str:
 def untestable(cohort: Cohort) -> str:
     """Say why the design allows no permutation test of the groups; "" if it allows one."""
     from sgbn.inference.difference_input import read_group_data
-    from sgbn.inference.difference_request import FEWEST_PERMUTATIONS, check_request
+    from sgbn.inference.difference_problem import FEWEST_PERMUTATIONS, check_request
 
     try:
         # These are the checks of the test itself, so that both commands say the same.

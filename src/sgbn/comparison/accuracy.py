@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy.special import stdtr
 from sklearn.metrics import balanced_accuracy_score, log_loss, roc_auc_score, roc_curve
 
-from sgbn.comparison.intervals import Estimate, estimate
 from sgbn.core.types import Array, Indices, Labels, Mask
+from sgbn.inference.intervals import Estimate, estimate
 
 OURS = "networks (SGBN)"  # the names of the methods in tables
 REFINED = "refined networks (CL-SGBN)"

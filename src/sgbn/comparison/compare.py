@@ -32,7 +32,7 @@ from sgbn.comparison.steps import (
 )
 from sgbn.core.exceptions import InputError, warn
 from sgbn.core.types import Array
-from sgbn.inference import replication_rows
+from sgbn.inference.replication import replication_rows
 from sgbn.io.tables.files import Source
 from sgbn.learn.base import LearnedNetwork
 from sgbn.prepare.findings import check_reference

@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from sgbn.comparison.refined import WARNINGS, warn_again, with_warnings
 from sgbn.core.types import Labels, Mask
-from sgbn.inference import Deviations, NormativeDeviation
+from sgbn.inference.deviation import Deviations, NormativeDeviation
 from sgbn.runs.study import Study
 
 # Fields of `Deviations`: arrays with one row per subject, then tuples of names.

@@ -13,7 +13,7 @@ from sgbn.cohort.cohort import Cohort
 from sgbn.comparison.support import called, joined
 from sgbn.core.exceptions import counted
 from sgbn.core.graph import KINDS_OF_CHANGE
-from sgbn.inference import Differences
+from sgbn.inference.difference_tables import Differences
 from sgbn.io import to_frame
 
 if TYPE_CHECKING:

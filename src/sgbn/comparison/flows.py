@@ -30,7 +30,7 @@ from sgbn.comparison.steps import (
     tests_of,
 )
 from sgbn.core.exceptions import InputError
-from sgbn.inference import Differences
+from sgbn.inference.difference_tables import Differences
 from sgbn.learn.base import LearnedNetwork
 from sgbn.learn.confidence import EdgeConfidence
 from sgbn.learn.series import SeriesSGBN

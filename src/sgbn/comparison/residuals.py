@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from sgbn.comparison.support import called
-from sgbn.inference.residual_checks import FEWEST_ROWS, ResidualChecks, residual_checks
+from sgbn.inference.intervals import FEWEST_ROWS, ResidualChecks, residual_checks
 
 if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison

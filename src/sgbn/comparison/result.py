@@ -24,7 +24,10 @@ from sgbn.comparison.tables import Tables, make_tables
 from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import html_repr
 from sgbn.core.types import Array, Mask
-from sgbn.inference import Deviations, Differences, ModelComparison, Replication
+from sgbn.inference.deviation import Deviations
+from sgbn.inference.difference_tables import Differences
+from sgbn.inference.models import ModelComparison
+from sgbn.inference.replication import Replication
 from sgbn.learn.base import LearnedNetwork
 from sgbn.learn.confidence import EdgeConfidence, supported_of
 from sgbn.prepare.pipeline import regions_table

@@ -13,8 +13,8 @@ from sklearn.base import clone
 from sgbn.cohort.cohort import Cohort
 from sgbn.comparison.settings import Settings
 from sgbn.comparison.support import joined
-from sgbn.inference import Differences
-from sgbn.inference.permutation_p import permutations_needed
+from sgbn.inference.difference_tables import Differences
+from sgbn.inference.permutations import permutations_needed
 from sgbn.learn.knowledge import KNOWLEDGE
 from sgbn.learn.search.plan import default_gamma
 from sgbn.learn.sgbn import SGBN

@@ -24,7 +24,8 @@ from sgbn.comparison.steps import (
     sensitivity_by,
 )
 from sgbn.core.exceptions import InputError
-from sgbn.inference import Differences, series_differences
+from sgbn.inference.difference_tables import Differences
+from sgbn.inference.series_differences import series_differences
 from sgbn.learn.base import LearnedNetwork
 from sgbn.learn.confidence import EdgeConfidence
 from sgbn.learn.series import MIN_SUBJECTS_TO_HALVE, SeriesSGBN

@@ -8,12 +8,12 @@ from typing import Any, Self
 
 from sgbn.cohort.cohort import Cohort
 from sgbn.cohort.design import choose_reference
-from sgbn.comparison.intervals import repeats_for
 from sgbn.core.exceptions import InputError, did_you_mean
 from sgbn.core.validation import NONE, SHARE, TRUTH, OneOf, Parameters, Whole
-from sgbn.inference.difference_request import FEWEST_PERMUTATIONS, read_among, read_edges
-from sgbn.inference.held_back import HALF
-from sgbn.inference.permutation_p import permutations_needed
+from sgbn.inference.difference_problem import FEWEST_PERMUTATIONS, read_among, read_edges
+from sgbn.inference.intervals import repeats_for
+from sgbn.inference.permutations import permutations_needed
+from sgbn.inference.replication import HALF
 from sgbn.prepare.outliers import OUTLIERS, TRANSFORMS
 
 REFINEMENTS = ("KL-SGBN", "MM-SGBN", "CL-SGBN")

@@ -27,20 +27,14 @@ from sgbn.comparison.sensitivity import Sensitivity, fewer_permutations, other_c
 from sgbn.comparison.settings import Settings
 from sgbn.core.exceptions import InputError, warn
 from sgbn.core.types import Array, Mask
-from sgbn.inference import (
-    Deviations,
-    Differences,
-    ModelComparison,
-    NormativeDeviation,
-    Replication,
-    compare_models,
-    edge_differences,
-    edges_beside_factors,
-    replicate_differences,
-)
 from sgbn.inference.confidence import sample_confidence
+from sgbn.inference.deviation import Deviations, NormativeDeviation
 from sgbn.inference.difference_input import read_group_data
-from sgbn.inference.difference_request import check_request
+from sgbn.inference.difference_problem import check_request
+from sgbn.inference.difference_tables import Differences
+from sgbn.inference.differences import edge_differences
+from sgbn.inference.models import ModelComparison, compare_models, edges_beside_factors
+from sgbn.inference.replication import Replication, replicate_differences
 from sgbn.learn.base import LearnedNetwork, warnings_about
 from sgbn.learn.confidence import EdgeConfidence
 from sgbn.learn.ensemble import MIN_ROWS_TO_HALVE, SGBNEnsemble

@@ -15,8 +15,9 @@ from sgbn.comparison.series_tables import series_table, with_subjects_support, w
 from sgbn.comparison.table_one import table_one
 from sgbn.core.graph import kinds_of_change
 from sgbn.core.types import Array
-from sgbn.inference import Differences, regional_differences
-from sgbn.inference.held_out import FACTORS
+from sgbn.inference.difference_tables import Differences
+from sgbn.inference.models import FACTORS
+from sgbn.inference.regional import regional_differences
 from sgbn.io import edge_table, to_frame
 
 if TYPE_CHECKING:

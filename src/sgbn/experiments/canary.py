@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sgbn.cohort.cohort import Cohort
-from sgbn.comparison.intervals import LEVEL, estimate
 from sgbn.core.types import Array
 from sgbn.experiments.exp3_methods import Sample, Settings, at_base, draw, pipelines, tasks
 from sgbn.experiments.experiment import Experiment, as_columns, gather
 from sgbn.experiments.protocol import Outcome, evaluate, evaluate_all, prepare
+from sgbn.inference.intervals import LEVEL, estimate
 from sgbn.learn.peers import peers
 from sgbn.prepare.missing import RegionImputer
 from sgbn.prepare.selection import RegionSelector

@@ -14,7 +14,6 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from sgbn.cohort.simulate import load_network
-from sgbn.comparison.intervals import Estimate, estimate
 from sgbn.experiments.exp2_methods import (
     BASELINES,
     BIC,
@@ -33,6 +32,7 @@ from sgbn.experiments.exp2_methods import (
 )
 from sgbn.experiments.experiment import Experiment, Files, Outcomes, messages, read_rows
 from sgbn.experiments.markdown import table
+from sgbn.inference.intervals import Estimate, estimate
 
 Results = dict[str, Outcomes]  # by network
 

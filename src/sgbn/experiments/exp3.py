@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from sgbn.comparison.intervals import Estimate, average
 from sgbn.core.types import Array
 from sgbn.experiments.canary import CANARY
 from sgbn.experiments.exp3_methods import (
@@ -41,6 +40,7 @@ from sgbn.experiments.exp3_methods import (
 )
 from sgbn.experiments.experiment import Experiment, Files, Outcomes, messages, read_rows
 from sgbn.experiments.markdown import table
+from sgbn.inference.intervals import Estimate, average
 from sgbn.learn.peers import COVARIATES_ALONE, peers
 from sgbn.runs.files import Arrays
 from sgbn.viz.style import literal, method_styles

@@ -14,7 +14,6 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy.special import bdtr
 
-from sgbn.comparison.intervals import estimate
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.experiments.exp4_methods import (
     ALPHAS,
@@ -36,7 +35,8 @@ from sgbn.experiments.exp4_methods import (
 )
 from sgbn.experiments.experiment import Experiment, Files, Tasks, read_rows
 from sgbn.experiments.markdown import table
-from sgbn.inference.permutation_p import reached
+from sgbn.inference.intervals import estimate
+from sgbn.inference.permutations import reached
 from sgbn.runs.files import Arrays
 from sgbn.viz import plot_changes, plot_matrix
 

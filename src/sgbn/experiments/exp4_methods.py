@@ -24,7 +24,7 @@ from sgbn.core.types import Array, Indices, Mask
 from sgbn.discriminative import KLSGBNClassifier, MMSGBNClassifier
 from sgbn.experiments.data import most_different, one_site, real_tables, require_two_groups
 from sgbn.experiments.experiment import read_rows
-from sgbn.inference import edge_differences
+from sgbn.inference.differences import edge_differences
 from sgbn.learn.classifier import Scale, default_learner
 from sgbn.prepare.pipeline import prepare
 from sgbn.prepare.review import review

@@ -23,8 +23,8 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from PIL import Image  # comes with matplotlib
 
-from sgbn.comparison.intervals import Estimate, estimate
 from sgbn.experiments.markdown import provenance, row, table
+from sgbn.inference.intervals import Estimate, estimate
 from sgbn.runs.files import Arrays, read_result, write_atomically
 from sgbn.runs.study import Study
 

@@ -24,23 +24,25 @@ This list shows which function answers which question:
 """
 
 from sgbn.core.graph import KINDS_OF_CHANGE, kinds_of_change
-from sgbn.inference.beside_factors import edges_beside_factors
 from sgbn.inference.confidence import edge_confidence
 from sgbn.inference.deviation import Deviations, NormativeDeviation
-from sgbn.inference.difference_result import Differences
+from sgbn.inference.difference_tables import Differences
 from sgbn.inference.differences import edge_differences
-from sgbn.inference.effects import Effect, EffectDifference, effect_difference, total_effects
-from sgbn.inference.held_back import replication_rows
+from sgbn.inference.effects import (
+    Effect,
+    EffectDifference,
+    Lesion,
+    effect_difference,
+    lesion,
+    possible_graphs,
+    total_effects,
+)
+from sgbn.inference.intervals import ResidualChecks, residual_checks, weight_intervals
 from sgbn.inference.joint import JointSGBN
-from sgbn.inference.lesion import Lesion, lesion
-from sgbn.inference.model_comparison import ModelComparison, compare_models
-from sgbn.inference.possible_parents import possible_graphs
-from sgbn.inference.power import Power, power
-from sgbn.inference.power_search import SampleSize, sample_size
+from sgbn.inference.models import ModelComparison, compare_models, edges_beside_factors
+from sgbn.inference.power import Power, SampleSize, power, sample_size
 from sgbn.inference.regional import regional_differences
-from sgbn.inference.replication import Replication, replicate_differences
-from sgbn.inference.resampling import weight_intervals
-from sgbn.inference.residual_checks import ResidualChecks, residual_checks
+from sgbn.inference.replication import Replication, replicate_differences, replication_rows
 from sgbn.inference.series_differences import series_differences
 from sgbn.learn.confidence import EdgeConfidence, selection_bound
 

@@ -50,7 +50,7 @@ from sgbn.core.validation import (
     check_parameters,
     column_names,
 )
-from sgbn.inference.learning import check_learner, learn_part
+from sgbn.inference.confidence import check_learner, learn_part
 from sgbn.learn.base import COLLINEAR, NetworkEstimator
 from sgbn.learn.sgbn import SGBN
 from sgbn.runs.tasks import parallel
@@ -140,7 +140,7 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from sgbn.inference import NormativeDeviation
+    >>> from sgbn.inference.deviation import NormativeDeviation
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((300, 4))
     >>> X[:, 2] += X[:, 0] + X[:, 1]  # x0 -> x2 <- x1, x2 -> x3

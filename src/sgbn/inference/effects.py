@@ -6,14 +6,28 @@ outside. It is the sum over all directed paths from i to j of the products of th
 .. math:: T = (I - \Theta)^{-1} - I ,
 
 where :math:`\Theta` holds the weights. The effect depends on directions. Gaussian data determine
-directions only up to an equivalence class (`sgbn.inference.possible_parents`). If the networks of
+directions only up to an equivalence class (`sgbn.inference.effects`). If the networks of
 the class disagree about an effect, the range of its possible values is given instead of an
 interval.
+
+Simulated lesions: a region no longer varies, and other regions change.
+
+The possible parents of a region in the networks of an equivalence class.
+
+In a linear Gaussian network the total effect of a region s depends only on the parents of s. It is
+the coefficient of s in a regression on s and its parents. So one network for each possible set of
+parents of s shows every value that an effect of s can have over the class (Maathuis and others
+2009).
+
+A set of parents is possible if some DAG of the class has it. It consists of the known parents and
+of neighbours whose edge to s has no direction in the class. These neighbours must be joined to each
+other and to the known parents. Otherwise two parents without an edge between them would be a new
+collision at s (a -> s <- b). No cycle and no collision elsewhere may follow.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations, product
 from typing import Any
@@ -24,14 +38,20 @@ from numpy.typing import ArrayLike
 from sgbn.cohort.cohort import Cohort
 from sgbn.cohort.design import Sample
 from sgbn.cohort.rows import read_groups, region_index, warn_about_few
-from sgbn.core.equivalence import cpdag
+from sgbn.core.equivalence import (
+    close_orientations,
+    consistent_extension,
+    cpdag,
+    skeleton,
+    v_structures,
+)
 from sgbn.core.exceptions import InputError
-from sgbn.core.gaussian import NetworkLike
-from sgbn.core.graph import GraphLike, reachable, topological_order
-from sgbn.core.types import Array, Graph
-from sgbn.core.validation import SHARE
-from sgbn.inference.possible_parents import possible_graphs
-from sgbn.inference.resampling import (
+from sgbn.core.gaussian import GaussianNetwork, NetworkLike
+from sgbn.core.graph import GraphLike, adjacency, reachable, topological_order
+from sgbn.core.types import Array, Graph, Indices
+from sgbn.core.validation import NONE, SHARE, Number
+from sgbn.inference.difference_tables import records
+from sgbn.inference.intervals import (
     N_RESAMPLES,
     fixed_weights,
     interval,
@@ -126,7 +146,7 @@ def total_effects(network: NetworkLike) -> Array:
     Examples
     --------
     >>> from sgbn.core.gaussian import GaussianNetwork
-    >>> from sgbn.inference import total_effects
+    >>> from sgbn.inference.effects import total_effects
     >>> total_effects(GaussianNetwork([[0, 2, 1], [0, 0, 3], [0, 0, 0]])).tolist()
     [[0.0, 2.0, 7.0], [0.0, 0.0, 3.0], [0.0, 0.0, 0.0]]
     """
@@ -176,7 +196,7 @@ def effect_difference(
     Examples
     --------
     >>> import numpy as np
-    >>> from sgbn.inference import effect_difference
+    >>> from sgbn.inference.effects import effect_difference
     >>> rng = np.random.default_rng(0)
     >>> groups = {"NC": rng.standard_normal((200, 3)), "AD": rng.standard_normal((200, 3))}
     >>> groups["NC"][:, 2] += groups["NC"][:, 0] + groups["NC"][:, 1]
@@ -318,3 +338,196 @@ def _graph_of_each(graphs: Any, groups: list[str]) -> dict[str, Any]:
     if missing:
         raise InputError(f"graphs has no graph of the group {missing[0]!r}. Give one per group.")
     return given
+
+
+DIGITS = 12  # decimals of a divergence; further digits are round-off
+
+
+@dataclass(frozen=True)
+class Lesion:
+    """A network before and after one of its regions was fixed from outside.
+
+    Attributes
+    ----------
+    region : str
+        Name of the region.
+    before, after : GaussianNetwork
+        The two networks. After the lesion no edge leads into the region, and it passes no variation
+        on to others.
+    """
+
+    region: str
+    before: GaussianNetwork
+    after: GaussianNetwork
+
+    @property
+    def mean_change(self) -> Array:
+        """Change of the mean of every region, in the units of the data."""
+        return self.after.mean - self.before.mean
+
+    @property
+    def variance_change(self) -> Array:
+        """Change of the variance of every region, as a share of its variance before."""
+        change: Array = np.diag(self.after.covariance) / np.diag(self.before.covariance) - 1
+        return change
+
+    @property
+    def covariance_change(self) -> Array:
+        """Change of the covariance of every two regions."""
+        return self.after.covariance - self.before.covariance
+
+    def ranking(self) -> np.recarray[Any, Any]:
+        r"""Return the other regions as a record array, the most affected first.
+
+        Returns
+        -------
+        record array
+            - `region`: name of the region
+            - `divergence`: Kullback-Leibler divergence of the region's distribution after the
+              lesion from its distribution before, in nats; regions are ranked by it
+            - `mean_change`: change of the mean, in standard deviations
+            - `variance_change`: change of the variance, as a share
+            - `coupling_change`: root of the sum of the squared changes of the region's correlations
+              with the remaining regions
+        """
+        lesioned = self.before.names.index(self.region)
+        rest = np.delete(np.arange(self.before.m), lesioned)
+        shift = (self.mean_change / np.sqrt(np.diag(self.before.covariance)))[rest]
+        change = self.variance_change[rest]
+        # The divergence of two Gaussians depends on the ratio of variances and the shift of means.
+        divergence = (change - np.log1p(change) + shift**2) / 2
+        coupling = _correlation(self.after, rest) - _correlation(self.before, rest)
+        coupling = np.sqrt(np.square(coupling).sum(axis=1))
+        columns = {
+            "region": np.asarray(self.before.names)[rest],
+            "divergence": divergence,
+            "mean_change": shift,
+            "variance_change": change,
+            "coupling_change": coupling,
+        }
+        # Rounded divergences have the same ties on every machine. Changes of coupling break ties.
+        ranked = np.lexsort((-coupling, -np.round(divergence, DIGITS)))
+        return records(columns)[ranked].view(np.recarray)
+
+
+def lesion(network: NetworkLike, region: str, value: float | None = None) -> Lesion:
+    """Fix a region from outside, and return the network before and after.
+
+    The edges into the region are cut, and it takes the same value in all subjects
+    (`GaussianNetwork.do`). So it passes no variation on to other regions. By default the value is
+    the mean of the region. Then no mean changes, and variances and covariances lose the part that
+    came through the region.
+
+    Parameters
+    ----------
+    network : GaussianNetwork or fitted learner
+        The network before the lesion.
+    region : str
+        The region that is fixed.
+    value : float, optional
+        The value at which it is fixed, such as a low volume. Means then change too.
+
+    Returns
+    -------
+    Lesion
+
+    Examples
+    --------
+    >>> from sgbn.core.gaussian import GaussianNetwork
+    >>> from sgbn.inference.effects import lesion
+    >>> chain = GaussianNetwork([[0, 1, 0], [0, 0, 1], [0, 0, 0]], names=["a", "b", "c"])
+    >>> lesion(chain, "b").ranking()[["region", "variance_change"]].tolist()
+    [('c', -0.6666...), ('a', 0.0)]
+    """
+    network = network_of(network)
+    (NONE | Number()).check("value", value)
+    place = region_index(region, network.names)
+    # Without noise a region may have no variance, and its share of change would be 0 / 0.
+    still = np.flatnonzero(network.noise_variance == 0)
+    if still.size:
+        raise InputError(
+            f"{network.names[still[0]]!r} has no noise, as after do(). Give the network as it was "
+            "learned."
+        )
+    at = float(network.mean[place]) if value is None else value
+    return Lesion(region, network, network.do({region: at}))
+
+
+def _correlation(network: GaussianNetwork, rest: Indices) -> Array:
+    """Return the correlations between some regions of a network."""
+    covariance = network.covariance[np.ix_(rest, rest)]
+    sd = np.sqrt(np.diag(covariance))
+    correlation: Array = covariance / np.outer(sd, sd)
+    return correlation
+
+
+MOST_SETS = 4096  # largest number of sets of parents that are tried
+
+
+def possible_graphs(P: ArrayLike, node: int) -> list[Graph]:
+    """Return one DAG of the class for each possible set of parents of a node.
+
+    Parameters
+    ----------
+    P : array-like of shape (m, m)
+        CPDAG, or a PDAG in which prior knowledge directs more edges. An edge i - j without
+        direction has both ``P[i, j]`` and ``P[j, i]`` set.
+    node : int
+        Number of the region.
+
+    Raises
+    ------
+    InputError
+        If there are more sets than can be tried.
+    """
+    pdag = adjacency(P)
+    # All members of a class have the same collisions. Graphs with other collisions are not in it.
+    collisions = v_structures(pdag)
+    cliques = list(_cliques(pdag, node))
+    graphs = (_with_parents(pdag, node, chosen, collisions) for chosen in cliques)
+    return [graph for graph in graphs if graph is not None]
+
+
+def _cliques(P: Graph, node: int) -> Iterator[tuple[int, ...]]:
+    """Yield each set of undirected neighbours that are joined to each other and to all parents."""
+    joined = skeleton(P)
+    known = np.flatnonzero(P[:, node] & ~P[node])
+    neighbours = [
+        int(k) for k in np.flatnonzero(P[:, node] & P[node]) if joined[np.ix_([k], known)].all()
+    ]
+    # An explicit stack, so that the number of sets that are tried is bounded.
+    stack: list[tuple[int, ...]] = [()]
+    for _ in range(MOST_SETS):
+        if not stack:
+            return
+        chosen = stack.pop()
+        yield chosen
+        # Numbers rise within a set, so that each set comes once.
+        later = [k for k in neighbours if not chosen or k > chosen[-1]]
+        stack += [(*chosen, k) for k in later if joined[k, list(chosen)].all()]
+    if stack:
+        raise InputError(
+            f"more than {MOST_SETS} sets of parents are possible. Direct some edges by prior "
+            "knowledge (tiers), or give a graph with fewer edges."
+        )
+
+
+def _with_parents(
+    P: Graph, node: int, chosen: tuple[int, ...], collisions: list[tuple[int, int, int]]
+) -> Graph | None:
+    """Return a DAG of the class in which, of the undirected neighbours, only `chosen` are parents.
+
+    Return None if the class has no such DAG.
+    """
+    directed = P.copy()
+    open_ends = P[:, node] & P[node]
+    directed[open_ends, node] = False
+    directed[list(chosen), node] = True
+    directed[node, list(chosen)] = False
+    # Further directions follow from these. Without them an extension may add a collision.
+    closed = close_orientations(directed)
+    graph = consistent_extension(closed)
+    # By the last condition, edges that prior knowledge directs keep their direction.
+    if graph is None or v_structures(graph) != collisions or not np.all(graph <= directed):
+        return None
+    return graph

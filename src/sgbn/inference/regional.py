@@ -27,8 +27,8 @@ from sgbn.cohort.cohort import Cohort
 from sgbn.cohort.effects import design_of, held_fixed, indicators
 from sgbn.core.exceptions import InputError
 from sgbn.core.types import Array, Indices
-from sgbn.inference.permutation_p import discovery_rates, holm
-from sgbn.inference.records import records
+from sgbn.inference.difference_tables import records
+from sgbn.inference.permutations import discovery_rates, holm
 
 FAMILIES = (
     "means of regions are not compared, because there are families (blocks). Members of one family "

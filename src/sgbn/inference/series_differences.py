@@ -1,4 +1,4 @@
-"""Tests of which edges differ between groups of subjects with time series.
+r"""Tests of which edges differ between groups of subjects with time series.
 
 The subject is the unit. One graph is learned from all subjects, without their groups. Each subject
 then has one weight per edge of this graph. The null hypothesis of an edge is that the mean weight
@@ -6,29 +6,91 @@ is the same in all groups, given covariates and sites. Volumes are never compare
 Because the groups did not influence the graph, it stays the same while subjects are exchanged
 between groups. So no edge was chosen by the difference that is tested.
 
-The statistics are described in `sgbn.inference.adjusted_means`. As for tables, each p follows the
-rules of `sgbn.inference.permutation_p`.
+The statistics are described in `sgbn.inference.series_differences`. As for tables, each p follows
+the rules of `sgbn.inference.permutations`.
+
+The weights of each subject that the tests of series compare.
+
+The graph of these weights was learned without the groups. Each subject has one weight per edge, and
+three further numbers per pair: both directions and the partial correlation. The tests use nothing
+else of the series. The precision of these numbers differs between subjects, because numbers of
+volumes differ. The statistics allow for it, see `sgbn.inference.series_differences`.
+
+Group means of many columns at once, adjusted for covariates and sites.
+
+Each column y has one number per subject s. It is regressed on the design X, which holds an
+indicator of each group, and the centred covariates and sites. Let :math:`a_g` be the row of the
+pseudo-inverse :math:`X^+` that belongs to group g, h the leverages and e the residuals. Then
+
+.. math:: \mu_g = a_g^T y, \qquad
+          C_{gh} = \sum_u \psi^{(g)}_u \psi^{(h)}_u, \qquad
+          \psi^{(g)}_s = \frac{a_{gs} \, e_s}{1 - h_s}.
+
+The covariances C are the HC3 estimate (MacKinnon and White 1985). The influences :math:`\psi` of
+the rows of one unit u, such as a person with several sessions, are added up first. :math:`\mu_g` is
+the mean of the group for subjects with mean covariates. Without covariates, the t of two groups is
+Welch's t with :math:`s^2 / (n - 1)` in place of :math:`s^2 / n`.
+
+If each person is in every group (`pairs`), covariates and sites are centred within persons. The
+slopes then describe changes within a person, as if the model had one effect per person. For
+example, a difference between persons who move much and persons who move little does not show what
+more motion does to one person. Covariates that do not change within persons drop out. For the
+influences, the rows of a person are left out together. The influence of a person is
+:math:`\psi^{(g)}_u = a_{gu}^T (I - H_u)^{-1} e_u`, where :math:`H_u` is the person's block of the
+hat matrix. The t of two groups is then the HC3 t of the differences within persons.
+
+In the reduced model some groups share one mean. Permuted values are the fitted values of the
+reduced model plus its residuals in another order (Freedman and Lane 1983).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from math import ceil
 from pathlib import Path
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
+from sgbn.cohort.effects import (
+    DEPENDENT,
+    Nuisance,
+    column_lengths,
+    design_of,
+    indicators,
+    nuisance_of,
+)
 from sgbn.cohort.series import SeriesCohort, SubjectMoments, as_cohort, subject_moments
+from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.moments import one_blas_thread
+from sgbn.core.types import Array, Graph, Indices
 from sgbn.core.validation import POSITIVE
-from sgbn.inference.difference_input import Covariates, read_group_data
-from sgbn.inference.difference_problem import Fit, fingerprint
-from sgbn.inference.difference_request import check_request, read_among, read_edges
-from sgbn.inference.difference_result import Differences, summarised
-from sgbn.inference.permuted_statistics import permuted_statistics
-from sgbn.inference.series_problem import SeriesProblem, series_problem_of
-from sgbn.learn.series import SeriesSGBN, noise_shares
+from sgbn.inference.difference_input import Covariates, GroupData, read_group_data
+from sgbn.inference.difference_problem import (
+    EdgeProblem,
+    Edges,
+    Estimates,
+    Fit,
+    Members,
+    NamedEdges,
+    Ways,
+    check_request,
+    fingerprint,
+    lobe_numbers,
+    parents_of_both,
+    read_among,
+    read_edges,
+)
+from sgbn.inference.difference_tables import Differences, summarised
+from sgbn.inference.differences import most_parents_of
+from sgbn.inference.influence import FULL
+from sgbn.inference.permutations import permuted_statistics
+from sgbn.learn.series import SeriesSGBN, noise_shares, subject_weights
 from sgbn.runs.study import Study
 
 TESTED_PENALTY = 0.5  # factor of the learner's penalty for tested edges (benchmarks/series_tests)
@@ -135,7 +197,7 @@ def series_differences(
     Examples
     --------
     >>> import numpy as np
-    >>> from sgbn.inference import series_differences
+    >>> from sgbn.inference.series_differences import series_differences
     >>> rng = np.random.default_rng(0)
     >>> series = [rng.normal(size=(150, 4)) for _ in range(40)]
     >>> for k, one in enumerate(series):
@@ -180,3 +242,313 @@ def _networks(
         )
         for c, (group, weights) in enumerate(zip(data.groups, matrices, strict=True))
     }
+
+
+N_WAYS = len(Ways._fields)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeriesProblem(EdgeProblem):
+    """The data that every permutation of subjects needs.
+
+    Attributes
+    ----------
+    graph : ndarray of bool of shape (m, m)
+        The graph of all subjects. It is the same in all permutations, since it was learned without
+        the groups.
+    edges : ndarray of int of shape (k, 2)
+        Source and target of each edge, sorted by target.
+    weights : ndarray of shape (n, 4 k + 3 l)
+        Weights of each subject. First come the k edges. Then come their pairs in three `Ways`: both
+        directions and the partial correlation. Last come the l pairs that were named beforehand, in
+        the same three ways.
+    means : AdjustedMeans
+        The model of the group means of these weights.
+    """
+
+    graph: Graph
+    edges: Edges
+    weights: Array
+    means: AdjustedMeans
+
+    @property
+    def content(self) -> Array:
+        """The weights of the subjects: all statistics are computed from them."""
+        return self.weights
+
+    def fit(self) -> Fit:
+        """Return the fit to the data, without a permutation."""
+        return self._fit_of(self.means.estimates(self.weights))
+
+    def refit(self, members: Members) -> Callable[[Indices], Fit]:
+        """Return a function that fits permuted rows; it takes the row that moves to each place."""
+        permuted = self.means.permuted(self.weights, members)
+        return lambda rows: self._fit_of(permuted(rows))
+
+    def _fit_of(self, estimates: Estimates) -> Fit:
+        """Return the estimates of all columns of `weights` as a `Fit`."""
+        k = len(self.edges)
+        n_named = 0 if self.named is None else len(self.named.edges)
+        # The columns of `weights` have the order that the docstring of the class describes.
+        sizes = [k] * (1 + N_WAYS) + [n_named] * N_WAYS
+        ends = np.cumsum([0, *sizes])
+        weights, *ways = (estimates.part(slice(first, last)) for first, last in pairwise(ends))
+        return Fit(
+            self.graph,
+            self.edges,
+            # The graph was learned without the groups. So all edges are in one class.
+            np.full(k, True),
+            weights,
+            Ways(*ways[:N_WAYS]),
+            None if self.named is None else Ways(*ways[N_WAYS:]),
+        )
+
+
+def series_problem_of(
+    data: GroupData,
+    moments: SubjectMoments,
+    graph: Graph,
+    alternative: str,
+    named: Sequence[tuple[int, int]] = (),
+    among: Graph | None = None,
+) -> SeriesProblem:
+    """Compute the weights of each subject on a graph.
+
+    Parameters
+    ----------
+    data : GroupData
+        Groups, covariates and labels of the subjects.
+    moments : SubjectMoments
+        Correlations of the same subjects.
+    graph : ndarray of bool of shape (m, m)
+        The DAG; ``graph[i, j]`` is i -> j.
+    alternative : {"two-sided", "greater", "less"}
+        Direction of the tests of edges.
+    named : sequence of (int, int)
+        Edges that were named beforehand.
+    among : ndarray of bool of shape (m, m), optional
+        Edges between regions that were named beforehand.
+    """
+    # Edges must be sorted by target, see `Fit`.
+    targets, sources = np.nonzero(graph.T)
+    edges = np.column_stack([sources, targets]).astype(np.int64)
+    given = parents_of_both(graph, edges)
+    parts = [
+        subject_weights(moments, graph)[:, sources, targets],
+        *pair_weights(moments, edges, given),
+    ]
+    beforehand = None
+    if len(named):
+        pairs = np.array(named, np.int64)
+        beforehand = NamedEdges(pairs, parents_of_both(graph, pairs))
+        parts += pair_weights(moments, *beforehand)
+    rows = replace(data, values=data.values[:0], ids=())
+    means = AdjustedMeans.of(rows)
+    most_parents_of(data, means.rank)  # raises InputError if a group is too small for the effects
+    return SeriesProblem(
+        data=rows,
+        sd=np.ones(len(data.regions)),
+        lobes=lobe_numbers(data.lobes),
+        alternative=alternative,
+        named=beforehand,
+        among=among,
+        graph=graph,
+        edges=edges,
+        weights=np.column_stack(parts),
+        means=means,
+    )
+
+
+def pair_weights(moments: SubjectMoments, edges: Edges, given: Graph) -> list[Array]:
+    """Return the weight of i -> j, the weight of j -> i, and the partial correlation of each pair.
+
+    Each has the shape (subjects, k). All three are estimated given the same other regions. The
+    correlation is Fisher's z.
+    """
+    by_way = np.empty((N_WAYS, len(moments), len(edges)))
+    for e, (i, j) in enumerate(edges.tolist()):
+        regions = np.array([*np.flatnonzero(given[e]), i, j])
+        C = _left_of_pair(moments, regions)
+        r, s, product = C[:, 0, 0], C[:, 1, 1], C[:, 0, 1]
+        by_way[:, :, e] = product / r, product / s, np.arctanh(product / np.sqrt(r * s))
+    return list(by_way)
+
+
+def _left_of_pair(moments: SubjectMoments, regions: Indices) -> Array:
+    """Return the covariances (subjects, 2, 2) of the last two regions, given the others."""
+    C = moments.R[:, regions[:, None], regions]
+    # Each step eliminates the first region, for all subjects at once. Correlations have no zero on
+    # the diagonal.
+    for _ in range(len(regions) - 2):
+        slopes = C[:, 0, 1:] / C[:, :1, 0]
+        C = C[:, 1:, 1:] - slopes[:, :, None] * C[:, :1, 1:]
+    return C
+
+
+@dataclass(frozen=True)
+class AdjustedMeans:
+    """The adjusted means of the groups, as linear functions of the rows.
+
+    Attributes
+    ----------
+    data : GroupData
+        The groups, covariates and sites of the rows. Its values are not used.
+    design : ndarray of shape (n, p)
+        Columns of covariates and sites. With pairs they are centred within persons.
+    full : Nuisance
+        The full model: groups, covariates and sites.
+    rows : ndarray of shape (groups, n)
+        ``rows @ values`` are the adjusted means of the groups.
+    """
+
+    data: GroupData
+    design: Array
+    full: Nuisance
+    rows: Array
+
+    @classmethod
+    def of(cls, data: GroupData) -> AdjustedMeans:
+        """Return the adjusted means for the groups, covariates and sites of the data.
+
+        Raises
+        ------
+        InputError
+            If covariates or sites explain the groups.
+        """
+        design = _held_fixed(data)
+        full = _spanned(data.codes, design)
+        means = indicators(data.codes)
+        means /= means.sum(axis=0)
+        # Centred over all rows, so that each mean is for a subject with mean covariates. Slopes
+        # come only from variation within groups.
+        centred = design - design.mean(axis=0)
+        of_groups = means.T @ centred
+        lengths, varies = column_lengths(design, centred - of_groups[data.codes])
+        within = (centred - of_groups[data.codes])[:, varies] / lengths[varies]
+        slopes = np.linalg.pinv(within, rcond=DEPENDENT)
+        rows = means.T - of_groups[:, varies] / lengths[varies] @ slopes
+        adjusted = cls(data, design, full, rows)
+        adjusted._refuse_explained_groups()
+        return adjusted
+
+    def estimates(self, values: Array) -> Estimates:
+        """Return the adjusted group means of columns (n, k), and their covariances."""
+        return Estimates(self.rows @ values, self._covariances(self.full.residuals(values)))
+
+    def permuted(self, values: Array, members: Members) -> Callable[[Indices], Estimates]:
+        """Return a function that estimates the means of permuted columns.
+
+        The function takes one row number per place: the row that moves there. `members` are the
+        groups that have the same means under the null hypothesis.
+        """
+        residuals = self._reduced(members).residuals(values)
+        expected = self.rows @ (values - residuals)
+
+        def refit(order: Indices) -> Estimates:
+            # Fitted values of the reduced model stay in place (Freedman and Lane). What they add
+            # to the means is computed once, before the permutations.
+            drawn = residuals[order]
+            means = expected + self.rows @ drawn
+            return Estimates(means, self._covariances(self.full.residuals(drawn)))
+
+        return refit
+
+    def _reduced(self, members: Members) -> Nuisance:
+        """Return the reduced model: nuisance effects, and one mean for all of `members`."""
+        # Groups outside of `members` keep their own means: the null does not concern them.
+        codes = np.where(np.isin(self.data.codes, members), members[0], self.data.codes)
+        numbered = np.unique(codes, return_inverse=True)[1]
+        return _spanned(numbered, self.design)
+
+    def _refuse_explained_groups(self) -> None:
+        """Raise InputError if covariates and sites explain the groups."""
+        every = tuple(range(len(self.data.groups)))
+        if self.full.rank - self._reduced(every).rank == len(every) - 1:
+            return
+        # The difference is smaller if a combination of covariates and sites explains the groups.
+        fixed = [*self.data.covariates, *(["sites"] if self.data.sites is not None else [])]
+        explain = "explains" if len(self.data.covariates) == len(fixed) == 1 else "explain"
+        within = "" if self.data.pairs is None else "within persons, "
+        names = " and ".join(map(str, fixed))
+        raise InputError(
+            f"{within}{names} {explain} which group a subject is in. Differences between groups "
+            f"cannot be separated from effects of {names}. Leave "
+            f"{names if len(fixed) == 1 else 'one of them'} out."
+        )
+
+    @property
+    def rank(self) -> int:
+        """Number of degrees of freedom that the design uses up. Each row has one.
+
+        In paired designs slopes are estimated from differences within persons. A person with one
+        row in each of k groups has only k - 1 such differences. So each slope counts as more than
+        one degree of freedom.
+        """
+        n_groups = len(self.data.groups)
+        if self.data.pairs is None:
+            return self.full.rank
+        return n_groups + ceil((self.full.rank - n_groups) * n_groups / (n_groups - 1))
+
+    @cached_property
+    def _influences(self) -> Array:
+        """Factors of shape (groups, n) that turn residuals into influences on the means.
+
+        An influence is the change of a mean when the row is left out. Rows of a pair are left out
+        together.
+        """
+        basis, pairs = self.full.basis, self.data.pairs
+        if pairs is None:
+            alone: Array = self.rows / np.maximum(1 - np.square(basis).sum(axis=1), FULL)
+            return alone
+        order = np.argsort(pairs, kind="stable").reshape(-1, len(self.data.groups))
+        blocks = basis[order]  # (persons, groups, p)
+        # I - H_u is inverted by its eigenvalues. If one person alone determines a slope, H_u has
+        # an eigenvalue of 1. FULL then prevents a division by 0.
+        leverages, axes = np.linalg.eigh(blocks @ blocks.swapaxes(1, 2))
+        left = axes / np.maximum(1 - leverages, FULL)[:, None] @ axes.swapaxes(1, 2)
+        influences = np.empty(self.rows.shape)
+        influences[:, order] = np.einsum("gui,uij->guj", self.rows[:, order], left)
+        return influences
+
+    @cached_property
+    def _by_unit(self) -> tuple[Indices, Indices]:
+        """Rows in the order of their units, and the positions at which each unit begins."""
+        units = np.arange(len(self.data.codes)) if self.data.units is None else self.data.units
+        order = np.argsort(units, kind="stable")
+        return order, np.flatnonzero(np.diff(units[order], prepend=-1))
+
+    def _covariances(self, residuals: Array) -> Array:
+        """Return the covariances (groups, groups, k) of the means."""
+        n_groups, n = self.rows.shape
+        if self.data.units is None:
+            # If each row is a unit, the sum over units is one matrix product for all columns.
+            products = (self._influences[:, None] * self._influences).reshape(-1, n)
+            C: Array = (products @ np.square(residuals)).reshape(n_groups, n_groups, -1)
+            return C
+        order, starts = self._by_unit
+        influences = self._influences[:, order, None] * residuals[order]
+        # Rows of a unit are dependent: their influences are added before they are squared.
+        sums = np.add.reduceat(influences, starts, axis=1)
+        covariances: Array = np.einsum("guk,huk->ghk", sums, sums)
+        return covariances
+
+
+def _held_fixed(data: GroupData) -> Array:
+    """Return the columns of covariates and sites.
+
+    With pairs, the columns are centred within persons, and columns that do not change within
+    persons are left out.
+    """
+    design = design_of(len(data.codes), data.covariates, data.sites)
+    if data.pairs is None:
+        return design
+    persons = indicators(data.pairs)
+    centred = design - (persons.T @ design / persons.sum(axis=0)[:, None])[data.pairs]
+    varies = column_lengths(design, centred)[1]
+    varying: Array = centred[:, varies]
+    return varying
+
+
+def _spanned(codes: Indices, design: Array) -> Nuisance:
+    """Return the model that groups and the columns of a design span."""
+    return nuisance_of(codes, {str(k): column for k, column in enumerate(design.T)})

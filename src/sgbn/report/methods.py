@@ -17,12 +17,12 @@ from sgbn.cohort.effects import effect_names
 from sgbn.cohort.series import MIN_EFFECTIVE_VOLUMES
 from sgbn.comparison import Comparison
 from sgbn.comparison.accuracy import OURS, REFINED
-from sgbn.comparison.intervals import gain_of_repeat
 from sgbn.comparison.left_out_words import left_out_counts, visits_words
 from sgbn.comparison.sensitivity import SAID
 from sgbn.comparison.series_words import is_lagged, spread
 from sgbn.comparison.support import joined, min_shares
-from sgbn.inference.permuted_statistics import COMPONENT_T
+from sgbn.inference.intervals import gain_of_repeat
+from sgbn.inference.permutations import COMPONENT_T
 from sgbn.inference.series_differences import TESTED_PENALTY
 from sgbn.learn.ensemble import SGBNEnsemble
 from sgbn.learn.peers import COVARIATES_ALONE

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from sgbn.comparison import Comparison
-from sgbn.inference.held_out import NETWORK
+from sgbn.inference.models import NETWORK
 from sgbn.report.cells import Field, Table, fixed, make_table, mark_by
 
 

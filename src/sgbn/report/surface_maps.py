@@ -12,7 +12,7 @@ import pandas as pd
 from sgbn.comparison import Comparison
 from sgbn.core.exceptions import InputError, counted
 from sgbn.core.types import Indices, Mask
-from sgbn.inference import Deviations
+from sgbn.inference.deviation import Deviations
 from sgbn.report.names import file_names
 from sgbn.viz.parcellations import Parcellation, find_parcellation
 from sgbn.viz.surface import draw_surface, parcel_numbers

@@ -6,7 +6,7 @@ from sgbn import ORSGBN, edge_table
 from sgbn.cohort.atlas import load_atlas
 from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import GaussianNetwork
-from sgbn.inference import edge_confidence
+from sgbn.inference.confidence import edge_confidence
 from sgbn.io import node_table
 from sgbn.io.exports.network_tables import standardised_weights, with_columns
 from sgbn.learn.confidence import MIN_ADJACENCY, MIN_DIRECTION

@@ -7,7 +7,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from sgbn import load, save
 from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.graph import is_dag
-from sgbn.inference import total_effects
+from sgbn.inference.effects import total_effects
 from sgbn.learn.posterior import NetworkPosterior
 
 

@@ -11,27 +11,45 @@ In small samples, intervals from percentiles of the resamples are too narrow. So
 out are used. The interval of a mean would need the same expansion (expanded percentiles, Hesterberg
 2015). The percentiles are at :math:`\Phi(\pm \sqrt{n / d} \, t_d)`, where k coefficients leave
 :math:`d = n - k` degrees of freedom and :math:`t_d` is the quantile of Student's t.
+
+Checks of whether residuals are Gaussian, relations are straight lines, and outliers are few.
+
+Each region is regressed on its parents. Permutation tests, half samples and least-squares weights
+do not need Gaussian noise, but likelihoods do. A weight does not describe a curved relation
+completely.
+
+Means over splits or cohorts, with intervals that allow for overlapping training parts.
+
+Random splits of one table overlap. Their accuracies are not independent, and the usual interval is
+far too narrow. The corrected resampled t (Nadeau and Bengio) uses ``var * (1 / J + n_test /
+n_train)`` as the variance of a mean over J splits. ``var`` is the variance of one split, and
+``n_test`` and ``n_train`` are its numbers of rows. Independent cohorts need no correction.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
-from typing import Any
+from itertools import count
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import stats
 from scipy.special import ndtr, stdtrit
 from sklearn.base import BaseEstimator
 
 from sgbn.cohort.cohort import Cohort
 from sgbn.cohort.design import Sample
-from sgbn.cohort.rows import read_rows, warn_about_few
+from sgbn.cohort.rows import read_rows, too_few, warn_about_few
 from sgbn.core.exceptions import InputError
 from sgbn.core.graph import GraphLike, adjacency
-from sgbn.core.types import Array, Graph
+from sgbn.core.types import Array, Graph, Indices
 from sgbn.core.validation import SEED, SHARE, Whole
-from sgbn.inference.records import records
+from sgbn.inference.difference_tables import records
+from sgbn.inference.permutations import holm
 from sgbn.learn.base import COLLINEAR, fit_weights, network_of
+from sgbn.learn.orient import curvature
 
 # Many, since in small samples 95 % intervals end at about the 1 % and 99 % percentiles.
 N_RESAMPLES = 2000
@@ -76,7 +94,7 @@ def weight_intervals(
     Examples
     --------
     >>> import numpy as np
-    >>> from sgbn.inference import weight_intervals
+    >>> from sgbn.inference.intervals import weight_intervals
     >>> X = np.random.default_rng(0).standard_normal((100, 2))
     >>> X[:, 1] += X[:, 0]
     >>> [(low, high)] = weight_intervals(X, [[0, 1], [0, 0]])[["low", "high"]].tolist()
@@ -197,3 +215,170 @@ def interval(drawn: Array, n: int, n_coefficients: int, level: float) -> tuple[f
     tail = float(ndtr(-reach))
     low, high = np.quantile(drawn, [tail, 1 - tail])
     return float(low), float(high)
+
+
+FEWEST_ROWS = 20  # fewer rows say nothing about the shape of residuals
+MAX_ROBUST_SD = 4.0  # robust standard deviations; 6 of 100,000 normal residuals lie further out
+# Factors that turn the median and the mean absolute deviation of a normal variable into its SD.
+TO_SD = 1.4826, 1.2533
+
+
+class ResidualChecks(NamedTuple):
+    """The results of the checks of a network's residuals.
+
+    Attributes
+    ----------
+    skewness, kurtosis : ndarray of shape (m,)
+        Skewness and excess kurtosis of each residual; both are 0 if it is Gaussian.
+    p_gaussian : ndarray of shape (m,)
+        The p of D'Agostino and Pearson's test, corrected over the regions by Holm's method.
+    edges : ndarray of int of shape (k, 2)
+        Source and target of each edge.
+    p_curved : ndarray of shape (k,)
+        The p of a quadratic term of the source (its squared normal scores) in a regression with all
+        parents, corrected over the edges by Holm's method. Variances may be unequal.
+    n_far, expected_far : float
+        Number of residuals more than 4 robust standard deviations from their median, and the
+        number that is expected in Gaussian data.
+    """
+
+    skewness: Array
+    kurtosis: Array
+    p_gaussian: Array
+    edges: Indices
+    p_curved: Array
+    n_far: int
+    expected_far: float
+
+
+def residual_checks(values: Array, graph: Graph) -> ResidualChecks:
+    """Check the residuals of each column on its parents.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, m)
+        The rows that a network was learned from.
+    graph : ndarray of shape (m, m)
+        The graph; ``graph[i, j] != 0`` is i -> j.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than 20 rows, or fewer than p + 3 rows for a region with p parents.
+    """
+    n, m = values.shape
+    adjacent = np.asarray(graph) != 0
+    # A regression has a mean, the parents and one curved term. It needs one row more than terms.
+    least = max(FEWEST_ROWS, int(adjacent.sum(axis=0).max(initial=0)) + 3)
+    if n < least:
+        remedy = "Give more subjects, or a graph with fewer parents per region."
+        raise InputError(too_few("the sample", n, "checks of residuals need", least, remedy))
+    residuals, edges, t = np.empty((n, m)), [], []
+    for j in range(m):
+        parents = np.flatnonzero(adjacent[:, j])
+        design = np.column_stack([np.ones(n), values[:, parents]])
+        residuals[:, j] = values[:, j] - design @ np.linalg.lstsq(design, values[:, j])[0]
+        if len(parents):
+            t.append(curvature(residuals[:, j], values[:, parents])[: len(parents)])
+            edges.append(np.column_stack([parents, np.full(len(parents), j)]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # scipy warns about a region that its parents determine
+        p = np.nan_to_num(stats.normaltest(residuals, axis=0).pvalue, nan=1.0)
+    far = np.abs(residuals - np.median(residuals, axis=0))
+    median, mean = TO_SD[0] * np.median(far, axis=0), TO_SD[1] * far.mean(axis=0)
+    # If more than half of the residuals are equal, the median is 0, and the mean is used.
+    far /= np.maximum(np.where(median > 0, median, mean), np.finfo(float).tiny)
+    # The empty array is for graphs without any edge.
+    p_curved = 2 * ndtr(-np.abs(np.concatenate([np.empty(0), *t])))
+    return ResidualChecks(
+        stats.skew(residuals, axis=0),
+        stats.kurtosis(residuals, axis=0),
+        holm(p),
+        np.concatenate([np.empty((0, 2), np.intp), *edges]),
+        holm(p_curved),
+        int((far > MAX_ROBUST_SD).sum()),
+        2 * n * m * float(ndtr(-MAX_ROBUST_SD)),
+    )
+
+
+LEVEL = 0.95  # probability that an interval covers the true mean
+NARROW_HALF_WIDTH = 0.03  # balanced accuracy; an interval this narrow needs no more repeats
+MIN_GAIN_PER_REPEAT = 0.05  # share of its width by which a repeat must narrow the interval
+
+
+class Estimate(NamedTuple):
+    """A mean, its standard error and the degrees of freedom."""
+
+    mean: float
+    error: float
+    df: int
+
+    def interval(self, level: float = LEVEL) -> tuple[float, float]:
+        """Return the interval that covers the true mean with probability `level`."""
+        half = float(stdtrit(self.df, (1 + level) / 2)) * self.error
+        return self.mean - half, self.mean + half
+
+
+def estimate(values: Array, overlap: float) -> Estimate:
+    """Estimate the mean over splits, without splits whose score is NaN.
+
+    Parameters
+    ----------
+    values : ndarray of shape (splits,)
+        The score of each split.
+    overlap : float
+        The number of test rows per training row if all splits come from one table, or 0 for
+        independent cohorts.
+    """
+    known = values[~np.isnan(values)]
+    if known.size < 2:  # there is no spread, so the interval is unknown
+        return Estimate(float(known.mean()) if known.size else np.nan, np.nan, 1)
+    variance = float(known.var(ddof=1)) * (1 / known.size + overlap)
+    return Estimate(float(known.mean()), float(np.sqrt(variance)), known.size - 1)
+
+
+def relative_width(n_folds: int, n_repeats: int) -> float:
+    """Return the half width of the interval of a mean over folds, in SD of a fold's score."""
+    n_splits = n_folds * n_repeats
+    # The second term (test rows per training row) does not shrink with more repeats.
+    error = np.sqrt(1 / n_splits + 1 / (n_folds - 1))
+    return float(stdtrit(n_splits - 1, (1 + LEVEL) / 2) * error)
+
+
+def gain_of_repeat(n_folds: int, n_repeats: int) -> float:
+    """Return the share by which one more repeat is expected to narrow the interval.
+
+    Training parts overlap, so the width cannot fall below a limit.
+    """
+    return 1 - relative_width(n_folds, n_repeats + 1) / relative_width(n_folds, n_repeats)
+
+
+def repeats_for(sizes: Sequence[int], n_folds: int) -> int:
+    """Return the number of repeats of a cross-validation after which one more gains little.
+
+    Repeats stop when the half width of the interval of a balanced accuracy is expected to be at
+    most `NARROW_HALF_WIDTH`, or when one more repeat would narrow the interval by less than
+    `MIN_GAIN_PER_REPEAT`. `sizes` holds the number of subjects of each group.
+    """
+    # The standard deviation of the balanced accuracy of a fold, which is a mean of binomial shares.
+    # This is its largest value, sqrt(1/2 * 1/2 / n) per group. It is reached if half of each group
+    # is recognised.
+    between_folds = 0.5 * np.sqrt(np.sum(n_folds / np.array(sizes))) / len(sizes)
+    # The gain falls towards 0, so the search ends. For two folds it ends after five repeats.
+    return next(
+        n_repeats
+        for n_repeats in count(1)
+        if between_folds * relative_width(n_folds, n_repeats) <= NARROW_HALF_WIDTH
+        or gain_of_repeat(n_folds, n_repeats) < MIN_GAIN_PER_REPEAT
+    )
+
+
+def average(estimates: Sequence[Estimate]) -> Estimate:
+    """Return the mean of estimates from different data, with the smallest of their df."""
+    errors = [part.error for part in estimates]
+    return Estimate(
+        float(np.mean([part.mean for part in estimates])),
+        # Different data are independent, so the variances add up.
+        float(np.linalg.norm(errors)) / len(errors),
+        min(part.df for part in estimates),
+    )
