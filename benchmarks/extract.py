@@ -21,8 +21,7 @@ import numpy as np
 from output import main, number, peak_memory, select, table, timed, values_of
 from scipy.ndimage import gaussian_filter
 
-from sgbn.io.images.extraction import extract_regions
-from sgbn.io.images.voxels import place
+from sgbn.read.extract import extract_regions, place
 
 # The 2 mm grid of MNI152, with x from right to left as in FSL's files.
 SHAPE, AFFINE = (

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from output import cpu_times, main, number
 
-from sgbn.io.tables.cohorts import read_table
+from sgbn.read.table import read_table
 
 # Files of tens of MB: the cost of opening a file does not matter.
 SUBJECTS, REGIONS = 5000, 1000

@@ -19,12 +19,13 @@ import numpy as np
 from output import constants_of, means_of, options, real_data, table, write
 from series_effective import effective_runs
 
-from sgbn import compare, read_series
+from sgbn import compare
 from sgbn.cohort.series import SeriesCohort, filtered_series
 from sgbn.cohort.simulate_series import simulate_series
 from sgbn.core.exceptions import DataWarning
 from sgbn.learn.series import SeriesSGBN
 from sgbn.learn.sgbn import SGBN
+from sgbn.read.series import read_series
 
 SEED = 23
 DRAWS, DRAWN_SUBJECTS = 20, 5  # number and size of small samples of NetSim

@@ -19,6 +19,7 @@ PACKAGES = (
     "learn",
     "io",
     "prepare",
+    "read",
     "report",
     "runs",
     "structure",

@@ -4,9 +4,10 @@ import nibabel as nib
 import numpy as np
 import pytest
 
-from sgbn import Cohort, write_table
+from sgbn import Cohort
 from sgbn.cli import main
 from sgbn.cohort.simulate import simulate_cohort
+from sgbn.read.table import write_table
 
 OF_ONE_RUN = ("report.html", "about.json")  # they say how long steps took, and what was typed
 

@@ -15,8 +15,8 @@ from sgbn.cli.main import parser
 from sgbn.core.exceptions import DataWarning
 from sgbn.discriminative import CLSGBNClassifier, SGBNClassifierCV
 from sgbn.inference.deviation import NormativeDeviation
-from sgbn.io.series.folders import PARTICIPANTS
-from sgbn.io.tables.extracted import EXTRACTED
+from sgbn.read.roles import EXTRACTED
+from sgbn.read.series_sources import PARTICIPANTS
 from sgbn.report import drawing
 from sgbn.runs import tasks
 

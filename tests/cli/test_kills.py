@@ -15,9 +15,10 @@ from contextlib import chdir
 import numpy as np
 import pytest
 
-from sgbn import Cohort, write_table
+from sgbn import Cohort
 from sgbn.cli import main
 from sgbn.cohort.simulate import simulate_cohort
+from sgbn.read.table import write_table
 from sgbn.runs.files import read_result
 
 KILLS = int(os.environ.get("SGBN_KILLS", "1"))

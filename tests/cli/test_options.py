@@ -4,7 +4,7 @@ from dataclasses import fields
 
 import pytest
 
-from sgbn import Settings, read_freesurfer, read_series, read_table
+from sgbn import Settings
 from sgbn.cli.config import OPTIONS, PATHS
 from sgbn.cli.main import parser
 from sgbn.cli.options import HOW, LEARNERS, QUICK, SERIES, SETTINGS, TABLE, WHAT
@@ -12,8 +12,10 @@ from sgbn.cli.predict import READING
 from sgbn.comparison.settings import REFINEMENTS
 from sgbn.inference.intervals import repeats_for
 from sgbn.io import read_inputs
-from sgbn.io.tables.options import LISTS, Options
 from sgbn.prepare.outliers import OUTLIERS, TRANSFORMS
+from sgbn.read.roles import LISTS, Options
+from sgbn.read.series import read_series
+from sgbn.read.table import read_freesurfer, read_table
 
 CLI_ONLY = {"freesurfer", "lobes"}  # which reader, and what is taken of its cohort
 OF_FILES = {"participants", "sheet", "delimiter", "decimal"}  # beside `Options`

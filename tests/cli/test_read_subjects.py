@@ -14,7 +14,7 @@ from tests.io.subjects.written import (
 
 from sgbn.cli.commands import options_of
 from sgbn.cli.main import main, parser
-from sgbn.io.subjects.layouts import SEGMENTATIONS
+from sgbn.read.freesurfer import SEGMENTATIONS
 
 
 @pytest.fixture

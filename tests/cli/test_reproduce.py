@@ -2,11 +2,11 @@ from contextlib import contextmanager
 
 import pytest
 
-from sgbn import write_table
 from sgbn.cli import main, reproduce
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.experiments import protocol
 from sgbn.experiments.experiment import Experiment
+from sgbn.read.table import write_table
 
 
 def test_exp1_runs_prints_and_resumes(tmp_path, capsys, monkeypatch):

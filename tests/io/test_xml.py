@@ -1,7 +1,7 @@
 import pytest
 
 from sgbn.core.exceptions import InputError
-from sgbn.io.xml import MAX_DEPTH, xml_tree
+from sgbn.read.text import MAX_DEPTH, xml_tree
 
 ENTITIES = '<!DOCTYPE a [<!ENTITY b "c">]><atlas><label index="1">&b;</label></atlas>'
 

@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import Cohort, read_table
+from sgbn import Cohort
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.experiments.data import data_folder
 from sgbn.prepare.review import review
+from sgbn.read.table import read_table
 
 PERSONS, REGIONS = 40, 30
 SUBJECTS, VOLUMES = 40, 60

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from sklearn.covariance import EmpiricalCovariance
 
-from sgbn import extract_regions, extract_time_series
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.learn.base import fit_weights
+from sgbn.read.extract import extract_regions, extract_time_series
 from sgbn.structure.baselines.partial_correlation import partial_correlations
 
 nib = pytest.importorskip("nibabel", reason="images come with the brain extra")

@@ -15,8 +15,8 @@ import pandas as pd
 import pytest
 
 from sgbn import read_network, write_network
-from sgbn.io.networks.safe_names import true_names
 from sgbn.learn.base import fit_weights
+from sgbn.read.program_texts import true_names
 
 FROZEN = Path(__file__).parent / "other_tools"
 NETWORK = runpy.run_path(str(FROZEN.with_suffix(".py")))["network"]()

@@ -14,11 +14,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from sgbn import Cohort, write_table
+from sgbn import Cohort
 from sgbn.cli import main
 from sgbn.cli.arguments import SLURM_HELP
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.exceptions import InputError, StudyError
+from sgbn.read.table import write_table
 from sgbn.runs import slurm, study
 from sgbn.runs.dask import ClusterWarning
 from sgbn.runs.slurm import KEYS, SlurmOptions, on_slurm

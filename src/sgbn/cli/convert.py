@@ -12,7 +12,7 @@ from sgbn.core.exceptions import InputError
 
 if TYPE_CHECKING:
     from sgbn.core.gaussian import NetworkLike
-    from sgbn.io.networks import NamedGraph
+    from sgbn.read.network import NamedGraph
 
 MODEL = ".sgbn"
 

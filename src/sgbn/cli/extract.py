@@ -15,7 +15,7 @@ from sgbn.core.exceptions import counted, listed
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sgbn.io.images.extraction import Extraction
+    from sgbn.read.extract import Extraction
 
 MAX_LISTED = 10  # number of failures or subjects that are printed; the files have all
 
@@ -29,7 +29,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(arguments: argparse.Namespace) -> None:
     """Find the images, measure them, write the tables and print a summary."""
-    from sgbn.io.images.files import find_images
+    from sgbn.read.volumes import find_images
 
     # The atlas may be in the folder of the images, but is not one of them.
     exclude = [path for path in (arguments.atlas, arguments.labels) if path]
@@ -50,9 +50,9 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _run_regions(images: list[Path], arguments: argparse.Namespace, common: dict[str, Any]) -> None:
-    from sgbn.io.images.extraction import extract_regions
-    from sgbn.io.images.places import write_places
-    from sgbn.io.tables.extracted import EXTRACTED
+    from sgbn.read.extract import extract_regions
+    from sgbn.read.label_atlas import write_places
+    from sgbn.read.roles import EXTRACTED
 
     out = arguments.out
     extraction = extract_regions(
@@ -86,8 +86,8 @@ def _run_regions(images: list[Path], arguments: argparse.Namespace, common: dict
 
 
 def _run_series(images: list[Path], arguments: argparse.Namespace, common: dict[str, Any]) -> None:
-    from sgbn.io.images.time_series import write_time_series
-    from sgbn.io.tables.extracted import EXTRACTED
+    from sgbn.read.extract import write_time_series
+    from sgbn.read.roles import EXTRACTED
 
     subjects, failures = write_time_series(images, arguments.atlas, arguments.out, **common)
     write_whole(subjects, arguments.out / "quality_subjects.csv")
@@ -115,8 +115,8 @@ def _print_next(source: Path) -> None:
 def _draw(extraction: Extraction, path: Path) -> None:
     from matplotlib.figure import Figure
 
-    from sgbn.io.images.quality import MIN_GOOD_COVERAGE
     from sgbn.prepare.balance import robust_z
+    from sgbn.read.extract import MIN_GOOD_COVERAGE
     from sgbn.viz.quality import plot_quality
 
     # In inches: large enough for a label of each subject and region, but not too large to open.

@@ -17,7 +17,7 @@ from sgbn.core.exceptions import DataWarning, InputError, counted, listed
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sgbn.io.subjects import SubjectsTable
+    from sgbn.read.subjects import SubjectsTable
 
 REGIONS, QUALITY, FAILED = "regions.csv", "quality.csv", "failed.csv"
 VISITS = "participants_visits.csv"  # one row per visit, if the user's table lists persons
@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _collect(arguments: argparse.Namespace) -> SubjectsTable:
-    from sgbn.io.subjects import collect_subjects
+    from sgbn.read.subjects import collect_subjects
 
     return collect_subjects(
         arguments.folder,
@@ -118,8 +118,8 @@ def _joined(collected: SubjectsTable, path: Path, out: Path) -> _Joined:
     """Compare subjects with participants; if these are persons, also write a table of visits."""
     import pandas as pd
 
-    from sgbn.io.subjects.reader import PARTICIPANT, participants_by_visit
-    from sgbn.io.tables.joins import absent_ids
+    from sgbn.read.subjects import PARTICIPANT, participants_by_visit
+    from sgbn.read.table import absent_ids
 
     people, visits = participants_by_visit(collected, path)
     table, failed = collected.table, collected.failed
@@ -189,7 +189,7 @@ def _what_was_not(collected: SubjectsTable, failed: pd.DataFrame) -> list[str]:
 def next_command(collected: SubjectsTable, out: Path, joined: _Joined | None) -> str:
     """Return the next command; the user must replace its words in capitals."""
     from sgbn.cohort.region_names import match_columns
-    from sgbn.io.subjects.layouts import parcellation_atlas
+    from sgbn.read.freesurfer import parcellation_atlas
 
     columns = list(collected.table.columns)
     by_names = match_columns(columns)  # what `sgbn check` would find without --atlas

@@ -32,7 +32,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def run(arguments: argparse.Namespace) -> None:
     """Simulate a cohort, write its files, and print the next commands."""
     from sgbn.cohort.simulate import simulate_cohort
-    from sgbn.io.tables.cohorts import write_table
+    from sgbn.read.table import write_table
     from sgbn.runs.files import versions, write_json
 
     settings = _settings(arguments)

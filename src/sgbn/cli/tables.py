@@ -64,7 +64,7 @@ def check_tables(arguments: argparse.Namespace) -> None:
 def _refuse_subjects(path: Path, command: str) -> None:
     if not path.is_dir():
         return
-    from sgbn.io.subjects import is_subjects_folder
+    from sgbn.read.subjects import is_subjects_folder
 
     if is_subjects_folder(path):
         raise OptionError(
@@ -113,8 +113,8 @@ def _reference_line(groups: Sequence[str], asked: str | None) -> str:
 def read_cohort(arguments: argparse.Namespace) -> Cohort:
     """Return the cohort that the options describe."""
     from sgbn.core.exceptions import InputError
-    from sgbn.io import read_freesurfer
-    from sgbn.io.series import read_any
+    from sgbn.read.series import read_any
+    from sgbn.read.table import read_freesurfer
 
     options = {option.dest: getattr(arguments, option.dest) for option in TABLE}
     for name, value in options.items():

@@ -33,11 +33,11 @@ from sgbn.comparison.steps import (
 from sgbn.core.exceptions import InputError, warn
 from sgbn.core.types import Array
 from sgbn.inference.replication import replication_rows
-from sgbn.io.tables.files import Source
 from sgbn.learn.base import LearnedNetwork
 from sgbn.prepare.findings import check_reference
 from sgbn.prepare.outliers import OutlierWarning
 from sgbn.prepare.review import Review, review
+from sgbn.read.files import Source
 from sgbn.runs.dask import ClusterWarning
 from sgbn.runs.study import Study
 

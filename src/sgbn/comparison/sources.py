@@ -13,9 +13,9 @@ import pandas as pd
 from sgbn.cohort.cohort import Cohort, check_cohort
 from sgbn.comparison.settings import Settings
 from sgbn.core.exceptions import InputError, did_you_mean
-from sgbn.io import read_series, read_table
-from sgbn.io.series import read_any
-from sgbn.io.tables.files import Source
+from sgbn.read.files import Source
+from sgbn.read.series import read_any, read_series
+from sgbn.read.table import read_table
 
 READING = tuple(  # the keywords of the readers, without the source
     dict.fromkeys(  # each keyword once, in the order that a message shows

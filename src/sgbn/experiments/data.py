@@ -10,7 +10,7 @@ import numpy as np
 
 from sgbn.cohort.cohort import Cohort
 from sgbn.core.exceptions import InputError
-from sgbn.io import read_table
+from sgbn.read.table import read_table
 
 COVARIATES = {
     "cobre_scz": ("age", "sex", "eTIV"),

@@ -1,6 +1,5 @@
 """The public names of `sgbn.io`. `__init__.py` loads each of them on first use."""
 
-from . import images as images  # its TimeSeries is documented
 from .exports.brainnet import write_brainnet as write_brainnet
 from .exports.connectome import Connectome as Connectome
 from .exports.connectome import connectome as connectome
@@ -12,27 +11,13 @@ from .exports.network_tables import node_table as node_table
 from .exports.relation_matrix import write_relation_matrix as write_relation_matrix
 from .exports.whole import export_network as export_network
 from .frames import to_frame as to_frame
-from .images import Extraction as Extraction
-from .images import extract_regions as extract_regions
-from .images import extract_time_series as extract_time_series
 from .models import inputs_of as inputs_of
 from .models import load as load
 from .models import read_inputs as read_inputs
 from .models import save as save
-from .networks import NamedGraph as NamedGraph
 from .networks import from_pgmpy as from_pgmpy
-from .networks import read_bif as read_bif
 from .networks import read_network as read_network
 from .networks import to_pgmpy as to_pgmpy
 from .networks import write_network as write_network
-from .series import is_series as is_series
-from .series import read_series as read_series
-from .subjects import SubjectsTable as SubjectsTable
-from .subjects import collect_subjects as collect_subjects
-from .subjects import is_subjects_folder as is_subjects_folder
-from .subjects import read_subjects as read_subjects
-from .tables import read_freesurfer as read_freesurfer
-from .tables import read_table as read_table
-from .tables import write_table as write_table
 
 __all__: list[str]

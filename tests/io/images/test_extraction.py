@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from sgbn.core.exceptions import InputError, StudyError
-from sgbn.io.images import extraction as module
-from sgbn.io.images.extraction import extract_regions, task_name
-from sgbn.io.images.label_atlas import load_label_atlas
+from sgbn.read import extract
+from sgbn.read.extract import extract_regions, task_name
+from sgbn.read.label_atlas import load_label_atlas
 
 AFFINE = np.array([[-2.0, 0, 0, 20], [0, 2, 0, -20], [0, 0, 2, -20], [0, 0, 0, 1]])
 NAMES = {1: "L hippocampus", 2: "G&S_frontomargin", 3: "insula"}
@@ -63,8 +63,8 @@ def measured(monkeypatch):
         seen.append(path.name[:6])
         return measure(path, **arguments)
 
-    measure = module.measure_image
-    monkeypatch.setattr(module, "measure_image", counted)
+    measure = extract.measure_image
+    monkeypatch.setattr(extract, "measure_image", counted)
     return seen
 
 

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from sgbn.core.exceptions import InputError
-from sgbn.io.images.files import find_images, images_by_subject, stem, subject_id
+from sgbn.read.volumes import find_images, images_by_subject, stem, subject_id
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from sgbn.core.exceptions import DataWarning, InputError
-from sgbn.io.images.label_atlas import load_label_atlas
+from sgbn.read.label_atlas import load_label_atlas
 
 AFFINE = np.diag([2.0, 2, 2, 1])
 

@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sgbn.core.exceptions import InputError
-from sgbn.io.images.label_names import find_label_file, read_label_names
+from sgbn.read.label_atlas import find_label_file, read_label_names
 
 FSL = """<?xml version="1.0" encoding="ISO-8859-1"?>
 <atlas version="1.0"><header><name>x</name><type>{kind}</type></header>

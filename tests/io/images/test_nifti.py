@@ -6,14 +6,7 @@ import numpy as np
 import pytest
 
 from sgbn.core.exceptions import InputError
-from sgbn.io.images.nifti import (
-    grid_of,
-    has_orientation,
-    nibabel,
-    open_image,
-    spatial_shape,
-    volumes,
-)
+from sgbn.read.volumes import grid_of, has_orientation, nibabel, open_image, spatial_shape, volumes
 
 AFFINE = np.diag([2.0, 2, 2, 1])
 

@@ -8,8 +8,7 @@ import pytest
 
 from sgbn.cohort.atlas import read_atlas
 from sgbn.core.exceptions import DataWarning
-from sgbn.io.images.label_atlas import load_label_atlas
-from sgbn.io.images.places import places_of, write_places
+from sgbn.read.label_atlas import load_label_atlas, places_of, write_places
 
 AFFINE = np.array([[-2.0, 0, 0, 19], [0, 3, 0, -20], [0, 0, 2, -10], [0, 0, 0, 1]])  # x falls
 

@@ -3,8 +3,8 @@ import numpy as np
 import pytest
 
 from sgbn.core.exceptions import DataWarning
-from sgbn.io.images.label_atlas import load_label_atlas
-from sgbn.io.images.quality import region_table, subject_table
+from sgbn.read.extract import region_table, subject_table
+from sgbn.read.label_atlas import load_label_atlas
 
 N, M = 20, 4
 

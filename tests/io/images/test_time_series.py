@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from sgbn.core.exceptions import InputError, StudyError
-from sgbn.io.images.time_series import extract_time_series, write_time_series
+from sgbn.read.extract import extract_time_series, write_time_series
 
 AFFINE = np.diag([3.0, 3, 3, 1])
 T = 7

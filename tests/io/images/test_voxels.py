@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from sgbn.core.exceptions import InputError
-from sgbn.io.images.label_atlas import load_label_atlas
-from sgbn.io.images.nifti import Grid, grid_of
-from sgbn.io.images.voxels import measure_image, place, region_sums
+from sgbn.read.extract import measure_image, place, region_sums
+from sgbn.read.label_atlas import load_label_atlas
+from sgbn.read.volumes import Grid, grid_of
 
 AFFINE = np.array([[-2.0, 0, 0, 20], [0, 2, 0, -20], [0, 0, 2, -20], [0, 0, 0, 1]])
 

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from sgbn.cohort.simulate import load_network
 from sgbn.core.exceptions import InputError
 from sgbn.core.graph import random_dag
-from sgbn.io import read_bif
-from sgbn.io.networks import bif, texts
+from sgbn.read import network as bif
+from sgbn.read import network as texts
+from sgbn.read.network import read_bif
 
 SPRINKLER = """
 network sprinkler { property author nobody; }

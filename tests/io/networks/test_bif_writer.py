@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from sgbn import NamedGraph
 from sgbn.core.exceptions import InputError
 from sgbn.io.networks.bif_writer import MAX_PARENTS, read_bif_text, write_bif
 from sgbn.io.networks.named_graph import named_graph
+from sgbn.read.network import NamedGraph
 
 
 def test_the_file_says_that_its_probabilities_mean_nothing(small):

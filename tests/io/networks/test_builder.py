@@ -1,8 +1,8 @@
 import pytest
 
 from sgbn.core.exceptions import InputError
-from sgbn.io.networks import builder as module
-from sgbn.io.networks.builder import GraphBuilder
+from sgbn.read import network
+from sgbn.read.network import GraphBuilder
 
 
 def test_a_network_needs_all_its_numbers():
@@ -65,6 +65,6 @@ def test_a_negative_variance_an_empty_graph_and_a_huge_one_are_refused(monkeypat
         builder.graph()
     with pytest.raises(InputError, match="line 7: the variance of 'a' is negative"):
         builder.set_variance("a", -1.0, 7)
-    monkeypatch.setattr(module, "MAX_VARIABLES", 1)
+    monkeypatch.setattr(network, "MAX_VARIABLES", 1)
     with pytest.raises(InputError, match="more than 1 variables"):
         builder.add_edge("a", "b", 1, arrow=True)

@@ -1,7 +1,7 @@
 import pytest
 
 from sgbn.core.exceptions import InputError
-from sgbn.io.networks.graph_text import parse_graph_text, quoted
+from sgbn.read.program_texts import parse_graph_text, quoted
 
 TEXT = r"""// a comment
 strict DiGraph "my graph" {

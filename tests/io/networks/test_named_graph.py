@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from sgbn import NamedGraph
 from sgbn.cohort.simulate import BenchmarkNetwork
 from sgbn.core.exceptions import InputError
-from sgbn.io.networks.named_graph import check_dag, edges_and_lines, named_graph, weights_of
+from sgbn.io.networks.named_graph import named_graph
+from sgbn.read.network import NamedGraph, check_dag, edges_and_lines, weights_of
 
 
 def test_a_network_is_taken_with_its_weights(small):

@@ -3,7 +3,7 @@ import re
 import pytest
 
 from sgbn.core.exceptions import InputError
-from sgbn.io.networks.safe_names import RESERVED, name_comments, safe_names, true_names
+from sgbn.read.program_texts import RESERVED, name_comments, safe_names, true_names
 
 PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_.]*")
 

@@ -1,7 +1,7 @@
 import pytest
 
 from sgbn.core.exceptions import InputError
-from sgbn.io.networks.sem_reader import read_sem
+from sgbn.read.program_texts import read_sem
 
 BY_HAND = """
 # a model as one writes it by hand

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sgbn.core.exceptions import InputError
-from sgbn.io.networks.texts import number_of, number_text, read_text
+from sgbn.read.network import number_of, number_text, read_text
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from sgbn import read_series
 from sgbn.core.exceptions import InputError
+from sgbn.read.series import read_series
 
 
 @pytest.fixture

@@ -3,9 +3,8 @@ import pandas as pd
 import pytest
 
 from sgbn.core.exceptions import InputError
-from sgbn.io.series.cells import check_same_columns, read_volumes
-from sgbn.io.series.files import Marks, from_array, load_series
-from sgbn.io.tables.cells import Missing
+from sgbn.read.cells import Missing
+from sgbn.read.series_files import Marks, check_same_columns, from_array, load_series, read_volumes
 
 
 @pytest.fixture

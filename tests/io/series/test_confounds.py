@@ -3,7 +3,7 @@ import warnings
 import pytest
 
 from sgbn.core.exceptions import DataWarning
-from sgbn.io.series.confounds import confounds_among, warn_confounds
+from sgbn.read.series_files import confounds_among, warn_confounds
 
 FMRIPREP = [
     *("framewise_displacement", "global_signal", "global_signal_derivative1_power2", "csf"),

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 from sgbn.core.exceptions import InputError
-from sgbn.io.series.files import (
+from sgbn.read.cells import Origin, RawTable
+from sgbn.read.series_files import (
     Marks,
     ending,
     first_row_kind,
@@ -15,7 +16,6 @@ from sgbn.io.series.files import (
     region_names,
     time_columns,
 )
-from sgbn.io.tables.raw import Origin, RawTable
 
 X = np.round(np.random.default_rng(0).standard_normal((12, 3)), 3)
 NAMES = ["r1", "r2", "r3"]

@@ -2,8 +2,8 @@ import pandas as pd
 import pytest
 
 from sgbn.core.exceptions import InputError
-from sgbn.io.series.files import Marks
-from sgbn.io.series.folders import find_in_folder, find_participants, series_files
+from sgbn.read.series_files import Marks
+from sgbn.read.series_sources import find_in_folder, find_participants, series_files
 
 
 def found(folder, files=None, **given):

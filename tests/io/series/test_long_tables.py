@@ -2,8 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import read_series
 from sgbn.core.exceptions import DataWarning, InputError
+from sgbn.read.series import read_series
 
 
 @pytest.fixture

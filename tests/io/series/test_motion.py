@@ -3,7 +3,7 @@ import pytest
 
 from sgbn.cohort.series import SeriesCohort
 from sgbn.core.exceptions import DataWarning
-from sgbn.io.series.motion import settle_motion
+from sgbn.read.series import settle_motion
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 import pytest
 
-from sgbn.io.series.names import SeriesName, entities, read_names, run_order
+from sgbn.read.series_sources import SeriesName, entities, read_names, run_order
 
 
 @pytest.mark.parametrize(

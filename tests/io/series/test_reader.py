@@ -5,9 +5,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import read_series
 from sgbn.core.exceptions import DataWarning, InputError
-from sgbn.io.images.time_series import write_time_series
+from sgbn.read.extract import write_time_series
+from sgbn.read.series import read_series
 
 
 def test_a_folder_of_bids_is_a_cohort_of_subjects(bids, signals):

@@ -1,8 +1,8 @@
 import pandas as pd
 import pytest
 
-from sgbn import read_table
-from sgbn.io import is_series
+from sgbn.read.series import is_series
+from sgbn.read.table import read_table
 
 
 @pytest.fixture

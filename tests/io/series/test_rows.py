@@ -2,10 +2,9 @@ import numpy as np
 import pytest
 
 from sgbn.core.exceptions import DataWarning
-from sgbn.io.series.cells import Volumes
-from sgbn.io.series.names import SeriesName
-from sgbn.io.series.rows import join_runs, mean_fd_of, tr_of
-from sgbn.io.series.runs import Run
+from sgbn.read.series import join_runs, mean_fd_of, tr_of
+from sgbn.read.series_files import Volumes
+from sgbn.read.series_sources import Run, SeriesName
 
 
 def run(tr=None, mean_fd=None, where="'a.tsv'"):

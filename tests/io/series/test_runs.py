@@ -1,8 +1,7 @@
 import pytest
 
 from sgbn.core.exceptions import DataWarning
-from sgbn.io.series.names import read_names
-from sgbn.io.series.runs import check_kinds
+from sgbn.read.series_sources import check_kinds, read_names
 
 
 def test_subjects_with_other_kinds_of_series_are_a_warning():

@@ -3,7 +3,7 @@ import json
 import pandas as pd
 import pytest
 
-from sgbn.io.series.sidecars import Sidecars
+from sgbn.read.series_sources import Sidecars
 
 
 @pytest.fixture

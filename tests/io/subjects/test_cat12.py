@@ -1,10 +1,9 @@
 import pytest
 
 from sgbn.core.exceptions import DataWarning, InputError
-from sgbn.io import collect_subjects
-from sgbn.io.subjects.cat12 import cat12_subjects, choose_atlas, read_atlases, read_cat_subject
-from sgbn.io.subjects.folders import roi_files
-from sgbn.io.subjects.rows import Failure
+from sgbn.read.cat12 import cat12_subjects, choose_atlas, read_atlases, read_cat_subject
+from sgbn.read.subject_folders import Failure, roi_files
+from sgbn.read.subjects import collect_subjects
 
 from .written import cat_roi, write, write_cat12
 

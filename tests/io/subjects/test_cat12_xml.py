@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sgbn.core.exceptions import InputError
-from sgbn.io.subjects.cat12_xml import MAX_BYTES, read_regions, read_report
-from sgbn.io.xml import MAX_DEPTH
+from sgbn.read.cat12 import MAX_BYTES, read_regions, read_report
+from sgbn.read.text import MAX_DEPTH
 
 from .written import (
     SURFACE_NAMES,

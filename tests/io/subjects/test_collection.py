@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sgbn.core.exceptions import DataWarning, InputError
-from sgbn.io import collect_subjects, is_subjects_folder
+from sgbn.read.subjects import collect_subjects, is_subjects_folder
 
 from .written import REGIONS, aparc, aseg, write, write_cat12, write_freesurfer, write_seg_only
 

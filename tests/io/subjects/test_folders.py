@@ -1,7 +1,7 @@
 import pytest
 
 from sgbn.core.exceptions import InputError
-from sgbn.io.subjects.folders import find_folders, kind_of, roi_files
+from sgbn.read.subject_folders import find_folders, kind_of, roi_files
 
 from .written import write, write_cat12, write_freesurfer
 

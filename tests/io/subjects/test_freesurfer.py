@@ -1,10 +1,8 @@
 import pytest
 
 from sgbn.core.exceptions import InputError
-from sgbn.io.subjects.folders import find_folders
-from sgbn.io.subjects.freesurfer import Request, make_plan, names_of, read_subject
-from sgbn.io.subjects.rows import Failure, SubjectRow
-from sgbn.io.subjects.stats_files import parse_stats
+from sgbn.read.freesurfer import Request, make_plan, names_of, parse_stats, read_subject
+from sgbn.read.subject_folders import Failure, SubjectRow, find_folders
 
 from .written import (
     REGIONS,

@@ -1,7 +1,7 @@
 import pytest
 
 from sgbn.core.exceptions import InputError
-from sgbn.io.subjects.layouts import (
+from sgbn.read.freesurfer import (
     VOXELS,
     Parcellation,
     choose_aseg,

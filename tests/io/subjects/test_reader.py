@@ -4,10 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import read_freesurfer, read_subjects, read_table
 from sgbn.core.exceptions import DataWarning, InputError
-from sgbn.io import collect_subjects
-from sgbn.io.subjects.reader import participants_by_visit
+from sgbn.read.subjects import collect_subjects, participants_by_visit, read_subjects
+from sgbn.read.table import read_freesurfer, read_table
 
 from .written import REGIONS, SIDES, nuclei, write, write_cat12, write_freesurfer, write_seg_only
 

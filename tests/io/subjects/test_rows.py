@@ -3,7 +3,7 @@ import math
 import pytest
 
 from sgbn.core.exceptions import InputError
-from sgbn.io.subjects.rows import SubjectRow, whole_rows
+from sgbn.read.subject_folders import SubjectRow, whole_rows
 
 
 def row(name, **regions):

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sgbn.core.exceptions import InputError
-from sgbn.io.subjects.stats_files import MAX_BYTES, NUCLEI, parse_stats, read_stats
+from sgbn.read.freesurfer import MAX_BYTES, NUCLEI, parse_stats, read_stats
 
 from .written import REGIONS, STRUCTURES, aparc, aseg, nuclei, segstats, write
 

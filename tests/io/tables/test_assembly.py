@@ -2,9 +2,9 @@ import pandas as pd
 import pytest
 
 from sgbn.core.exceptions import InputError
-from sgbn.io.tables.assembly import assemble, find_id, read_as_text
-from sgbn.io.tables.files import from_frame
-from sgbn.io.tables.options import Options
+from sgbn.read.files import from_frame
+from sgbn.read.roles import Options
+from sgbn.read.table import assemble, find_id, read_as_text
 
 
 def cohort_of(*arguments):

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from sgbn.core.exceptions import InputError
-from sgbn.io.tables.cells import (
+from sgbn.read.cells import (
     SENTINELS,
     Missing,
     check_label_sentinels,
@@ -13,7 +13,7 @@ from sgbn.io.tables.cells import (
     region_values,
     text_labels,
 )
-from sgbn.io.tables.files import from_frame
+from sgbn.read.files import from_frame
 
 
 def table(decimal=None, **columns):

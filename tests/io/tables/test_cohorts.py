@@ -12,8 +12,8 @@ from sgbn.cohort.atlas import load_atlas
 from sgbn.cohort.cohort import Cohort
 from sgbn.core.exceptions import InputError
 from sgbn.experiments.data import data_folder
-from sgbn.io.tables.cohorts import read_table, write_table
 from sgbn.prepare.pipeline import cohort_table, make_preparation
+from sgbn.read.table import read_table, write_table
 
 ROLES = {"group": "group", "site": "site", "covariates": ["age", "sex", "eTIV"]}
 REGIONS = [

@@ -3,9 +3,8 @@ import pytest
 
 from sgbn.cohort.atlas import load_atlas
 from sgbn.core.exceptions import InputError
-from sgbn.io.tables.columns import choose_regions, find_column, unknown_column
-from sgbn.io.tables.files import from_frame
-from sgbn.io.tables.options import Options
+from sgbn.read.files import from_frame
+from sgbn.read.roles import Options, choose_regions, find_column, unknown_column
 
 
 def test_the_volume_inside_the_skull_has_several_names():

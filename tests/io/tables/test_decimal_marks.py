@@ -1,7 +1,7 @@
 import pytest
 
 from sgbn.core.exceptions import InputError
-from sgbn.io.tables.text import parse_text
+from sgbn.read.text import parse_text
 
 
 def parse(text, **options):

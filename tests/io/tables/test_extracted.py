@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import read_series, read_table
 from sgbn.core.exceptions import InputError
-from sgbn.io.tables.extracted import extracted_atlas
+from sgbn.read.roles import extracted_atlas
+from sgbn.read.series import read_series
+from sgbn.read.table import read_table
 
 HEADER = "region,hemisphere,lobe,x,y,z,volume_mm3"
 REGIONS = ["Area one", "Area two", "Cortex_L", "Insula_L"]  # one is called like a total

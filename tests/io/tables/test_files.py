@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from sgbn.core.exceptions import InputError
-from sgbn.io.tables.files import from_frame, load_table
+from sgbn.read.files import from_frame, load_table
 
 
 def load(source, **options):

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from sgbn.core.exceptions import DataWarning, InputError
-from sgbn.io.tables.freesurfer import read_freesurfer
+from sgbn.read.table import read_freesurfer
 
 IDS = ["sub-01", "sub-02", "sub-10", "sub-03"]
 NAMES = ("bankssts", "cuneus", "insula")

@@ -10,7 +10,7 @@ from hypothesis.extra import pandas as hp
 
 from sgbn.cohort.cohort import Cohort
 from sgbn.core.exceptions import InputError
-from sgbn.io.tables.cohorts import read_table, write_table
+from sgbn.read.table import read_table, write_table
 
 TABLE = "subject_id,group,age,sex,site,lh_insula_thickness,rh_insula_thickness\n" + "".join(
     f"00{k},{'CTR' if k % 2 else 'SCZ'},{20.5 + k},{'M' if k % 3 else 'F'},Köln,{2 + k / 8},2.7\n"

@@ -3,8 +3,8 @@ import pandas as pd
 import pytest
 
 from sgbn.core.exceptions import DataWarning, InputError
-from sgbn.io.tables.files import from_frame
-from sgbn.io.tables.joins import (
+from sgbn.read.files import from_frame
+from sgbn.read.table import (
     absent_ids,
     add_columns,
     check_ids,

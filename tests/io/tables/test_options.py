@@ -1,7 +1,7 @@
 import pytest
 
 from sgbn.core.exceptions import InputError
-from sgbn.io.tables.options import Options
+from sgbn.read.roles import Options
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
 import pandas as pd
 import pytest
 
-from sgbn.io.tables.cells import Missing
-from sgbn.io.tables.files import from_frame
-from sgbn.io.tables.persons import id_column, like_ids, repeated_persons
+from sgbn.read.cells import Missing
+from sgbn.read.files import from_frame
+from sgbn.read.roles import id_column, like_ids, repeated_persons
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from sgbn.core.exceptions import InputError
-from sgbn.io.tables.raw import (
+from sgbn.read.cells import (
     ROW_NAMES,
     Origin,
     RawTable,

@@ -4,8 +4,8 @@ import pandas as pd
 import pytest
 
 from sgbn.core.exceptions import InputError
-from sgbn.io.tables import sheets
-from sgbn.io.tables.sheets import read_sheet
+from sgbn.read import files
+from sgbn.read.files import read_sheet
 
 openpyxl = pytest.importorskip("openpyxl")
 
@@ -117,10 +117,10 @@ def test_a_stray_cell_far_out_does_not_fill_the_memory(book, place):
 
 
 def test_a_page_too_large_to_unpack_is_refused(book, monkeypatch):
-    monkeypatch.setattr(sheets, "MAX_PAGE_BYTES", 500)
+    monkeypatch.setattr(files, "MAX_PAGE_BYTES", 500)
     with pytest.raises(InputError, match=r"unpacks to more than .* Save the table as CSV"):
         read(book)
 
 
 def test_columns_are_counted_as_excel_does():
-    assert [sheets._number_of(one) for one in (b"A", b"z", b"AA", b"XFD")] == [1, 26, 27, 16384]
+    assert [files._number_of(one) for one in (b"A", b"z", b"AA", b"XFD")] == [1, 26, 27, 16384]

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import read_table
 from sgbn.core.exceptions import DataWarning, InputError
+from sgbn.read.table import read_table
 
 N = 20
 

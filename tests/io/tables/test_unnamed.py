@@ -2,12 +2,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import read_freesurfer, read_table
 from sgbn.cohort.atlas import ATLASES, load_atlas
 from sgbn.core.exceptions import InputError
-from sgbn.io.tables.files import from_frame
-from sgbn.io.tables.unnamed import site_columns, unnamed_sites
 from sgbn.prepare.review import review
+from sgbn.read.files import from_frame
+from sgbn.read.roles import site_columns, unnamed_sites
+from sgbn.read.table import read_freesurfer, read_table
 
 N = 40
 GROUP = ["CTR", "SCZ"] * (N // 2)

@@ -26,7 +26,7 @@ from sgbn.io.models.container import (
 from sgbn.io.models.decoding import MISFITS, Decoder
 from sgbn.io.models.encoding import Encoder
 from sgbn.io.models.registry import class_named
-from sgbn.io.tables.files import read_bytes
+from sgbn.read.files import read_bytes
 from sgbn.runs.files import versions
 
 LIBRARY = "scikit-learn"

@@ -13,13 +13,12 @@ from sklearn.pipeline import Pipeline
 from sgbn.cohort.atlas import UNKNOWN_LOBE, Atlas, Region
 from sgbn.cohort.cohort import Cohort
 from sgbn.core.exceptions import InputError, did_you_mean, listed
-from sgbn.io.tables.assembly import assemble, load_cells
-from sgbn.io.tables.columns import find_column
-from sgbn.io.tables.files import Source
-from sgbn.io.tables.options import Options
-from sgbn.io.tables.raw import RawTable
 from sgbn.prepare.columns import NamedColumnTransformer, as_names
 from sgbn.prepare.pipeline import regions_table, table_cells
+from sgbn.read.cells import RawTable
+from sgbn.read.files import Source
+from sgbn.read.roles import Options, find_column
+from sgbn.read.table import assemble, load_cells
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,8 @@ from itertools import product
 import numpy as np
 
 from sgbn.core.exceptions import InputError
-from sgbn.io.networks.bif import parse_bif
-from sgbn.io.networks.named_graph import NamedGraph, check_dag
-from sgbn.io.networks.safe_names import name_comments, safe_names, with_true_names
+from sgbn.read.network import NamedGraph, check_dag, parse_bif
+from sgbn.read.program_texts import name_comments, safe_names, with_true_names
 
 STATES = ("low", "high")
 MAX_PARENTS = 12  # a table has one row per combination of the parents' states, here 4096

@@ -14,10 +14,16 @@ from typing import NamedTuple
 import numpy as np
 
 from sgbn.core.exceptions import InputError
-from sgbn.io.networks.builder import GraphBuilder
-from sgbn.io.networks.named_graph import NamedGraph, check_dag
-from sgbn.io.networks.safe_names import name_comments, safe_names, with_true_names
-from sgbn.io.networks.texts import NUMBER, number_of, number_text, pieces
+from sgbn.read.network import (
+    NUMBER,
+    GraphBuilder,
+    NamedGraph,
+    check_dag,
+    number_of,
+    number_text,
+    pieces,
+)
+from sgbn.read.program_texts import name_comments, safe_names, with_true_names
 
 INTERCEPT = "(Intercept)"
 

@@ -15,11 +15,25 @@ import numpy as np
 
 from sgbn.core.exceptions import InputError
 from sgbn.io.exports.network_tables import standardised_or_nan
-from sgbn.io.networks.builder import INTERCEPT, VARIANCE, GraphBuilder
-from sgbn.io.networks.graph_text import QUOTABLE, Statement, parse_graph_text, quoted
-from sgbn.io.networks.named_graph import Edge, NamedGraph, edges_and_lines, weights_of
-from sgbn.io.networks.safe_names import renamed, safe_names
-from sgbn.io.networks.texts import number_of, number_text
+from sgbn.read.network import (
+    INTERCEPT,
+    VARIANCE,
+    Edge,
+    GraphBuilder,
+    NamedGraph,
+    edges_and_lines,
+    number_of,
+    number_text,
+    weights_of,
+)
+from sgbn.read.program_texts import (
+    QUOTABLE,
+    Statement,
+    parse_graph_text,
+    quoted,
+    renamed,
+    safe_names,
+)
 
 BETA, COEF = "beta", "coef"
 NAME = "sgbn_name"

@@ -8,11 +8,25 @@ edge without a direction has ``dir=none``, and is drawn as a line.
 from __future__ import annotations
 
 from sgbn.core.exceptions import InputError
-from sgbn.io.networks.builder import INTERCEPT, VARIANCE, GraphBuilder
-from sgbn.io.networks.graph_text import QUOTABLE, Statement, parse_graph_text, quoted
-from sgbn.io.networks.named_graph import NamedGraph, edges_and_lines, weights_of
-from sgbn.io.networks.safe_names import name_comments, safe_names, with_true_names
-from sgbn.io.networks.texts import number_of, number_text
+from sgbn.read.network import (
+    INTERCEPT,
+    VARIANCE,
+    GraphBuilder,
+    NamedGraph,
+    edges_and_lines,
+    number_of,
+    number_text,
+    weights_of,
+)
+from sgbn.read.program_texts import (
+    QUOTABLE,
+    Statement,
+    name_comments,
+    parse_graph_text,
+    quoted,
+    safe_names,
+    with_true_names,
+)
 
 COEF = "coef"
 

@@ -22,12 +22,12 @@ from sgbn.io.networks.bnlearn import (
 )
 from sgbn.io.networks.dagitty import read_dagitty, write_dagitty
 from sgbn.io.networks.dot import read_dot, write_dot
-from sgbn.io.networks.named_graph import NamedGraph, named_graph
+from sgbn.io.networks.named_graph import named_graph
 from sgbn.io.networks.node_link import node_link_text, read_node_link
-from sgbn.io.networks.sem_reader import read_sem
 from sgbn.io.networks.sem_writer import write_lavaan, write_semopy
 from sgbn.io.networks.tetrad import NODES, read_tetrad, write_tetrad
-from sgbn.io.networks.texts import read_text
+from sgbn.read.network import NamedGraph, read_text
+from sgbn.read.program_texts import read_sem
 
 
 class Format(NamedTuple):

@@ -2,46 +2,19 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sgbn.cohort.simulate import BenchmarkNetwork
 from sgbn.core.equivalence import cpdag
 from sgbn.core.exceptions import InputError
-from sgbn.core.gaussian import GaussianNetwork, NetworkLike
-from sgbn.core.graph import find_cycle
+from sgbn.core.gaussian import NetworkLike
 from sgbn.core.types import Mask
 from sgbn.io.exports.network_tables import network_of, support_mask
 from sgbn.learn.confidence import drawn_graph
+from sgbn.read.network import NamedGraph, check_acyclic
 
 DIRECTIONS = ("graph", "supported", "cpdag")
-
-Edge = tuple[str, str]
-
-
-class NamedGraph(NamedTuple):
-    """A graph from a file, or for a file.
-
-    Attributes
-    ----------
-    graph : ndarray of bool, shape (m, m)
-        ``graph[i, j]`` is the arrow from ``names[i]`` to ``names[j]``. If ``graph[j, i]`` is set
-        too, the edge is a line: it has no direction.
-    names : tuple of str
-        Names of the nodes.
-    network : GaussianNetwork or None
-        The network with its weights, if the file has all weights and variances. A weight belongs to
-        a direction, so all edges of the network have a direction, also the lines of `graph`.
-    supported : ndarray of bool, shape (m, m), or None
-        Edges whose direction is supported. None if the file does not say it.
-    """
-
-    graph: Mask
-    names: tuple[str, ...]
-    network: GaussianNetwork | None = None
-    supported: Mask | None = None
 
 
 def named_graph(
@@ -90,48 +63,3 @@ def _directed(graph: Mask, names: tuple[str, ...], directions: str, mask: Mask |
             "`supported`, one value for each pair of variables, or choose directions='graph'."
         )
     return drawn_graph(graph, mask)
-
-
-def check_acyclic(graph: Mask, names: tuple[str, ...]) -> None:
-    """Raise InputError if there is a directed cycle. The message names its nodes."""
-    cycle = find_cycle(graph)
-    if cycle is not None:
-        circle = " -> ".join(names[k] for k in (*cycle, cycle[0]))
-        raise InputError(f"the graph has a directed cycle: {circle}. Remove one of these edges.")
-
-
-def edges_and_lines(content: NamedGraph) -> tuple[list[Edge], list[Edge]]:
-    """Return the arrows and the lines of a graph as pairs of names.
-
-    The names of a line are in the direction of its weight, if it has one.
-    """
-    # Without weights, the upper triangle gives each line once, not twice.
-    both = content.graph & content.graph.T
-    way = np.triu(both) if content.network is None else both & (content.network.coef != 0)
-    arrows, lines = (
-        [(content.names[i], content.names[j]) for i, j in np.argwhere(mask)]
-        for mask in (content.graph & ~both, way)
-    )
-    return arrows, lines
-
-
-def weights_of(content: NamedGraph) -> dict[Edge, float]:
-    """Return edge -> weight; an empty dict if the weights are not known."""
-    if content.network is None:
-        return {}
-    coef, names = content.network.coef, content.names
-    return {(names[i], names[j]): float(coef[i, j]) for i, j in np.argwhere(coef)}
-
-
-def check_dag(content: NamedGraph, tool: str) -> None:
-    """Raise InputError unless all edges are arrows, for a format that has no lines."""
-    _, lines = edges_and_lines(content)
-    if lines:
-        source, target = lines[0]
-        raise InputError(
-            f"a file for {tool} cannot hold edges without a direction, such as {source!r} - "
-            f"{target!r}. Choose directions='graph' (--directions graph) and a network whose edges "
-            "all have a direction, such as networks/GROUP.json. Or choose a format that has lines: "
-            "dagitty, tetrad, dot."
-        )
-    check_acyclic(content.graph, content.names)

@@ -7,8 +7,15 @@ from typing import Any, TypeGuard
 
 from sgbn.cohort.simulate import BenchmarkNetwork
 from sgbn.core.exceptions import InputError
-from sgbn.io.networks.builder import INTERCEPT, VARIANCE, GraphBuilder
-from sgbn.io.networks.named_graph import NamedGraph, check_dag, edges_and_lines, weights_of
+from sgbn.read.network import (
+    INTERCEPT,
+    VARIANCE,
+    GraphBuilder,
+    NamedGraph,
+    check_dag,
+    edges_and_lines,
+    weights_of,
+)
 
 
 def node_link_text(content: NamedGraph) -> str:

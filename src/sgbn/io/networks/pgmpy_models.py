@@ -9,8 +9,7 @@ import numpy as np
 from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import NetworkLike
 from sgbn.io.exports.network_tables import network_of
-from sgbn.io.networks.builder import GraphBuilder
-from sgbn.io.networks.named_graph import NamedGraph
+from sgbn.read.network import GraphBuilder, NamedGraph
 
 
 def to_pgmpy(network: NetworkLike) -> Any:

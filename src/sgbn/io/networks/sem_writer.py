@@ -13,9 +13,8 @@ from collections.abc import Callable
 import numpy as np
 
 from sgbn.core.exceptions import InputError
-from sgbn.io.networks.named_graph import NamedGraph, check_dag
-from sgbn.io.networks.safe_names import RESERVED, name_comments, safe_names
-from sgbn.io.networks.texts import number_text
+from sgbn.read.network import NamedGraph, check_dag, number_text
+from sgbn.read.program_texts import RESERVED, name_comments, safe_names
 
 WEIGHTS = ("free", "start", "fixed")
 

@@ -16,9 +16,8 @@ from __future__ import annotations
 import re
 
 from sgbn.core.exceptions import InputError
-from sgbn.io.networks.builder import GraphBuilder
-from sgbn.io.networks.named_graph import NamedGraph, edges_and_lines
-from sgbn.io.networks.safe_names import name_comments, safe_names, with_true_names
+from sgbn.read.network import GraphBuilder, NamedGraph, edges_and_lines
+from sgbn.read.program_texts import name_comments, safe_names, with_true_names
 
 NODES, EDGES = "Graph Nodes:", "Graph Edges:"
 

@@ -1,0 +1,477 @@
+"""The content of a file of another tool: a graph with names, and with weights if known.
+
+Collect the nodes and edges of a graph while a file is read.
+
+Read graphs from BIF files, the format of the Bayesian Network Repository.
+
+A file is a sequence of blocks ``head { body }``. The heads alone describe the graph::
+
+    network asia { }
+    variable smoke { type discrete [ 2 ] { yes, no }; }
+    probability ( lung | smoke ) { (yes) 0.1, 0.9; (no) 0.01, 0.99; }
+
+Functions that all readers and writers of text share: text of a file, and exact numbers.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import math
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from sgbn.cohort.simulate import BenchmarkNetwork
+from sgbn.core.exceptions import InputError
+from sgbn.core.gaussian import GaussianNetwork
+from sgbn.core.graph import find_cycle
+from sgbn.core.types import Mask
+from sgbn.read.files import read_bytes
+
+Edge = tuple[str, str]
+
+
+class NamedGraph(NamedTuple):
+    """A graph from a file, or for a file.
+
+    Attributes
+    ----------
+    graph : ndarray of bool, shape (m, m)
+        ``graph[i, j]`` is the arrow from ``names[i]`` to ``names[j]``. If ``graph[j, i]`` is set
+        too, the edge is a line: it has no direction.
+    names : tuple of str
+        Names of the nodes.
+    network : GaussianNetwork or None
+        The network with its weights, if the file has all weights and variances. A weight belongs to
+        a direction, so all edges of the network have a direction, also the lines of `graph`.
+    supported : ndarray of bool, shape (m, m), or None
+        Edges whose direction is supported. None if the file does not say it.
+    """
+
+    graph: Mask
+    names: tuple[str, ...]
+    network: GaussianNetwork | None = None
+    supported: Mask | None = None
+
+
+def check_acyclic(graph: Mask, names: tuple[str, ...]) -> None:
+    """Raise InputError if there is a directed cycle. The message names its nodes."""
+    cycle = find_cycle(graph)
+    if cycle is not None:
+        circle = " -> ".join(names[k] for k in (*cycle, cycle[0]))
+        raise InputError(f"the graph has a directed cycle: {circle}. Remove one of these edges.")
+
+
+def edges_and_lines(content: NamedGraph) -> tuple[list[Edge], list[Edge]]:
+    """Return the arrows and the lines of a graph as pairs of names.
+
+    The names of a line are in the direction of its weight, if it has one.
+    """
+    # Without weights, the upper triangle gives each line once, not twice.
+    both = content.graph & content.graph.T
+    way = np.triu(both) if content.network is None else both & (content.network.coef != 0)
+    arrows, lines = (
+        [(content.names[i], content.names[j]) for i, j in np.argwhere(mask)]
+        for mask in (content.graph & ~both, way)
+    )
+    return arrows, lines
+
+
+def weights_of(content: NamedGraph) -> dict[Edge, float]:
+    """Return edge -> weight; an empty dict if the weights are not known."""
+    if content.network is None:
+        return {}
+    coef, names = content.network.coef, content.names
+    return {(names[i], names[j]): float(coef[i, j]) for i, j in np.argwhere(coef)}
+
+
+def check_dag(content: NamedGraph, tool: str) -> None:
+    """Raise InputError unless all edges are arrows, for a format that has no lines."""
+    _, lines = edges_and_lines(content)
+    if lines:
+        source, target = lines[0]
+        raise InputError(
+            f"a file for {tool} cannot hold edges without a direction, such as {source!r} - "
+            f"{target!r}. Choose directions='graph' (--directions graph) and a network whose edges "
+            "all have a direction, such as networks/GROUP.json. Or choose a format that has lines: "
+            "dagitty, tetrad, dot."
+        )
+    check_acyclic(content.graph, content.names)
+
+
+INTERCEPT, VARIANCE = "intercept", "noise_variance"  # names of the attributes of a node in files
+MAX_VARIABLES = 20_000  # a graph is a matrix of all pairs, which then takes 400 MB
+
+
+class GraphBuilder:
+    """Collects nodes, edges and numbers, and refuses an edge that is there twice.
+
+    Parameters
+    ----------
+    unit : str
+        Word before the number of a place in messages, such as "line" in "line 3".
+
+    Attributes
+    ----------
+    names : dict of str to None
+        Names of the nodes, in the order in which they were added.
+    intercept, noise_variance : dict of str to float
+        Name of a node -> its number, for the nodes whose number is in the file.
+    """
+
+    def __init__(self, unit: str = "line") -> None:
+        self._unit = unit
+        self.names: dict[str, None] = {}
+        # The weight of an edge is None if the file does not say it.
+        self._weights: dict[Edge, float | None] = {}
+        self._lines: set[Edge] = set()
+        self.intercept: dict[str, float] = {}
+        self.noise_variance: dict[str, float] = {}
+
+    def add_node(self, name: str) -> None:
+        """Add a node, unless it was added before."""
+        self.names[name] = None
+        if len(self.names) > MAX_VARIABLES:
+            raise InputError(
+                f"it has more than {MAX_VARIABLES} variables. Give a smaller graph, because "
+                "sgbn keeps a graph as a matrix in memory."
+            )
+
+    def describe_node(self, name: str, about: Mapping[str, str], line: int) -> None:
+        """Add a node with the intercept and the variance that its attributes give."""
+        self.add_node(name)
+        if INTERCEPT in about:
+            self.intercept[name] = number_of(about[INTERCEPT], line)
+        if VARIANCE in about:
+            self.set_variance(name, number_of(about[VARIANCE], line), line)
+
+    def add_edge(
+        self, source: str, target: str, line: int, weight: float | None = None, *, arrow: bool
+    ) -> None:
+        """Add an arrow or a line. A weight is always for source -> target, also for a line."""
+        if source == target:
+            raise InputError(f"{self._unit} {line}: {source!r} has an edge to itself. Remove it.")
+        # Two arrows in opposite directions are a cycle. `graph` refuses it, and names its nodes.
+        taken = self._lines if arrow else self._weights
+        # An arrow opposite to a line, or a line opposite to any edge, joins the pair a second time.
+        if (source, target) in self._weights or (target, source) in taken:
+            raise InputError(
+                f"{self._unit} {line}: this is a second edge between {source!r} and {target!r}. "
+                "Keep one."
+            )
+        for name in (source, target):
+            self.add_node(name)
+        self._weights[source, target] = weight
+        if not arrow:
+            self._lines.add((source, target))
+
+    def set_variance(self, name: str, variance: float, line: int) -> None:
+        """Store the variance of the noise of a node."""
+        if variance < 0:
+            raise InputError(
+                f"{self._unit} {line}: the variance of {name!r} is negative. Correct it."
+            )
+        self.noise_variance[name] = variance
+
+    def graph(self) -> NamedGraph:
+        """Return the graph. It has a network if no weight and no variance is missing."""
+        if not self.names:
+            raise InputError(
+                "the file names no variable. Check its format, and that it is complete."
+            )
+        names = tuple(self.names)
+        place = {name: k for k, name in enumerate(names)}
+        coef = np.zeros((len(names), len(names)))
+        graph = np.zeros(coef.shape, dtype=bool)
+        for (source, target), weight in self._weights.items():
+            i, j = place[source], place[target]
+            graph[i, j] = True
+            # NaN means that the weight is not known.
+            coef[i, j] = np.nan if weight is None else weight
+        # Lines may form a circle, since only arrows can form a directed cycle.
+        arrows = graph.copy()
+        for source, target in self._lines:
+            arrows[place[source], place[target]] = False
+            graph[place[target], place[source]] = True
+        check_acyclic(arrows, names)
+        return NamedGraph(graph, names, self._network(coef, names))
+
+    def _network(self, coef: np.ndarray, names: tuple[str, ...]) -> GaussianNetwork | None:
+        """Return the network with the numbers of the file; None if some are missing."""
+        # A weight of 0 counts as missing, because in a network it would not be an edge.
+        whole = np.count_nonzero(coef) == len(self._weights) and np.isfinite(coef).all()
+        # A missing intercept counts as 0. A missing variance has no such default.
+        if not whole or not self.noise_variance.keys() >= set(names):
+            return None
+        check_acyclic(coef != 0, names)  # here lines count too, in the direction of their weight
+        intercept = [self.intercept.get(name, 0.0) for name in names]
+        variance = [self.noise_variance[name] for name in names]
+        return GaussianNetwork(coef, intercept, variance, names)
+
+
+KEYWORDS = ("network", "variable", "probability")
+
+# Possessive repeats (++) never go back, so that no input makes an expression slow.
+_COMMENT = r"(?<!:)//[^\n]* | /\*.*?\*/"  # http:// does not begin a comment
+_IN_HEADS = re.compile(
+    rf"""
+      (?P<space> \s++ | {_COMMENT} )
+    | " (?P<quoted> [^"\n]* ) "
+    | (?P<word> (?: [^\s{{}}()\[\]|,;"/]++ | /(?![/*]) | (?<=:)// )++ )
+    | (?P<mark> [{{}}()\[\]|,;] )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_IN_BODIES = re.compile(
+    rf"""
+      (?P<space> (?: [^{{}}"/]++ | {_COMMENT} | "[^"\n]*" | /(?!\*) )++ )
+    | (?P<mark> [{{}}] )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+class _Token(NamedTuple):
+    kind: str
+    text: str
+    line: int
+
+    @property
+    def is_name(self) -> bool:
+        return self.kind in ("word", "quoted")
+
+
+class _Block(NamedTuple):
+    """The content of the head of a block."""
+
+    name: str
+    parents: list[str]
+    line: int
+
+
+def read_bif(path: str | PathLike[str]) -> BenchmarkNetwork:
+    """Return the graph of a BIF file. Its probabilities are not read.
+
+    Parameters
+    ----------
+    path : str or path
+        A file such as those of the Bayesian Network Repository, ``.bif`` or ``.bif.gz``.
+
+    Returns
+    -------
+    BenchmarkNetwork
+        The graph and the names of the variables, in the order of the file.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, if it is not BIF or contradicts itself, or if its graph has a
+        directed cycle.
+    """
+    text = read_text(Path(path))
+    try:
+        return parse_bif(text)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def parse_bif(text: str) -> BenchmarkNetwork:
+    """Return the graph that the text of a BIF file declares."""
+    blocks: dict[str, dict[str, _Block]] = {"variable": {}, "probability": {}}
+    for head in _heads(_tokens(text)):
+        kind = head[0].text
+        if kind in blocks:
+            block = _variable(head) if kind == "variable" else _probability(head)
+            # setdefault returns the earlier block of this name, if there is one.
+            first = blocks[kind].setdefault(block.name, block)
+            if first is not block:
+                raise InputError(
+                    f"line {block.line}: this is a second {kind} block of {block.name!r}. The "
+                    f"first is in line {first.line}. Remove one."
+                )
+    if not blocks["variable"]:
+        raise InputError("not a BIF file: it declares no variable. Give another file.")
+    # Checked before the matrix is made, because a small file can name very many variables.
+    if len(blocks["variable"]) > MAX_VARIABLES:
+        raise InputError(
+            f"it has more than {MAX_VARIABLES} variables. Give a smaller graph, because sgbn keeps "
+            "a graph as a matrix in memory."
+        )
+    return _network(tuple(blocks["variable"]), blocks["probability"])
+
+
+def _tokens(text: str) -> Iterator[_Token]:
+    """Yield the names and marks of the heads. Of the bodies, yield only the braces."""
+    # Most of a file consists of the numbers in the bodies. `_IN_BODIES` skips them in large pieces.
+    position, line, depth = 0, 1, 0
+    while position < len(text):
+        piece = (_IN_BODIES if depth else _IN_HEADS).match(text, position)
+        if piece is None:
+            what = "comment" if text[position] == "/" else "quote"
+            raise InputError(f"line {line}: a {what} is opened but not closed. Close it.")
+        kind = str(piece.lastgroup)
+        if kind == "space":
+            line += piece[0].count("\n")
+        else:
+            yield _Token(kind, piece[kind], line)
+            if kind == "mark":
+                depth += (piece[0] == "{") - (piece[0] == "}")
+        position = piece.end()
+
+
+def _heads(tokens: Iterable[_Token]) -> Iterator[list[_Token]]:
+    """Yield the tokens before the brace of each block. The text between braces is skipped."""
+    head: list[_Token] = []
+    # Lines of the open braces, for the message about a brace that is never closed.
+    opened: list[int] = []
+    for token in tokens:
+        mark = token.text if token.kind == "mark" else ""
+        if mark == "}":
+            if not opened:
+                raise InputError(f"line {token.line}: this }} does not close any block. Remove it.")
+            opened.pop()
+        elif mark == "{" and (head or opened):
+            if head:
+                yield head
+                head = []
+            opened.append(token.line)
+        elif not opened and (head or mark != ";"):  # a single ; does not begin a block
+            if not head:  # without this check, any text file would be one long head
+                _check_begins_a_block(token)
+            head.append(token)
+    if opened:
+        raise InputError(f"line {opened[0]}: the {{ of this block is never closed. Add its }}.")
+    if head:
+        raise InputError(f"line {head[0].line}: this {head[0].text} has no {{ block }}. Add it.")
+
+
+def _check_begins_a_block(token: _Token) -> None:
+    if token.kind != "word" or token.text not in KEYWORDS:
+        raise InputError(
+            f"line {token.line}: not a BIF file, or damaged. A block should begin here with one of "
+            f"{', '.join(KEYWORDS)}, not with {token.text[:40]!r}. Correct the file."
+        )
+
+
+def _variable(head: list[_Token]) -> _Block:
+    """Read ``variable NAME``."""
+    if _shape(head) != "x":
+        raise _unreadable(head, "NAME")
+    return _Block(head[1].text, [], head[0].line)
+
+
+def _probability(head: list[_Token]) -> _Block:
+    """Read ``probability ( CHILD | PARENT, PARENT )``.
+
+    JavaBayes writes no bar and no commas. The first name is the child.
+    """
+    if not re.fullmatch(r"\(x\|?(x,?)*\)", _shape(head)):
+        raise _unreadable(head, "( CHILD | PARENT, PARENT )")
+    child, *parents = (token.text for token in head[1:] if token.is_name)
+    name, times = Counter(parents).most_common(1)[0] if parents else ("", 0)
+    if times > 1:
+        raise InputError(
+            f"line {head[0].line}: {child!r} has the parent {name!r} {times} times. Keep one."
+        )
+    return _Block(child, parents, head[0].line)
+
+
+def _shape(head: list[_Token]) -> str:
+    """Return the marks after the keyword as text, with x for each name."""
+    return "".join("x" if token.is_name else token.text for token in head[1:])
+
+
+def _unreadable(head: list[_Token], expected: str) -> InputError:
+    return InputError(
+        f"line {head[0].line}: expected '{head[0].text} {expected} {{'. Quote a name that has "
+        "spaces or brackets."
+    )
+
+
+def _network(names: tuple[str, ...], families: dict[str, _Block]) -> BenchmarkNetwork:
+    declared = set(names)
+    for family in families.values():
+        for name in (family.name, *family.parents):
+            if name not in declared:
+                raise InputError(
+                    f"line {family.line}: there is no variable {name!r}. Declare it, or correct "
+                    "the name."
+                )
+    arcs = ((parent, family.name) for family in families.values() for parent in family.parents)
+    network = BenchmarkNetwork.from_arcs(names, arcs)
+    cycle = find_cycle(network.graph)
+    if cycle is not None:
+        circle = [names[k] for k in (*cycle, cycle[0])]
+        raise InputError(
+            f"line {families[circle[0]].line}: the graph has a directed cycle: "
+            f"{' -> '.join(circle)}. Remove one of these parents."
+        )
+    return network
+
+
+MAX_BYTES = 2**28  # of text; a network needs far less, and a larger file may be a gzip bomb
+# float() would also accept "1_0", "nan" and the digits of other scripts.
+NUMBER = r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a plain or gzipped file, with line feeds as line ends."""
+    name = repr(str(path))
+    # One byte more than the limit shows that the limit is exceeded.
+    content = read_bytes(path, name, MAX_BYTES + 1)
+    if content.startswith(b"\x1f\x8b"):  # the mark of gzip, whatever the file is called
+        try:
+            with gzip.open(io.BytesIO(content)) as source:
+                content = source.read(MAX_BYTES + 1)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise InputError(f"{name} is a damaged gzip file ({error}). Fetch it again.") from error
+    if len(content) > MAX_BYTES:
+        raise InputError(
+            f"{name} holds more than {MAX_BYTES >> 20} MB of text. Give a file of one network."
+        )
+    try:
+        # Some editors on Windows put a byte order mark before the text.
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:  # older tools write latin-1, which can decode any bytes
+        text = content.decode("latin-1")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def pieces(
+    pattern: re.Pattern[str], text: str, wrong: str, line: int = 1
+) -> Iterator[tuple[re.Match[str], int]]:
+    """Yield the matches that a text consists of, one after another, with their lines.
+
+    `wrong` is the message if the rest of the text does not begin with a match. In it, {line} is
+    replaced by the number of the line, and {part} by the beginning of the rest.
+    """
+    position = 0
+    while position < len(text):
+        # match, not search, because the text between two pieces must not be skipped.
+        piece = pattern.match(text, position)
+        if piece is None:
+            part = text[position : position + 40]
+            raise InputError(wrong.format(line=line, part=repr(part)))
+        yield piece, line
+        line += piece[0].count("\n")
+        position = piece.end()
+
+
+def number_text(value: float) -> str:
+    """Return the shortest text that gives exactly this number."""
+    # semopy misreads a plus sign in an exponent.
+    return repr(float(value)).replace("e+", "e")
+
+
+def number_of(text: str, line: int) -> float:
+    """Return the finite number that a text stands for."""
+    if not re.fullmatch(NUMBER, text) or not math.isfinite(float(text)):
+        raise InputError(f"line {line}: {text[:40]!r} is not a finite number. Correct it.")
+    return float(text)

@@ -1,0 +1,817 @@
+"""The options of the readers: the role of each column, and the markers of missing cells.
+
+The choice of the columns of a table that are regions.
+
+Columns of text among the columns that may be regions.
+
+If regions="all", every column of numbers is a region. A column with too much text for this, such as
+values below the limit of detection (``<LLOD``), must not leave the analysis silently.
+
+Columns that say to whom a row belongs: ids, persons, families.
+
+Columns that the user did not name: possible sites, and numbers that are not regions.
+
+If the site is not named, its effects are not removed, and the site may be the only difference
+between the groups. If an age or a patient's number is read as a region, it becomes a node of the
+network. Neither may happen silently.
+
+The atlas that ``sgbn extract`` wrote beside a table or a folder of series.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from fnmatch import fnmatchcase
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sgbn.cohort.atlas import LABEL_IMAGE, Atlas, as_atlas, read_atlas
+from sgbn.cohort.region_names import AtlasMatch, ColumnMatch, match_columns
+from sgbn.core.exceptions import InputError, counted, did_you_mean, listed, shown, warn
+from sgbn.core.types import Array
+from sgbn.read.cells import (
+    ANY_NUMBER,
+    EXCEL_ERROR,
+    GROUPED,
+    ROW_NAMES,
+    Missing,
+    Parsed,
+    RawTable,
+    cell_text,
+    is_number_type,
+    labels,
+    no_number,
+    parse,
+    plain_name,
+)
+
+REFUSE, DROP = "refuse", "drop"  # what to do about subjects whom the participants do not list
+SINGLE = ("pair", "id", "group", "site", "subject", "block")  # roles that only one column can have
+LISTS = ("covariates", "smooth", "regions", "exclude", "groups", "measure")
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options that a caller gives to a reader, see `sgbn.read_table`."""
+
+    group: str | None = None
+    id: str | None = None
+    covariates: tuple[str, ...] = ()
+    smooth: tuple[str, ...] = ()
+    site: str | None = None
+    pair: str | None = None
+    subject: str | None = None
+    block: str | None = None
+    regions: tuple[str, ...] | None = None
+    exclude: tuple[str, ...] = ()
+    groups: tuple[str, ...] | None = None
+    atlas: Atlas | None = None
+    measure: tuple[str, ...] = ()
+    missing: Missing = Missing()  # noqa: RUF009 (it cannot be changed)
+    participants_missing: str = REFUSE
+    # Whether all columns are measures. If so, columns that match no atlas are left out.
+    only_regions: bool = False
+
+    @classmethod
+    def of(cls, **arguments: Any) -> Options:
+        """Return the options among the arguments of a reader. Other arguments are ignored.
+
+        A single name may stand for a list. None stands for the default.
+        """
+        names = [field.name for field in fields(cls)]
+        asked = {name: arguments[name] for name in names if arguments.get(name) is not None}
+        asked |= {name: _several(asked[name], name) for name in LISTS if name in asked}
+        if "groups" in asked:
+            # Labels of groups may be numbers: 1.0 and "1" are the same.
+            asked["groups"] = tuple(map(cell_text, asked["groups"]))
+        if "atlas" in asked:
+            asked["atlas"] = as_atlas(asked["atlas"])
+        options = cls(**(asked | {"missing": Missing.of(asked.get("missing"))}))
+        if options.participants_missing not in (REFUSE, DROP):
+            raise InputError(
+                f"participants_missing is {options.participants_missing!r}. Give {REFUSE!r} or "
+                f"{DROP!r}."
+            )
+        if options.participants_missing == DROP and arguments.get("participants") is None:
+            raise InputError(
+                "participants_missing='drop' (--participants-missing drop) needs a table of "
+                "participants. Give it (participants=, --participants)."
+            )
+        options._check_smooth()
+        options._check_groups()
+        options._check_distinct()
+        return options
+
+    @property
+    def named(self) -> dict[str, str]:
+        """Return the role of each named column. It is "id" if a column is both id and pair."""
+        # Later roles replace earlier ones: "id" comes after "pair" in `SINGLE`.
+        return {str(column): role for role, column in self._roles()}
+
+    def _roles(self) -> list[tuple[str, object]]:
+        """Return pairs of role and column, for all columns that are named."""
+        pairs = [("covariate", name) for name in self.covariates]
+        pairs += [(role, getattr(self, role)) for role in SINGLE]
+        return [(role, column) for role, column in pairs if column is not None]
+
+    def _check_smooth(self) -> None:
+        for name in self.smooth:
+            if name not in self.covariates:
+                raise InputError(
+                    f"{name!r} is named as smooth (smooth=, --smooth) but not as a covariate. "
+                    "Correct its name, or name it as a covariate too (covariates=, --covariates)."
+                )
+
+    def _check_groups(self) -> None:
+        if self.groups is None:
+            return
+        if self.group is None:
+            raise InputError(
+                "groups= (--groups) chooses among the labels of a column. Name this column too "
+                "(group=, --group)."
+            )
+        if not self.groups:
+            raise InputError(
+                "groups is empty. Name the groups to keep, or leave out groups= (--groups)."
+            )
+
+    def _check_distinct(self) -> None:
+        seen: dict[str, str] = {}
+        for role, column in self._roles():
+            if role == "pair" and column == self.id:  # one column may be both, see `read_table`
+                continue
+            # A list or a number would fail later, in an error that does not name the role.
+            if not isinstance(column, str):
+                raise InputError(f"{role} is {column!r}. Give the name of a column.")
+            if column in seen:
+                raise InputError(
+                    f"column {column!r} is named as {seen[column]} and as {role}. A column has "
+                    "only one role. Name another column for one of these roles, or leave one out."
+                )
+            seen[column] = role
+
+
+def _several(names: object, what: str) -> tuple[Any, ...]:
+    if isinstance(names, str):
+        return (names,)
+    if not isinstance(names, Iterable):
+        raise InputError(f"{what} is {names!r}. Give a name or a list of names.")
+    return tuple(names)
+
+
+# Names that tools give the volume inside the skull.
+INTRACRANIAL = ("eTIV", "EstimatedTotalIntraCranialVol", "IntraCranialVol", "ICV")
+ALL = "all"
+WITH_NUMBERS = ("number", "mixed")  # kinds of columns, see `Parsed.kind`
+MIN_REGIONS = 2  # a network has at least two nodes
+
+
+def find_column(columns: Sequence[str], name: str) -> str | None:
+    """Return the column of this name, or None if there is none.
+
+    Any name in `INTRACRANIAL` finds the volume inside the skull.
+    """
+    if name in columns:
+        return name
+    if name in INTRACRANIAL:
+        return next((other for other in INTRACRANIAL if other in columns), None)
+    return None
+
+
+def unknown_column(
+    table: RawTable, name: str, role: str, people: RawTable | None = None
+) -> InputError:
+    """Return the error about a column that neither the table nor the participants have."""
+    # Long lists are cut. The participants come first, because most columns of a table are regions.
+    near = did_you_mean(name, [*(people.columns if people else ()), *table.columns])
+    neither = f", and {people.name} does not have it either" if people else ""
+    return InputError(
+        f"{table.name} has no column {name!r} to be the {role}{neither}. "
+        f"{near}{_odd_header(table, name)}"
+    )
+
+
+def _odd_header(table: RawTable, name: str) -> str:
+    """Return a sentence about other sheets, a missing header or a transposed table, or ""."""
+    if sheets := table.facts.get("other_sheets"):
+        return (
+            f" This is the sheet {table.facts['sheet']!r}. Other sheets are {listed(sheets)} "
+            "(sheet=, --sheet)."
+        )
+    # If most names are numbers, they are values, and the header is missing.
+    numbers = sum(bool(ANY_NUMBER.fullmatch(column)) for column in table.columns)
+    if 2 * numbers > len(table.columns):
+        return (
+            " The first row seems to hold data, not names. Write the names of the columns above it."
+        )
+    if name in labels(table.frame.iloc[:, 0]):
+        return (
+            f" {name!r} is the name of a row, so rows and columns seem to be exchanged. Transpose "
+            "the table, so that each row is a subject."
+        )
+    return ""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The columns that are regions, their atlas, and facts about the other columns."""
+
+    regions: tuple[str, ...]
+    atlas: Atlas | None
+    facts: dict[str, Any]
+
+
+def choose_regions(
+    table: RawTable,
+    taken: Sequence[str],
+    options: Options,
+    has_ids: bool = True,
+    never: Sequence[str] = (),
+) -> Choice:
+    """Choose the regions among the columns that have no other role.
+
+    Parameters
+    ----------
+    table : RawTable
+        The cells.
+    taken : sequence of str
+        Columns with another role, such as the id column.
+    options : Options
+        What the caller asks for: regions, exclude, atlas, measure.
+    has_ids : bool
+        Whether the table has a column of ids. If not, errors name a column that looks like one.
+    never : sequence of str
+        Columns without a role that cannot be regions.
+    """
+    excluded = _matching(table, options.exclude, "exclude", taken)
+    used = {*taken, *excluded, *never, ROW_NAMES}
+    free = [column for column in table.columns if column not in used]
+    # Excluded columns are never regions, but their names help to recognize the atlas.
+    match = match_columns(free, options.atlas, excluded)
+    if options.regions is None:
+        # If the caller names no regions, only columns that match an atlas are regions.
+        chosen, other_measures = _by_atlas(table, free, match, options, has_ids)
+        rule = f"columns that match the atlas {match.atlas.name}" if match.atlas else ""
+    else:
+        chosen = _by_name(table, free, taken, match, options)
+        other_measures, rule = [], ALL if options.regions == (ALL,) else "given"
+        if rule == ALL:
+            _check_all(table, chosen, match, options, has_ids)
+    if len(chosen) < MIN_REGIONS:
+        raise _too_few(table, chosen, free, options)
+    explained = {*chosen, *match.totals, *other_measures}
+    facts = {
+        "regions": rule,
+        **atlas_facts(match.atlas),
+        "totals": list(match.totals),
+        "excluded": excluded,
+        "other_measures": other_measures,
+        "ignored": [column for column in free if column not in explained],
+    }
+    return Choice(tuple(chosen), match.certain_atlas(), facts)
+
+
+def _check_all(
+    table: RawTable, chosen: Sequence[str], match: AtlasMatch, options: Options, has_ids: bool
+) -> None:
+    """Raise InputError if regions="all" would take columns that do not look like regions."""
+    regions = set(chosen)  # a set, because tables may have thousands of columns
+    unknown = [name for name in match.unmatched if name in regions]
+    ids = [] if has_ids else like_ids(table, unknown, options.missing)
+    if ids:
+        raise InputError(
+            f"{table.name}: {_is_id(ids)} If it is neither an id nor a region, leave it out "
+            "(exclude=, --exclude). If it is a region, name all regions (regions=, --regions)."
+        )
+    check_regions(table, chosen, unknown, options.missing)
+
+
+def _matching(
+    table: RawTable, patterns: Sequence[str], what: str, taken: Sequence[str]
+) -> list[str]:
+    """Return the columns that match a name or a pattern, in the order of the patterns."""
+    matching: dict[str, None] = {}
+    for pattern in patterns:
+        pattern = str(pattern).strip()
+        # A region that is also a covariate would be adjusted for itself.
+        if pattern in taken:
+            raise InputError(
+                f"column {pattern!r} is named in {what}=, but it already has another "
+                "role (id, group, site, pair, subject, block or covariate). Name it only once."
+            )
+        hits = [pattern]
+        if pattern not in table.frame.columns:  # a name may hold brackets, like a pattern
+            hits = [c for c in table.columns if c not in taken and fnmatchcase(c, pattern)]
+        if not hits:
+            near = did_you_mean(pattern, table.columns)
+            raise InputError(
+                f"{table.name} has no column {pattern!r}, which is named in {what}=. {near}"
+            )
+        matching |= dict.fromkeys(hits)
+    return list(matching)
+
+
+def _by_atlas(
+    table: RawTable, free: list[str], match: AtlasMatch, options: Options, has_ids: bool
+) -> tuple[list[str], list[str]]:
+    """Return the chosen columns that match an atlas, and the columns of other measures."""
+    chosen = _of_measure(table, match.columns, options.measure)
+    numeric = _numeric(table, match.unmatched, options.missing)
+    if numeric and options.only_regions:
+        warn(
+            f"{table.name}: {counted(len(numeric), 'column is', 'columns are')} unknown to the "
+            f"atlas and left out: {listed(numeric)}. To leave them out without this warning, "
+            "exclude them (exclude=, --exclude). To use them, give regions='all' (--regions all)."
+            f"{_better_atlas(free, match, options)}"
+        )
+    # A column such as "age" may be a forgotten covariate or a region. The user must decide.
+    elif numeric and len(chosen) >= MIN_REGIONS:
+        ids = [] if has_ids else like_ids(table, numeric, options.missing)
+        raise InputError(
+            f"{table.name}: these columns hold numbers, but they are not known regions and were "
+            f"not named: {listed(numeric, len(numeric))}. Name the role of each (id=, group=, "
+            "site=, pair=, subject=, block=, covariates=; --id, --group, --site, --pair, "
+            "--subject, --block, --covariates), leave it out (exclude=, --exclude), or use all "
+            "columns of numbers that have no other role as regions (regions='all', --regions "
+            f"all).{' ' + _is_id(ids) if ids else ''}" + _better_atlas(free, match, options)
+        )
+    kept = set(chosen)
+    return chosen, [m.column for m in match.columns if m.column not in kept]
+
+
+def _is_id(columns: Sequence[str]) -> str:
+    name = columns[0]
+    return f"{name!r} looks like the column of ids. If it is, name it (id={name!r}, --id {name!r})."
+
+
+def _better_atlas(free: Sequence[str], match: AtlasMatch, options: Options) -> str:
+    """Return a sentence about an atlas that matches more columns than the given atlas, or ""."""
+    if options.atlas is None or match.atlas is None:
+        return ""
+    best = match_columns(free)
+    if best.atlas is None or len(best.columns) < len(match.columns) + MIN_REGIONS:
+        return ""
+    return (
+        f" The atlas {match.atlas.name} (atlas=, --atlas) matches "
+        f"{counted(len(match.columns), 'column')}, but {best.atlas.name} matches "
+        f"{len(best.columns)}. Check that you gave the right atlas."
+    )
+
+
+def _numeric(table: RawTable, columns: Iterable[str], missing: Missing) -> list[str]:
+    """Return the columns that hold numbers. Some text among the numbers is allowed."""
+    # To save time, a column is not parsed if its type is a number and its first cell is filled.
+    first = table.frame.iloc[0].notna()
+    types = zip(table.columns, table.frame.dtypes, first, strict=True)
+    certain = {name for name, dtype, filled in types if filled and is_number_type(dtype)}
+    return [
+        column
+        for column in columns
+        if column in certain or parse(table, column, missing).kind in WITH_NUMBERS
+    ]
+
+
+def _of_measure(
+    table: RawTable, matches: Sequence[ColumnMatch], measures: Sequence[str]
+) -> list[str]:
+    """Return one column per region, of the first measure in the list that the region has."""
+    known = sorted({match.measure for match in matches})
+    unknown = [name for name in measures if name not in known]
+    if unknown and matches:
+        raise InputError(
+            f"{table.name} has no measure {unknown[0]!r}. Its measures are {_said(known)}. Give "
+            "one of these, or leave out measure= (--measure)."
+        )
+    by_region: dict[Any, list[ColumnMatch]] = defaultdict(list)
+    for match in matches:
+        by_region[match.region].append(match)
+    chosen: set[str] = set()
+    for columns in by_region.values():
+        # The measures are in order of preference. Not every region has every measure.
+        for measure in measures:
+            if any(match.measure == measure for match in columns):
+                columns = [match for match in columns if match.measure == measure]
+                break
+        else:
+            # If no measure is asked for, a single column is taken, whatever it measures.
+            columns = [] if measures else columns
+        if len(columns) > 1:
+            raise _several_columns(table, columns, known)
+        chosen.update(match.column for match in columns)
+    return [match.column for match in matches if match.column in chosen]
+
+
+def _several_columns(
+    table: RawTable, columns: Sequence[ColumnMatch], measures: Sequence[str]
+) -> InputError:
+    """Return the error about several columns of one region."""
+    names = [match.column for match in columns]
+    region = columns[0].region.name
+    if len({match.measure for match in columns}) == 1:
+        return InputError(
+            f"{table.name}: the region {region!r} has several columns: {listed(names)}. Keep one "
+            "of them and leave out the others (exclude=, --exclude)."
+        )
+    first = next(name for name in measures if name)
+    return InputError(
+        f"{table.name}: the region {region!r} has several columns: {listed(names)}. The measures "
+        f"in this table are {_said(measures)}. Choose one, such as measure={first!r} (--measure "
+        f"{first}), or give several in order of preference."
+    )
+
+
+def _said(measures: Sequence[str]) -> str:
+    return ", ".join(repr(name) if name else "a measure without a name" for name in measures)
+
+
+def _by_name(
+    table: RawTable, free: list[str], taken: Sequence[str], match: AtlasMatch, options: Options
+) -> list[str]:
+    """Return the columns that match `options.regions`. "all" stands for all columns of numbers."""
+    totals = set(match.totals)
+    if options.regions == (ALL,):
+        return _all(table, [column for column in free if column not in totals], match, options)
+    patterns = tuple(str(name).strip() for name in options.regions or ())
+    listed_totals = [name for name in patterns if name in totals]
+    if listed_totals:
+        raise InputError(
+            "regions= names columns that are totals of other columns, and so not regions: "
+            f"{listed(listed_totals)}. Name them as covariates (covariates=, --covariates), or "
+            "leave them out."
+        )
+    allowed = set(free) - totals  # a pattern may match totals and excluded columns too
+    matching = _matching(table, patterns, "regions", taken)
+    return [column for column in matching if column in allowed]
+
+
+def _all(table: RawTable, columns: Sequence[str], match: AtlasMatch, options: Options) -> list[str]:
+    """Return the columns of numbers, and the regions of the atlas, whatever text they hold.
+
+    Text in a region is an error when its cells are read.
+    """
+    numeric = set(_numeric(table, columns, options.missing))
+    rest = (name for name in columns if name not in numeric)
+    text = text_columns(table, rest, options.missing)
+    of_atlas = text.keys() & {match.column for match in match.columns}
+    warn_of_numbers(table, {name: text[name] for name in text if name not in of_atlas})
+    return [name for name in columns if name in numeric | of_atlas]
+
+
+def _too_few(
+    table: RawTable, chosen: Sequence[str], free: Sequence[str], options: Options
+) -> InputError:
+    """Return the error about too few regions for a network."""
+    if options.regions is None:
+        numeric = _numeric(table, free, options.missing)
+        return InputError(
+            f"{table.name}: {counted(len(chosen), 'column matches', 'columns match')} an atlas, "
+            f"but a network needs at least {MIN_REGIONS}. Name the regions (--regions, "
+            "regions=['name', 'lh_*'], or regions='all' for all columns of numbers), or give a "
+            f"table of regions (atlas=, --atlas). Columns of numbers: {listed(numeric) or 'none'}. "
+            f"All columns: {listed(table.columns)}."
+            + _better_atlas(free, match_columns(free, options.atlas), options)
+        )
+    return InputError(
+        f"{table.name}: {counted(len(chosen), 'column is', 'columns are')} left as regions "
+        f"({listed(chosen) or 'none'}), but a network needs at least {MIN_REGIONS}. Name more in "
+        f"regions= (--regions). The columns of this table are {listed(table.columns)}."
+    )
+
+
+# A column of labels, names, notes or dates has hardly any number.
+MIN_SHARE_TO_ASK = 0.1
+_BEYOND_LIMIT = re.compile(r"[<>≤≥].*")  # <LLOD, <0.5, > 100
+_NEARLY = (ANY_NUMBER, GROUPED, EXCEL_ERROR, _BEYOND_LIMIT)
+
+
+def text_columns(table: RawTable, columns: Iterable[str], missing: Missing) -> dict[str, Parsed]:
+    """Return the columns in which many filled cells are not numbers."""
+    parsed = {name: parse(table, name, missing) for name in columns}
+    return {name: column for name, column in parsed.items() if column.kind == "text"}
+
+
+def warn_of_numbers(table: RawTable, columns: Mapping[str, Parsed]) -> None:
+    """Warn of columns of text that seem to hold measurements, and are therefore no regions."""
+    some = [name for name, column in columns.items() if _has_numbers(table, name, column)]
+    if some:
+        column = some[0]
+        others = f" The same is true of {listed(some[1:])}." if some[1:] else ""
+        warn(
+            f"{no_number(table, column, columns[column].bad, 'column')} Until then the column is "
+            "left out, because too few of its cells are numbers. If it is not a region, exclude it "
+            f"(exclude=, --exclude).{others}"
+        )
+
+
+def _has_numbers(table: RawTable, name: str, column: Parsed) -> bool:
+    cells: Sequence[object] = table.frame[name].to_numpy(object)[column.bad].tolist()
+    texts = map(cell_text, cells)
+    nearly = sum(any(form.fullmatch(text) for form in _NEARLY) for text in texts)
+    present = int((~column.missing).sum())
+    return present - len(cells) + nearly >= MIN_SHARE_TO_ASK * present
+
+
+# Names of id columns in lower case, with letters and digits only. The likeliest come first.
+ID_NAMES = (
+    *("subjectid", "participantid", "subjid", "subid", "subject", "participant", "subj", "sub"),
+    *("id", "names", "srcsubjectid"),
+)
+PERSON_NAMES = (*ID_NAMES, "person", "personid", "patient", "patientid", "family", "familyid")
+# The name that aparcstats2table and asegstats2table give the column of subjects.
+FREESURFER_ID = re.compile(r"measure:\w+|[lr]h\..+", re.IGNORECASE)
+SUBJECT, PAIR, BLOCK = "--subject", "--pair", "--block"
+MAX_SUBTYPES_PER_GROUP = 3  # a column with more labels per group does not hold subtypes of groups
+
+
+def id_column(columns: Sequence[str], taken: Iterable[str] = ()) -> str | None:
+    """Return the column whose name says that it holds ids, or None."""
+    named = [column for column in columns if column != ROW_NAMES]
+    free = [column for column in named if column not in set(taken)]
+    # Reversed, so that the first of two columns with the same plain name is kept.
+    plain = {plain_name(column): column for column in reversed(free)}
+    for name in ID_NAMES:
+        if name in plain:
+            return plain[name]
+    if free and free[0] == named[0] and FREESURFER_ID.fullmatch(free[0]):
+        return free[0]
+    return ROW_NAMES if ROW_NAMES in {*columns} - {*taken} else None
+
+
+def repeated_persons(
+    table: RawTable, taken: Iterable[str], group: Sequence[str] | None
+) -> dict[str, dict[str, str]]:
+    """Return the columns without a role that may hold persons, and the option for each column.
+
+    The columns under ``persons`` are named like persons or families. The columns under ``nested``
+    have many labels, and all rows of a label are in the same group. Columns of persons are like
+    this, and columns of sites are not.
+    """
+    used = {*taken, ROW_NAMES}
+    free = [name for name in table.columns if name not in used]
+    repeating = [name for name in free if 1 < table.frame[name].nunique() < len(table.frame)]
+    options = {name: _option_for(table, name, group) for name in repeating}
+    persons = {name: options[name] for name in repeating if plain_name(name) in PERSON_NAMES}
+    nested = {
+        name: option
+        for name, option in options.items()
+        if name not in persons and option == SUBJECT and _has_many_labels(table, name, group)
+    }
+    by_kind = {"persons": persons, "nested": nested}
+    return {kind: columns for kind, columns in by_kind.items() if columns}
+
+
+def _option_for(table: RawTable, name: str, group: Sequence[str] | None) -> str:
+    """Return the option for a column. It depends on whether a label has rows in several groups."""
+    labels = table.frame[name].astype(str)
+    if group is None:
+        return SUBJECT
+    groups_of = pd.Series(list(group), index=labels.index).groupby(labels).agg(["nunique", "size"])
+    if (groups_of["nunique"] == 1).all():
+        return SUBJECT
+    # Visits are pairs if each person has one visit in every group. A family may have any rows.
+    once = groups_of["nunique"] == groups_of["size"]
+    return PAIR if (once & (groups_of["size"] == len(set(group)))).all() else BLOCK
+
+
+def _has_many_labels(table: RawTable, name: str, group: Sequence[str] | None) -> bool:
+    """Return whether a column has too many labels for subgroups, each with at least two rows."""
+    counts = table.frame[name].astype(str).value_counts()
+    if group is None or min(counts) < 2:
+        return False
+    return len(counts) > MAX_SUBTYPES_PER_GROUP * len(set(group))
+
+
+def like_ids(table: RawTable, columns: Iterable[str], missing: Missing) -> list[str]:
+    """Return the columns whose name ends in "id" and whose cells are distinct whole numbers."""
+    values = {
+        name: parse(table, name, missing).values
+        for name in columns
+        if plain_name(name).endswith("id")
+    }
+    return [
+        name
+        for name, numbers in values.items()
+        if len(np.unique(numbers)) == len(numbers) and (numbers == np.round(numbers)).all()
+    ]
+
+
+# Words in the names of site columns, such as "SITE_ID", "mrisite" and "scanner model".
+SITE_NAME = re.compile(
+    r"\b(?:acquisition|acq|scan|scanning|imaging|mri|mr|study|recruitment)*"
+    r"(?:sites?|scanners?|cent(?:re|er)s?|manufacturers?|vendors?|hospitals?|institutions?|"
+    r"machines?|batch|batches|field ?strength)"
+    r"(?:id|no|nr|number|name|code|label|model|type)*\b(?! of| learning)"
+)
+PLACE_IN_BODY = re.compile(  # with one of these words, "site" means a place in the body
+    r"\b(?:lesion|onset|tumou?r|injury|surgery|surgical|pain|implant|injection|stimulation|biopsy)"
+)
+# Words in the names of columns that are covariates, or neither covariates nor regions.
+COVARIATE = re.compile(
+    r"ages?|sex|gender|male|female|educ|education|edu|schooling|handedness|bmi|f?iq|viq|piq|fsiq|"
+    r"etiv|icv|tiv|income|duration|onset|medication|mmse|moca|cdr|updrs|panss|bdi|hamd|hdrs|ados|"
+    r"srs|madrs|scores?|years?|months?"
+)
+NEITHER = re.compile(
+    r"ids?|mrn|subject|subj|participant|patient|person|record|visit|session|ses|date|dob|birth|"
+    r"birthday|wave"
+)
+MIN_ROWS_TO_JUDGE = 8  # in fewer rows, values may be whole numbers, or equal, by chance
+MAX_SHARE_UNKNOWN = 0.1  # up to this share, columns that do not match the atlas are exceptions
+MIN_SITES = 2  # with only one site, subjects do not differ in it
+MIN_ROWS_PER_SITE = 2  # a column with fewer rows per label holds persons, not sites
+
+
+def site_columns(columns: Iterable[str]) -> list[str]:
+    """Return the columns whose names say that they hold sites or scanners."""
+    spaced = {name: " ".join(_words(name)) for name in columns}
+    return [
+        name
+        for name, words in spaced.items()
+        if SITE_NAME.search(words) and not PLACE_IN_BODY.search(words)
+    ]
+
+
+def unnamed_sites(
+    table: RawTable, columns: Iterable[str], group: Sequence[str] | None
+) -> dict[str, dict[str, Any]]:
+    """Return the columns without a role that look like sites, and how well they predict the group.
+
+    Returns
+    -------
+    dict
+        For each column, ``sites`` is the number of sites. ``told`` is the share of wrong guesses of
+        the group that are avoided if the site is known (Goodman and Kruskal's lambda, 0 to 1).
+    """
+    sites = {}
+    for name in site_columns(columns):
+        cells = labels(table.frame[name])
+        n_sites = len(set(cells))
+        if MIN_SITES <= n_sites <= len(cells) / MIN_ROWS_PER_SITE:
+            sites[name] = {"sites": n_sites, "told": 0.0 if group is None else _told(cells, group)}
+    return sites
+
+
+def _told(sites: Sequence[str], group: Sequence[str]) -> float:
+    """Return Goodman and Kruskal's lambda of the group given the site.
+
+    It is 1 minus the ratio of two numbers of wrong guesses. The first number is for guesses of the
+    most frequent group at the subject's site. The second number is for guesses of the most frequent
+    group of all subjects.
+    """
+    pairs = Counter(zip(sites, group, strict=True))
+    # The number of subjects in the most frequent group of each site.
+    most_frequent: dict[str, int] = {}
+    for (site, _), count in pairs.items():
+        most_frequent[site] = max(most_frequent.get(site, 0), count)
+    errors = len(group) - max(Counter(group).values())
+    errors_by_site = len(group) - sum(most_frequent.values())
+    return 0.0 if errors == 0 else round(1 - errors_by_site / errors, 3)
+
+
+def check_regions(
+    table: RawTable, chosen: Sequence[str], unknown: Iterable[str], missing: Missing
+) -> None:
+    """Raise InputError if regions="all" would take columns that are probably not regions.
+
+    Parameters
+    ----------
+    table : RawTable
+        The cells.
+    chosen : sequence of str
+        All columns that would be regions.
+    unknown : iterable of str
+        The chosen columns that do not match the atlas.
+    missing : Missing
+        The markers of missing cells.
+    """
+    odd = _hardly_regions(table, chosen, set(unknown), missing)
+    if not odd:
+        return
+    reasons = ", ".join(f"{shown(name)} ({why})" for name, (why, _) in odd.items())
+    # The user can copy these options to the command line.
+    options: dict[str, list[str]] = {}
+    for name, (_, option) in odd.items():
+        options.setdefault(option, []).append(repr(name) if " " in name else name)
+    remedy = " ".join(f"{option} {' '.join(names)}" for option, names in options.items())
+    raise InputError(
+        f"{table.name}: --regions all (regions='all') would use these columns as regions, but they "
+        f"look like something else: {reasons}. Say what they are, such as {remedy}. You can also "
+        "leave columns out (--exclude, exclude=), or give the names or patterns of all regions "
+        "(--regions 'lh_*', regions=)."
+    )
+
+
+def _hardly_regions(
+    table: RawTable, chosen: Sequence[str], unknown: set[str], missing: Missing
+) -> Mapping[str, tuple[str, str]]:
+    """Return the columns that are probably not regions, each with a reason and a likely option."""
+    values = {name: parse(table, name, missing).values for name in chosen}
+    whole = {name for name, column in values.items() if _is_whole(column)}
+    # If most columns hold whole numbers, a column of whole numbers is not odd in this table.
+    whole_is_odd = len(whole) <= len(values) / 2
+    unknown_is_odd = len(unknown) <= MAX_SHARE_UNKNOWN * len(chosen)
+    odd: dict[str, tuple[str, str]] = {}
+    for name in chosen:
+        # A column that matches the atlas is a region, whatever its values.
+        if name not in unknown or name == ROW_NAMES:
+            continue
+        option = _option(name)
+        why = "by its name" if option else _odd_values(values[name], whole_is_odd and name in whole)
+        if not why and unknown_is_odd:
+            why = "the other columns match the atlas"
+        if why:
+            odd[name] = why, option or ("--exclude" if "different" in why else "--covariates")
+    return odd
+
+
+def _option(name: str) -> str:
+    """Return the option that the name of a column suggests, or "" if it suggests none."""
+    words = _words(name)
+    if site_columns([name]):
+        return "--site"
+    if any(map(COVARIATE.fullmatch, words)):
+        return "--covariates"
+    return "--exclude" if any(map(NEITHER.fullmatch, words)) else ""
+
+
+def _odd_values(column: Array, whole: bool) -> str:
+    """Return why the values of a column are unlike the values of a region, or "".
+
+    `whole` says that the column holds whole numbers, and that most columns do not.
+    """
+    known = column[np.isfinite(column)]
+    if len(known) < MIN_ROWS_TO_JUDGE:
+        return ""
+    levels = len(np.unique(known))
+    if levels == 2:  # such as sex, coded as 0 and 1
+        return "two values"
+    if not whole or levels == 1:
+        return ""
+    return "whole numbers, all different" if levels == len(known) else "whole numbers"
+
+
+def _is_whole(column: Array) -> bool:
+    known = column[np.isfinite(column)]
+    return bool(len(known)) and bool((known == np.round(known)).all())
+
+
+def _words(name: str) -> list[str]:
+    """Return the words of a name in lower case, without numbers. "mriSite" is two words."""
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
+    return [word for word in re.split(r"[\W_\d]+", spaced.lower()) if word]
+
+
+EXTRACTED = "atlas.csv"
+MAX_HEADER_BYTES = 10_000  # a limit, because a file may be one endless line
+
+
+def with_extracted(options: Options, source: object, columns: Sequence[str]) -> Options:
+    """Return the options, with the extracted atlas if it matches more columns than a packaged one.
+
+    Parameters
+    ----------
+    options : Options
+        What the caller asks for. An atlas that the caller names is kept.
+    source : object
+        The path of the table, or its DataFrame, which cannot have an atlas beside it.
+    columns : sequence of str
+        Names of the columns of the table.
+    """
+    if options.atlas is not None or not isinstance(source, str | PathLike):
+        return options
+    atlas = extracted_atlas(Path(source))
+    if atlas is None:
+        return options
+    extracted, packaged = match_columns(columns, atlas), match_columns(columns)
+    known = len(packaged.columns)
+    return replace(options, atlas=atlas) if len(extracted.columns) > known else options
+
+
+def extracted_atlas(source: Path) -> Atlas | None:
+    """Return the atlas in a folder of series, or beside a table; None if there is no such atlas.
+
+    ``sgbn extract`` writes a column that names the label image. An ``atlas.csv`` without this
+    column belongs to the user, and is read only if the user asks for it.
+    """
+    path = (source if source.is_dir() else source.parent) / EXTRACTED
+    try:
+        with path.open("rb") as stream:
+            header = stream.readline(MAX_HEADER_BYTES)
+    except OSError:
+        return None
+    return read_atlas(path) if LABEL_IMAGE.encode() in header.lower() else None
+
+
+def atlas_facts(atlas: Atlas | None) -> dict[str, str | None]:
+    """Return facts for the provenance: the name of the atlas, and its file if the user gave one."""
+    if atlas is None or atlas.file is None or not atlas.file.path:
+        return {"atlas": None if atlas is None else atlas.name}
+    facts = {"atlas_file": atlas.file.path, "atlas_sha256": atlas.file.sha256}
+    return {"atlas": atlas.name, **facts}

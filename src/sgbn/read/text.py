@@ -1,0 +1,529 @@
+"""The reader of tables in text files, which detects encoding, delimiter and decimal mark.
+
+The first lines of a file show all three. Then pandas parses the file once. If pandas meets a row
+that is too long, or fills up a row that is too short, the cells of all rows are counted. A row of
+the wrong length is therefore an error that names the row, and cells are never shifted.
+
+`csv.Sniffer`, which ``pandas.read_csv(sep=None)`` also uses, finds no delimiter in files with R's
+row names, with runs of blanks, or with one row of the wrong length. It does not look for decimal
+marks or titles.
+
+The decimal mark of a text file, and marks that may separate decimals or thousands.
+
+In some countries 1,234 means 1.234, and in others 1234. Only the user knows which, so it is never
+guessed.
+
+Read XML of unknown origin safely: entities are refused, and the depth is limited.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+from xml.etree import ElementTree
+from xml.parsers import expat
+
+import numpy as np
+import pandas as pd
+
+from sgbn.core.exceptions import InputError, counted
+from sgbn.read.cells import (
+    MISSING,
+    ROW_NAMES,
+    NamedText,
+    Origin,
+    RawTable,
+    clean_names,
+    filled_rows,
+    later_header,
+    name_columns,
+    title_above,
+)
+
+BLANKS = "blanks"  # the delimiter that is any run of spaces and tabs
+DELIMITERS = {"\t": "tab", ";": "semicolon", ",": "comma", "|": "bar (|)"}
+OTHER_SPELLINGS = {r"\t": "\t", "tab": "\t", " ": BLANKS, r"\s+": BLANKS, "space": BLANKS}
+SAMPLE_LINES = 50  # lines that are searched for the delimiter
+SAMPLE_BYTES = 2**16  # bytes that are searched for binary data and for the decimal mark
+
+_QUOTED = re.compile(rb'"[^"]*"')
+_NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
+_BEFORE_HEADER = re.compile(rb"[\s,;|]*")
+_DECIMAL = re.compile(rb"[ \t]*[+-]?\d*\.\d+")  # a first cell that cannot be the name of a row
+_EXCEL_HINT = re.compile(rb'"?sep=([^\n])"?[ ,;\t]*\n', re.IGNORECASE)
+# pandas before 3.1 must be told to read each number as the float nearest to it.
+_EXACT: dict[str, Any] = (
+    {}
+    if tuple(int(part) for part in pd.__version__.split(".")[:2]) >= (3, 1)
+    else {"float_precision": "round_trip"}
+)
+
+
+class _Layout(NamedTuple):
+    """The way in which a file is cut into cells."""
+
+    delimiter: str
+    names: list[str]  # one per column, "" for a column without a name
+    start: int  # the byte at which the first row below the header begins
+    first_row: int  # the number of this row, as an editor counts lines
+
+
+def parse_text(
+    content: bytes,
+    source: str,
+    as_text: NamedText,
+    delimiter: str | None = None,
+    decimal: str | None = None,
+) -> RawTable:
+    """Return the table in the bytes of a text file.
+
+    Parameters
+    ----------
+    content : bytes
+        The whole file, unzipped.
+    source : str
+        The name of the file in errors.
+    as_text : callable
+        Takes the names in the header, and returns the columns whose cells must be read as text.
+    delimiter, decimal : str, optional
+        The delimiter and the decimal mark of the file. They are detected if not given.
+    """
+    body, encoding = _as_utf8(content, source)
+    layout = _layout(body, source, delimiter)
+    rows, mark = body[layout.start :], _mark(layout.delimiter)
+    found = decimal or decimal_mark(rows[:SAMPLE_BYTES], mark, source)
+    frame, layout = _cells(body, layout, found, as_text(layout.names), source)
+    if decimal is None and found == ".":
+        cells = partial(_parse, body, layout, found, set(layout.names))
+        check_points(rows, mark, layout.names, cells, source)
+    numbers = layout.first_row + np.arange(len(frame), dtype=np.intp)
+    filled = filled_rows(frame)
+    if not filled.any():
+        raise InputError(f"{source} has a header but no rows. Add the subjects.")
+    if not filled.all():
+        frame, numbers = frame.loc[filled].reset_index(drop=True), numbers[filled]
+    marks = {"encoding": encoding, "delimiter": layout.delimiter, "decimal": found}
+    facts = {**marks, "rows": len(frame)}
+    frame = name_columns(frame, layout.names, source)
+    return RawTable(frame, Origin(source, numbers, decimal=found), facts=facts)
+
+
+def check_marks(delimiter: object, decimal: object) -> None:
+    """Raise InputError unless each mark is None, or of a kind that `parse_text` accepts."""
+    if not isinstance(delimiter, str | None):
+        raise InputError(f"delimiter is {delimiter!r}. Give one character, such as ';' or '\\t'.")
+    if decimal not in (None, ".", ","):
+        raise InputError(f"decimal is {decimal!r}. Give '.' or ','.")
+
+
+def _as_utf8(content: bytes, source: str) -> tuple[bytes, str]:
+    """Return the bytes in UTF-8 with plain line ends, and the encoding they came in."""
+    encoding, body = "utf-8", content.removeprefix(codecs.BOM_UTF8)
+    try:
+        if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            encoding = "utf-16"  # set first, because decoding fails if half a character is left
+            body = content.decode(encoding).encode()
+        body.decode()
+    except UnicodeError as error:
+        if encoding == "utf-16":
+            raise InputError(f"{source} is not complete UTF-16 text. Save it as UTF-8.") from error
+        # It is an older encoding. In latin-1 every byte is a character, so decoding cannot fail.
+        encoding, body = "latin-1", body.decode("latin-1").encode()
+    if b"\0" in body or _NO_TEXT.search(body, 0, SAMPLE_BYTES):
+        raise InputError(
+            f"{source} holds binary data, so it is not a table in text. The name of an Excel file "
+            "must end in .xlsx, and the name of a Parquet file in .parquet. Save other tables as "
+            "CSV in UTF-8."
+        )
+    if b"\r" in body:
+        body = body.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    if not body or body.isspace():
+        raise InputError(f"{source} is empty. Give a file with a header and one row per subject.")
+    return body, encoding
+
+
+def _layout(body: bytes, source: str, delimiter: str | None) -> _Layout:
+    """Return the header and the delimiter, found in the first lines."""
+    # Spreadsheets may export blank lines, or lines of delimiters, above the header.
+    skipped = _BEFORE_HEADER.match(body)
+    head = body.rfind(b"\n", 0, skipped.end() if skipped else 0) + 1
+    hint = _EXCEL_HINT.match(body, head)
+    if hint:
+        delimiter, head = delimiter or hint[1].decode("latin-1"), hint.end()
+    end = _after_lines(body, head, SAMPLE_LINES)
+    lines = _QUOTED.sub(b"q", body[head:end]).split(b"\n")  # delimiters in quotes do not count
+    # The mark is "" if none cuts the header into cells.
+    mark = _given(delimiter) or _delimiter([line for line in lines if line.strip()])
+    _check_title(body, head, lines, mark, source)
+    names, start = _header(body, head, mark, source) if mark else ([], 0)
+    if len([name for name in names if name]) < 2:
+        raise _one_column(lines[0], mark, source)
+    # Lines count from 1, and the first row is the line after the header.
+    row = body.count(b"\n", 0, head) + 2
+    try:
+        records = _records(body[start:end], mark)
+    except csv.Error as error:
+        raise InputError(f"{source} cannot be read ({error}). Close its quotes.") from error
+    if end < len(body):
+        records = records[:-1]  # the sample may end inside the last row
+    return _Layout(mark, _fit(names, records, mark, row, source), start, row)
+
+
+def _check_title(
+    body: bytes, head: int, lines: Sequence[bytes], delimiter: str, source: str
+) -> None:
+    """Raise InputError for titles above the header. The first would be read as the header."""
+    # Titles hold blanks but no delimiter, so blanks may look like the delimiter. Try all others.
+    marks = list(DELIMITERS) if delimiter in ("", BLANKS) else [delimiter]
+    filled = [k for k, line in enumerate(lines) if line.strip()]
+    for mark in marks:
+        rows = [lines[k].decode(errors="replace").split(mark) for k in filled]
+        header = later_header(rows)
+        if header and len({len(row) for row in rows[header:]}) == 1:
+            raise title_above(source, body.count(b"\n", 0, head) + 1 + filled[header])
+
+
+def _after_lines(body: bytes, place: int, lines: int) -> int:
+    for _ in range(lines):
+        place = body.find(b"\n", place) + 1 or len(body)
+    return place
+
+
+def _records(rows: bytes, delimiter: str) -> list[bytes]:
+    """Return one line per row, in which each quoted cell is "q".
+
+    Delimiters and line ends in quotes are then not counted. If there are quotes, the csv module
+    parses the rows, because a quote inside a plain cell does not open a quoted cell.
+    """
+    if b'"' in rows and delimiter != BLANKS:
+        reader = csv.reader(io.StringIO(rows.decode(), newline="\n"), delimiter=delimiter)
+        return [delimiter.join("q" * bool(cell.strip()) for cell in row).encode() for row in reader]
+    return _QUOTED.sub(b"q", rows).rstrip(b"\n").split(b"\n")
+
+
+def _given(delimiter: str | None) -> str:
+    if delimiter is None:
+        return ""
+    mark = OTHER_SPELLINGS.get(delimiter, delimiter)
+    if mark != BLANKS and (len(mark) != 1 or mark in '"\n\r' or not mark.isascii()):
+        raise InputError(f"delimiter is {delimiter!r}. Give one character, such as ';' or '\\t'.")
+    return mark
+
+
+def _delimiter(sample: Sequence[bytes]) -> str:
+    """Return the delimiter of the lines, or "" if no known mark cuts the header into cells.
+
+    The delimiter is the mark that cuts all lines into the same number of cells. If several marks do
+    this, it is the mark that makes the most cells. If no mark does, it is the mark that cuts the
+    header into the most cells. Blanks are tried last, because names and labels may hold blanks too.
+    """
+    # The number of cells in each line, for each mark.
+    widths = {mark: [_width(line, mark.encode()) for line in sample] for mark in DELIMITERS}
+    for rule in (_alike, lambda widths: widths[0] > 1):
+        fit = [mark for mark, width in widths.items() if width and rule(width)]
+        if fit:
+            return max(fit, key=lambda mark: widths[mark][0])
+        if sample and rule([_width(line, b"") for line in sample]):
+            return BLANKS
+    return ""
+
+
+def _alike(widths: Sequence[int]) -> bool:
+    """Return whether all rows have the same number of cells: as many as the header, or one more."""
+    rows = set(widths[1:]) or {widths[0]}
+    # R's write.table writes no name above its row names.
+    return widths[0] > 1 and len(rows) == 1 and rows <= {widths[0], widths[0] + 1}
+
+
+def _mark(delimiter: str) -> bytes:
+    return b"" if delimiter == BLANKS else delimiter.encode()
+
+
+def _width(line: bytes, mark: bytes) -> int:
+    """Return the number of cells in a line. Each quoted cell must be "q" by now."""
+    return line.count(mark) + 1 if mark else len(line.split())
+
+
+def _header(body: bytes, head: int, delimiter: str, source: str) -> tuple[list[str], int]:
+    """Return the names in the header, and the byte at which the next line begins."""
+    if delimiter == BLANKS:  # the csv module cannot read runs of blanks
+        start = body.find(b"\n", head) + 1 or len(body)
+        # A name in quotes may hold blanks.
+        cells = re.findall(r'"([^"]*)"|(\S+)', body[head:start].decode())
+        return clean_names(quoted or plain for quoted, plain in cells), start
+    stream = io.BytesIO(body)
+    # The csv module reads only the header, which may have several lines.
+    stream.seek(head)
+    reader = csv.reader(io.TextIOWrapper(stream, "utf-8", newline="\n"), delimiter=delimiter)
+    try:
+        names = clean_names(next(reader))
+    except csv.Error as error:
+        raise InputError(
+            f"{source}: the header cannot be read ({error}). Close its quotes."
+        ) from error
+    return names, _after_lines(body, head, reader.line_num)
+
+
+def _fit(
+    names: list[str], records: Sequence[bytes], delimiter: str, first: int, source: str
+) -> list[str]:
+    """Return one name per cell of the widest row. Row names and empty columns get "".
+
+    A row with too few cells is an error. So is a row with filled cells that have no name.
+    """
+    mark = _mark(delimiter)
+    # A row that holds only delimiters counts as empty.
+    widths = [_width(line, mark) if line.strip(b" \t" + mark) else 0 for line in records]
+    filled = {width for width in widths if width}
+    # A row that begins with 0.5 has no row name. Its additional cell is then an error.
+    may_have_row_names = not any(_DECIMAL.match(line) for line in records)
+    one_more = filled == {len(names) + 1}
+    if one_more and may_have_row_names and not _all_end(records, mark):
+        return ["", *names]  # R's write.table writes no name above its row names
+    needed = _needed(names)
+    for k, width in enumerate(widths):
+        # Spreadsheets may write empty cells after the last name.
+        excess = records[k].split(mark or None)[len(names) :] if width > len(names) else []
+        if width and (width < needed or any(cell.strip() for cell in excess)):
+            raise InputError(
+                f"{source}, row {first + k} has {counted(width, 'cell')}, but the header has "
+                f"{len(names)}. Correct the row. A cell that holds the delimiter needs quotes "
+                "around it, and each quote must be closed."
+            )
+    return names + [""] * (max(widths, default=0) - len(names))
+
+
+def _needed(names: Sequence[str]) -> int:
+    """Return the number of cells up to the last one that has a name."""
+    return max((k for k, name in enumerate(names, start=1) if name), default=0)
+
+
+def _all_end(records: Sequence[bytes], mark: bytes) -> bool:
+    """Return whether each row ends with a delimiter. It then has an empty cell, and no row name."""
+    return bool(mark) and all(line.rstrip(b" ").endswith(mark) for line in records if line.strip())
+
+
+def _one_column(line: bytes, delimiter: str, source: str) -> InputError:
+    tried = [DELIMITERS.get(delimiter, delimiter)] if delimiter else [*DELIMITERS.values(), BLANKS]
+    return InputError(
+        f"{source} seems to have only one column. Its first line is {line.decode()[:60]!r}. "
+        f"Delimiters that were tried: {', '.join(tried)}. Give the right delimiter (delimiter=, "
+        "--delimiter), and a header with at least two names."
+    )
+
+
+def _cells(
+    body: bytes, layout: _Layout, decimal: str, text: set[str], source: str
+) -> tuple[pd.DataFrame, _Layout]:
+    """Return the cells of all rows, and the layout that fits them.
+
+    If a row seems too long or too short, the cells of every row are counted.
+    """
+    try:
+        frame = _parse(body, layout, decimal, text)
+    except (ValueError, OverflowError) as error:
+        checked = _counted(body, layout, source)
+        if checked == layout:  # all rows have the right length, so something else is wrong
+            raise InputError(
+                f"{source} cannot be read as a table ({_reason(error, layout)}). Correct this "
+                "place. Each quote must be closed, and each row must have as many cells as the "
+                "header."
+            ) from error
+        return _cells(body, checked, decimal, text, source)
+    # pandas fills up short rows silently, so that the last cell of such a row is missing.
+    if frame.iloc[:, _needed(layout.names) - 1].isna().any():
+        _counted(body, layout, source)
+    return frame, layout
+
+
+def _counted(body: bytes, layout: _Layout, source: str) -> _Layout:
+    """Return a layout that fits all rows. Raise InputError for a row of the wrong length."""
+    try:
+        records = _records(body[layout.start :], layout.delimiter)
+    except csv.Error:  # a cell is too long for the csv module
+        return layout
+    names = _fit(layout.names, records, layout.delimiter, layout.first_row, source)
+    return layout._replace(names=names)
+
+
+def _parse(body: bytes, layout: _Layout, decimal: str, text: set[str]) -> pd.DataFrame:
+    """Return the cells. The columns have numbers instead of names."""
+    stream = io.BytesIO(body)
+    stream.seek(layout.start)
+    try:
+        return pd.read_csv(
+            stream,
+            sep=r"\s+" if layout.delimiter == BLANKS else layout.delimiter,
+            header=None,
+            # The columns get numbers, because the names in the file may repeat (checked later).
+            names=range(len(layout.names)),
+            dtype={k: str for k, name in enumerate(layout.names) if name in text or not name},
+            keep_default_na=False,
+            na_values=sorted(MISSING),
+            # Blank lines are kept, so that errors can name the row in the file.
+            skip_blank_lines=False,
+            # If the file were read in pieces, the cells of one column could get two types.
+            low_memory=False,
+            decimal=decimal,
+            encoding="utf-8",
+            **_EXACT,
+        )
+    except pd.errors.EmptyDataError:  # there is nothing below the header
+        return pd.DataFrame(columns=range(len(layout.names)))
+
+
+def _reason(error: Exception, layout: _Layout) -> str:
+    """Return the message of pandas, with row numbers that count from the top of the file."""
+    reason = " ".join(str(error).split()).removeprefix("Error tokenizing data. C error: ")
+    # pandas counts rows from 0 in errors about quotes, and from 1 in errors about long rows.
+    for words, start in (("starting at row", 0), ("in line", 1)):
+        number = re.search(rf"{words} (\d+)", reason)
+        if number:
+            row = int(number[1]) + layout.first_row - start
+            reason = reason.replace(number[0], f"in row {row}")
+    return reason
+
+
+# Each of these may also be a number with three decimals. A number such as 0.449 cannot be grouped.
+_THOUSANDS = {mark: re.compile(rb"[+-]?[1-9]\d{0,2}%b\d{3}" % mark) for mark in (b",", rb"\.")}
+_GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}")
+_GROUPED_TWICE = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3}){2,}(,\d+)?")
+_WHOLE = re.compile(r"[+-]?[1-9]\d*")  # without 0, which is the same number in both readings
+
+
+def decimal_mark(sample: bytes, delimiter: bytes, source: str) -> str:
+    """Return the decimal mark of most numbers. It is never a comma if commas separate cells.
+
+    `delimiter` is empty if blanks separate cells.
+    """
+    if delimiter == b"," or b"," not in sample:
+        return "."
+    commas, points = ([*_numbers(sample, mark, delimiter)] for mark in (b",", rb"\."))
+    if len(commas) <= len(points):
+        return "."
+    if all(map(_THOUSANDS[b","].fullmatch, commas)):
+        raise InputError(
+            f"{source}: the comma in numbers such as {commas[0].decode()!r} may separate decimals "
+            "or thousands. If it separates decimals, give decimal=',' (--decimal ,). If it "
+            "separates thousands, write the numbers without it."
+        )
+    return ","
+
+
+def check_points(
+    rows: bytes,
+    delimiter: bytes,
+    names: Sequence[str],
+    as_text: Callable[[], pd.DataFrame],
+    source: str,
+) -> None:
+    """Raise InputError if points may separate thousands, as in 2.449 beside 938.
+
+    All numbers with a point must look like thousands. This alone is no reason, because thickness in
+    mm with three decimals looks so too, and if it holds for a whole column, the column only has
+    another unit. But one column cannot hold numbers with three decimals and numbers with none.
+
+    Parameters
+    ----------
+    rows : bytes
+        The file below the header.
+    delimiter : bytes
+        What separates cells, empty for blanks.
+    names : sequence of str
+        The names of the columns.
+    as_text : callable
+        Returns all cells of the file as text. It is slow, and called only if needed.
+    source : str
+        The name of the file in errors.
+    """
+    # Who groups with points writes decimal commas, and so never separates cells by commas.
+    if delimiter == b"," or b"." not in rows:
+        return
+    if not all(map(_THOUSANDS[rb"\."].fullmatch, _numbers(rows, rb"\.", delimiter))):
+        return
+    for name, (_, column) in zip(names, as_text().items(), strict=True):
+        cells = [cell.strip() for cell in column.dropna()]
+        twice, grouped, whole = (
+            next(filter(form.fullmatch, cells), None) for form in (_GROUPED_TWICE, _GROUPED, _WHOLE)
+        )
+        place = f"{source}, column {name or ROW_NAMES!r}"
+        if twice:
+            raise InputError(
+                f"{place}: the points in {twice!r} seem to separate thousands. Write all numbers "
+                "of this file without them. If such cells are not numbers, and points separate "
+                "decimals in all others, give decimal='.' (--decimal .)."
+            )
+        if grouped and whole:
+            raise InputError(
+                f"{place}: the point in numbers such as {grouped!r} may separate decimals or "
+                f"thousands, because the column also holds {whole!r}. If it separates decimals, "
+                f"give decimal='.' (--decimal .), or write {whole}.000. If it separates thousands, "
+                "write the numbers without it."
+            )
+
+
+def _numbers(rows: bytes, mark: bytes, delimiter: bytes) -> Iterator[bytes]:
+    """Yield the numbers with this decimal mark. Only numbers that fill a cell count."""
+    # A text may hold a comma.
+    edge = rb"[\s" + re.escape(delimiter) + rb'"]'
+    cell = rb"(?:^|(?<=%b))[+-]?\d*%b\d+(?:[eE][+-]?\d+)?(?=%b|$)" % (edge, mark, edge)
+    return (number[0] for number in re.finditer(cell, rows))
+
+
+MAX_DEPTH = 20  # levels of nested elements; CAT12's files need four, FSL's files three
+
+
+def xml_tree(content: bytes, name: str, remedy: str) -> ElementTree.Element:
+    """Return the root element of an XML file; raise InputError if the file is not safe to read.
+
+    `ElementTree` alone is not safe. It expands entities, which can fill gigabytes of memory, and it
+    accepts any depth.
+
+    Parameters
+    ----------
+    content : bytes
+        The bytes of the file, in the encoding that the file declares.
+    name : str
+        Name of the file in messages.
+    remedy : str
+        Last sentence of every message. It says what the user can do.
+    """
+    builder = ElementTree.TreeBuilder()
+    depth = 0
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        nonlocal depth
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise InputError(f"{name} has more than {MAX_DEPTH} levels of elements. {remedy}")
+        builder.start(tag, attributes)
+
+    def end(tag: str) -> None:
+        nonlocal depth
+        depth -= 1
+        builder.end(tag)
+
+    def refuse(*_: Any) -> None:
+        raise InputError(f"{name} defines entities or a document type. {remedy}")
+
+    parser = expat.ParserCreate()
+    parser.buffer_text = True  # one call per text, not one per line
+    # Entities can only be defined in a document type. The parser decodes the file before it calls
+    # these functions, so an unusual encoding cannot hide an entity.
+    parser.StartDoctypeDeclHandler = refuse
+    parser.EntityDeclHandler = refuse
+    parser.StartElementHandler = start
+    parser.EndElementHandler = end
+    parser.CharacterDataHandler = builder.data
+    try:
+        parser.Parse(content, True)
+        return builder.close()
+    except InputError:
+        raise
+    except (expat.ExpatError, ValueError, LookupError) as error:  # LookupError: unknown encoding
+        raise InputError(f"{name} is cut off or not XML ({error}). {remedy}") from error
