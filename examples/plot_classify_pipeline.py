@@ -16,7 +16,7 @@ import pandas as pd
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 
 import sgbn
-from sgbn.viz import plot_accuracy
+from sgbn.write.draw.accuracy import plot_accuracy
 
 cohort = sgbn.simulate_cohort(100, covariates=["age", "sex"], n_sites=2, missing=0.01)
 X, y = sgbn.cohort_table(cohort), cohort.group

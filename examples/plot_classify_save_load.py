@@ -20,7 +20,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import sgbn
-from sgbn.io import inputs_of, read_inputs
+from sgbn.write.model_files import inputs_of, read_inputs
 
 folder = Path(tempfile.mkdtemp())
 cohort = sgbn.simulate_cohort(120, regions=24, covariates=["age"], n_sites=2, missing=0.01)

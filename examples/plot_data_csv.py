@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 import sgbn
-from sgbn.viz import plot_circle
+from sgbn.write.draw.circle import plot_circle
 
 folder = Path(tempfile.mkdtemp())
 simulated = sgbn.simulate_cohort(150, regions=20, covariates=["age", "sex"])

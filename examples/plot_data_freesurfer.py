@@ -21,7 +21,8 @@ import pandas as pd
 
 import sgbn
 from sgbn.inference.regional import regional_differences
-from sgbn.viz import plot_glass_brain, plot_surface
+from sgbn.write.draw.brain import plot_glass_brain
+from sgbn.write.draw.surface import plot_surface
 
 folder = Path(tempfile.mkdtemp())
 atlas = sgbn.load_atlas("desikan_killiany")

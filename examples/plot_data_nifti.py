@@ -23,7 +23,7 @@ from nilearn.maskers import NiftiLabelsMasker
 from nilearn.plotting import plot_roi
 
 import sgbn
-from sgbn.viz import plot_matrix
+from sgbn.write.draw.matrices import plot_matrix
 
 rng = np.random.default_rng(0)
 folder = Path(tempfile.mkdtemp())

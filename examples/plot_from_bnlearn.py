@@ -35,7 +35,7 @@ import numpy as np
 import pandas as pd
 
 import sgbn
-from sgbn.viz import plot_matrix
+from sgbn.write.draw.matrices import plot_matrix
 
 folder = Path(tempfile.mkdtemp())
 (folder / "small.bif").write_text(

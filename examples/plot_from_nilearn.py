@@ -19,7 +19,7 @@ from nilearn.connectome import ConnectivityMeasure
 from sklearn.covariance import EmpiricalCovariance
 
 import sgbn
-from sgbn.viz import plot_matrix
+from sgbn.write.draw.matrices import plot_matrix
 
 cohort = sgbn.simulate_cohort(120, regions=40)
 rows = cohort.of_group("control")

@@ -15,7 +15,7 @@ import matplotlib.pyplot as plt
 
 import sgbn
 from sgbn.inference.differences import edge_differences
-from sgbn.viz import plot_permutations
+from sgbn.write.draw.differences import plot_permutations
 
 cohort = sgbn.simulate_cohort(
     120, regions=16, groups=["control", "early", "late"], differ="edges", n_changed=5

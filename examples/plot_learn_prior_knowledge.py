@@ -16,7 +16,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 
 import sgbn
-from sgbn.viz import plot_matrix
+from sgbn.write.draw.matrices import plot_matrix
 
 cohort = sgbn.simulate_cohort(300, regions=12, covariates=["age"])
 controls = cohort.subset(groups=["control"])

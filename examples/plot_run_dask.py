@@ -19,7 +19,7 @@ from distributed import Client, LocalCluster
 import sgbn
 from sgbn.inference.differences import edge_differences
 from sgbn.runs.dask import on_dask
-from sgbn.viz import plot_permutations
+from sgbn.write.draw.differences import plot_permutations
 
 cluster = LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None)
 client = Client(cluster)

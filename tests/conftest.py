@@ -99,7 +99,7 @@ def no_figures(monkeypatch):
         lambda plan, kinds, dpi: {kind: SMALLEST[kind] for kind in kinds},
     )
     # processes that draw would not know of it
-    monkeypatch.setattr("sgbn.report.drawing.WORTH_WORKERS", float("inf"))
+    monkeypatch.setattr("sgbn.write.figures.WORTH_WORKERS", float("inf"))
 
 
 @pytest.fixture

@@ -112,7 +112,7 @@ def test_every_message_is_a_sentence_that_says_what_to_do():
         assert not re.match(r"[A-Z][a-z]", message), place
         # what is wrong and what to do: two sentences, or two parts of one; what is wrong with a
         # model file is the first part, and who opens the file adds its name and the remedy
-        if not place.startswith("io/models/"):
+        if not place.startswith("write/model_"):
             assert len(re.split(r"[.:;,(] ", message)) > 1, place
         assert "!" not in message, place
         assert not re.search(r"\b(please|invalid|illegal)\b", message, re.I), place

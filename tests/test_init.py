@@ -35,7 +35,7 @@ loaded()
 sgbn.GaussianNetwork
 loaded()
 # from the lowest layer upwards: none of them has loaded the next one
-print(sgbn.runs.__name__, sgbn.inference.__name__, sgbn.viz.__name__)
+print(sgbn.runs.__name__, sgbn.inference.__name__, sgbn.write.__name__)
 """
 
 
@@ -61,4 +61,4 @@ def test_a_network_needs_no_pictures_and_no_tables(lines):
 
 
 def test_parts_are_loaded_when_they_are_asked_for(lines):
-    assert lines[3] == ["sgbn.runs", "sgbn.inference", "sgbn.viz"]
+    assert lines[3] == ["sgbn.runs", "sgbn.inference", "sgbn.write"]

@@ -17,13 +17,13 @@ PACKAGES = (
     "discriminative",
     "inference",
     "learn",
-    "io",
     "prepare",
     "read",
     "report",
     "runs",
     "structure",
-    "viz",
+    "write",
+    "write.draw",
 )
 CONSTANTS = {"ATLASES", "KINDS_OF_CHANGE", "NETWORKS", "UNFINISHED", "UNKNOWN_LOBE"}
 TYPES = {"Arrays", "AtlasLike"}

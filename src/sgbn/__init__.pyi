@@ -3,14 +3,13 @@
 from . import cohort as cohort
 from . import comparison as comparison
 from . import inference as inference
-from . import io as io
 from . import learn as learn
 from . import prepare as prepare
 from . import read as read
 from . import report as report
 from . import runs as runs
 from . import structure as structure
-from . import viz as viz
+from . import write as write
 from .cohort import Cohort as Cohort
 from .cohort.atlas import load_atlas as load_atlas
 from .cohort.atlas import read_atlas as read_atlas
@@ -47,17 +46,6 @@ from .discriminative import KLSGBNClassifier as KLSGBNClassifier
 from .discriminative import MMSGBNClassifier as MMSGBNClassifier
 from .discriminative import SGBNClassifierCV as SGBNClassifierCV
 from .inference.models import compare_models as compare_models
-from .io import connectome as connectome
-from .io import edge_table as edge_table
-from .io import export_network as export_network
-from .io import from_pgmpy as from_pgmpy
-from .io import load as load
-from .io import node_table as node_table
-from .io import read_network as read_network
-from .io import save as save
-from .io import to_frame as to_frame
-from .io import to_pgmpy as to_pgmpy
-from .io import write_network as write_network
 from .learn.base import fit_weights as fit_weights
 from .learn.classifier import SGBNClassifier as SGBNClassifier
 from .learn.ensemble import SGBNEnsemble as SGBNEnsemble
@@ -98,6 +86,17 @@ from .structure.baselines import IAMBnPC as IAMBnPC
 from .structure.baselines import InterIAMB as InterIAMB
 from .structure.baselines import InterIAMBnPC as InterIAMBnPC
 from .structure.baselines import TCbw as TCbw
+from .write.formats import from_pgmpy as from_pgmpy
+from .write.formats import read_network as read_network
+from .write.formats import to_pgmpy as to_pgmpy
+from .write.formats import write_network as write_network
+from .write.model_files import load as load
+from .write.model_files import save as save
+from .write.network_files import connectome as connectome
+from .write.network_files import export_network as export_network
+from .write.tables import edge_table as edge_table
+from .write.tables import node_table as node_table
+from .write.tables import to_frame as to_frame
 
 __version__: str
 __all__: list[str]

@@ -20,7 +20,7 @@ def run_as_typed(words):
     with pytest.MonkeyPatch.context() as patched, redirect_stdout(StringIO()) as printed:
         patched.setattr(sys, "argv", ["sgbn", *words])
         patched.setattr(plan, "files", lambda plan, kinds, dpi: dict.fromkeys(kinds, b"<svg/>"))
-        patched.setattr("sgbn.report.drawing.WORTH_WORKERS", float("inf"))  # in this process
+        patched.setattr("sgbn.write.figures.WORTH_WORKERS", float("inf"))  # in this process
         assert main(words) == 0
     return printed.getvalue()
 

@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
-from sgbn import read_network, save
 from sgbn.cli import main
 from sgbn.cli.commands import options_of
 from sgbn.core.gaussian import GaussianNetwork
-from sgbn.io import write_node_link
-from sgbn.io.networks.formats import FORMATS
+from sgbn.write.formats import FORMATS, read_network
+from sgbn.write.model_files import save
+from sgbn.write.network_files import write_node_link
 
 TO = next(option.kind["choices"] for option in options_of("convert") if option.name == "to")
 

@@ -17,8 +17,8 @@ from sgbn.discriminative import CLSGBNClassifier, SGBNClassifierCV
 from sgbn.inference.deviation import NormativeDeviation
 from sgbn.read.roles import EXTRACTED
 from sgbn.read.series_sources import PARTICIPANTS
-from sgbn.report import drawing
 from sgbn.runs import tasks
+from sgbn.write import figures as drawing
 
 SAID = "Nothing is computed or drawn again"
 

@@ -121,7 +121,7 @@ def write_converted(arguments):
     network = sgbn.SGBN().fit(a_table("diagnosis", ()).iloc[:, 2:]).network_
     arguments.network.parent.mkdir(parents=True, exist_ok=True)
     if arguments.network.suffix == ".json":
-        sgbn.io.write_node_link(arguments.network, network)
+        sgbn.write.write_node_link(arguments.network, network)
     else:
         sgbn.write_network(arguments.network, network)
 

@@ -11,11 +11,11 @@ from sgbn.cli.options import HOW, LEARNERS, QUICK, SERIES, SETTINGS, TABLE, WHAT
 from sgbn.cli.predict import READING
 from sgbn.comparison.settings import REFINEMENTS
 from sgbn.inference.intervals import repeats_for
-from sgbn.io import read_inputs
 from sgbn.prepare.outliers import OUTLIERS, TRANSFORMS
 from sgbn.read.roles import LISTS, Options
 from sgbn.read.series import read_series
 from sgbn.read.table import read_freesurfer, read_table
+from sgbn.write.model_files import read_inputs
 
 CLI_ONLY = {"freesurfer", "lobes"}  # which reader, and what is taken of its cohort
 OF_FILES = {"participants", "sheet", "delimiter", "decimal"}  # beside `Options`

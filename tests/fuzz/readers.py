@@ -26,13 +26,13 @@ from sgbn.cli.main import parser
 from sgbn.cli.predict import predictions
 from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.graph import is_dag
-from sgbn.io.models.arrays import from_npy, to_npy
-from sgbn.io.models.container import MANIFEST, MODEL
-from sgbn.io.networks.formats import FORMATS, network_text
 from sgbn.read.cat12 import read_regions
 from sgbn.read.extract import measure_image
 from sgbn.read.freesurfer import read_stats
 from sgbn.read.label_atlas import load_label_atlas, read_label_names
+from sgbn.write.formats import FORMATS, network_text
+from sgbn.write.model_decoding import from_npy, to_npy
+from sgbn.write.model_files import MANIFEST, MODEL
 
 SHEET = "xl/worksheets/sheet1.xml"
 LARGEST_LABEL = 10**15  # what the reader of labels says that it takes

@@ -2,8 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import to_frame
 from sgbn.core.exceptions import InputError
+from sgbn.write.tables import to_frame
 
 RECORDS = np.array(
     [("a", "b", 0.5), ("b", "c", -1.0)], [("source", "U1"), ("target", "U1"), ("w", float)]

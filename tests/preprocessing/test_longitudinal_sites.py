@@ -12,9 +12,9 @@ from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, cross_val_score
 
 from sgbn.core.exceptions import DataWarning, InputError
-from sgbn.io import load, save
 from sgbn.prepare.pipeline import make_analysis
 from sgbn.prepare.sites import SiteHarmonizer
+from sgbn.write.model_files import load, save
 
 FROZEN = json.loads((Path(__file__).parents[1] / "references" / "longcombat.json").read_text())
 REGIONS = [f"region{k}" for k in range(5)]

@@ -16,10 +16,10 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_sco
 
 from sgbn.cohort.effects import learn_design
 from sgbn.core.exceptions import DataWarning, InputError
-from sgbn.io import load, save
 from sgbn.prepare.covariates import CovariateRegressor
 from sgbn.prepare.pipeline import make_analysis
 from sgbn.prepare.sites import SiteHarmonizer, fit_combat, remove_sites
+from sgbn.write.model_files import load, save
 
 FROZEN = json.loads((Path(__file__).parents[1] / "references" / "combat_gam.json").read_text())
 

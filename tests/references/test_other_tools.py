@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import read_network, write_network
 from sgbn.learn.base import fit_weights
 from sgbn.read.program_texts import true_names
+from sgbn.write.formats import read_network, write_network
 
 FROZEN = Path(__file__).parent / "other_tools"
 NETWORK = runpy.run_path(str(FROZEN.with_suffix(".py")))["network"]()

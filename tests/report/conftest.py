@@ -110,9 +110,9 @@ def written(nasty, tmp_path_factory):
     """Folder with all files of `nasty`, subjects in its report, and the list of these files."""
     folder = tmp_path_factory.mktemp("written")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sgbn.report.drawing.PIXELS_PER_INCH", 50)  # files for print take longest
+        patch.setattr("sgbn.write.figures.PIXELS_PER_INCH", 50)  # files for print take longest
         # other processes would not know of it
-        patch.setattr("sgbn.report.drawing.WORTH_WORKERS", float("inf"))
+        patch.setattr("sgbn.write.figures.WORTH_WORKERS", float("inf"))
         paths = write_comparison(
             nasty,
             folder,

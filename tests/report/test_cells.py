@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sgbn.report import cells
-from sgbn.report.cells import Field, cell, make_table, number_text, p_value
+from sgbn.write import page
+from sgbn.write.page import Field, cell, make_table, number_text, p_value
 
 
 @given(st.floats(-1e8, 1e8, allow_subnormal=False))
@@ -29,12 +29,12 @@ def test_there_is_no_minus_zero():
         assert "−" not in cell(-0.0, kind).text
         assert "-" not in cell(-0.0, kind).text
     assert cell(-0.3, "count").text == "0"
-    assert cells.interval_text(-0.001, -0.002, 0.3) == "0.00 (0.00 to 0.30)"
-    assert cells.interval_text(-0.001, np.nan, np.nan) == "0.00"
+    assert page.interval_text(-0.001, -0.002, 0.3) == "0.00 (0.00 to 0.30)"
+    assert page.interval_text(-0.001, np.nan, np.nan) == "0.00"
 
 
 def test_a_missing_number_is_a_dash_without_a_place():
-    assert cell(np.nan, "share") == (cells.DASH, "")
+    assert cell(np.nan, "share") == (page.DASH, "")
 
 
 def test_text_is_kept_as_it_is():
@@ -51,17 +51,17 @@ def test_only_columns_that_are_there_and_rows_marked():
 
 
 def test_a_long_table_is_cut_and_knows_its_length():
-    frame = pd.DataFrame({"a": range(cells.MAX_CELLS), "b": 0})
+    frame = pd.DataFrame({"a": range(page.MAX_CELLS), "b": 0})
     fields = [Field("a", "A", "count"), Field("b", "B", "count")]
     table = make_table("key", "", frame, fields)
-    assert len(table.rows) == cells.MAX_CELLS // 2
-    assert table.total == cells.MAX_CELLS
+    assert len(table.rows) == page.MAX_CELLS // 2
+    assert table.total == page.MAX_CELLS
 
 
 def test_an_interval_that_is_unknown_is_not_shown():
-    assert cells.interval_text(0.5, np.nan, np.nan) == "0.50"
-    assert cells.interval_text(0.5, -0.1, 0.7) == "0.50 (−0.10 to 0.70)"
-    assert cells.interval_text(np.nan, 0, 1) == cells.DASH
+    assert page.interval_text(0.5, np.nan, np.nan) == "0.50"
+    assert page.interval_text(0.5, -0.1, 0.7) == "0.50 (−0.10 to 0.70)"
+    assert page.interval_text(np.nan, 0, 1) == page.DASH
 
 
 def test_columns_with_one_hint_share_a_line():

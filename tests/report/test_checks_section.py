@@ -5,9 +5,9 @@ import pytest
 
 from sgbn.comparison.sensitivity import Sensitivity
 from sgbn.report.checks_section import checks_section
-from sgbn.report.hints import HINTS
 from sgbn.report.methods import describe_methods
 from sgbn.report.page import render_report
+from sgbn.write.page import HINTS
 
 RELATED = HINTS["residuals-table"]["of_relatives"]
 

@@ -15,9 +15,9 @@ from sgbn.report.differences_section import (
     hubs_table,
     lobes_table,
 )
-from sgbn.report.hints import HINTS
 from sgbn.report.names import with_labels
 from sgbn.report.sections import refinements_table
+from sgbn.write.page import HINTS
 
 
 def column(table, source):

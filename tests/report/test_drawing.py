@@ -3,14 +3,12 @@ from functools import partial
 import numpy as np
 import pytest
 
-from sgbn import viz
-from sgbn.report import drawing
-from sgbn.report.drawing import KINDS, WORTH_WORKERS, draw_figures, forget_others
-from sgbn.report.figures import Plan
+from sgbn.write import draw, figures
+from sgbn.write.figures import KINDS, WORTH_WORKERS, Plan, draw_figures, forget_others
 
 
 def histogram(values):
-    plot = partial(viz.plot_permutations, null=np.array(values), observed={"data": 2.0})
+    plot = partial(draw.plot_permutations, null=np.array(values), observed={"data": 2.0})
     return Plan(plot, (3.0, 2.0))
 
 
@@ -55,7 +53,7 @@ def test_a_damaged_figure_is_drawn_again(drawn, tmp_path):
 
 def test_other_code_draws_again(drawn, tmp_path, monkeypatch):
     draw_figures({"a": histogram([1.0])}, 1, tmp_path)
-    monkeypatch.setattr(drawing, "_code", lambda: "other")
+    monkeypatch.setattr(figures, "_code", lambda: "other")
     draw_figures({"a": histogram([1.0])}, 1, tmp_path)
     assert len(drawn) == 2
     forget_others({"a": histogram([1.0])}, tmp_path)
@@ -64,8 +62,8 @@ def test_other_code_draws_again(drawn, tmp_path, monkeypatch):
 
 def test_a_few_figures_are_drawn_without_workers(drawn, monkeypatch):
     asked = []
-    real = drawing.Study
-    monkeypatch.setattr(drawing, "Study", lambda folder, n_jobs: asked.append(n_jobs) or real())
+    real = figures.Study
+    monkeypatch.setattr(figures, "Study", lambda folder, n_jobs: asked.append(n_jobs) or real())
     for count in (WORTH_WORKERS - 1, WORTH_WORKERS):
         draw_figures({str(k): histogram([float(k)]) for k in range(count)}, 2)
     assert asked == [1, 2]

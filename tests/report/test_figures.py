@@ -19,8 +19,8 @@ from sgbn.report.figures import (
     layout_of,
     plans,
 )
-from sgbn.report.pictures import address
-from sgbn.viz.kind_styles import KIND_STYLES
+from sgbn.write.draw.style import KIND_STYLES
+from sgbn.write.figures import address
 
 
 def test_everything_that_was_found_is_drawn(compared):

@@ -2,7 +2,7 @@ import re
 
 from sgbn.report import sections
 from sgbn.report.differences_section import differences_section
-from sgbn.report.hints import ANY, HINTS, hint_of
+from sgbn.write.page import ANY, HINTS, hint_of
 
 
 def test_hints_belong_to_tables_and_columns_of_the_page(compared, html, html_of_series):

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from sgbn.report.mesh import brain_mesh, coarsened
-from sgbn.viz import surface_mesh
+from sgbn.write.draw import surface as surface_mesh
+from sgbn.write.page import brain_mesh, coarsened
 
 TETRAHEDRON = np.array([[0, 1, 2], [0, 3, 1], [1, 3, 2], [2, 3, 0]])
 CORNERS = np.array([[0.0, 0, 0], [4, 0, 0], [0, 4, 0], [0, 0, 4]])

@@ -1,4 +1,4 @@
-from sgbn.report.names import file_names
+from sgbn.write.tables import file_names
 
 
 def test_names_are_safe_and_differ_whatever_the_case():

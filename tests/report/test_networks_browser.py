@@ -34,7 +34,7 @@ DRAWN = """() => document.getElementById('network-brain').data
 
 
 def template(name):
-    return files("sgbn.report").joinpath("templates", name).read_text(encoding="utf-8")
+    return files("sgbn.write").joinpath("templates", name).read_text(encoding="utf-8")
 
 
 def html_of(data):

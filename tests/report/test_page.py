@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import sgbn
-from sgbn.report import assets
 from sgbn.report.figures import plans
 from sgbn.report.page import python_code, render_report, script_data, write_report
-from sgbn.report.pictures import picture
 from sgbn.structure import ORSGBN
-from sgbn.viz.kind_styles import KIND_STYLES
+from sgbn.write import page as assets
+from sgbn.write.draw.style import KIND_STYLES
+from sgbn.write.figures import picture
 
 SECTIONS = (
     *("first", "summary", "data", "networks", "differences", "edges", "accuracy"),

@@ -6,9 +6,9 @@ from xml.etree import ElementTree
 import numpy as np
 from matplotlib.figure import Figure
 
-from sgbn.report import pictures
 from sgbn.report.figures import plans
-from sgbn.report.pictures import PAGE_DPI, TYPESETTING, lay_out_once, picture, rounded
+from sgbn.write import figures
+from sgbn.write.figures import PAGE_DPI, TYPESETTING, lay_out_once, picture, rounded
 
 
 def test_rounding_touches_paths_only_and_by_less_than_a_tenth():
@@ -58,7 +58,7 @@ def size(svg):
 
 
 def test_a_pdf_is_written_where_font_tools_have_no_such_list(monkeypatch):
-    monkeypatch.setattr(pictures, "DROPPED", "_called_otherwise")
+    monkeypatch.setattr(figures, "DROPPED", "_called_otherwise")
     figure = Figure()
     figure.text(0.5, 0.5, "letters")
     assert picture(figure, "pdf").startswith(b"%PDF")

@@ -2,9 +2,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from sgbn.report.hints import HINTS
 from sgbn.report.page import render_report
 from sgbn.report.regional_section import KEY, regional_section
+from sgbn.write.page import HINTS
 
 
 def test_regions_are_listed_the_surest_first_with_intervals(compared):

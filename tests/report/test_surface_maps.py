@@ -16,7 +16,7 @@ from sgbn.report.surface_maps import (
     no_surface,
     surface_maps,
 )
-from sgbn.viz import surface_mesh
+from sgbn.write.draw import surface
 
 pytest.importorskip("nilearn", reason="the extra brain has the mesh")
 MAPS = ("means_surface", "deviations_surface", "strength_in_surface", "strength_out_surface")
@@ -24,7 +24,7 @@ MAPS = ("means_surface", "deviations_surface", "strength_in_surface", "strength_
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    monkeypatch.setattr("sgbn.viz.surface.PIXELS", 200)
+    monkeypatch.setattr("sgbn.write.draw.surface.PIXELS", 200)
 
 
 def keywords(comparison, name):
@@ -119,8 +119,8 @@ def test_an_atlas_without_a_surface_has_a_reason_and_no_map(compared, html):
 
 
 def test_without_nilearn_the_page_says_so(cortical, monkeypatch):
-    monkeypatch.setattr(surface_mesh, "find_spec", lambda _: None)
-    surface_mesh.load_mesh.cache_clear()
+    monkeypatch.setattr(surface, "find_spec", lambda _: None)
+    surface.load_mesh.cache_clear()
     assert surface_maps(cortical) == {}
     assert "comes with nilearn, which is not installed" in regional_section(cortical)["no_surface"]
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from sgbn.report import views
-from sgbn.viz.kind_styles import KIND_STYLES
+from sgbn.write.draw.style import KIND_STYLES
 
 
 @pytest.fixture(scope="module")

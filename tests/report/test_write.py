@@ -10,14 +10,15 @@ import pandas as pd
 import pytest
 from markupsafe import escape
 
-from sgbn import Cohort, load
+from sgbn import Cohort
 from sgbn.comparison import Settings, Tables, compare
 from sgbn.comparison.summary import Statement
 from sgbn.core.exceptions import InputError
 from sgbn.prepare.pipeline import cohort_table
-from sgbn.report.drawing import KINDS
-from sgbn.report.figures import Plan, plans
+from sgbn.report.figures import plans
 from sgbn.report.write import _clear, _summary, _write_found, write_comparison, write_figures
+from sgbn.write.figures import KINDS, Plan
+from sgbn.write.model_files import load
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from sgbn.core.exceptions import InputError
-from sgbn.viz import plot_accuracy, plot_sparsity
+from sgbn.write.draw.accuracy import plot_accuracy, plot_sparsity
 
 TABLE = {
     "method": ["forest", "SGBN", "a$b$", "_failed"],

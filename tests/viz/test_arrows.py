@@ -5,9 +5,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import ArrowStyle
 
 from sgbn.core.exceptions import InputError
-from sgbn.viz.arrows import Edge, add_arrow, arrow_entries, choose_edges, left_out
-from sgbn.viz.kind_styles import KIND_STYLES
-from sgbn.viz.style import NEGATIVE, POSITIVE
+from sgbn.write.draw.circle import Edge, add_arrow, arrow_entries, choose_edges, left_out
+from sgbn.write.draw.style import KIND_STYLES, NEGATIVE, POSITIVE
 
 MIDDLE = (0.5, 0.5)
 WEIGHTS = np.array([[0.0, 0.5, -0.9], [0.0, 0.0, 0.1], [np.nan, 0.0, 0.0]])

@@ -3,8 +3,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from sgbn.core.exceptions import InputError
-from sgbn.viz import plot_changes
-from sgbn.viz.style import LOW, METHODS
+from sgbn.write.draw.differences import plot_changes
+from sgbn.write.draw.style import LOW, METHODS
 
 FIELDS = [("class", "O"), ("source", "O"), ("target", "O"), ("difference", float)]
 

@@ -9,9 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import ArrowStyle, FancyArrowPatch, Wedge
 
 from sgbn.core.exceptions import InputError
-from sgbn.viz import plot_circle
-from sgbn.viz.arrows import FAINT, GREY
-from sgbn.viz.kind_styles import KIND_STYLES
+from sgbn.write.draw.circle import FAINT, GREY, plot_circle
+from sgbn.write.draw.style import KIND_STYLES
 
 NAMES = ["a_L", "a_R", "b_L", "b_R", "c_L", "c_R", "stem"]
 LOBES = ["frontal", "frontal", "temporal", "temporal", "frontal", "frontal", "brainstem"]

@@ -6,9 +6,8 @@ from matplotlib.figure import Figure
 from scipy.special import ndtri
 
 from sgbn.core.exceptions import InputError
-from sgbn.viz import plot_forest
-from sgbn.viz.forest import surest_first
-from sgbn.viz.kind_styles import KIND_STYLES
+from sgbn.write.draw.differences import plot_forest, surest_first
+from sgbn.write.draw.style import KIND_STYLES
 
 TABLE = pd.DataFrame(
     {

@@ -5,9 +5,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import ArrowStyle, Ellipse, FancyArrowPatch
 
 from sgbn.core.exceptions import InputError
-from sgbn.viz import glass_brain, plot_glass_brain
-from sgbn.viz.glass_brain import VIEWS, _draw_schematics
-from sgbn.viz.kind_styles import KIND_STYLES
+from sgbn.write.draw import brain
+from sgbn.write.draw.brain import VIEWS, _draw_schematics, plot_glass_brain
+from sgbn.write.draw.style import KIND_STYLES
 
 XYZ = np.array(
     [[-30.0, 20, 10], [-40, -60, 20], [30, 20, 10], [40, -60, 20], [0, -20, 5], [np.nan] * 3]
@@ -18,7 +18,7 @@ NAMES = ["a_L", "b_L", "a_R", "b_R", "stem", "nowhere"]
 @pytest.fixture
 def plain(monkeypatch):
     """As without nilearn."""
-    monkeypatch.setattr(glass_brain, "find_spec", lambda _: None)
+    monkeypatch.setattr(brain, "find_spec", lambda _: None)
 
 
 def network():

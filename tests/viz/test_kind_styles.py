@@ -4,7 +4,7 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from sgbn.core.graph import KINDS_OF_CHANGE
-from sgbn.viz.kind_styles import KIND_STYLES
+from sgbn.write.draw.style import KIND_STYLES
 
 DARK_GROUND = "#16181d"
 

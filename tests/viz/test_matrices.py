@@ -7,8 +7,8 @@ from matplotlib.figure import Figure
 from matplotlib.image import imread
 
 from sgbn.core.exceptions import InputError
-from sgbn.viz import plot_matrix, plot_recovery
-from sgbn.viz.kind_styles import KIND_STYLES
+from sgbn.write.draw.matrices import plot_matrix, plot_recovery
+from sgbn.write.draw.style import KIND_STYLES
 
 NAMES = ["a", "b", "c", "d"]
 LOBES = ["frontal", "temporal", "frontal", "temporal"]

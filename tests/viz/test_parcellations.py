@@ -7,15 +7,17 @@ import pytest
 
 from sgbn.cohort.atlas import ATLASES, Atlas, Region, is_aseg, load_atlas, read_atlas
 from sgbn.core.exceptions import InputError
-from sgbn.viz import parcellations
-from sgbn.viz.parcellations import (
+from sgbn.write.draw import surface
+from sgbn.write.draw.surface import (
     PACKAGED,
+    SIDES,
+    VERTICES,
     Parcellation,
     _with_side,
     find_parcellation,
+    read_gifti,
     read_parcellation,
 )
-from sgbn.viz.surface_mesh import SIDES, VERTICES, read_gifti
 
 nibabel = pytest.importorskip("nibabel", reason="the extra brain reads parcellations")
 pytest.importorskip("nilearn", reason="the extra brain has the mesh")
@@ -90,7 +92,7 @@ def test_names_in_another_order_would_be_seen():
 @pytest.mark.parametrize("name", PACKAGED)
 def test_packaged_parcellations_cover_the_cortex_without_the_medial_wall(name):
     names = "names" if name == "desikan_killiany" else "names_17"
-    parcels = parcellations._packaged(name, names)
+    parcels = surface._packaged(name, names)
     for regions in (parcels.left, parcels.right):
         assert regions.shape == (VERTICES,)
         assert 0.08 < (regions < 0).mean() < 0.11

@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
 from sgbn.core.exceptions import InputError
-from sgbn.viz import plot_permutations
-from sgbn.viz.permutations import threshold
+from sgbn.write.draw.differences import plot_permutations, threshold
 
 NULL = np.arange(19) / 19.0
 

@@ -2,7 +2,7 @@ import numpy as np
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from sgbn.viz.quality import LOW, plot_quality
+from sgbn.write.draw.accuracy import LOW, plot_quality
 
 
 def draw(z, coverage, full=0.95):

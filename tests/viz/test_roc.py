@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from sgbn.viz import plot_roc
+from sgbn.write.draw.accuracy import plot_roc
 
 CURVE = {"sensitivity": [0.0, 0.6, 1.0], "specificity": [1.0, 0.9, 0.0]}
 OTHER = {"sensitivity": [0.0, 0.5, 1.0], "specificity": [1.0, 0.5, 0.0]}

@@ -9,10 +9,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.testing import assert_allclose
 
-from sgbn import viz
 from sgbn.core.exceptions import InputError
-from sgbn.viz.quality import plot_quality
-from sgbn.viz.style import (
+from sgbn.write import draw
+from sgbn.write.draw.accuracy import plot_quality
+from sgbn.write.draw.style import (
     METHODS,
     add_legend,
     add_legend_below,
@@ -170,11 +170,11 @@ ARGUMENTS = {
 }
 
 
-@pytest.mark.parametrize("name", viz.__all__)
+@pytest.mark.parametrize("name", draw.__all__)
 def test_every_function_says_what_to_draw_on(name):
     wrong = AXES if name in ON_A_FIGURE else FIGURE
     with pytest.raises(InputError, match=f"{name} draws"):
-        getattr(viz, name)(wrong, *[None] * ARGUMENTS[name])
+        getattr(draw, name)(wrong, *[None] * ARGUMENTS[name])
 
 
 def test_the_overview_of_quality_needs_a_figure():

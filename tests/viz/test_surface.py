@@ -6,11 +6,18 @@ from matplotlib.figure import Figure
 
 from sgbn.cohort.atlas import load_atlas
 from sgbn.core.exceptions import InputError
-from sgbn.viz import plot_surface, surface
-from sgbn.viz.parcellations import find_parcellation
-from sgbn.viz.style import DIVERGING
-from sgbn.viz.surface import NO_VALUE, OUTLINE, PIXELS, parcel_numbers
-from sgbn.viz.surface_mesh import VIEWS, look
+from sgbn.write.draw import surface
+from sgbn.write.draw.style import DIVERGING
+from sgbn.write.draw.surface import (
+    NO_VALUE,
+    OUTLINE,
+    PIXELS,
+    VIEWS,
+    find_parcellation,
+    look,
+    parcel_numbers,
+    plot_surface,
+)
 
 pytest.importorskip("nilearn", reason="the extra brain has the mesh")
 pytest.importorskip("nibabel", reason="the extra brain reads the mesh")

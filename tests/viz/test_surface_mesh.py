@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from sgbn.core.exceptions import InputError
-from sgbn.viz import surface_mesh
-from sgbn.viz.surface_mesh import (
+from sgbn.write.draw import surface
+from sgbn.write.draw.surface import (
     SIDES,
     VERTICES,
     VIEWS,
@@ -16,7 +16,7 @@ from sgbn.viz.surface_mesh import (
 )
 
 needs_mesh = pytest.mark.skipif(
-    surface_mesh.find_spec("nilearn") is None, reason="the extra brain has the mesh"
+    surface.find_spec("nilearn") is None, reason="the extra brain has the mesh"
 )
 
 
@@ -78,7 +78,7 @@ def test_shares_of_the_corners_give_the_place_of_the_pixel():
 
 def test_memory_of_a_picture_does_not_change_it(monkeypatch):
     whole = _nearest(*two_balls(), (40, 60))
-    monkeypatch.setattr(surface_mesh, "FACES_AT_ONCE", 7)
+    monkeypatch.setattr(surface, "FACES_AT_ONCE", 7)
     for expected, in_parts in zip(whole, _nearest(*two_balls(), (40, 60)), strict=True):
         np.testing.assert_array_equal(expected, in_parts)
 
@@ -121,7 +121,7 @@ def test_a_view_shows_its_side_with_the_front_where_it_belongs(view):
 
 
 def test_without_nilearn_the_message_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(surface_mesh, "find_spec", lambda _: None)
+    monkeypatch.setattr(surface, "find_spec", lambda _: None)
     with pytest.raises(InputError, match=r'pip install "sgbn\[brain\]"'):
         read_gifti("infl_left")
 
@@ -134,6 +134,6 @@ def test_a_file_that_is_absent_or_damaged_is_named(monkeypatch, tmp_path):
     folder.mkdir(parents=True)
     (folder / "infl_left.gii.gz").write_bytes(b"damaged")
     spec = type("Spec", (), {"origin": str(tmp_path / "nilearn" / "__init__.py")})
-    monkeypatch.setattr(surface_mesh, "find_spec", lambda _: spec)
+    monkeypatch.setattr(surface, "find_spec", lambda _: spec)
     with pytest.raises(InputError, match=r"infl_left\.gii\.gz cannot be read"):
         read_gifti("infl_left")

@@ -114,8 +114,8 @@ def show_sheet(cohort: SeriesCohort, out: Path | None) -> None:
     """Print the quality of the series over all subjects, and write one row per subject."""
     import pandas as pd
 
-    from sgbn.io import write_csv
     from sgbn.prepare.series_review import series_quality
+    from sgbn.write.tables import write_csv
 
     sheet = series_quality(cohort)
     print("quality of the series, median (lowest to highest) over the subjects:")

@@ -160,7 +160,7 @@ def read_learner(
 ) -> LearnedNetwork | None:
     """Return the learner that ``--learner`` names; None means the default learner."""
     import sgbn
-    from sgbn.io.models.registry import class_named
+    from sgbn.write.model_decoding import class_named
 
     name = arguments.learner or ENSEMBLE
     if name == ENSEMBLE:

@@ -24,8 +24,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(arguments: argparse.Namespace) -> None:
     """Read a network, and write it in another format."""
-    from sgbn.io.exports.files import write_text
-    from sgbn.io.networks.formats import network_text
+    from sgbn.write.formats import network_text
+    from sgbn.write.tables import write_text
 
     text = network_text(
         _network(arguments.network, arguments.source),
@@ -48,12 +48,12 @@ def _network(path: Path, source: str | None) -> NamedGraph | NetworkLike:
         )
     # --from takes precedence over the ending of the file.
     if source is None and path.suffix == MODEL:
-        from sgbn.io.exports.network_tables import network_of
-        from sgbn.io.models import load
+        from sgbn.write.model_files import load
+        from sgbn.write.tables import network_of
 
         saved: NetworkLike = load(path)
         network_of(saved)  # raises InputError for a model that is not a network
         return saved
-    from sgbn.io.networks import read_network
+    from sgbn.write.formats import read_network
 
     return read_network(path, source)

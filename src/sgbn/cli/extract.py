@@ -117,7 +117,7 @@ def _draw(extraction: Extraction, path: Path) -> None:
 
     from sgbn.prepare.balance import robust_z
     from sgbn.read.extract import MIN_GOOD_COVERAGE
-    from sgbn.viz.quality import plot_quality
+    from sgbn.write.draw.accuracy import plot_quality
 
     # In inches: large enough for a label of each subject and region, but not too large to open.
     n, m = extraction.values.shape

@@ -35,7 +35,7 @@ LIBRARIES = (
     *("numpy", "scipy", "scikit-learn", "numba", "pandas"),
     *("matplotlib", "nilearn", "nibabel", "plotly", "itables", "jinja2"),
 )
-# Environment variables of folders with copies of surfaces, see `sgbn.viz.parcellations`.
+# Environment variables of folders with copies of surfaces, see `sgbn.write.draw.surface`.
 VARIABLES = ("SUBJECTS_DIR", "FREESURFER_HOME", "NILEARN_SHARED_DATA", "NILEARN_DATA")
 # Arguments that change no file, except that the report shows the command, which has its own hash.
 UNUSED = ("run", "parser", "after_interrupt", "config", "debug", "figures", "out")

@@ -38,7 +38,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(arguments: argparse.Namespace) -> None:
     """Load the model, read the table, and write or print the predictions."""
-    from sgbn.io import load, read_inputs, write_csv
+    from sgbn.write.model_files import load, read_inputs
+    from sgbn.write.tables import write_csv
 
     if arguments.out is not None and arguments.out.is_dir():
         raise InputError(f"{arguments.out} is a folder. Give a file in it (--out).")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from sgbn.core.types import Array
-from sgbn.viz.forest import surest_first
+from sgbn.write.draw.differences import surest_first
 
 if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison

@@ -32,7 +32,6 @@ from sgbn.comparison.settings import Settings
 from sgbn.core.exceptions import InputError
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.discriminative import CLSGBNClassifier, SGBNClassifierCV
-from sgbn.io.models.files import model_of, model_parts
 from sgbn.learn.base import NetworkEstimator
 from sgbn.learn.classifier import SGBNClassifier
 from sgbn.learn.peers import COVARIATES_ALONE, covariates_alone, peers
@@ -40,6 +39,7 @@ from sgbn.learn.sgbn import SGBN
 from sgbn.prepare.pipeline import cohort_table, make_analysis
 from sgbn.runs.files import Arrays
 from sgbn.runs.study import Study
+from sgbn.write.model_files import model_of, model_parts
 
 FIRST_PEER = "shrinkage LDA"
 PEERS = (FIRST_PEER, "L2 logistic", "L1 logistic", "random forest")

@@ -14,7 +14,7 @@ from sgbn.comparison.support import called, joined
 from sgbn.core.exceptions import counted
 from sgbn.core.graph import KINDS_OF_CHANGE
 from sgbn.inference.difference_tables import Differences
-from sgbn.io import to_frame
+from sgbn.write.tables import to_frame
 
 if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison

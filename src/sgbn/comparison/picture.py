@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 
 from sgbn.comparison.changes import change_words, differences_of, verdict
 from sgbn.core.exceptions import InputError, did_you_mean
-from sgbn.viz.forest import plot_forest
+from sgbn.write.draw.differences import plot_forest
 
 if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison

@@ -11,10 +11,10 @@ import pandas as pd
 from sgbn.cohort.cohort import Cohort
 from sgbn.cohort.series import SeriesCohort
 from sgbn.core.types import Array
-from sgbn.io import to_frame
 from sgbn.learn.base import LearnedNetwork
 from sgbn.learn.series import SeriesSGBN
 from sgbn.prepare.series_review import series_quality
+from sgbn.write.tables import to_frame
 
 if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison

@@ -18,7 +18,7 @@ from sgbn.core.types import Array
 from sgbn.inference.difference_tables import Differences
 from sgbn.inference.models import FACTORS
 from sgbn.inference.regional import regional_differences
-from sgbn.io import edge_table, to_frame
+from sgbn.write.tables import edge_table, to_frame
 
 if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison

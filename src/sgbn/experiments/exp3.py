@@ -43,7 +43,7 @@ from sgbn.experiments.markdown import table
 from sgbn.inference.intervals import Estimate, average
 from sgbn.learn.peers import COVARIATES_ALONE, peers
 from sgbn.runs.files import Arrays
-from sgbn.viz.style import literal, method_styles
+from sgbn.write.draw.style import literal, method_styles
 
 Results = dict[str, Outcomes]  # by sample
 

@@ -38,7 +38,8 @@ from sgbn.experiments.markdown import table
 from sgbn.inference.intervals import estimate
 from sgbn.inference.permutations import reached
 from sgbn.runs.files import Arrays
-from sgbn.viz import plot_changes, plot_matrix
+from sgbn.write.draw.differences import plot_changes
+from sgbn.write.draw.matrices import plot_matrix
 
 Parts = dict[str, Arrays]  # results on one sample
 Results = dict[str, Parts]

@@ -9,7 +9,7 @@ import pandas as pd
 from sgbn.comparison import Comparison
 from sgbn.comparison.accuracy import METRICS, SENSITIVITY
 from sgbn.learn.peers import COVARIATES_ALONE
-from sgbn.report.cells import Field, Table, interval_text, make_table, mark_by, p_value
+from sgbn.write.page import Field, Table, interval_text, make_table, mark_by, p_value
 
 
 def accuracy_section(comparison: Comparison) -> dict[str, Any] | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from sgbn.comparison import Comparison
 from sgbn.comparison.changes import differences_of
-from sgbn.report.assets import own_table
 from sgbn.report.changes import MAX_PAIRS
 from sgbn.report.figures import difference_stems, layout_of
 from sgbn.report.first_screen import (
@@ -15,8 +14,9 @@ from sgbn.report.first_screen import (
     first_group,
     first_stem,
 )
-from sgbn.report.names import file_names
 from sgbn.report.surface_maps import surface_maps
+from sgbn.write.page import own_table
+from sgbn.write.tables import file_names
 
 Words = tuple[str, str]  # text alternative, caption
 

@@ -7,10 +7,9 @@ from typing import Any
 from sgbn.comparison import Comparison
 from sgbn.comparison.residuals import residual_words
 from sgbn.comparison.sensitivity import HALF, OTHER_ORDER, TWICE, sensitivity_words
-from sgbn.report.cells import Field, Table, in_words, make_table, mark_by, number_text
 from sgbn.report.cohort_section import row_word
-from sgbn.report.hints import HINTS
 from sgbn.report.names import with_labels
+from sgbn.write.page import HINTS, Field, Table, in_words, make_table, mark_by, number_text
 
 KEY = "residuals-table"
 TITLES = {HALF: "half penalty", TWICE: "twice", OTHER_ORDER: "other order"}

@@ -11,9 +11,9 @@ import pandas as pd
 from sgbn.cohort.atlas import UNKNOWN_LOBE
 from sgbn.comparison import Comparison
 from sgbn.comparison.left_out_words import NAMED_IN
-from sgbn.report.cells import Field, Table, make_table
 from sgbn.report.origin import origin_words
 from sgbn.report.privacy import WITHHELD, Veil
+from sgbn.write.page import Field, Table, make_table
 
 
 def cohort_section(comparison: Comparison, veil: Veil) -> dict[str, Any]:

@@ -12,12 +12,22 @@ import pandas as pd
 from sgbn.comparison import Comparison
 from sgbn.comparison.changes import changes_per_sd
 from sgbn.comparison.tables import TRUE
-from sgbn.report.cells import DASH, ENDS, Field, Table, folded, in_words, make_table, significant
 from sgbn.report.cohort_section import has_lobes, lobe_fields
 from sgbn.report.further_tests import further_tests
-from sgbn.report.hints import HINTS, hint_of
 from sgbn.report.names import with_labels
-from sgbn.viz.kind_styles import KIND_STYLES
+from sgbn.write.draw.style import KIND_STYLES
+from sgbn.write.page import (
+    DASH,
+    ENDS,
+    HINTS,
+    Field,
+    Table,
+    folded,
+    hint_of,
+    in_words,
+    make_table,
+    significant,
+)
 
 KEY = "differences-table"
 FAMILY_WISE, BOTH_WAYS, ONE_WAY, NOT_FOUND = VERDICTS = (

@@ -17,21 +17,14 @@ from sgbn.comparison.cross_validation import FIRST_PEER
 from sgbn.core.types import Array, Mask
 from sgbn.report.changes import Changes, changes_of
 from sgbn.report.cohort_section import has_lobes
-from sgbn.report.names import file_names
-from sgbn.report.pictures import lay_out_once, picture
 from sgbn.report.surface_maps import INCHES, surface_maps
-from sgbn.viz import (
-    plot_accuracy,
-    plot_changes,
-    plot_circle,
-    plot_forest,
-    plot_glass_brain,
-    plot_matrix,
-    plot_permutations,
-    plot_roc,
-    plot_sparsity,
-)
-from sgbn.viz.surface import draw_surface
+from sgbn.write.draw.accuracy import plot_accuracy, plot_roc, plot_sparsity
+from sgbn.write.draw.brain import plot_glass_brain
+from sgbn.write.draw.circle import plot_circle
+from sgbn.write.draw.differences import draw_forests, plot_changes, plot_permutations
+from sgbn.write.draw.matrices import plot_matrix
+from sgbn.write.figures import Plan
+from sgbn.write.tables import file_names
 
 MAX_EDGES_IN_BRAIN = 60  # more arrows hide each other
 MAX_IN_CIRCLE = 120  # regions; with more, only the brain is drawn, if they have coordinates
@@ -45,48 +38,6 @@ PER_SD = "weight per standard deviation"
 MAX_IN_MATRIX = 60  # regions; a matrix of more shows only the regions that have a change
 FOREST_ROWS = 15  # in all groups together
 MIN_ROWS_OF_GROUP = 5  # in the forest plot, even if many groups share it
-
-
-class Plan(NamedTuple):
-    """A figure that is not drawn yet.
-
-    Attributes
-    ----------
-    plot : partial
-        Function that draws, with all arguments except the first. The first argument is the axes, or
-        the figure if the function is in `ON_FIGURES`.
-    inches : tuple of float
-        Width and height.
-    scale : str
-        Label of the colour bar of a matrix; "" if the figure has no colour bar.
-    """
-
-    # A partial of a named function can be sent to other processes, and hashed (see `drawing`).
-    plot: partial[Any]
-    inches: tuple[float, float]
-    scale: str = ""
-
-    def draw(self) -> Figure:
-        """Draw the figure."""
-        # These functions place their own axes, and a layout engine would move the axes.
-        places_itself = self.plot.func in (plot_glass_brain, draw_surface)
-        figure = Figure(figsize=self.inches, layout=None if places_itself else "constrained")
-        if self.plot.func in ON_FIGURES:
-            self.plot(figure)
-            return figure
-        ax = self.plot(figure.add_subplot())
-        if self.scale:
-            bar = figure.colorbar(ax.images[0], ax=ax, location="bottom", shrink=0.5, aspect=35)
-            bar.set_label(self.scale, fontsize=8)
-            bar.ax.tick_params(labelsize=7)
-        return figure
-
-    def files(self, kinds: Sequence[str], dpi: float) -> dict[str, bytes]:
-        """Draw the figure once, and return its files by their kind."""
-        # A layout engine works at every drawing, so the layout is made once for all kinds.
-        figure = self.draw()
-        part = lay_out_once(figure)
-        return {kind: picture(figure, kind, dpi, part) for kind in kinds}
 
 
 Plans = Iterator[tuple[str, Plan]]
@@ -258,7 +209,7 @@ def forest_plan(comparison: Comparison, groups: Sequence[str], rows: int) -> Pla
     names = comparison.cohort.labels
     shown = {group: table.head(top) for group, table in tables.items()}
     plot = partial(
-        _draw_forests,
+        draw_forests,
         tables=shown,
         titles=titles,
         reference=comparison.reference,
@@ -269,25 +220,6 @@ def forest_plan(comparison: Comparison, groups: Sequence[str], rows: int) -> Pla
     longest = max(len(" – ".join(names[end] for end in pair)) for pair in ends)
     inches = max(8.4, 5.6 + INCHES_PER_LETTER * longest), 1.6 * len(shown) + 0.27 * len(ends)
     return Plan(plot, inches)
-
-
-def _draw_forests(
-    figure: Figure,
-    tables: Mapping[str, Any],
-    titles: Mapping[str, str],
-    reference: str,
-    **more: Any,
-) -> None:
-    # Rows have the same height in all groups. The title and the axis need the height of 3 rows.
-    heights = [max(len(table), 1) + 3 for table in tables.values()]
-    axes = figure.subplots(len(tables), squeeze=False, height_ratios=heights, sharex=True)
-    for ax, (group, table) in zip(axes.flat, tables.items(), strict=True):
-        plot_forest(ax, table, reference, group, title=titles[group], top=len(table), **more)
-        # By default, plots that share the x axis show its numbers only below the last plot.
-        ax.tick_params(labelbottom=True)
-
-
-ON_FIGURES = (plot_glass_brain, draw_surface, _draw_forests)
 
 
 def _permutations(comparison: Comparison) -> Plans:

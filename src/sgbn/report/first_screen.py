@@ -11,7 +11,8 @@ import pandas as pd
 from sgbn.comparison import Comparison
 from sgbn.comparison.changes import changes_per_sd
 from sgbn.comparison.support import called
-from sgbn.report.figures import Plan, difference_stems, forest_plan
+from sgbn.report.figures import difference_stems, forest_plan
+from sgbn.write.figures import Plan
 
 DIFFERENCES, FOREST = "first_differences", "first_forest"
 BRAIN, CIRCLE = "brain", "circle"

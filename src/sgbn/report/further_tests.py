@@ -9,8 +9,8 @@ import pandas as pd
 
 from sgbn.comparison import Comparison
 from sgbn.comparison.difference_words import both_ways_column
-from sgbn.report.cells import Field, Table, make_table, significant
 from sgbn.report.names import with_labels
+from sgbn.write.page import Field, Table, make_table, significant
 
 ENDS = Field("source", "from"), Field("target", "to")
 CHANGE = (

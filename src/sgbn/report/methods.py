@@ -34,10 +34,10 @@ from sgbn.prepare.outliers import OUTLIER_SD
 from sgbn.prepare.pipeline import has_repeated_visits
 from sgbn.prepare.review import REGION_MISSING, SUBJECT_MISSING
 from sgbn.prepare.series_review import REGION_EMPTY, motion_column
-from sgbn.report.assets import own_templates
 from sgbn.report.learner_words import learned_by, weights_are
 from sgbn.report.references import REFERENCES, Reference, software
 from sgbn.runs.files import versions
+from sgbn.write.page import own_templates
 
 NEXT_PARAGRAPH = "¶"  # mark in the templates; their blank lines have no meaning
 # White space in names must stay when the line breaks of the templates are removed. Until then,

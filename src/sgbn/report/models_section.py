@@ -7,7 +7,7 @@ from typing import Any
 
 from sgbn.comparison import Comparison
 from sgbn.inference.models import NETWORK
-from sgbn.report.cells import Field, Table, fixed, make_table, mark_by
+from sgbn.write.page import Field, Table, fixed, make_table, mark_by
 
 
 def models_section(comparison: Comparison) -> dict[str, Any] | None:

@@ -17,7 +17,6 @@ from sgbn.comparison.pending_words import pending_words
 from sgbn.comparison.summary import Statement
 from sgbn.comparison.support import called, joined
 from sgbn.report.accuracy_section import accuracy_section
-from sgbn.report.assets import own_file, own_templates, plotly_script, tables_script, tables_style
 from sgbn.report.captions import captions, titles_of_networks
 from sgbn.report.checks_section import checks_section
 from sgbn.report.cohort_section import cohort_section
@@ -26,7 +25,6 @@ from sgbn.report.figures import difference_stems, plans
 from sgbn.report.first_screen import first_plans, first_screen
 from sgbn.report.methods import describe_methods, prepared_in_folds
 from sgbn.report.models_section import models_section
-from sgbn.report.pictures import PAGE_DPI, address
 from sgbn.report.privacy import Veil
 from sgbn.report.references import REFERENCES, software
 from sgbn.report.regional_section import regional_section
@@ -44,6 +42,8 @@ from sgbn.report.surface_maps import DEVIATIONS, STRENGTH, names_of_maps
 from sgbn.report.table_one_section import table_one_section
 from sgbn.report.views import payload
 from sgbn.runs.files import versions, write_atomically
+from sgbn.write.figures import PAGE_DPI, address
+from sgbn.write.page import own_file, own_templates, plotly_script, tables_script, tables_style
 
 PAPER = "zhou2016"
 PAPER_OF_SERIES = "ramsey2010"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sgbn.report.assets import own_table
+from sgbn.write.page import own_table
 
 OTHERS = "others"  # in BibTeX: there are more authors
 

@@ -7,10 +7,9 @@ from typing import Any
 from sgbn.comparison import Comparison
 from sgbn.core.exceptions import counted
 from sgbn.inference.regional import FAMILIES
-from sgbn.report.cells import Field, Table, make_table, significant
-from sgbn.report.hints import HINTS
 from sgbn.report.names import with_labels
 from sgbn.report.surface_maps import MEANS, names_of_maps, no_surface
+from sgbn.write.page import HINTS, Field, Table, make_table, significant
 
 KEY = "regional-table"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sgbn.comparison import Comparison
-from sgbn.report.cells import Field, Table, in_words, make_table, mark_by
+from sgbn.write.page import Field, Table, in_words, make_table, mark_by
 
 
 def replication_section(comparison: Comparison) -> dict[str, Any] | None:

@@ -10,10 +10,9 @@ import pandas as pd
 from sgbn.comparison import Comparison
 from sgbn.comparison.steps import STEPS
 from sgbn.comparison.summary import of_groups
-from sgbn.report.cells import ENDS, Field, Table, folded, in_words, make_table
 from sgbn.report.cohort_section import lobe_fields, row_word
-from sgbn.report.hints import HINTS
 from sgbn.report.names import with_labels
+from sgbn.write.page import ENDS, HINTS, Field, Table, folded, in_words, make_table
 
 
 def edges_table(comparison: Comparison) -> Table:

@@ -10,8 +10,7 @@ from sgbn.comparison import Comparison
 from sgbn.comparison.series_steps import NOT_FOR_SERIES
 from sgbn.comparison.series_words import spread
 from sgbn.comparison.steps import STEPS
-from sgbn.report.cells import Field, Table, in_words, make_table
-from sgbn.report.hints import hint_of
+from sgbn.write.page import Field, Table, hint_of, in_words, make_table
 
 KEY = "series-table"
 # Numbers of each subject; `groups_table` summarises them by group

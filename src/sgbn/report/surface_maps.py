@@ -13,10 +13,15 @@ from sgbn.comparison import Comparison
 from sgbn.core.exceptions import InputError, counted
 from sgbn.core.types import Indices, Mask
 from sgbn.inference.deviation import Deviations
-from sgbn.report.names import file_names
-from sgbn.viz.parcellations import Parcellation, find_parcellation
-from sgbn.viz.surface import draw_surface, parcel_numbers
-from sgbn.viz.surface_mesh import SIDES, load_mesh
+from sgbn.write.draw.surface import (
+    SIDES,
+    Parcellation,
+    draw_surface,
+    find_parcellation,
+    load_mesh,
+    parcel_numbers,
+)
+from sgbn.write.tables import file_names
 
 INCHES = 7.2, 5.6  # width and height of a map
 MEANS, STRENGTH, DEVIATIONS = "means", "strength", "deviations"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sgbn.comparison import Comparison
-from sgbn.report.cells import Field, Table, make_table, p_value
-from sgbn.report.hints import HINTS
+from sgbn.write.page import HINTS, Field, Table, make_table, p_value
 
 KEY = "table-one"
 

@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike
 from sgbn.comparison import Comparison
 from sgbn.comparison.changes import changes_per_sd
 from sgbn.report.cohort_section import has_lobes
-from sgbn.report.mesh import Surface, brain_mesh
-from sgbn.viz.kind_styles import KIND_STYLES
+from sgbn.write.draw.style import KIND_STYLES
+from sgbn.write.page import Surface, brain_mesh
 
 Columns = dict[str, Any]
 

@@ -12,16 +12,15 @@ import pandas as pd
 from sgbn.comparison import Comparison
 from sgbn.comparison.pending_words import pending_words
 from sgbn.comparison.summary import Statement
-from sgbn.io.exports import export_network, write_csv
-from sgbn.io.exports.files import check_text
-from sgbn.io.models import save
-from sgbn.report.drawing import draw_figures, forget_others
 from sgbn.report.figures import plans
 from sgbn.report.first_screen import first_plans
-from sgbn.report.names import file_names
 from sgbn.report.page import render_report
 from sgbn.report.privacy import Veil, left_out_table
 from sgbn.runs.files import versions, write_atomically, write_json
+from sgbn.write.figures import draw_figures, forget_others
+from sgbn.write.model_files import save
+from sgbn.write.network_files import export_network
+from sgbn.write.tables import check_text, file_names, write_csv
 
 ABOUT = "about.json"
 REPORT = "report.html"

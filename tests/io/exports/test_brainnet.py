@@ -4,8 +4,8 @@ import pytest
 from sgbn.cohort.atlas import Atlas, Region, load_atlas
 from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.gaussian import GaussianNetwork
-from sgbn.io import node_table, write_brainnet
-from sgbn.io.exports.network_tables import standardised_weights
+from sgbn.write.network_files import write_brainnet
+from sgbn.write.tables import node_table, standardised_weights
 
 NASTY = ["<script>alert(1)</script>", "=cmd()", "a b\u00a0#1", 'q"uo,te', "脑"]
 

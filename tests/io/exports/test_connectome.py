@@ -2,10 +2,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from sgbn import connectome
 from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import GaussianNetwork
-from sgbn.io.exports.network_tables import standardised_weights
+from sgbn.write.network_files import connectome
+from sgbn.write.tables import standardised_weights
 
 NAMES = ["lh_insula", "somewhere", "rh_insula", "lh_cuneus"]
 

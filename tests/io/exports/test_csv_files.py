@@ -7,8 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sgbn.core.exceptions import InputError
-from sgbn.io import write_csv
-from sgbn.io.exports.csv_files import FORMULA_STARTS
+from sgbn.write.tables import FORMULA_STARTS, write_csv
 
 RISKY = tuple("=+-@\t\r\n")
 TEXT = st.one_of(

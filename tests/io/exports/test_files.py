@@ -4,14 +4,7 @@ import pandas as pd
 import pytest
 
 from sgbn.core.exceptions import InputError
-from sgbn.io.exports.files import (
-    beside,
-    check_text,
-    write_file,
-    write_json,
-    write_matrix,
-    write_text,
-)
+from sgbn.write.tables import beside, check_text, write_file, write_json, write_matrix, write_text
 
 
 def test_a_file_that_fails_midway_leaves_the_old_one(tmp_path):

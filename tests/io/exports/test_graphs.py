@@ -7,11 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sgbn import edge_table
 from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import GaussianNetwork
-from sgbn.io import node_table, write_graphml, write_node_link
 from sgbn.learn.sgbn import SGBN
+from sgbn.write.network_files import write_graphml, write_node_link
+from sgbn.write.tables import edge_table, node_table
 
 NASTY = ["<script>alert(1)</script>", "=cmd()", "a, \"b\" & 'c'", "脑 ü 🧠", "lh_insula"]
 NAMES = st.text(st.characters(exclude_categories=["Cc", "Cs", "Cn"]), max_size=8)

@@ -7,8 +7,8 @@ import pytest
 
 from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import GaussianNetwork
-from sgbn.io import node_table, write_relation_matrix
-from sgbn.io.exports.network_tables import standardised_weights
+from sgbn.write.network_files import write_relation_matrix
+from sgbn.write.tables import node_table, standardised_weights
 
 NASTY = ["<script>alert(1)</script>", "=cmd()", 'a, "b"', "脑 ü", "lh_insula", "Brain-Stem"]
 

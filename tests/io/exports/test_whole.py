@@ -5,11 +5,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import edge_table
 from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import GaussianNetwork
-from sgbn.io import export_network, node_table
 from sgbn.learn.sgbn import SGBN
+from sgbn.write.network_files import export_network
+from sgbn.write.tables import edge_table, node_table
 
 ALWAYS = [
     "g_edges.csv",

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sgbn.core.exceptions import InputError
-from sgbn.io.models.arrays import DTYPES, from_npy, order_of, to_npy
+from sgbn.write.model_decoding import DTYPES, from_npy, order_of, to_npy
 
 shapes = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4)
 

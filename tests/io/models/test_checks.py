@@ -1,7 +1,7 @@
 import pytest
 
 from sgbn.core.exceptions import InputError
-from sgbn.io.models.checks import require, require_type
+from sgbn.write.model_decoding import require, require_type
 
 
 def test_what_is_wrong_is_refused_with_its_message():

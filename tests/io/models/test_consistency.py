@@ -7,9 +7,7 @@ from sklearn.base import clone
 
 import sgbn
 from sgbn.core.exceptions import InputError
-from sgbn.io.models.consistency import check_object
-from sgbn.io.models.decoding import MISFITS
-from sgbn.io.models.registry import CLASSES, SHARED
+from sgbn.write.model_decoding import CLASSES, MISFITS, SHARED, check_object
 
 
 def test_the_table_of_classes_has_only_keys_and_shapes_that_are_read():

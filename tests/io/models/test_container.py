@@ -6,8 +6,8 @@ import zipfile
 import pytest
 
 from sgbn.core.exceptions import InputError
-from sgbn.io.models import container
-from sgbn.io.models.container import parse_json, read_members, to_json, write_members
+from sgbn.write import model_files
+from sgbn.write.model_files import parse_json, read_members, to_json, write_members
 
 PARTS = {"model.json": b'{"a":1}', "arrays/0000.npy": b"numbers"}
 
@@ -76,8 +76,8 @@ def test_members_that_overlap_are_refused(path):
 
 
 def test_too_many_members_are_refused_before_they_are_listed(path, monkeypatch):
-    monkeypatch.setattr(container, "ZipFile", None)  # not to be reached
-    monkeypatch.setattr(container, "MAX_MEMBERS", 2)
+    monkeypatch.setattr(model_files, "ZipFile", None)  # not to be reached
+    monkeypatch.setattr(model_files, "MAX_MEMBERS", 2)
     with pytest.raises(InputError, match="more than 2 parts"):
         read_members(path.read_bytes())
 
@@ -115,13 +115,13 @@ def test_a_truncated_file_is_refused_wherever_it_ends(path):
 
 
 def test_a_file_that_is_too_large_is_not_read(path, monkeypatch):
-    monkeypatch.setattr(container, "MAX_FILE_BYTES", 100)
+    monkeypatch.setattr(model_files, "MAX_FILE_BYTES", 100)
     with pytest.raises(InputError, match="it is larger than"):
         read_members(path.read_bytes())
 
 
 def test_what_would_be_too_large_is_not_written(tmp_path, monkeypatch):
-    monkeypatch.setattr(container, "MAX_FILE_BYTES", 100)
+    monkeypatch.setattr(model_files, "MAX_FILE_BYTES", 100)
     with pytest.raises(InputError, match="too large for a file"):
         write_members(tmp_path / "x", {}, PARTS)
     assert not list(tmp_path.iterdir())
@@ -189,7 +189,7 @@ def test_json_that_is_deep_or_odd_is_refused(content, said):
 
 
 def test_json_that_is_too_large_is_not_parsed(monkeypatch):
-    monkeypatch.setattr(container, "MAX_JSON_BYTES", 10)
+    monkeypatch.setattr(model_files, "MAX_JSON_BYTES", 10)
     with pytest.raises(InputError, match="larger than"):
         parse_json(b"[1,2,3,4,5,6,7]", "model.json")
 

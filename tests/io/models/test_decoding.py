@@ -7,9 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sgbn.core.exceptions import InputError
-from sgbn.io.models import decoding
-from sgbn.io.models.arrays import to_npy
-from sgbn.io.models.decoding import MAX_BYTES, Decoder
+from sgbn.write import model_decoding
+from sgbn.write.model_decoding import MAX_BYTES, Decoder, to_npy
 
 SQUARE = {"is": "array", "dtype": "float64", "shape": [2, 2], "order": "C", "of": [0, 1, 1, 0]}
 PAIR = {"is": "array", "dtype": "float64", "shape": [2], "order": "C", "of": [1, 1]}
@@ -105,7 +104,7 @@ def test_an_array_counts_as_often_as_it_is_used():
 
 
 def test_values_are_counted_wherever_they_stand(monkeypatch):
-    monkeypatch.setattr(decoding, "MAX_VALUES", 100)
+    monkeypatch.setattr(model_decoding, "MAX_VALUES", 100)
     lists = [[]] * 50
     assert decode(lists) == lists
     with pytest.raises(InputError, match="more than 100 values"):

@@ -9,8 +9,8 @@ from sklearn.model_selection import KFold
 
 import sgbn
 from sgbn.core.exceptions import InputError
-from sgbn.io.models.decoding import Decoder
-from sgbn.io.models.encoding import Encoder
+from sgbn.write.model_decoding import Decoder
+from sgbn.write.model_files import Encoder
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
 keys = st.none() | st.booleans() | st.integers() | st.text()

@@ -18,8 +18,7 @@ from sklearn.preprocessing import StandardScaler
 import sgbn
 from sgbn.cli.predict import predictions
 from sgbn.core.exceptions import DataWarning, InputError
-from sgbn.io.models.container import read_members
-from sgbn.io.models.files import kind_of, load, model_of, model_parts, save
+from sgbn.write.model_files import kind_of, load, model_of, model_parts, read_members, save
 
 HERE = Path(__file__).parent
 # The other baselines are saved by the same lines as L1MB.

@@ -4,7 +4,7 @@ import pytest
 
 import sgbn
 from sgbn.core.exceptions import DataWarning, InputError
-from sgbn.io.models.inputs import inputs_of, read_inputs
+from sgbn.write.model_files import inputs_of, read_inputs
 
 
 def test_a_pipeline_says_which_columns_it_reads(analysis, table):

@@ -3,7 +3,7 @@ from sklearn.linear_model import LogisticRegression
 
 import sgbn
 from sgbn.core.exceptions import InputError
-from sgbn.io.models.registry import CLASSES, build, class_named, is_estimator, name_of, parameters
+from sgbn.write.model_decoding import CLASSES, build, class_named, is_estimator, name_of, parameters
 
 
 @pytest.mark.parametrize("name", CLASSES)

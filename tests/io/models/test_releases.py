@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sgbn.io.models import load
+from sgbn.write.model_files import load
 
 # Made by sgbn 0.1.0 from 60 rows of 6 columns in two groups; answers are those of 0.1.0 to five
 # other rows: probabilities, else decision values, else log-likelihoods.

@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 
 from sgbn.core.exceptions import InputError
-from sgbn.io.networks.bif_writer import MAX_PARENTS, read_bif_text, write_bif
-from sgbn.io.networks.named_graph import named_graph
 from sgbn.read.network import NamedGraph
+from sgbn.write.formats import MAX_PARENTS, named_graph, read_bif_text, write_bif
 
 
 def test_the_file_says_that_its_probabilities_mean_nothing(small):

@@ -1,13 +1,13 @@
 import pytest
 
 from sgbn.core.exceptions import InputError
-from sgbn.io.networks.bnlearn import (
+from sgbn.write.formats import (
+    named_graph,
     read_model_string,
     read_script,
     write_model_string,
     write_script,
 )
-from sgbn.io.networks.named_graph import named_graph
 
 
 def test_the_first_line_is_the_model_string(small, nasty):

@@ -3,8 +3,7 @@ import pytest
 
 from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import GaussianNetwork
-from sgbn.io.networks.dagitty import read_dagitty, write_dagitty
-from sgbn.io.networks.named_graph import named_graph
+from sgbn.write.formats import named_graph, read_dagitty, write_dagitty
 
 # As the web page writes a graph: a bounding box, positions, roles.
 FROM_THE_PAGE = """dag {

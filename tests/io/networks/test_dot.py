@@ -1,8 +1,7 @@
 import pytest
 
 from sgbn.core.exceptions import InputError
-from sgbn.io.networks.dot import read_dot, write_dot
-from sgbn.io.networks.named_graph import named_graph
+from sgbn.write.formats import named_graph, read_dot, write_dot
 
 
 def test_weights_are_not_the_weights_of_graphviz(small):

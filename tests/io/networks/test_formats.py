@@ -6,15 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sgbn import read_network, write_network
 from sgbn.cohort.simulate import load_network
 from sgbn.core.equivalence import cpdag
 from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import GaussianNetwork
-from sgbn.io import write_node_link
-from sgbn.io.networks.formats import FORMATS
-from sgbn.io.networks.named_graph import named_graph
 from sgbn.read.network import NamedGraph, read_bif
+from sgbn.write.formats import FORMATS, named_graph, read_network, write_network
+from sgbn.write.network_files import write_node_link
 
 WEIGHTED = [
     ("bnlearn-r", None),

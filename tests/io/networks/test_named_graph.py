@@ -3,8 +3,8 @@ import pytest
 
 from sgbn.cohort.simulate import BenchmarkNetwork
 from sgbn.core.exceptions import InputError
-from sgbn.io.networks.named_graph import named_graph
 from sgbn.read.network import NamedGraph, check_dag, edges_and_lines, weights_of
+from sgbn.write.formats import named_graph
 
 
 def test_a_network_is_taken_with_its_weights(small):

@@ -3,12 +3,15 @@ import json
 import numpy as np
 import pytest
 
-from sgbn import read_network, write_network
 from sgbn.core.exceptions import InputError
-from sgbn.io import write_node_link
-from sgbn.io.networks.formats import network_text
-from sgbn.io.networks.named_graph import named_graph
-from sgbn.io.networks.node_link import read_node_link
+from sgbn.write.formats import (
+    named_graph,
+    network_text,
+    read_network,
+    read_node_link,
+    write_network,
+)
+from sgbn.write.network_files import write_node_link
 
 
 def test_all_is_read_back_to_the_last_bit(tmp_path, nasty):

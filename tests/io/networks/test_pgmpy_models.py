@@ -4,8 +4,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from sgbn import from_pgmpy, to_pgmpy
 from sgbn.core.exceptions import InputError
+from sgbn.write.formats import from_pgmpy, to_pgmpy
 
 
 def test_without_pgmpy_the_message_says_what_to_install(small, monkeypatch):

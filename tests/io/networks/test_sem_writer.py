@@ -1,7 +1,6 @@
 import pytest
 
-from sgbn.io.networks.named_graph import named_graph
-from sgbn.io.networks.sem_writer import write_lavaan, write_semopy
+from sgbn.write.formats import named_graph, write_lavaan, write_semopy
 
 
 def formulas(text):

@@ -1,8 +1,7 @@
 import pytest
 
 from sgbn.core.exceptions import InputError
-from sgbn.io.networks.named_graph import named_graph
-from sgbn.io.networks.tetrad import read_tetrad, write_tetrad
+from sgbn.write.formats import named_graph, read_tetrad, write_tetrad
 
 HEAD = "Graph Nodes:\na;b;c\n\nGraph Edges:\n"
 

@@ -4,7 +4,6 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sgbn import load, save
 from sgbn.cli.options import LEARNERS
 from sgbn.cohort.simulate import simulate_sem
 from sgbn.core.equivalence import cpdag, shd, skeleton
@@ -15,6 +14,7 @@ from sgbn.learn.base import fit_weights
 from sgbn.structure import baselines
 from sgbn.structure.baselines import GS, TC, base
 from sgbn.structure.baselines.base import ConstraintEstimator, GraphEstimator
+from sgbn.write.model_files import load, save
 
 ALL = [getattr(baselines, name) for name in baselines.__all__]  # a new one is tested at once
 BY_TESTS = [learner for learner in ALL if issubclass(learner, ConstraintEstimator)]

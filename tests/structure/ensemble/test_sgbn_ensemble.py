@@ -4,11 +4,11 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
-from sgbn import load, save
 from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.graph import is_dag
 from sgbn.core.moments import Moments
 from sgbn.learn.ensemble import SGBNEnsemble
+from sgbn.write.model_files import load, save
 
 FEW = {"n_chains": 5, "n_pairs": 3}
 

@@ -4,11 +4,11 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import check_estimator
 
-from sgbn import load, save
 from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.graph import is_dag
 from sgbn.inference.effects import total_effects
 from sgbn.learn.posterior import NetworkPosterior
+from sgbn.write.model_files import load, save
 
 
 @pytest.fixture(scope="module")

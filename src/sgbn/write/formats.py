@@ -1,0 +1,1047 @@
+"""Write and read networks in the formats of other tools. `FORMATS` lists these formats.
+
+Write and read networks for the R package bnlearn: a model string, or a script with weights.
+
+A model string such as ``[a][b][c|a:b]`` names each node with its parents. ``model2network`` reads
+it. The files that bnlearn writes for other programs (BIF, DSC, NET) hold discrete networks only.
+Therefore the weights are in an R script, which makes a Gaussian network by ``custom.fit``.
+
+Write and read graphs for DAGitty (the web page, and the R package of this name).
+
+``dag { a -> b }`` has arrows only. ``pdag { a -- b }`` may also have edges without a direction. In
+DAGitty, for example in its ``simulateSEM``, ``beta`` is the standardised weight of an edge. DAGitty
+ignores the other attributes that sgbn writes: ``coef`` (the weight in the units of the data),
+``intercept`` and ``noise_variance``. DAGitty has no comments. So if a node had to be renamed, its
+attribute ``sgbn_name`` holds its true name, quoted as in a web address (``%20`` for a blank).
+
+Write and read networks as dot files of Graphviz, with weights, intercepts and variances.
+
+Graphviz draws the file, and ignores attributes that it does not know. The weight of an edge is the
+attribute ``coef``, because in Graphviz ``weight`` means something else and must not be negative. An
+edge without a direction has ``dir=none``, and is drawn as a line.
+
+Write networks as structural equation models, in the syntax of lavaan (R) and semopy (Python).
+
+The model of a graph has one regression per node with parents, and one variance and one intercept
+per node. It has no covariances. Its parameters are free (a confirmatory model of the graph), start
+at the weights of the network, or are fixed at them.
+
+Write and read graphs as text files of Tetrad ("Save Graph as Text"), which hold no weights.
+
+All nodes are in one line. The edges are numbered: ``-->`` is an arrow, and ``---`` is a line, an
+edge without a direction::
+
+    Graph Nodes:
+    a;b;c
+
+    Graph Edges:
+    1. a --> b
+    2. b --- c
+
+Write graphs as BIF files, which bnlearn (`read.bif`) and pgmpy (`BIFReader`) read.
+
+BIF has discrete variables only, so it cannot hold the weights of a Gaussian network. The file holds
+the graph. Each variable has two states. All probabilities are the same, and mean nothing.
+
+Write and read networks as node-link JSON, which sgbn also writes to each results folder.
+
+Convert networks to models of pgmpy, and back.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple, TypeGuard
+from urllib.parse import quote, unquote
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sgbn.cohort.simulate import BenchmarkNetwork
+from sgbn.core.equivalence import cpdag
+from sgbn.core.exceptions import InputError, did_you_mean
+from sgbn.core.gaussian import NetworkLike
+from sgbn.core.types import Mask
+from sgbn.learn.confidence import drawn_graph
+from sgbn.read.network import (
+    INTERCEPT,
+    NUMBER,
+    VARIANCE,
+    Edge,
+    GraphBuilder,
+    NamedGraph,
+    check_acyclic,
+    check_dag,
+    edges_and_lines,
+    number_of,
+    number_text,
+    parse_bif,
+    pieces,
+    read_text,
+    weights_of,
+)
+from sgbn.read.program_texts import (
+    QUOTABLE,
+    RESERVED,
+    Statement,
+    name_comments,
+    parse_graph_text,
+    quoted,
+    read_sem,
+    renamed,
+    safe_names,
+    with_true_names,
+)
+from sgbn.write.tables import PathName, network_of, standardised_or_nan, support_mask, write_text
+
+R_INTERCEPT = "(Intercept)"
+
+# All characters except the four marks of a model string, quotes, backslashes and line ends.
+_PLAIN_IN_R = re.compile(
+    r"(?![\s#])[^\[\]|:\"\\\x00-\x1f\x7f-\xa0\u2028\u2029\ud800-\udfff]+(?<!\s)"
+)
+# A model string has no quotes, so each of the four marks ends a name.
+_NODE = re.compile(r"\[([^\[\]|:]+)(?:\|([^\[\]|]+))?\]")
+# A possessive repeat (*+) never goes back, so a long string without an end is refused at once.
+_STRING = r'"(?:[^"\\]|\\.)*+"'
+_MODEL = re.compile(rf"^\s*model *<- *({_STRING})\s*$", re.M)
+_FIT = re.compile(
+    rf"^\s*({_STRING}) *= *list\(coef *= *c\((.*)\), *sd *= *({NUMBER})\),?\s*$", re.M
+)
+_COEFFICIENT = re.compile(rf"\s*({_STRING}) *= *({NUMBER})\s*(?:,|$)")
+
+
+class _Family(NamedTuple):
+    name: str
+    parents: list[str]
+    line: int
+
+
+def write_model_string(content: NamedGraph) -> str:
+    """Return the model string, and below it comments about names that had to be replaced."""
+    names = _names(content)
+    return "\n".join([_model_string(content, names), *name_comments(names)]) + "\n"
+
+
+def read_model_string(text: str) -> NamedGraph:
+    """Return the graph of a model string, which may have line ends between nodes."""
+    families = [
+        family
+        for number, line in enumerate(text.split("\n"), start=1)
+        if not line.lstrip().startswith("#")  # inside a line, # belongs to a name
+        for family in _families(line.strip(), number)
+    ]
+    return with_true_names(_graph(families), text)
+
+
+def write_script(content: NamedGraph) -> str:
+    """Return an R script that makes the network with its weights, by `custom.fit`."""
+    network = content.network
+    if network is None:
+        raise InputError(
+            "an R script for bnlearn needs weights, but this graph has none. Write the model "
+            "string (format='bnlearn'), or give a GaussianNetwork."
+        )
+    names = _names(content)
+    rows = []
+    for j, name in enumerate(network.names):
+        cells = [f"{_quoted(R_INTERCEPT)} = {number_text(network.intercept[j])}"]
+        cells += [
+            f"{_quoted(names[network.names[i]])} = {number_text(network.coef[i, j])}"
+            for i in np.flatnonzero(network.coef[:, j])
+        ]
+        # bnlearn uses standard deviations, and sgbn uses variances.
+        sd = number_text(np.sqrt(network.noise_variance[j]))
+        rows.append(f"  {_quoted(names[name])} = list(coef = c({', '.join(cells)}), sd = {sd})")
+    lines = [
+        "# Run this script with source(). It makes fitted, the network with its weights (bn.fit).",
+        *name_comments(names),
+        f"model <- {_quoted(_model_string(content, names))}",
+        "dag <- bnlearn::model2network(model)",
+        "fitted <- bnlearn::custom.fit(dag, dist = list(",
+        ",\n".join(rows),
+        "))",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def read_script(text: str) -> NamedGraph:
+    """Return the network of a script that `write_script` made. The script is not run."""
+    model = _MODEL.search(text)
+    if model is None:
+        raise InputError(
+            "the script has no line 'model <- \"[...]\"'. Give a script that sgbn wrote."
+        )
+    line = text.count("\n", 0, model.start(1)) + 1
+    # The script names each parent twice: in the model string, and as the name of a coefficient.
+    graph = _graph(_families(_unquoted(model[1], line), line))
+    builder = GraphBuilder()
+    # Nodes are added in the order of the model string. Otherwise the comparison below would fail.
+    for name in graph.names:
+        builder.add_node(name)
+    for fit in _FIT.finditer(text):
+        line = text.count("\n", 0, fit.start(1)) + 1
+        _read_fit(_unquoted(fit[1], line), fit, line, builder)
+    fitted = builder.graph()
+    if fitted.names != graph.names or (fitted.graph != graph.graph).any():
+        raise InputError(
+            "the names of the coefficients differ from the parents in the model string. Write the "
+            "script again, or correct one of the two."
+        )
+    return with_true_names(fitted, text)
+
+
+def _read_fit(name: str, fit: re.Match[str], line: int, builder: GraphBuilder) -> None:
+    """Read the coefficients and the standard deviation of one node."""
+    weights = _coefficients(fit[2], line)
+    # R lists the intercept among the coefficients, under this name.
+    builder.intercept[name] = weights.pop(R_INTERCEPT, 0.0)
+    sd = number_of(fit[3], line)
+    # The square keeps the sign, so that a negative number is refused.
+    builder.set_variance(name, sd * abs(sd), line)
+    for parent, weight in weights.items():
+        builder.add_edge(parent, name, line, weight, arrow=True)
+
+
+def _coefficients(text: str, line: int) -> dict[str, float]:
+    wrong = 'line {line}: expected coefficients as "name" = number, not {part}. Correct the line.'
+    cells = (cell for cell, _ in pieces(_COEFFICIENT, text, wrong, line))
+    return {_unquoted(cell[1], line): number_of(cell[2], line) for cell in cells}
+
+
+def _names(content: NamedGraph) -> dict[str, str]:
+    check_dag(content, "bnlearn")
+    # R's make.names also fills in a dot, so the names are the same as in a table that R has read.
+    return safe_names(content.names, _PLAIN_IN_R, ".")
+
+
+def _model_string(content: NamedGraph, names: dict[str, str]) -> str:
+    parts = []
+    for j, name in enumerate(content.names):
+        parents = [names[content.names[i]] for i in np.flatnonzero(content.graph[:, j])]
+        parts.append(f"[{names[name]}{'|' * bool(parents)}{':'.join(parents)}]")
+    return "".join(parts)
+
+
+def _families(line: str, number: int) -> list[_Family]:
+    """Return the nodes in one line of a model string, with their parents."""
+    wrong = (
+        "line {line}: expected [node|parent:parent], not {part}. Give a model string of bnlearn."
+    )
+    nodes = (node for node, _ in pieces(_NODE, line, wrong, number))
+    return [_Family(node[1], node[2].split(":") if node[2] else [], number) for node in nodes]
+
+
+def _graph(families: list[_Family]) -> NamedGraph:
+    builder = GraphBuilder()
+    declared: set[str] = set()
+    # All nodes come first, because a parent may be declared after its child.
+    for family in families:
+        if family.name in declared:
+            raise InputError(
+                f"line {family.line}: the node {family.name!r} is there twice. Keep one."
+            )
+        declared.add(family.name)
+        builder.add_node(family.name)
+    for family in families:
+        for parent in family.parents:
+            if parent not in declared:
+                raise InputError(
+                    f"line {family.line}: {family.name!r} has the parent {parent!r}, but the model "
+                    "string has no such node. Add this node, or correct the name."
+                )
+            builder.add_edge(parent, family.name, family.line, arrow=True)
+    return builder.graph()
+
+
+# A string of JSON is also a string of R: both have the same escapes, and \u with four digits.
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _unquoted(text: str, line: int) -> str:
+    try:
+        return str(json.loads(text))
+    except ValueError:
+        raise InputError(f"line {line}: {text[:40]!r} is not text. Correct the line.") from None
+
+
+BETA, DAGITTY_COEF = "beta", "coef"
+NAME = "sgbn_name"
+TAKEN = ("graph", "node", "edge")  # DAGitty would read a node of this name as an attribute
+
+
+def write_dagitty(content: NamedGraph) -> str:
+    """Return a graph in the language of DAGitty: a dag, or a pdag if there are lines."""
+    names = safe_names(content.names, QUOTABLE, reserved=TAKEN)
+    arrows, lines = edges_and_lines(content)
+    # All nodes are written before the edges, to keep their order.
+    rows = [_node(content, k, names[name]) for k, name in enumerate(content.names)]
+    weights, betas = weights_of(content), _betas(content)
+    for source, target in arrows:
+        about = {}
+        if (source, target) in betas:
+            about[BETA] = betas[source, target]
+        if weights:
+            about[DAGITTY_COEF] = weights[source, target]
+        rows.append(
+            f"{quoted(names[source])} -> {quoted(names[target])}{_dagitty_attributes(about)}"
+        )
+    # A line gets no weight, because a weight belongs to a direction.
+    rows += [f"{quoted(names[source])} -- {quoted(names[target])}" for source, target in lines]
+    return "\n".join([f"{'pdag' if lines else 'dag'} {{", *rows, "}"]) + "\n"
+
+
+def _node(content: NamedGraph, k: int, safe: str) -> str:
+    network, name = content.network, content.names[k]
+    about: dict[str, float | str] = {}
+    if safe != name:
+        # A name may hold half of a surrogate pair. Without surrogatepass UTF-8 refuses it.
+        about[NAME] = quote(name.encode("utf-8", "surrogatepass"), safe="")
+    if network is not None:
+        about |= {INTERCEPT: network.intercept[k], VARIANCE: network.noise_variance[k]}
+    return quoted(safe) + _dagitty_attributes(about)
+
+
+def _dagitty_attributes(about: dict[str, float | str] | dict[str, float]) -> str:
+    cells = [
+        f'{key}="{value if isinstance(value, str) else number_text(value)}"'
+        for key, value in about.items()
+    ]
+    return f" [{','.join(cells)}]" if cells else ""
+
+
+def _betas(content: NamedGraph) -> dict[Edge, float]:
+    """Return the standardised weights of the edges whose two ends vary."""
+    if content.network is None:
+        return {}
+    weights, names = standardised_or_nan(content.network), content.names
+    known = np.argwhere((content.network.coef != 0) & np.isfinite(weights))
+    return {(names[i], names[j]): float(weights[i, j]) for i, j in known}
+
+
+def read_dagitty(text: str) -> NamedGraph:
+    """Return the graph that a text in the language of DAGitty describes.
+
+    An edge ``<->`` is refused, because it stands for a latent variable that is not a node. An edge
+    of a mag or pag with an unknown end is refused too.
+    """
+    parsed = parse_graph_text(text, ("dag", "pdag", "digraph", "graph"))
+    builder = GraphBuilder()
+    replaced: dict[str, str] = {}
+    for statement in parsed.statements:
+        if statement.operator:
+            _add_dagitty_edge(statement, builder)
+        else:
+            _add_node(statement, builder, replaced)
+    return renamed(builder.graph(), replaced)
+
+
+def _add_node(statement: Statement, builder: GraphBuilder, replaced: dict[str, str]) -> None:
+    (name,), about = statement.names, statement.attributes
+    builder.describe_node(name, about, statement.line)
+    if NAME in about:
+        replaced[name] = unquote(about[NAME], errors="surrogatepass")
+
+
+def _add_dagitty_edge(statement: Statement, builder: GraphBuilder) -> None:
+    source, target = statement.names
+    operator, line = statement.operator, statement.line
+    if operator == "<-":
+        # Reversed here, so that the code below has to handle one kind of arrow only.
+        source, target, operator = target, source, "->"
+    if operator not in ("->", "--"):
+        raise InputError(
+            f"line {line}: {source} {operator} {target} is neither an arrow (->) nor a line (--). "
+            "A network cannot have an edge with a hidden cause or with an unknown end. Remove the "
+            "edge, or make the hidden cause a node."
+        )
+    about = statement.attributes
+    # beta is not read, because a network has its weights in the units of the data.
+    weight = number_of(about[DAGITTY_COEF], line) if DAGITTY_COEF in about else None
+    builder.add_edge(source, target, line, weight, arrow=operator == "->")
+
+
+COEF = "coef"
+
+
+def write_dot(content: NamedGraph) -> str:
+    """Return a graph in the dot language."""
+    names = safe_names(content.names, QUOTABLE)
+    weights, network = weights_of(content), content.network
+    rows = []
+    for k, name in enumerate(content.names):
+        numbers = {}
+        if network is not None:
+            numbers = {INTERCEPT: network.intercept[k], VARIANCE: network.noise_variance[k]}
+        about = [f'{key}="{number_text(value)}"' for key, value in numbers.items()]
+        rows.append(f"  {quoted(names[name])}{_dot_attributes(about)};")
+    # A line is written as -> too, because a digraph of Graphviz has no other kind of edge.
+    for edges, shape in zip(edges_and_lines(content), ([], ["dir=none"]), strict=True):
+        for source, target in edges:
+            weight = weights.get((source, target))
+            about = shape + ([] if weight is None else [f'{COEF}="{number_text(weight)}"'])
+            rows.append(
+                f"  {quoted(names[source])} -> {quoted(names[target])}{_dot_attributes(about)};"
+            )
+    return "\n".join([*name_comments(names, "//"), "digraph {", *rows, "}"]) + "\n"
+
+
+def _dot_attributes(about: list[str]) -> str:
+    return f" [{', '.join(about)}]" if about else ""
+
+
+def read_dot(text: str) -> NamedGraph:
+    """Return the graph of a dot file. It has a network if all weights and variances are there."""
+    parsed = parse_graph_text(text, ("digraph", "graph"))
+    builder = GraphBuilder()
+    defaults: dict[str, str] = {}
+    for statement in parsed.statements:
+        if statement.is_default:  # only the defaults of edges are needed
+            # Graphviz does not distinguish upper and lower case in its keywords.
+            if statement.names[0].lower() == "edge":
+                defaults |= statement.attributes
+        elif statement.operator:
+            # An attribute of the edge itself replaces a default.
+            _add_dot_edge(statement, defaults | statement.attributes, parsed.kind, builder)
+        else:
+            (name,) = statement.names
+            builder.describe_node(name, statement.attributes, statement.line)
+    return with_true_names(builder.graph(), text)
+
+
+def _add_dot_edge(
+    statement: Statement, about: dict[str, str], kind: str, builder: GraphBuilder
+) -> None:
+    line = statement.line
+    expected = "->" if kind == "digraph" else "--"
+    if statement.operator != expected:
+        raise InputError(
+            f"line {line}: the edges of a {kind} are written {expected}, not "
+            f"{statement.operator}. Correct the line."
+        )
+    source, target = statement.names
+    # The defaults of Graphviz.
+    way = about.get("dir", "forward" if kind == "digraph" else "none")
+    if way == "back":
+        source, target, way = target, source, "forward"
+    if way not in ("forward", "none"):
+        raise InputError(
+            f"line {line}: an edge with dir={way[:20]} is neither an arrow nor a line. Give it a "
+            "direction, or dir=none."
+        )
+    weight = number_of(about[COEF], line) if COEF in about else None
+    builder.add_edge(source, target, line, weight, arrow=way == "forward")
+
+
+WEIGHTS = ("free", "start", "fixed")
+
+_LAVAAN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.]*")
+_SEMOPY_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+_LAVAAN_ABOUT = (
+    "# Fit it by lavaan(text, data), and not by sem(), which adds covariances between nodes."
+)
+_SEMOPY_ABOUT = "# Fit it by semopy.ModelMeans(text).fit(data)."
+
+
+def write_lavaan(content: NamedGraph, weights: str = "free") -> str:
+    """Return a graph in the model syntax of lavaan."""
+    _check(content, weights, "lavaan")
+    names = safe_names(content.names, _LAVAAN_NAME, ".", RESERVED)
+    equations = _equations(content, names, weights, lambda value: f"start({value})")
+    return "\n".join([_LAVAAN_ABOUT, *name_comments(names), *equations, ""])
+
+
+def write_semopy(content: NamedGraph, weights: str = "free") -> str:
+    """Return a graph in the model syntax of semopy.
+
+    In semopy, a parameter with a start value must have a name.
+    """
+    _check(content, weights, "semopy")
+    names = safe_names(content.names, _SEMOPY_NAME, "_", RESERVED)
+    starts: list[str] = []
+    taken = set(names.values())
+
+    def start(value: str) -> str:
+        parameter = f"p{len(starts) + 1}"
+        # A parameter must not have the same name as a variable.
+        while parameter in taken:
+            parameter += "_"
+        starts.append(f"START({value}) {parameter}")
+        return parameter
+
+    equations = _equations(content, names, weights, start)
+    return "\n".join([_SEMOPY_ABOUT, *name_comments(names), *equations, *starts, ""])
+
+
+def _equations(
+    content: NamedGraph, names: dict[str, str], weights: str, start: Callable[[str], str]
+) -> list[str]:
+    """Return lines with regressions, variances and intercepts. `start` formats a start value."""
+    network = content.network
+
+    def parameter(value: float) -> str:
+        if weights == "free":
+            return ""
+        text = number_text(value)
+        return f"{text if weights == 'fixed' else start(text)}*"
+
+    n = len(content.names)
+    coef, variance, intercept = np.zeros((n, n)), np.zeros(n), np.zeros(n)
+    if network is not None:  # if it is None, weights are free (see `_check`), without values
+        coef, variance, intercept = network.coef, network.noise_variance, network.intercept
+    regressions, variances, intercepts = [], [], []
+    for j, name in enumerate(content.names):
+        child = names[name]
+        terms = [
+            parameter(coef[i, j]) + names[content.names[i]]
+            for i in np.flatnonzero(content.graph[:, j])
+        ]
+        if terms:
+            regressions.append(f"{child} ~ {' + '.join(terms)}")
+        variances.append(f"{child} ~~ {parameter(variance[j])}{child}")
+        intercepts.append(f"{child} ~ {parameter(intercept[j])}1")
+    return [*regressions, *variances, *intercepts]
+
+
+def _check(content: NamedGraph, weights: str, tool: str) -> None:
+    check_dag(content, tool)
+    if weights not in WEIGHTS:
+        raise InputError(f"weights is {weights!r}. Give one of {', '.join(WEIGHTS)}.")
+    if weights != "free" and content.network is None:
+        raise InputError(
+            f"weights={weights!r} needs weights, but this graph has none. Choose weights='free', "
+            "or give a GaussianNetwork."
+        )
+
+
+NODES, EDGES = "Graph Nodes:", "Graph Edges:"
+
+# White space ends a name in an edge, and ";" or "," ends it in the list of nodes. Brackets mark a
+# latent variable.
+_PLAIN_IN_TETRAD = re.compile(r"(?!\#)[^\s;,()\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
+_EDGE = re.compile(
+    r"\d+\.\s+(\S+)\s+(\S+)\s+(\S+)(?:\s.*)?"
+)  # other text, such as colours, may follow
+
+
+def write_tetrad(content: NamedGraph) -> str:
+    """Return a graph as text of Tetrad. Comments are at the end, which Tetrad does not read."""
+    names = safe_names(content.names, _PLAIN_IN_TETRAD)
+    arrows, lines = edges_and_lines(content)
+    marked = [(edge, "-->") for edge in arrows] + [(edge, "---") for edge in lines]
+    rows = [
+        f"{number}. {names[source]} {mark} {names[target]}"
+        for number, ((source, target), mark) in enumerate(marked, start=1)
+    ]
+    nodes = ";".join(names[name] for name in content.names)
+    parts = [NODES, nodes, "", EDGES, *rows, "", *name_comments(names)]
+    return "\n".join(parts) + "\n"
+
+
+def read_tetrad(text: str) -> NamedGraph:
+    """Return the graph of a text file of Tetrad.
+
+    An edge with a hidden common cause (``<->``) or with an unknown end (``o->``) is refused,
+    because a DAG does not have such edges.
+    """
+    builder = GraphBuilder()
+    declared: set[str] = set()
+    part = ""
+    for number, raw in enumerate(text.split("\n"), start=1):
+        line = raw.strip()
+        if line in (NODES, EDGES):
+            part = line
+        elif not line:
+            # An empty line ends a section, but it may also be between the title and the nodes.
+            part = "" if part == EDGES or declared else part
+        elif part == NODES:
+            declared |= _read_nodes(line, number, builder)
+        elif part == EDGES:
+            _read_edge(line, number, declared, builder)
+        elif not declared:
+            raise InputError(
+                f"line {number}: expected '{NODES}', not {line[:40]!r}. Give a file of Tetrad."
+            )
+    return with_true_names(builder.graph(), text)
+
+
+def _read_nodes(line: str, number: int, builder: GraphBuilder) -> set[str]:
+    names: set[str] = set()
+    for name in map(str.strip, re.split("[;,]", line)):
+        if not name or name in names:
+            raise InputError(f"line {number}: the node {name!r} is empty or repeated. Correct it.")
+        builder.add_node(name)
+        names.add(name)
+    return names
+
+
+def _read_edge(line: str, number: int, declared: set[str], builder: GraphBuilder) -> None:
+    edge = _EDGE.fullmatch(line)
+    if edge is None:
+        raise InputError(f"line {number}: write an edge as '1. a --> b', not as {line[:40]!r}.")
+    first, mark, second = edge[1], edge[2], edge[3]
+    # A name that is only in an edge is a typing error, because Tetrad lists all nodes.
+    for name in (first, second):
+        if name not in declared:
+            raise InputError(
+                f"line {number}: {name!r} is not among the nodes of the file. Correct the name."
+            )
+    if mark == "<--":
+        first, mark, second = second, "-->", first
+    if mark not in ("-->", "---"):
+        raise InputError(
+            f"line {number}: {first} {mark[:9]} {second} is neither an arrow (-->) nor a line "
+            "(---). A network cannot have an edge with a hidden cause or with an unknown end. "
+            "Remove the edge, or make it an arrow or a line."
+        )
+    builder.add_edge(first, second, number, arrow=mark == "-->")
+
+
+STATES = ("low", "high")
+MAX_PARENTS = 12  # a table has one row per combination of the parents' states, here 4096
+
+# `read_bif` accepts more names, but other readers accept only these.
+_PLAIN_IN_BIF = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+
+
+def write_bif(content: NamedGraph) -> str:
+    """Return a graph as BIF. Its probabilities are placeholders, and mean nothing."""
+    check_dag(content, "BIF")
+    # pgmpy does not distinguish upper and lower case.
+    names = safe_names(content.names, _PLAIN_IN_BIF, ignore_case=True)
+    lines = [
+        "// Structure only: the probabilities are placeholders and mean nothing.",
+        *name_comments(names, "//"),
+        "network structure_only {",
+        "}",
+    ]
+    for name in content.names:
+        states = ", ".join(STATES)
+        lines += [f"variable {names[name]} {{", f"  type discrete [ 2 ] {{ {states} }};", "}"]
+    for j, name in enumerate(content.names):
+        parents = [content.names[i] for i in np.flatnonzero(content.graph[:, j])]
+        if len(parents) > MAX_PARENTS:
+            raise InputError(
+                f"{name!r} has {len(parents)} parents, but sgbn writes BIF for at most "
+                f"{MAX_PARENTS}, because the file lists all combinations of their states. Choose "
+                "another format."
+            )
+        lines += _probability(names[name], [names[parent] for parent in parents])
+    return "\n".join(lines) + "\n"
+
+
+def read_bif_text(text: str) -> NamedGraph:
+    """Return the graph of a BIF file."""
+    return with_true_names(NamedGraph(*parse_bif(text)), text)
+
+
+def _probability(name: str, parents: list[str]) -> list[str]:
+    # A node without parents has a "table". All other nodes have one row per combination.
+    if not parents:
+        return [f"probability ( {name} ) {{", "  table 0.5, 0.5;", "}"]
+    rows = [f"  ({', '.join(states)}) 0.5, 0.5;" for states in product(STATES, repeat=len(parents))]
+    return [f"probability ( {name} | {', '.join(parents)} ) {{", *rows, "}"]
+
+
+def node_link_text(content: NamedGraph) -> str:
+    """Return a graph as node-link JSON, with its numbers and supported directions if known.
+
+    Unlike `sgbn.write.write_node_link`, it adds no standardised weights and no places of regions.
+    """
+    check_dag(content, "node-link JSON")
+    nodes: list[dict[str, Any]] = [{"id": name} for name in content.names]
+    if content.network is not None:
+        for k, node in enumerate(nodes):
+            node[INTERCEPT] = float(content.network.intercept[k])
+            node[VARIANCE] = float(content.network.noise_variance[k])
+    weights, place = weights_of(content), {name: k for k, name in enumerate(content.names)}
+    edges: list[dict[str, Any]] = []
+    for source, target in edges_and_lines(content)[0]:
+        edge: dict[str, Any] = {"source": source, "target": target}
+        if weights:
+            edge["weight"] = weights[source, target]
+        if content.supported is not None:
+            edge["supported"] = bool(content.supported[place[source], place[target]])
+        edges.append(edge)
+    graph = {"directed": True, "multigraph": False, "graph": {}, "nodes": nodes, "edges": edges}
+    return json.dumps(graph, indent=1, allow_nan=False) + "\n"
+
+
+def read_node_link(text: str) -> NamedGraph:
+    """Return the graph of node-link JSON, with its weights and supported directions if given."""
+    nodes, edges = _parts(text)
+    builder = GraphBuilder("entry")  # messages count entries, not lines
+    names = [_text(node, "id", f"node {k}") for k, node in enumerate(nodes, start=1)]
+    for k, (name, node) in enumerate(zip(names, nodes, strict=True), start=1):
+        builder.add_node(name)
+        if INTERCEPT in node:
+            builder.intercept[name] = _number(node, INTERCEPT, name)
+        if VARIANCE in node:
+            builder.set_variance(name, _number(node, VARIANCE, name), k)
+    # The builder accepts a node twice, because some formats name nodes only in edges.
+    if len(set(names)) < len(names):
+        raise InputError("two nodes have the same id. Rename one of them.")
+    supported: set[tuple[str, str]] | None = set()
+    for k, edge in enumerate(edges, start=1):
+        source, target = (_text(edge, end, f"edge {k}") for end in ("source", "target"))
+        for name in (source, target):
+            if name not in builder.names:
+                raise InputError(f"edge {k}: there is no node {name!r}. Correct the name.")
+        weight = _number(edge, "weight", f"edge {k}") if "weight" in edge else None
+        builder.add_edge(source, target, k, weight, arrow=True)
+        if "supported" not in edge:
+            # If one edge does not say whether it is supported, the mask is unknown. This is not the
+            # same as "not supported".
+            supported = None
+        elif supported is not None and edge["supported"] is True:
+            supported.add((source, target))
+    return _with_support(builder.graph(), supported)
+
+
+def _with_support(content: NamedGraph, supported: set[tuple[str, str]] | None) -> NamedGraph:
+    if supported is None:
+        return content
+    mask = BenchmarkNetwork.from_arcs(content.names, supported).graph
+    return content._replace(supported=mask)
+
+
+def _parts(text: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the nodes and the edges of a directed graph."""
+    try:
+        content = json.loads(text)
+    # Deeply nested brackets cause a RecursionError.
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"it is not JSON ({error}). Check that the file is complete.") from None
+    content = content if isinstance(content, dict) else {}
+    nodes, edges = content.get("nodes"), content.get("edges")
+    if not _is_list_of_tables(nodes) or not _is_list_of_tables(edges):
+        raise InputError(
+            "the JSON has no lists 'nodes' and 'edges', so it is not a node-link graph. Give a "
+            "file such as networks/GROUP.json in a results folder."
+        )
+    if content.get("directed") is not True or content.get("multigraph") is True:
+        raise InputError(
+            "the JSON says that the graph is not directed, or that it may have several edges per "
+            "pair (multigraph). Give a directed graph with one edge per pair."
+        )
+    return nodes, edges
+
+
+def _is_list_of_tables(part: object) -> TypeGuard[list[dict[str, Any]]]:
+    return isinstance(part, list) and all(isinstance(entry, dict) for entry in part)
+
+
+def _text(table: dict[str, Any], key: str, where: str) -> str:
+    value = table.get(key)
+    if not isinstance(value, str):
+        raise InputError(f"{where}: {key!r} is missing or is not text. Correct it.")
+    return value
+
+
+def _number(table: dict[str, Any], key: str, where: str) -> float:
+    value = table[key]
+    # True is an int in Python. Very large integers cannot become a float.
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < 1e300:
+        raise InputError(
+            f"{where}: {key} is {str(value)[:40]!r}, which is not a finite number. Correct it."
+        )
+    return float(value)
+
+
+class Format(NamedTuple):
+    """How files of one format are written and read.
+
+    Attributes
+    ----------
+    write : function
+        Function that makes the text of a file from a `NamedGraph`.
+    read : function
+        Function that makes a `NamedGraph` from the text of a file.
+    endings : tuple of str
+        Endings of the names of such files.
+    has_weights_option : bool
+        Whether `write` has the option `weights`, which says whether parameters are free, start at
+        the weights, or are fixed at them.
+    """
+
+    write: Callable[..., str]
+    read: Callable[[str], NamedGraph]
+    endings: tuple[str, ...]
+    has_weights_option: bool = False
+
+
+FORMATS: dict[str, Format] = {
+    "bnlearn": Format(write_model_string, read_model_string, (".bnlearn",)),
+    "bnlearn-r": Format(write_script, read_script, (".r",)),
+    "bif": Format(write_bif, read_bif_text, (".bif", ".bif.gz")),
+    "dagitty": Format(write_dagitty, read_dagitty, (".dagitty",)),
+    "tetrad": Format(write_tetrad, read_tetrad, (".tetrad",)),
+    "lavaan": Format(write_lavaan, read_sem, (".lavaan", ".lav"), has_weights_option=True),
+    "semopy": Format(write_semopy, read_sem, (".semopy",), has_weights_option=True),
+    "dot": Format(write_dot, read_dot, (".dot", ".gv")),
+    "json": Format(node_link_text, read_node_link, (".json",)),
+}
+
+
+def write_network(
+    path: PathName,
+    network: NetworkLike | NamedGraph | BenchmarkNetwork,
+    format: str | None = None,
+    *,
+    directions: str = "graph",
+    supported: ArrayLike | None = None,
+    weights: str | None = None,
+) -> Path:
+    """Write a network as a file of another tool.
+
+    Parameters
+    ----------
+    path : path
+        File to write.
+    network : GaussianNetwork, fitted learner, NamedGraph or BenchmarkNetwork
+        Network to write. The result of `read_network` can be written in another format.
+    format : str, optional
+        Name of the format: ``bnlearn`` (the model string of bnlearn), ``bnlearn-r`` (an R script
+        that makes the fitted network), ``bif``, ``dagitty``, ``tetrad``, ``lavaan``, ``semopy``,
+        ``dot`` or ``json`` (node-link JSON). By default the ending of the path gives the format.
+        ``bnlearn-r``, ``dagitty``, ``dot`` and ``json`` hold weights, intercepts and variances.
+        ``lavaan`` and ``semopy`` hold them if `weights` asks for them. The other formats hold the
+        graph only. BIF has discrete variables only, so its probabilities are placeholders.
+    directions : {"graph", "supported", "cpdag"}
+        Which edges are arrows. "graph" writes all edges as arrows, as they are in the graph of the
+        network. "supported" writes an edge as an arrow if its direction is supported. "cpdag"
+        writes an edge as an arrow if it has the same direction in all equivalent graphs. The other
+        edges are lines. Only ``dagitty`` (then a pdag), ``tetrad`` and ``dot`` have lines.
+    supported : array-like of bool, shape (m, m), optional
+        Edges whose direction is supported, for m variables. By default they are taken from the
+        learner or from the file that was read.
+    weights : {"free", "start", "fixed"}, optional
+        For ``lavaan`` and ``semopy``: whether parameters are free (the default), start at the
+        numbers of the network, or are fixed at them.
+
+    Returns
+    -------
+    Path
+        Path of the file. A name that the format cannot express is replaced. The file holds the
+        true name, which `read_network` restores.
+
+    Examples
+    --------
+    >>> import sgbn, tempfile
+    >>> net = sgbn.GaussianNetwork([[0, 0.8], [0, 0]], names=["left insula", "cuneus"])
+    >>> path = sgbn.write_network(tempfile.mkdtemp() + "/net.dagitty", net)
+    >>> sgbn.read_network(path).network.edges().tolist()
+    [('left insula', 'cuneus', 0.8)]
+    """
+    name = _format_name(path, format)
+    return write_text(path, network_text(network, name, directions, supported, weights))
+
+
+def network_text(
+    network: NetworkLike | NamedGraph | BenchmarkNetwork,
+    name: str,
+    directions: str = "graph",
+    supported: ArrayLike | None = None,
+    weights: str | None = None,
+) -> str:
+    """Return the text of the file that `write_network` writes, in the format of this name."""
+    chosen = FORMATS[name]
+    options: dict[str, Any] = {}
+    if weights is not None:
+        if not chosen.has_weights_option:
+            raise InputError(
+                f"weights={weights!r} is for lavaan and semopy, not for {name}. Leave it out."
+            )
+        options["weights"] = weights
+    return chosen.write(named_graph(network, directions, supported), **options)
+
+
+def read_network(path: PathName, format: str | None = None) -> NamedGraph:
+    """Read a network from a file of another tool, or from the node-link JSON that sgbn writes.
+
+    Parameters
+    ----------
+    path : path
+        A text file, which may be gzipped.
+    format : str, optional
+        Name of the format, see `write_network`. ``json`` is also the format of the networks in a
+        results folder. By default the ending of the path gives the format. If the ending is of no
+        format, such as ``.txt``, the beginning of the text shows whether it is ``tetrad``,
+        ``bnlearn`` or ``dagitty``.
+
+    Returns
+    -------
+    NamedGraph
+        The graph and the names of its nodes. It has a network if the file has all weights and
+        variances.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, if its text is not of this format (the message names the line),
+        or if the graph has a directed cycle.
+    """
+    text = read_text(Path(path))
+    name = _format_name(path, format, text)
+    try:
+        return FORMATS[name].read(text)
+    except InputError as error:  # a reader gets only the text, so its message lacks the file
+        raise InputError(f"{path}: {error}") from None
+
+
+def _format_name(path: PathName, chosen: str | None, text: str = "") -> str:
+    """Return `chosen`. If it is None, return the format that fits the ending or the text."""
+    if chosen is not None:
+        if chosen not in FORMATS:
+            raise InputError(
+                f"no format is called {chosen!r}. {did_you_mean(chosen, list(FORMATS))}"
+            )
+        return chosen
+    # Upper and lower case are not distinguished, because scripts of R end in .R.
+    ending = str(path).lower()
+    for name, known in FORMATS.items():
+        if ending.endswith(known.endings):
+            return name
+    # A file with another ending may be of one of these three formats, which have a typical
+    # beginning. If a file is to be written, there is no text yet.
+    start = text.lstrip()
+    if start.startswith(NODES):
+        return "tetrad"
+    if start.startswith("["):
+        return "bnlearn"
+    if re.match(r"(dag|pdag|mag|pag)\s*\{", start):
+        return "dagitty"
+    raise InputError(
+        f"{str(path)!r}: the ending does not tell the format. Give the format (format=, --from) as "
+        f"one of {', '.join(FORMATS)}. From a results folder, give networks/GROUP.json."
+    )
+
+
+def to_pgmpy(network: NetworkLike) -> Any:
+    """Return a network as a ``LinearGaussianBayesianNetwork`` of pgmpy, with the same weights.
+
+    Parameters
+    ----------
+    network : GaussianNetwork or fitted learner
+        Network to convert.
+
+    Returns
+    -------
+    pgmpy.models.LinearGaussianBayesianNetwork
+        The model. Its nodes are in the order of the network.
+    """
+    try:
+        # Imported here, because pgmpy is optional.
+        from pgmpy.factors.continuous import LinearGaussianCPD
+        from pgmpy.models import LinearGaussianBayesianNetwork
+    except ImportError as error:
+        raise InputError(
+            'to_pgmpy needs the package pgmpy. Install it: pip install "sgbn[pgmpy]".'
+        ) from error
+    make_cpd: Any = LinearGaussianCPD  # its type hints call it abstract, but it is not
+    weights = network_of(network)
+    model = LinearGaussianBayesianNetwork()
+    # Nodes come before edges, to keep their order and to keep nodes without edges.
+    model.add_nodes_from(weights.names)
+    model.add_edges_from((weights.names[i], weights.names[j]) for i, j in np.argwhere(weights.coef))
+    for j, name in enumerate(weights.names):
+        parents = np.flatnonzero(weights.coef[:, j])
+        # In pgmpy the intercept is the first weight.
+        beta = [float(weights.intercept[j]), *weights.coef[parents, j].tolist()]
+        sd = float(np.sqrt(weights.noise_variance[j]))
+        model.add_cpds(make_cpd(name, beta, sd, [weights.names[i] for i in parents]))
+    return model
+
+
+def from_pgmpy(model: Any) -> NamedGraph:
+    """Return the graph of a model or DAG of pgmpy.
+
+    Parameters
+    ----------
+    model : pgmpy.models.LinearGaussianBayesianNetwork, or any directed graph of pgmpy
+        Model to convert.
+
+    Returns
+    -------
+    NamedGraph
+        The graph. It has a network too, if all nodes of the model are linear Gaussian.
+    """
+    if not hasattr(model, "nodes") or not hasattr(model, "edges"):
+        raise InputError(f"{type(model).__name__} is not a graph of pgmpy. Give a model or a DAG.")
+    builder = GraphBuilder()
+    for node in model.nodes():
+        # Nodes of pgmpy may be any hashable object, but nodes of sgbn have names.
+        builder.add_node(str(node))
+    if len(builder.names) < len(model.nodes()):
+        raise InputError("two nodes have the same name when written as text. Rename one of them.")
+    # A DAG of pgmpy has no distributions. The distributions of a discrete network are not linear
+    # Gaussian.
+    weights: dict[tuple[str, str], float] = {}
+    for cpd in model.get_cpds() if hasattr(model, "get_cpds") else []:
+        if hasattr(cpd, "beta") and hasattr(cpd, "std"):
+            name = str(cpd.variable)
+            intercept, *betas = map(float, cpd.beta)
+            builder.intercept[name] = intercept
+            sd = float(cpd.std)
+            builder.set_variance(name, sd * sd, 0)  # there is no line to name
+            parents = [str(parent) for parent in cpd.evidence]
+            weights |= {(p, name): beta for p, beta in zip(parents, betas, strict=True)}
+    for source, target in ((str(i), str(j)) for i, j in model.edges()):
+        builder.add_edge(source, target, 0, weights.get((source, target)), arrow=True)
+    return builder.graph()
+
+
+DIRECTIONS = ("graph", "supported", "cpdag")
+
+
+def named_graph(
+    network: NetworkLike | NamedGraph | BenchmarkNetwork,
+    directions: str = "graph",
+    supported: ArrayLike | None = None,
+) -> NamedGraph:
+    """Return the graph of a network, a fitted learner or a file, with the chosen directions."""
+    if directions not in DIRECTIONS:
+        raise InputError(f"directions is {directions!r}. Give one of {', '.join(DIRECTIONS)}.")
+    if isinstance(network, BenchmarkNetwork):
+        network = NamedGraph(network.graph, network.names)
+    if isinstance(network, NamedGraph):
+        given = network
+        # The argument replaces the mask of the file.
+        mask = given.supported if supported is None else np.asarray(supported, bool)
+    else:
+        weights = network_of(network)
+        given = NamedGraph(weights.coef != 0, weights.names, weights)
+        supported = getattr(network, "supported_", None) if supported is None else supported
+        # Without half samples no direction is supported. The mask is then None, so that a file does
+        # not say of each edge that it is not supported.
+        is_known = directions == "supported" or supported is not None
+        mask = support_mask(network, None, supported) if is_known else None
+    if mask is not None and mask.shape != given.graph.shape:
+        raise InputError(
+            f"supported has shape {mask.shape}, but the graph has {len(given.names)} nodes. Give "
+            "one value for each pair of nodes."
+        )
+    if directions == "graph":
+        return given._replace(supported=mask)
+    # If the file has weights, they give each of its lines a direction.
+    graph = given.graph if given.network is None else given.network.coef != 0
+    return given._replace(graph=_directed(graph, given.names, directions, mask), supported=None)
+
+
+def _directed(graph: Mask, names: tuple[str, ...], directions: str, mask: Mask | None) -> Mask:
+    """Return the graph with lines for edges that are reversible ("cpdag") or not supported."""
+    if directions == "cpdag":
+        check_acyclic(graph, names)
+        # `cpdag` sets both entries of a reversible edge, like a line of `NamedGraph`.
+        return np.asarray(cpdag(graph) != 0)
+    if mask is None:
+        raise InputError(
+            "it is not known which directions of this network are supported. Give the mask "
+            "`supported`, one value for each pair of variables, or choose directions='graph'."
+        )
+    return drawn_graph(graph, mask)

@@ -1,0 +1,505 @@
+"""Make a model from JSON and arrays. Content that `encoding` does not write is refused.
+
+There is one exception. An estimator may have attributes that a fit does not set, because other
+versions of scikit-learn set other attributes. These attributes are plain values, never methods.
+
+Write arrays as npy files, and read them. The header of a file must fit its size.
+
+Check that the parts of a model fit together.
+
+The parts of a file that was made by hand may not fit. Such a file must be refused when it is read,
+and must not fail later in a prediction. The shapes of arrays are in ``classes.toml``. All other
+conditions are here.
+
+The classes whose instances a model file may hold.
+
+``classes.toml`` lists them by name. A class that is not in this list is never imported, even if a
+file names it.
+
+Checks that raise InputError if a part of a model file is wrong.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import tomllib
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib import import_module
+from importlib.resources import files
+from inspect import getattr_static, signature
+from operator import attrgetter
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from sgbn.core.exceptions import InputError, listed
+from sgbn.core.validation import LARGEST
+
+VERSION = (1, 0)
+MAX_HEADER_BYTES = 1024  # the header of an array of plain numbers has 118 bytes
+MAX_AXES = 4
+# Little-endian on every machine, so that the same model gives the same file.
+DTYPES = ("|b1", "|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f2", "<f4", "<f8")
+
+
+def to_npy(array: NDArray[Any]) -> bytes:
+    """Return the content of an npy file. The order of the array in memory (C or F) is kept."""
+    stream = io.BytesIO()
+    # Version 1.0 has the smallest header, and `from_npy` reads no other version.
+    npy.write_array(stream, plain(array), version=VERSION, allow_pickle=False)
+    return stream.getvalue()
+
+
+def plain(array: NDArray[Any]) -> NDArray[Any]:
+    """Return the array with little-endian bytes; raise InputError unless it holds plain numbers."""
+    dtype = array.dtype.newbyteorder("<")
+    if dtype.str not in DTYPES or array.ndim > MAX_AXES:
+        raise InputError(
+            f"an array of {array.dtype} with {array.ndim} axes cannot be saved. Only "
+            f"arrays of numbers with at most {MAX_AXES} axes can be saved."
+        )
+    return array.astype(dtype, copy=False)
+
+
+def from_npy(content: bytes) -> NDArray[Any]:
+    """Return the array of an npy file. The array is writeable.
+
+    numpy's own reader is not used: it allocates the memory that a header asks for before it looks
+    at the size of the file.
+    """
+    stream = io.BytesIO(content)
+    try:
+        require(npy.read_magic(stream) == VERSION, "its version is not 1.0")
+        header = npy.read_array_header_1_0(stream, max_header_size=MAX_HEADER_BYTES)
+        shape, is_fortran, dtype = header
+        require(dtype.str in DTYPES, f"it holds {dtype.str!r}, which are not plain numbers")
+        # frombuffer gives a read-only view of the file. in_order copies it.
+        flat = np.frombuffer(content, dtype, offset=stream.tell())
+        return in_order(flat, shape, "F" if is_fortran else "C")
+    except Exception as error:  # numpy evaluates the header as text, and may fail anywhere
+        reason = " ".join(str(error).split())[:80] or type(error).__name__
+        raise InputError(f"it is not an npy file of a model ({reason}).") from error
+
+
+def in_order(flat: NDArray[Any], shape: Any, order: str) -> NDArray[Any]:
+    """Return a copy of the numbers as an array of this shape and memory order."""
+    # `isinstance` would accept True and False as integers. For a side of -1, numpy would choose a
+    # length.
+    right = all(type(side) is int and side >= 0 for side in shape) and len(shape) <= MAX_AXES
+    require(right, f"{shape!r:.60} is not the shape of an array.")
+    array = flat.reshape(shape, order="F" if order == "F" else "C")
+    # The bytes get the order of this machine, to compute with. The order of the cells is kept,
+    # because sums in another order may differ in the last bits, and predictions must be the same.
+    return array.astype(array.dtype.newbyteorder("="), order="K", copy=True)
+
+
+def order_of(array: NDArray[Any]) -> Literal["C", "F"]:
+    """Return the order of an array in memory: "F" if it is stored column by column, else "C"."""
+    return "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
+
+
+MAX_BYTES = 2**29  # in all arrays of a model, each counted as often as it is used
+# Values in a model, without the numbers in arrays. An analysis has ten values per region, or 250
+# with IterativeImputer.
+MAX_VALUES = 2**18
+MAX_DEPTH = 40  # levels of values inside values; a model has about 15
+# Errors that values cause if they do not fit together. InputError is a ValueError.
+MISFITS = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError)
+NOT_FINITE = "it holds NaN or infinity, but its numbers must be finite."
+TOO_LARGE = f"the arrays of the model need more than {MAX_BYTES >> 20} MB."
+
+_DTYPES = {np.dtype(code).name: np.dtype(code).newbyteorder("=") for code in DTYPES}
+_TYPES_OF_CELLS: dict[str, set[type]] = {"b": {bool}, "i": {int}, "u": {int}, "f": {int, float}}
+
+
+def _dict(items: list[Any]) -> dict[Any, Any]:
+    for pair in items:  # `dict` would read any other iterable to its end, however long it is
+        require_type(pair, list)
+    made = dict(items)
+    # Without this check, the later value would silently replace the earlier value.
+    require(len(made) == len(items), "a dict has the same key twice.")
+    return made
+
+
+def _slice(ends: list[Any]) -> slice:
+    return slice(*(require_type(end, int | None) for end in ends))
+
+
+def _array(numbers: list[Any], shape: list[Any], dtype: str, order: str) -> NDArray[Any]:
+    kind = _DTYPES[dtype]
+    # numpy would turn text and truth values into numbers.
+    odd = set(map(type, numbers)) - _TYPES_OF_CELLS[kind.kind]
+    require(not odd, f"an array of {kind} holds {listed([cell.__name__ for cell in odd])}.")
+    require(order in ("C", "F"), f"{order!r:.60} is not an order of cells in memory.")
+    with np.errstate(over="raise"):  # 1e30 is too large for float16
+        return in_order(np.array(numbers, kind), tuple(shape), order)
+
+
+def _labels(cells: list[Any], shape: list[Any], kind: str) -> NDArray[Any]:
+    require(kind in ("text", "object"), f"{kind!r:.60} is not a kind of labels.")
+    # Labels are compared and sorted later, which would fail for a list or an object.
+    for label in cells:
+        require_type(label, str if kind == "text" else str | float | int | None)
+    array = np.empty(len(cells), object)
+    array[:] = cells
+    if kind == "text":
+        # numpy stores each label with the length of the longest, at four bytes per character.
+        n_bytes = 4 * len(cells) * max(map(len, cells), default=0)
+        require(n_bytes <= MAX_BYTES, TOO_LARGE)
+        array = array.astype(str)
+    return in_order(array, tuple(shape), "C")
+
+
+def _records(fields: list[Any]) -> NDArray[Any]:
+    columns = _dict(fields)
+    # numpy would repeat a short column, so that a small file could ask for any amount of memory.
+    shapes = {column.shape for column in columns.values()}
+    require(len(shapes) == 1, f"the fields of records have several shapes: {sorted(shapes)}.")
+    made = np.empty(shapes.pop(), [(name, column.dtype) for name, column in columns.items()])
+    for name, column in columns.items():
+        made[name] = column
+    return made
+
+
+def _range(length: int) -> pd.RangeIndex:
+    # A very long range needs no memory, but a loop over its values would not end.
+    require(0 <= length <= MAX_VALUES, f"a range has {length!r:.20} values.")
+    return pd.RangeIndex(length)
+
+
+def _index(cells: list[Any], is_object: bool, name: str | None) -> pd.Index[Any]:
+    return pd.Index(cells, dtype=object if is_object else None, name=name)
+
+
+def _series(index: pd.Index[Any], cells: NDArray[Any]) -> pd.Series[Any]:
+    return pd.Series(cells, index=index)
+
+
+# Kind of value -> the function that makes it, and the type of each of its parts.
+KINDS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
+    "tuple": (tuple, {"items": list}),
+    "set": (set, {"items": list}),
+    "dict": (_dict, {"items": list}),
+    "float": (float, {"value": str}),
+    "array": (_array, {"of": list, "shape": list, "dtype": str, "order": str}),
+    "labels": (_labels, {"cells": list, "shape": list, "kind": str}),
+    "records": (_records, {"fields": list}),
+    "range": (_range, {"length": int}),
+    "index": (_index, {"cells": list, "object": bool, "name": str | None}),
+    "series": (_series, {"index": pd.Index, "of": np.ndarray}),
+    "dtype": (_DTYPES.__getitem__, {"name": str}),
+    "slice": (_slice, {"of": list}),
+}
+
+
+class Decoder:
+    """Turns JSON into values.
+
+    An array that is used in several places counts in each place, because each owner may copy it.
+    If it counted only once, a small file could ask for any amount of memory.
+
+    Parameters
+    ----------
+    members : dict of str to bytes
+        Name -> content of the npy files that the JSON refers to.
+
+    Attributes
+    ----------
+    classes : set of str
+        Names of the classes of all objects that were made.
+    arrays : dict of str to ndarray
+        Name -> array of each npy file that was used.
+    """
+
+    def __init__(self, members: Mapping[str, bytes]) -> None:
+        self.classes: set[str] = set()
+        self.arrays: dict[str, NDArray[Any]] = {}
+        self._members, self._depth = members, 0
+        self._bytes_left, self._values_left = MAX_BYTES, MAX_VALUES
+        # These two kinds need the decoder itself, so they are not in the table.
+        self._kinds = KINDS | {
+            "file": (self._file, {"name": str}),
+            "object": (self._object, {"class": str, "state": dict}),
+        }
+        self._place = "the model"  # class or attribute that is being made, for messages
+
+    def decode(self, content: Any, finite: bool = True) -> Any:
+        """Return the value of a piece of JSON; with `finite`, NaN and infinity are refused."""
+        try:
+            return self._value(content, finite)
+        except MISFITS as error:
+            reason = f"{error!s:.200}".rstrip(".")
+            raise InputError(f"{self._place} does not fit: {reason}.") from error
+
+    def _value(self, given: Any, finite: bool) -> Any:
+        self._values_left -= 1
+        if self._values_left < 0:
+            raise InputError(f"the model holds more than {MAX_VALUES} values.")
+        value = given
+        if isinstance(given, list | dict):
+            self._depth += 1
+            require(self._depth <= MAX_DEPTH, f"its values are nested more than {MAX_DEPTH} deep.")
+            if isinstance(given, list):
+                value = [self._value(part, finite) for part in given]
+            else:
+                value = self._made(given, finite)
+            self._depth -= 1
+        # Python's JSON reader accepts NaN, and reads 1e999 as infinity.
+        require(not finite or not isinstance(value, float) or math.isfinite(value), NOT_FINITE)
+        return value
+
+    def _made(self, given: Mapping[str, Any], finite: bool) -> Any:
+        kind = require_type(given.get("is"), str)
+        require(kind in self._kinds, f"{kind!r:.60} is not a kind of value.")
+        make, types = self._kinds[kind]
+        if given.keys() != {"is", *types}:
+            raise InputError(f"a {kind} has the parts {listed([*given])}, not {listed([*types])}.")
+        parts = [given[key] for key in types]
+        # The numbers of an array do not count as values. `_object` decodes its attributes itself,
+        # because some of them may be NaN.
+        if kind not in ("array", "object"):
+            parts = [self._value(part, finite) for part in parts]
+        for part, type_of_part in zip(parts, types.values(), strict=True):
+            require_type(part, type_of_part)
+        made = make(*parts)
+        if isinstance(made, np.ndarray):
+            self._bytes_left -= made.nbytes
+            require(self._bytes_left >= 0, TOO_LARGE)
+            is_finite = made.dtype.kind != "f" or bool(np.isfinite(made).all())
+            require(is_finite or not finite, NOT_FINITE)
+        return made
+
+    def _file(self, name: str) -> NDArray[Any]:
+        if name not in self.arrays:
+            require(name in self._members, f"the file has no part {name!r:.80}.")
+            self.arrays[name] = from_npy(self._members[name])
+        return self.arrays[name]
+
+    def _object(self, name: str, state: Mapping[str, Any]) -> Any:
+        not_finite, parts = attributes(name, "not_finite"), {}
+        for key, part in state.items():
+            self._place = f"{name:.60}.{key:.60}"
+            parts[key] = self._value(part, key not in not_finite)
+        self._place = f"{name:.60}"
+        made = build(name, parts)
+        check_object(name, made)  # now, because the next object may be built from this one
+        self.classes.add(name)
+        return made
+
+
+# Smallest and largest temperature. A fit finds values from 1e-3 to 10. A user may give others.
+TEMPERATURES = (1e-6, 1e6)
+# Largest absolute value that a network can compute with, by attribute. A variance has the size of
+# a squared cell.
+SIZES = {"coef": LARGEST, "intercept": LARGEST, "noise_variance": LARGEST**2}
+
+
+def check_object(name: str, made: Any) -> None:
+    """Raise InputError if the parts of an object, whose class is `name`, do not fit together."""
+    if name == "Pipeline":
+        _check_pipeline(made)
+    elif name == "GaussianNetwork":
+        _check_network(made)
+    elif is_estimator(name) and hasattr(made, "n_features_in_"):  # it is fitted
+        like = CLASSES[name].get("like", "")
+        _check_shapes(made, f"{SHARED.get(like, '')} {CLASSES[name].get('shapes', '')}")
+        if like == "classifier":
+            _check_classifier(made)
+        elif like == "placed":
+            _check_places(made)
+
+
+def _check_network(made: Any) -> None:
+    require(all(made.names), "a variable has no name.")
+    for attribute, largest in SIZES.items():
+        size = np.abs(getattr(made, attribute)).max(initial=0.0)
+        require(size <= largest, f"{attribute} has an entry of size {size:g}, above {largest:g}.")
+
+
+def _check_pipeline(made: Any) -> None:
+    # A cache is a folder of pickles that joblib would read. A pickle can run any code.
+    require(made.memory is None, "it has a cache.")
+    site = getattr(made, "site_column_", None)
+    require(site is None or isinstance(site, str), "its site column is not a name.")
+    require(isinstance(made.steps, list) and len(made.steps) > 0, "it has no steps.")
+    for name, step in made.steps:
+        class_name = name_of(step)
+        right = isinstance(name, str) and class_name is not None and is_estimator(class_name)
+        require(right, f"the step {name!r:.60} is not an estimator with a name.")
+
+
+def _check_shapes(made: Any, table: str) -> None:
+    """Raise InputError unless each array has the shape that the table gives."""
+    features = made.n_features_in_
+    right = isinstance(features, int) and features > 0
+    require(right, "the number of features is not a positive integer.")
+    n_classes = np.size(getattr(made, "classes_", ()))
+    sizes = {"f": features, "c": n_classes, "p": 1 if n_classes == 2 else n_classes}
+    for item in f"feature_names_in_:f? {table}".split():
+        path, letters = item.split(":")
+        _check_array(made, path, letters, sizes)
+    names = getattr(made, "feature_names_in_", None)
+    is_text = names is None or all(isinstance(name, str) for name in names.tolist())
+    require(is_text, "the name of a feature is not text.")
+
+
+def _check_array(made: Any, path: str, letters: str, sizes: dict[str, int]) -> None:
+    """Raise InputError unless an array has its shape. The sizes of new letters go to `sizes`."""
+    letters, _, bound = letters.partition("<")
+    shape = letters.rstrip("?")
+    array = _part(made, path)
+    if letters != shape and array is None:
+        return
+    require(isinstance(array, np.ndarray), f"{path} is not an array.")
+    for letter, size in zip(shape, array.shape, strict=False):
+        sizes.setdefault(letter, size)
+    # A letter without a size belongs to an axis that the array does not have. -1 never matches.
+    wanted = tuple(sizes.get(letter, -1) for letter in shape)
+    require(array.shape == wanted, f"{path} has the shape {array.shape}, not {wanted}.")
+    if bound:
+        # A place behind the last column would fail in a prediction. A negative place would count
+        # from the end.
+        right = array.dtype.kind == "i" and bool(((array >= 0) & (array < sizes[bound])).all())
+        require(right, f"{path} does not hold positions of columns.")
+
+
+def _part(made: Any, path: str) -> Any:
+    try:
+        return attrgetter(path)(made)
+    except AttributeError:
+        return None
+
+
+def _check_classifier(made: Any) -> None:
+    networks, priors = made.networks_, made.priors_
+    # As lists, because the order matters. Probabilities have the order of `classes_`.
+    same = isinstance(networks, dict) and list(networks) == made.classes_.tolist()
+    require(same, "it does not have one network per class.")
+    right = all(network.m == made.n_features_in_ for network in networks.values())
+    require(right, "a network does not have one variable per feature.")
+    # Positive, because a prediction takes their logarithms. The sum is 1 up to round-off.
+    right = priors.dtype.kind == "f" and bool((priors > 0).all()) and abs(priors.sum() - 1) < 1e-6
+    require(right, "the priors are not positive, or do not add up to 1.")
+    temperature, (low, high) = made.temperature_, TEMPERATURES
+    right = isinstance(temperature, float) and low <= temperature <= high
+    require(right, f"the temperature is not a number from {low:g} to {high:g}.")
+
+
+def _check_places(made: Any) -> None:
+    named = isinstance(made._names, list) and len(made._names) == len(made._named_places)
+    require(named, "it does not have one name for each of its columns.")
+    for covariate in _part(made, "_design.covariates") or ():
+        if covariate.spline is not None:
+            _check_spline(covariate.spline)
+    for centre in getattr(made, "_centres", {}).values():
+        right = np.shape(centre) == made._region_places.shape
+        require(right, "a site does not have one median for each region.")
+
+
+def _check_spline(spline: Any) -> None:
+    knots, turn = spline.knots, spline.turn
+    # A cubic basis of k functions has k + 4 knots.
+    right = knots.ndim == 1 and turn.ndim == 2 and len(knots) == len(turn) + 4 and len(turn) > 3
+    right = right and bool((np.diff(knots) >= 0).all()) and spline.high > spline.low
+    require(right, "the knots of a smooth covariate do not fit its curve.")
+
+
+_MODULES = tomllib.loads(files(__package__).joinpath("classes.toml").read_text("utf-8"))
+SHARED: dict[str, str] = _MODULES.pop("shared")
+# Name of the class -> its line of the table, with the module to import it from as "home".
+CLASSES: dict[str, dict[str, str]] = {
+    name: {"home": home, **line} for home, lines in _MODULES.items() for name, line in lines.items()
+}
+# Name of a class in the code -> its name in files, where the two differ.
+_IN_FILES = {line["class"]: name for name, line in CLASSES.items() if "class" in line}
+# Name of an attribute in older versions -> its name now.
+RENAMED = {"_arrows": "arrows_"}
+
+
+@cache
+def class_named(name: str) -> type[Any]:
+    """Return the class of this name; raise InputError if the table does not list it."""
+    if name not in CLASSES:
+        raise InputError(f"{name!r} is not the name of a class that a model may hold.")
+    # Imported here, so that a file of one class does not load the modules of all classes.
+    line = CLASSES[name]
+    cls: type[Any] = getattr(import_module(line["home"]), line.get("class", name))
+    return cls
+
+
+def name_of(value: object) -> str | None:
+    """Return the name of the class of `value`; None if ``classes.toml`` does not list it."""
+    name = type(value).__name__
+    name = _IN_FILES.get(name, name)
+    # A subclass may have other attributes than its parent, so it is not saved as its parent.
+    return name if name in CLASSES and class_named(name) is type(value) else None
+
+
+def is_estimator(name: str) -> bool:
+    """Return whether a class is an estimator of scikit-learn. Then all its attributes are saved."""
+    return issubclass(class_named(name), BaseEstimator)
+
+
+def attributes(name: str, key: str) -> list[str]:
+    """Return the attributes of a class that the table lists under a key such as ``not_finite``."""
+    return CLASSES.get(name, {}).get(key, "").split()
+
+
+@cache
+def parameters(name: str) -> tuple[str, ...]:
+    """Return the names of the parameters of the constructor.
+
+    A named tuple, a dataclass or a network is fully described by the values of its parameters.
+    """
+    return tuple(signature(class_named(name)).parameters)
+
+
+def state_of(name: str, value: Any) -> dict[str, Any]:
+    """Return the attributes or fields of an instance, from which `build` makes it again."""
+    if not is_estimator(name):
+        return {field: getattr(value, field) for field in parameters(name)}
+    left_out = attributes(name, "left_out")
+    return {key: part for key, part in vars(value).items() if key not in left_out}
+
+
+def build(name: str, state: dict[str, Any]) -> Any:
+    """Return the instance that `state_of` described.
+
+    A parameter that is missing, because an older version did not have it, gets its default.
+    """
+    cls, known = class_named(name), parameters(name)
+    state = {RENAMED.get(attribute, attribute): part for attribute, part in state.items()}
+    if not is_estimator(name):
+        return cls(**state)  # the constructor checks the values
+    for attribute in state:
+        # Without this check, a file could replace a method by data, and change what a model does.
+        if not attribute.isidentifier() or attribute.startswith("__") or _is_member(cls, attribute):
+            raise InputError(f"it has an attribute {attribute!r}, which a {name} cannot have.")
+    made = cls(**{attribute: part for attribute, part in state.items() if attribute in known})
+    vars(made).update(state)  # a fit sets attributes that are not parameters
+    return made
+
+
+def _is_member(cls: type[Any], attribute: str) -> bool:
+    """Return whether an attribute is a method or property of the class."""
+    member = getattr_static(cls, attribute, None)
+    return callable(member) or hasattr(member, "__get__")
+
+
+def require(right: bool, wrong: str) -> None:
+    """Raise InputError with the message `wrong` unless `right`."""
+    if not right:
+        raise InputError(wrong)
+
+
+def require_type(value: Any, kind: Any) -> Any:
+    """Return `value`, or raise InputError unless it is an instance of `kind`."""
+    if not isinstance(value, kind):  # `require` would build a message for each value
+        raise InputError(f"it holds {value!r:.60}, but a value of another type is needed here.")
+    return value
