@@ -4,10 +4,10 @@
     python benchmarks/classifiers.py --time   # only CPU time: classifiers_time.json and .md
 
 Real tables are looked for in the same folder as for `sgbn reproduce`, and left out if they are not
-found. The protocol is that of `sgbn reproduce exp3` (`sgbn.experiments.protocol`), but groups and
-covariates differ (see `TABLES` and texts/classifiers.md): the figures of the two cannot be
-compared. `--workers` and `--dask` run splits in parallel. Workers of a cluster need this folder on
-their PYTHONPATH.
+found. The protocol is that of `sgbn reproduce exp3` (`sgbn.paper.experiments.experiment`), but
+groups and covariates differ (see `TABLES` and texts/classifiers.md): the figures of the two cannot
+be compared. `--workers` and `--dask` run splits in parallel. Workers of a cluster need this folder
+on their PYTHONPATH.
 """
 
 import warnings
@@ -29,14 +29,20 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC
 
-from sgbn import SGBNClassifierCV
 from sgbn.cli.arguments import add_worker_options, workers
 from sgbn.cohort.simulate import simulate_cohort, simulate_sem
 from sgbn.core.graph import random_dag
-from sgbn.experiments.data import data_folder, read_neuro
-from sgbn.experiments.protocol import Problem, evaluate, prepare, splits
 from sgbn.inference.intervals import average, estimate
 from sgbn.learn.peers import GaussianBayes
+from sgbn.paper.classifier_cv import SGBNClassifierCV
+from sgbn.paper.experiments.experiment import (
+    Problem,
+    data_folder,
+    evaluate,
+    prepare,
+    read_neuro,
+    splits,
+)
 from sgbn.runs.tasks import parallel
 
 # The choice of data was made before anything was tuned, and has not changed since.

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from output import THREADS, main, timed_process
 
-from sgbn.experiments.data import COVARIATES, data_folder
+from sgbn.paper.experiments.experiment import COVARIATES, data_folder
 
 # Age defines the groups of IXI, and autism affects IQ: neither must be regressed out.
 TABLES = {  # table -> covariates that are left out, reference group

@@ -14,13 +14,13 @@ from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
-from sgbn import ORSGBN, KLSGBNClassifier, MMSGBNClassifier
 from sgbn.cohort.simulate import simulate_cohort
-from sgbn.discriminative.fisher_objective import PairwiseFisherKernels
-from sgbn.discriminative.linear_residuals import margins, residuals_at
-from sgbn.discriminative.moves import theta_of
-from sgbn.discriminative.objectives import MovingLikelihoods, Sample, exact_margin
 from sgbn.learn.classifier import Scale, learn_networks
+from sgbn.paper.descent import margins, residuals_at
+from sgbn.paper.kl_sgbn import KLSGBNClassifier, PairwiseFisherKernels
+from sgbn.paper.mm_sgbn import MMSGBNClassifier
+from sgbn.paper.moved import MovingLikelihoods, Sample, exact_margin, theta_of
+from sgbn.paper.or_sgbn import ORSGBN
 
 # Edges and nu are the classifiers' defaults.
 SEED, REPEATS, COHORTS, EDGES, NU = 0, 10, 8, 100, 0.5

@@ -23,10 +23,10 @@ from studies import Case, make_data
 from sgbn.cohort.simulate import NETWORKS, simulate_sem
 from sgbn.comparison import Settings
 from sgbn.core.graph import random_dag
-from sgbn.experiments.data import data_folder
 from sgbn.learn.ensemble import SGBNEnsemble
 from sgbn.learn.posterior import NetworkPosterior
 from sgbn.learn.sgbn import SGBN
+from sgbn.paper.experiments.experiment import data_folder
 
 SEED = 0
 # A small number of rows, for which directions are uncertain, and the number of Exp-II.

@@ -14,10 +14,10 @@ import sgbn
 from sgbn.cohort.rows import read_rows
 from sgbn.cohort.simulate import NETWORKS, load_network, simulate_sem
 from sgbn.core.equivalence import skeleton
-from sgbn.experiments.data import data_folder
 from sgbn.inference.models import compare_models, edges_beside_factors
 from sgbn.learn.ensemble import SGBNEnsemble
 from sgbn.learn.sgbn import SGBN
+from sgbn.paper.experiments.experiment import data_folder
 
 SEED = 23
 N, M = 200, 40

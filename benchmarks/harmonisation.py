@@ -3,7 +3,8 @@
 python benchmarks/harmonisation.py     # writes benchmarks/results/harmonisation.json and .md
 
 All settings are those of `SiteHarmonizer` and `make_analysis`, and none was chosen on these data.
-`sgbn.experiments.data` finds the real tables. Without them, their part of the report is empty.
+`sgbn.paper.experiments.experiment` finds the real tables. Without them, their part of the report is
+empty.
 """
 
 import warnings
@@ -15,7 +16,7 @@ from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import StratifiedKFold
 
 from sgbn.core.exceptions import DataWarning
-from sgbn.experiments.data import data_folder
+from sgbn.paper.experiments.experiment import data_folder
 from sgbn.prepare.pipeline import make_analysis
 from sgbn.prepare.sites import SiteHarmonizer
 

@@ -13,8 +13,8 @@ import numpy as np
 from output import main, number, select
 from peers.studies import cases, make_data, raw_data
 
-from sgbn import ORSGBN
 from sgbn.learn.sgbn import SGBN
+from sgbn.paper.or_sgbn import ORSGBN
 
 SIMS = 5  # simulations per network; few, because each data set is learned eleven times
 LOG10_UNITS = 3

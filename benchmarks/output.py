@@ -25,8 +25,7 @@ import numpy as np
 from scipy import stats
 from threadpoolctl import threadpool_limits
 
-from sgbn.experiments.data import data_folder
-from sgbn.experiments.markdown import provenance, row, table
+from sgbn.paper.experiments.experiment import data_folder, provenance, row, table
 from sgbn.runs.files import versions
 
 __all__ = ["row", "table"]  # benchmarks import them from here, like all other functions

@@ -18,9 +18,9 @@ from sklearn.covariance import OAS, GraphicalLassoCV, LedoitWolf
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold
 
-from sgbn import ORSGBN
-from sgbn.experiments.data import most_different, read_neuro
 from sgbn.learn.sgbn import SGBN
+from sgbn.paper.experiments.experiment import most_different, read_neuro
+from sgbn.paper.or_sgbn import ORSGBN
 
 FOLDS = 5  # four fifths are for training: about 50 of COBRE's controls
 REGIONS = 40

@@ -2,7 +2,8 @@
 
 python benchmarks/robust.py     # writes benchmarks/results/robust.json and .md
 
-`sgbn.experiments.data` finds the real tables. Without them, their part of the report is empty.
+`sgbn.paper.experiments.experiment` finds the real tables. Without them, their part of the report is
+empty.
 """
 
 import warnings
@@ -14,8 +15,8 @@ from sgbn.cohort.simulate import UNEQUAL_SD, random_weights
 from sgbn.core.equivalence import compare_graphs
 from sgbn.core.exceptions import DataWarning
 from sgbn.core.graph import random_dag
-from sgbn.experiments.data import COVARIATES, data_folder, read_neuro
 from sgbn.learn.sgbn import SGBN
+from sgbn.paper.experiments.experiment import COVARIATES, data_folder, read_neuro
 from sgbn.prepare.outliers import OUTLIER_SD, TO_SD, far_rows, score_gain
 from sgbn.prepare.pipeline import prepare
 from sgbn.prepare.review import review

@@ -18,9 +18,9 @@ from output import main, number, select, table, timed
 from sgbn.cohort.simulate import simulate_sem
 from sgbn.core.equivalence import consistent_extension
 from sgbn.core.graph import random_dag
-from sgbn.experiments.data import data_folder
 from sgbn.learn.search.plan import default_gamma, ebic_prices
 from sgbn.learn.sgbn import SGBN
+from sgbn.paper.experiments.experiment import data_folder
 
 HIT = 0.01  # scores with a smaller difference are equal up to round-off
 RESTARTS = 20  # of FLOP

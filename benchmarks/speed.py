@@ -16,12 +16,12 @@ from output import main, number, timed, timed_process
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
-from sgbn import HSGBN, ORSGBN
 from sgbn.cohort.simulate import simulate_sem
 from sgbn.core.graph import random_dag
 from sgbn.core.moments import moments_of
 from sgbn.learn.lasso import lasso_gram
-from sgbn.solvers.order import order_cost, solve_order
+from sgbn.paper.h_sgbn import HSGBN
+from sgbn.paper.or_sgbn import ORSGBN, order_cost, solve_order
 
 N, DEGREE, ALPHA = 1000, 4, 0.1
 

@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[1]
 WIDTH, ROW, BOX, HEIGHT = 900, 66, 132, 30
 SHIFT = (0, -110, 60, 130, -50)
 WORDS = {
+    "paper": "the paper",
     "write": "pictures, files",
     "read": "tables, images, series",
     "learn": "learners, classifiers",

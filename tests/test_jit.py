@@ -14,7 +14,6 @@ import pytest
 from numba.core.runtime import _nrt_python, rtsys
 
 import sgbn
-from sgbn import HSGBN, IAMB, L1MB, ORSGBN
 from sgbn.core import graph
 from sgbn.core.jit import Kernel, cache_use, compiled_in, jit_inside, jit_loops
 from sgbn.inference import influence, joint
@@ -22,9 +21,11 @@ from sgbn.inference.differences import edge_differences
 from sgbn.learn import lasso
 from sgbn.learn.search import orders, trees
 from sgbn.learn.sgbn import SGBN
-from sgbn.solvers import order
-from sgbn.structure import neighbourhood, or_sgbn, reachability
-from sgbn.structure.baselines import partial_correlation
+from sgbn.paper import h_sgbn, l1mb, markov, or_sgbn
+from sgbn.paper.h_sgbn import HSGBN
+from sgbn.paper.l1mb import L1MB
+from sgbn.paper.markov import IAMB
+from sgbn.paper.or_sgbn import ORSGBN
 
 
 def kernels():
@@ -33,15 +34,15 @@ def kernels():
         influence,
         joint,
         lasso,
-        order,
-        neighbourhood,
-        reachability,
+        or_sgbn,
+        l1mb,
+        h_sgbn,
         or_sgbn,
         orders,
         orders,
         trees,
         trees,
-        partial_correlation,
+        markov,
         orders,
     ):
         for name, function in vars(module).items():

@@ -14,14 +14,13 @@ DOCS = Path(__file__).parents[1] / "docs"
 PACKAGES = (
     "cohort",
     "comparison",
-    "discriminative",
     "inference",
     "learn",
+    "paper",
     "prepare",
     "read",
     "report",
     "runs",
-    "structure",
     "write",
     "write.draw",
 )

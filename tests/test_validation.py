@@ -4,13 +4,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import HSGBN, ORSGBN, TC
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.validation import check_classification
 from sgbn.learn.classifier import SGBNClassifier
 from sgbn.learn.ensemble import SGBNEnsemble
 from sgbn.learn.sgbn import SGBN
+from sgbn.paper.h_sgbn import HSGBN
+from sgbn.paper.or_sgbn import ORSGBN
+from sgbn.paper.tc import TC
 from sgbn.prepare.pipeline import cohort_table, make_preparation
 from sgbn.prepare.sites import SiteHarmonizer
 

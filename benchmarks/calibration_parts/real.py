@@ -14,8 +14,8 @@ import numpy as np
 from sgbn.cohort.design import deal_rows
 from sgbn.cohort.effects import nuisance_of
 from sgbn.core.exceptions import DataWarning
-from sgbn.experiments.data import data_folder, read_neuro
 from sgbn.learn.sgbn import SGBN
+from sgbn.paper.experiments.experiment import data_folder, read_neuro
 
 from .cohorts import Pair
 from .peers import discoveries

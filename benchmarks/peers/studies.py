@@ -8,7 +8,7 @@ import numpy as np
 from sgbn.cohort.simulate import NETWORKS, load_network, simulate_sem
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.graph import random_dag
-from sgbn.experiments.data import data_folder
+from sgbn.paper.experiments.experiment import data_folder
 
 STUDIES = {"networks": 10, "gaussian": 10, "small": 20, "scale": 3}  # study -> simulations
 GAUSSIAN = ("ecoli70", "magic-niab")

@@ -9,7 +9,7 @@ import pytest
 from sgbn.cohort.atlas import ATLASES, load_atlas
 from sgbn.cohort.region_names import match_columns
 from sgbn.core.exceptions import InputError
-from sgbn.experiments.data import data_folder
+from sgbn.paper.experiments.experiment import data_folder
 
 FOLDER = data_folder()
 needs_tables = pytest.mark.skipif(FOLDER is None, reason="no folder of real tables (SGBN_DATA)")

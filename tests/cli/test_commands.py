@@ -11,7 +11,7 @@ from sgbn.cli.main import parser
 from sgbn.cli.options import add_options
 from sgbn.cli.read_subjects import FAILED, QUALITY, REGIONS
 from sgbn.cohort import simulate as nuisance
-from sgbn.experiments import canary, exp2_methods, exp3, exp3_methods
+from sgbn.paper.experiments import exp2, exp3
 
 
 def test_a_command_has_the_words_and_options_of_the_file():
@@ -61,9 +61,9 @@ def numbers_in_help(command, name):
 
 
 def test_the_help_of_experiments_names_their_defaults_and_limits():
-    sparsity = exp2_methods.Settings()
+    sparsity = exp2.Settings()
     assert numbers_in_help("exp2", "alpha") == [sparsity.alpha]
     assert numbers_in_help("exp2", "alpha-raw") == [sparsity.alpha_raw]
-    usual = [exp3_methods.Settings().splits, canary.SHUFFLES]
-    fewest = [exp3.MIN_SPLITS, canary.MIN_SHUFFLES]
+    usual = [exp3.Settings().splits, exp3.SHUFFLES]
+    fewest = [exp3.MIN_SPLITS, exp3.MIN_SHUFFLES]
     assert numbers_in_help("exp3", "splits") == [*fewest, *usual]

@@ -13,8 +13,9 @@ from sgbn.cli import finished, main
 from sgbn.cli.finished import ATLAS, FINISHED, finished_key
 from sgbn.cli.main import parser
 from sgbn.core.exceptions import DataWarning
-from sgbn.discriminative import CLSGBNClassifier, SGBNClassifierCV
 from sgbn.inference.deviation import NormativeDeviation
+from sgbn.paper.classifier_cv import SGBNClassifierCV
+from sgbn.paper.mm_sgbn import CLSGBNClassifier
 from sgbn.read.roles import EXTRACTED
 from sgbn.read.series_sources import PARTICIPANTS
 from sgbn.runs import tasks

@@ -75,7 +75,7 @@ def test_debug_goes_before_a_command_with_a_config_and_after_the_deepest_command
 
 
 def test_an_interrupt_says_that_finished_work_is_kept(monkeypatch, capsys, tmp_path):
-    from sgbn.experiments.experiment import Experiment
+    from sgbn.paper.experiments.experiment import Experiment
 
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt

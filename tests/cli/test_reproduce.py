@@ -4,8 +4,8 @@ import pytest
 
 from sgbn.cli import main, reproduce
 from sgbn.cohort.simulate import simulate_cohort
-from sgbn.experiments import protocol
-from sgbn.experiments.experiment import Experiment
+from sgbn.paper.experiments import experiment as protocol
+from sgbn.paper.experiments.experiment import Experiment
 from sgbn.read.table import write_table
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sgbn import ORSGBN, Cohort
+from sgbn import Cohort
 from sgbn.comparison import Settings
 from sgbn.comparison import compare as compare_fully
 from sgbn.comparison.accuracy import OURS, REFINED
@@ -12,6 +12,7 @@ from sgbn.comparison.cross_validation import FIRST_PEER
 from sgbn.core.exceptions import DataWarning, InputError, StudyError
 from sgbn.learn.ensemble import SGBNEnsemble
 from sgbn.learn.sgbn import SGBN
+from sgbn.paper.or_sgbn import ORSGBN
 from sgbn.runs.dask import ClusterWarning
 
 NETWORKS = Settings.networks_only()

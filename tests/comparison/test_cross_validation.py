@@ -6,7 +6,7 @@ import pytest
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import StratifiedGroupKFold
 
-from sgbn import Cohort, SGBNClassifierCV
+from sgbn import Cohort
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.comparison import Settings, cross_validation
 from sgbn.comparison.accuracy import OURS, parts_of
@@ -21,6 +21,7 @@ from sgbn.comparison.cross_validation import (
 from sgbn.inference.difference_input import read_group_data
 from sgbn.learn.classifier import SGBNClassifier
 from sgbn.learn.peers import COVARIATES_ALONE
+from sgbn.paper.classifier_cv import SGBNClassifierCV
 from sgbn.prepare.pipeline import cohort_table, make_analysis, prepare
 from sgbn.runs.study import Study
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sgbn import HSGBN, ORSGBN, Cohort
+from sgbn import Cohort
 from sgbn.cohort.design import group_sample
 from sgbn.comparison import Settings
 from sgbn.comparison.networks import (
@@ -13,6 +13,8 @@ from sgbn.comparison.networks import (
 )
 from sgbn.learn.ensemble import SGBNEnsemble
 from sgbn.learn.sgbn import SGBN
+from sgbn.paper.h_sgbn import HSGBN
+from sgbn.paper.or_sgbn import ORSGBN
 from sgbn.prepare.pipeline import prepare, regions_table
 from sgbn.runs.study import Study
 

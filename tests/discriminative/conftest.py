@@ -5,11 +5,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from sgbn import ORSGBN
 from sgbn.cohort.simulate import simulate_cohort
-from sgbn.discriminative.moves import Moves, moves_of, theta_of
-from sgbn.discriminative.objectives import MovingLikelihoods, Sample
 from sgbn.learn.classifier import learn_networks
+from sgbn.paper.moved import Moves, MovingLikelihoods, Sample, moves_of, theta_of
+from sgbn.paper.or_sgbn import ORSGBN
 
 
 @pytest.fixture(scope="session")

@@ -3,12 +3,11 @@ import pytest
 from sklearn.metrics import log_loss as sklearn_log_loss
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sgbn import CLSGBNClassifier
 from sgbn.core.exceptions import InputError
-from sgbn.discriminative.linear_residuals import log_loss
-from sgbn.discriminative.moves import Moves, moves_of, theta_of
-from sgbn.discriminative.objectives import MovingLikelihoods, Sample
 from sgbn.learn.classifier import Scale, SGBNClassifier
+from sgbn.paper.descent import log_loss
+from sgbn.paper.mm_sgbn import CLSGBNClassifier
+from sgbn.paper.moved import Moves, MovingLikelihoods, Sample, moves_of, theta_of
 
 
 @parametrize_with_checks([CLSGBNClassifier(temperature=1.0)])  # "cv" is that of SGBNClassifier

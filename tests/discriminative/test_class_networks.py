@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from sklearn.covariance import EmpiricalCovariance
 
-from sgbn import ORSGBN
 from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.learn.classifier import (
     Scale,
@@ -16,6 +15,7 @@ from sgbn.learn.classifier import (
 )
 from sgbn.learn.ensemble import SGBNEnsemble
 from sgbn.learn.sgbn import SGBN
+from sgbn.paper.or_sgbn import ORSGBN
 
 
 @pytest.fixture

@@ -7,12 +7,10 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.metrics import balanced_accuracy_score, log_loss
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sgbn import SGBNClassifierCV
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.exceptions import InputError
-from sgbn.discriminative.cross_validated import Candidates
-from sgbn.discriminative.departures import Setting, mean_weights
 from sgbn.learn.classifier import SGBNClassifier
+from sgbn.paper.classifier_cv import Candidates, Setting, SGBNClassifierCV, mean_weights
 
 SMALL = {"alphas": (0.5, 1.0), "pools": (0.0, 1.0), "ridges": (0.1,), "mean_shares": (0.1, 1.0)}
 
@@ -203,7 +201,7 @@ def test_weights_that_do_not_converge_are_said_once(cohort, monkeypatch):
     def unsettled(*parts):
         return mean_weights(*parts)._replace(violation=1e-3)
 
-    monkeypatch.setattr("sgbn.discriminative.cross_validated.mean_weights", unsettled)
+    monkeypatch.setattr("sgbn.paper.classifier_cv.mean_weights", unsettled)
     said = messages_of(partial(SGBNClassifierCV(**SMALL).fit, cohort.values, cohort.group))
     said = [message for message in said if "from their optimum" in message]
     assert len(said) == 1

@@ -5,17 +5,15 @@ from sklearn.mixture import GaussianMixture
 
 from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import GaussianNetwork
-from sgbn.discriminative import FisherVectors
-from sgbn.discriminative.densities import (
+from sgbn.paper.densities import (
     MixtureMeans,
     ParametricDensity,
     ScoreKernelObjective,
     SideBySide,
     learn_kernel,
 )
-from sgbn.discriminative.fisher_svm import FisherSVMClassifier
-from sgbn.discriminative.network_score import HasScore, NetworkScore
-from sgbn.solvers.svm import l2_svm, total_scatter
+from sgbn.paper.fisher import FisherVectors, HasScore, NetworkScore
+from sgbn.paper.fisher_svm import FisherSVMClassifier, l2_svm, total_scatter
 
 KINDS = ["diag", "spherical"]
 

@@ -5,7 +5,7 @@ import pytest
 
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.exceptions import InputError
-from sgbn.discriminative.departures import ClassMoments, Setting, common_order, mean_weights
+from sgbn.paper.classifier_cv import ClassMoments, Setting, common_order, mean_weights
 
 M = 12
 

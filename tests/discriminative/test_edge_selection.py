@@ -8,9 +8,7 @@ from sklearn.feature_selection import f_classif
 from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.graph import random_dag
-from sgbn.discriminative import FisherVectors
-from sgbn.discriminative.edge_selection import edge_scores, present_edges, select_edges
-from sgbn.discriminative.network_score import NetworkScore
+from sgbn.paper.fisher import FisherVectors, NetworkScore, edge_scores, present_edges, select_edges
 
 
 def make_network(m, seed, names=None):

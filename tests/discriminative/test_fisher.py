@@ -11,12 +11,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sgbn import HSGBN
 from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.graph import random_dag
-from sgbn.discriminative import FisherVectors
 from sgbn.learn.sgbn import SGBN
+from sgbn.paper.fisher import FisherVectors
+from sgbn.paper.h_sgbn import HSGBN
 
 OPTIONS = [
     {},

@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
-from sgbn.discriminative import FisherVectors, fisher_objective
-from sgbn.discriminative.fisher_objective import PairwiseFisherKernels
-from sgbn.solvers.svm import l2_svm, radius, total_scatter
+from sgbn.paper import kl_sgbn
+from sgbn.paper.fisher import FisherVectors
+from sgbn.paper.fisher_svm import l2_svm, radius, total_scatter
+from sgbn.paper.kl_sgbn import PairwiseFisherKernels
 
 
 def bound(p, measure="scatter"):
@@ -43,7 +44,7 @@ def test_without_the_kernel_value_and_gradient_are_the_same(problem, monkeypatch
     """As with many rows, where only products with Fisher vectors are taken."""
     p = problem(3)
     value, gradient = bound(p)(p.moves.u0)
-    monkeypatch.setattr(fisher_objective, "MAX_DENSE_ROWS", 0)
+    monkeypatch.setattr(kl_sgbn, "MAX_DENSE_ROWS", 0)
     other, other_gradient = bound(p)(p.moves.u0)
     assert other == pytest.approx(value, rel=1e-7)
     np.testing.assert_allclose(other_gradient, gradient, atol=1e-6 * np.abs(gradient).max())

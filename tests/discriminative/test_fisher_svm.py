@@ -11,16 +11,16 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sgbn import CLSGBNClassifier, KLSGBNClassifier, MMSGBNClassifier, SGBNClassifierCV
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.exceptions import InputError
-from sgbn.discriminative import FisherVectors
-from sgbn.discriminative.densities import MixtureMeans
-from sgbn.discriminative.edge_selection import edge_scores, select_edges
-from sgbn.discriminative.fisher_svm import FisherSVMClassifier, standardised
 from sgbn.learn.classifier import SGBNClassifier
 from sgbn.learn.sgbn import SGBN
-from sgbn.solvers.svm import l2_svm, total_scatter
+from sgbn.paper.classifier_cv import SGBNClassifierCV
+from sgbn.paper.densities import MixtureMeans
+from sgbn.paper.fisher import FisherVectors, edge_scores, select_edges
+from sgbn.paper.fisher_svm import FisherSVMClassifier, l2_svm, standardised, total_scatter
+from sgbn.paper.kl_sgbn import KLSGBNClassifier
+from sgbn.paper.mm_sgbn import CLSGBNClassifier, MMSGBNClassifier
 
 
 @parametrize_with_checks([FisherSVMClassifier(SGBNClassifier(variances="unit"), components=5)])

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sgbn import FisherSVMClassifier, KLSGBNClassifier
 from sgbn.core.exceptions import InputError
-from sgbn.discriminative.fisher_objective import PairwiseFisherKernels
+from sgbn.paper.fisher_svm import FisherSVMClassifier
+from sgbn.paper.kl_sgbn import KLSGBNClassifier, PairwiseFisherKernels
 
 
 @parametrize_with_checks([KLSGBNClassifier(temperature=1.0)])  # "cv" is that of SGBNClassifier

@@ -7,11 +7,11 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticD
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sgbn import ORSGBN
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.learn.classifier import SGBNClassifier, best_temperature, posterior_scores
 from sgbn.learn.sgbn import SGBN
+from sgbn.paper.or_sgbn import ORSGBN
 
 
 @parametrize_with_checks([SGBNClassifier(ORSGBN(0.1), pool=0.3, variances="pooled")])

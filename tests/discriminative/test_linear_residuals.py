@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax
 
-from sgbn.discriminative.linear_residuals import (
+from sgbn.paper.descent import (
     LinearResiduals,
     likelihoods_at,
     log_loss,
@@ -11,9 +11,9 @@ from sgbn.discriminative.linear_residuals import (
     minimise_margin,
     pull,
     residuals_at,
+    smooth_margins,
     soft_margin,
 )
-from sgbn.discriminative.max_margin import smooth_margins
 
 OFFSETS, RADII = np.array([0, 3, 5, 6]), np.array([1.0, 0.5, 2.0])
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from sgbn.core.exceptions import InputError
-from sgbn.discriminative.max_margin import MaxMargin, max_margin, smooth_margins
+from sgbn.paper.descent import MaxMargin, max_margin, smooth_margins
 
 
 def smoothed_max_margin(g, nu, delta):

@@ -2,10 +2,11 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sgbn import ORSGBN, MMSGBNClassifier
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.exceptions import InputError
 from sgbn.learn.classifier import SGBNClassifier
+from sgbn.paper.mm_sgbn import MMSGBNClassifier
+from sgbn.paper.or_sgbn import ORSGBN
 
 
 @parametrize_with_checks([MMSGBNClassifier(temperature=1.0)])  # "cv" is that of SGBNClassifier

@@ -5,16 +5,16 @@ from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from sgbn import ORSGBN, CLSGBNClassifier, KLSGBNClassifier, MMSGBNClassifier
 from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.graph import is_dag
 from sgbn.core.moments import one_blas_thread
-from sgbn.discriminative import moved as moved_module
-from sgbn.discriminative.fisher_objective import PairwiseFisherKernels
-from sgbn.discriminative.linear_residuals import log_loss, margins, residuals_at
-from sgbn.discriminative.moves import theta_of
-from sgbn.discriminative.objectives import exact_margin
 from sgbn.learn.classifier import SGBNClassifier
+from sgbn.paper import moved as moved_module
+from sgbn.paper.descent import log_loss, margins, residuals_at
+from sgbn.paper.kl_sgbn import KLSGBNClassifier, PairwiseFisherKernels
+from sgbn.paper.mm_sgbn import CLSGBNClassifier, MMSGBNClassifier
+from sgbn.paper.moved import exact_margin, theta_of
+from sgbn.paper.or_sgbn import ORSGBN
 
 CLASSIFIERS = [MMSGBNClassifier, KLSGBNClassifier, CLSGBNClassifier]
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from sgbn.discriminative.moves import fitting_error, moves_of, theta_of
+from sgbn.paper.moved import fitting_error, moves_of, theta_of
 
 
 def rows(problem, c):

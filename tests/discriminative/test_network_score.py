@@ -2,7 +2,7 @@ import numpy as np
 
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.graph import is_dag, random_dag
-from sgbn.discriminative.network_score import NetworkScore, fisher_information
+from sgbn.paper.fisher import NetworkScore, fisher_information
 
 
 def network_of(m, seed):

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from sgbn.discriminative.max_margin import max_margin
-from sgbn.discriminative.objectives import exact_margin
+from sgbn.paper.descent import max_margin
+from sgbn.paper.moved import exact_margin
 
 
 @pytest.mark.parametrize("k", [10, 1000])

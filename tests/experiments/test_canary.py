@@ -8,9 +8,19 @@ from sklearn.naive_bayes import GaussianNB
 
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.exceptions import StudyError
-from sgbn.experiments import canary
-from sgbn.experiments.canary import CANARY, CONTROL, SHUFFLED, shuffle_outcomes, verdicts
-from sgbn.experiments.exp3_methods import Method, Sample, Settings, at_base, pipelines
+from sgbn.paper.experiments import exp3
+from sgbn.paper.experiments.exp3 import (
+    CANARY,
+    CONTROL,
+    SHUFFLED,
+    Method,
+    Sample,
+    Settings,
+    at_base,
+    pipelines,
+    shuffle_outcomes,
+    verdicts,
+)
 from sgbn.runs.study import Study
 
 SETTINGS = Settings(splits=20, regions=10, sizes=(40, 20))
@@ -27,7 +37,7 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("canary")
     cohort = simulate_cohort(30, 0, regions=90)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(canary, "all_pipelines", lambda seed: CHEAP)
+        patch.setattr(exp3, "all_pipelines", lambda seed: CHEAP)
         CANARY.run(Study(folder), SETTINGS, {SHUFFLED: Sample((40, 20), cohort)})
     return folder
 
@@ -134,7 +144,7 @@ def test_more_pipelines_have_wider_intervals():
 
 
 def test_everything_that_is_compared_is_checked():
-    names = canary.all_pipelines(0)
+    names = exp3.all_pipelines(0)
     assert set(pipelines(0)) < set(names)
     assert {method.label for method in at_base()} < set(names)
 
@@ -142,9 +152,9 @@ def test_everything_that_is_compared_is_checked():
 def test_the_table_with_the_most_regions_is_taken():
     small, large = (Sample((40, 20), simulate_cohort(30, 0, regions=k)) for k in (10, 20))
     data = {"small": small, "large": large, "edges": Sample((40, 20), differ="edges")}
-    assert canary.choose_sample(SETTINGS, data) is large
-    made = canary.choose_sample(SETTINGS, {"edges": data["edges"]})
+    assert exp3.choose_sample(SETTINGS, data) is large
+    made = exp3.choose_sample(SETTINGS, {"edges": data["edges"]})
     assert len(made.cohort.regions) == 90
     assert len(made.cohort) == 60
     odd = replace(SETTINGS, sizes=(41, 20))
-    assert len(canary.choose_sample(odd, {}).cohort) >= 61
+    assert len(exp3.choose_sample(odd, {}).cohort) >= 61

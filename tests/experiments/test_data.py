@@ -3,7 +3,7 @@ import pytest
 
 from sgbn import Cohort
 from sgbn.core.exceptions import InputError
-from sgbn.experiments.data import data_folder, most_different, one_site, read_neuro
+from sgbn.paper.experiments.experiment import data_folder, most_different, one_site, read_neuro
 
 
 def test_the_folder_is_named_by_the_environment(tmp_path, monkeypatch):

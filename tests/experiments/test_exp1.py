@@ -3,8 +3,8 @@ import pytest
 
 from sgbn.core.exceptions import StudyError
 from sgbn.core.moments import moments_of
-from sgbn.experiments import exp1
-from sgbn.experiments.exp1 import h_sgbn_frozen, h_sgbn_whole
+from sgbn.paper.experiments import exp1
+from sgbn.paper.experiments.exp1 import h_sgbn_frozen, h_sgbn_whole
 from sgbn.runs.files import read_result
 from sgbn.runs.study import Study
 

@@ -4,9 +4,16 @@ import shutil
 import numpy as np
 import pytest
 
-from sgbn.experiments.exp2 import CLAIMS, EXPERIMENT, MAIN, claims_table, place, place_in_paper
-from sgbn.experiments.exp2_methods import BASELINES
-from sgbn.experiments.experiment import Outcomes
+from sgbn.paper.experiments.exp2 import (
+    BASELINES,
+    CLAIMS,
+    EXPERIMENT,
+    MAIN,
+    claims_table,
+    place,
+    place_in_paper,
+)
+from sgbn.paper.experiments.experiment import Outcomes
 
 
 @pytest.mark.parametrize(

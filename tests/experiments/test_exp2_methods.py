@@ -6,10 +6,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sgbn.cohort.simulate import NETWORKS, load_network
 from sgbn.core.exceptions import InputError, StudyError
-from sgbn.experiments import exp2, exp2_methods
-from sgbn.experiments.exp2 import MEASURES
-from sgbn.experiments.exp2_methods import (
+from sgbn.paper.experiments import exp2
+from sgbn.paper.experiments.exp2 import (
     BASELINES,
+    MEASURES,
     METHODS,
     PAPER,
     in_doubt,
@@ -17,8 +17,8 @@ from sgbn.experiments.exp2_methods import (
     paper_sum,
     summed,
 )
+from sgbn.paper.or_sgbn import ORSGBN
 from sgbn.runs.study import Study
-from sgbn.structure import ORSGBN
 
 
 def doubt(*cell):
@@ -33,7 +33,7 @@ def edges(matrix):
 def test_results_have_an_axis_for_networks_methods_and_simulations(exp2_results, exp2_settings):
     assert list(exp2_results) == ["alarm", "chain"]
     for outcomes in exp2_results.values():
-        assert outcomes.methods == list(exp2_methods.learners(exp2_settings))
+        assert outcomes.methods == list(exp2.learners(exp2_settings))
         shape = (len(outcomes.methods), 2)
         assert all(values.shape == shape for values in outcomes.values.values())
         assert not np.isnan(outcomes.values["errors"]).any()
@@ -42,7 +42,7 @@ def test_results_have_an_axis_for_networks_methods_and_simulations(exp2_results,
 def test_a_cell_is_what_a_fit_to_the_same_data_gives(exp2_results, exp2_settings):
     counts = []
     for simulation in range(2):
-        X, graph = exp2_methods.simulate("alarm", simulation, exp2_settings.seed)
+        X, graph = exp2.simulate("alarm", simulation, exp2_settings.seed)
         scaled = (X - X.mean(axis=0)) / X.std(axis=0)
         learner = ORSGBN(exp2_settings.alpha, init="l1mb", standardize=False).fit(scaled)
         learned, true = edges(learner.coef_), edges(graph)
@@ -64,10 +64,10 @@ def test_the_variants_differ_from_each_other(exp2_results):
 
 def test_columns_are_shuffled_and_simulations_differ():
     graph = load_network("chain").graph
-    X, shuffled = exp2_methods.simulate("chain", 0, 0)
-    again, _ = exp2_methods.simulate("chain", 0, 0)
-    other, _ = exp2_methods.simulate("chain", 1, 0)
-    other_seed, _ = exp2_methods.simulate("chain", 0, 1)
+    X, shuffled = exp2.simulate("chain", 0, 0)
+    again, _ = exp2.simulate("chain", 0, 0)
+    other, _ = exp2.simulate("chain", 1, 0)
+    other_seed, _ = exp2.simulate("chain", 0, 1)
     assert X.shape == (1000, 7)
     assert shuffled.sum() == graph.sum()
     assert not np.array_equal(shuffled, graph)
@@ -77,10 +77,10 @@ def test_columns_are_shuffled_and_simulations_differ():
 
 
 def test_methods_that_are_run_once_for_both_kinds_of_data_do_not_depend_on_units(exp2_settings):
-    X = exp2_methods.simulate("alarm", 0, 0)[0][:200]
+    X = exp2.simulate("alarm", 0, 0)[0][:200]
     scaled = X / X.std(axis=0)
     for name in (*BASELINES, "SGBN"):
-        learner = exp2_methods.learners(exp2_settings)[name]
+        learner = exp2.learners(exp2_settings)[name]
         assert edges(learner.fit(X).coef_) == edges(learner.fit(scaled).coef_), name
 
 
@@ -95,11 +95,11 @@ def test_a_failure_and_a_warning_are_kept_with_their_message():
             warnings.warn("ties", UserWarning, stacklevel=1)
             return super().fit(X)
 
-    data = exp2_methods.simulate("chain", 0, 0)
-    failed = exp2_methods.evaluate(Failing(), *data)
+    data = exp2.simulate("chain", 0, 0)
+    failed = exp2.evaluate(Failing(), *data)
     assert failed.failure == "InputError: no good"
     assert np.isnan(failed.errors)
-    unconverged = exp2_methods.evaluate(Unconverged(), *data)
+    unconverged = exp2.evaluate(Unconverged(), *data)
     assert unconverged.warning == "not there yet"
     assert not unconverged.failure
     assert unconverged.errors >= 0
@@ -119,11 +119,11 @@ def test_a_second_start_does_only_what_is_missing(exp2_folder, exp2_settings, mo
 
 
 def test_other_settings_are_refused(exp2_folder):
-    other = exp2_methods.Settings(simulations=2, seed=4, networks=("alarm", "chain"))
+    other = exp2.Settings(simulations=2, seed=4, networks=("alarm", "chain"))
     with pytest.raises(StudyError, match="seed: 3 there, 4 now"):
         exp2.EXPERIMENT.run(Study(exp2_folder), other)
     with pytest.raises(InputError, match="no network is called 'asia'"):
-        exp2_methods.Settings(networks=("asia",))
+        exp2.Settings(networks=("asia",))
 
 
 def test_three_tables_of_nine_networks_and_nine_methods():

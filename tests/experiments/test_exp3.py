@@ -5,25 +5,28 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sgbn.experiments import exp3, exp3_methods
-from sgbn.experiments.canary import CANARY
-from sgbn.experiments.exp3 import (
+from sgbn.inference.intervals import Estimate
+from sgbn.paper.experiments import exp3
+from sgbn.paper.experiments.exp3 import (
+    BIASES,
+    CANARY,
     CLAIMS,
     EXPERIMENT,
+    MOVED,
+    NETWORKS,
     ROWS,
     STYLES,
+    SVM,
     cell,
     claims_table,
     difference,
+    grid,
     most_growth,
     occasions_table,
     sides,
     verdict,
 )
-from sgbn.experiments.exp3_methods import BIASES, MOVED, NETWORKS, SVM, grid
-from sgbn.experiments.experiment import Outcomes
-from sgbn.experiments.protocol import Outcome
-from sgbn.inference.intervals import Estimate
+from sgbn.paper.experiments.experiment import Outcome, Outcomes
 
 ACCURACY = {"H-SGBN": 0.6, "OR-SGBN": 0.6, "KL-SGBN": 0.65, "MM-SGBN": 0.75, "CL-SGBN": 0.7}
 SPLITS = 12
@@ -277,9 +280,9 @@ def test_the_panels_show_methods_that_are_run():
     known = {method.label for method in grid()}
     for _, rule, varied, networks in ROWS:
         for bias in BIASES:
-            labels = {m.label for m in exp3_methods.methods(networks, bias, rule, varied)}
+            labels = {m.label for m in exp3.methods(networks, bias, rule, varied)}
             assert labels <= known
-            assert len(labels) >= len(exp3_methods.VARIED[varied])
+            assert len(labels) >= len(exp3.VARIED[varied])
 
 
 def test_networks_differ_in_colour_and_marker():

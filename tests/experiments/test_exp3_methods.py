@@ -7,9 +7,9 @@ from sklearn.naive_bayes import GaussianNB
 
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.exceptions import InputError, StudyError
-from sgbn.experiments import exp3, exp3_methods
-from sgbn.experiments.data import data_folder
-from sgbn.experiments.exp3_methods import (
+from sgbn.learn.peers import COVARIATES_ALONE
+from sgbn.paper.experiments import exp3
+from sgbn.paper.experiments.exp3 import (
     BIASES,
     MOVED,
     NETWORKS,
@@ -20,10 +20,10 @@ from sgbn.experiments.exp3_methods import (
     grid,
     methods,
 )
-from sgbn.learn.peers import COVARIATES_ALONE
+from sgbn.paper.experiments.experiment import data_folder
 from sgbn.runs.study import Study
 
-SETTINGS = exp3_methods.Settings(splits=2, regions=6, sizes=(24, 12))
+SETTINGS = exp3.Settings(splits=2, regions=6, sizes=(24, 12))
 
 
 @pytest.fixture(scope="module")
@@ -33,43 +33,43 @@ def table():
 
 @pytest.fixture
 def few_methods(monkeypatch):
-    monkeypatch.setattr(exp3_methods, "pipelines", lambda seed: {"naive Bayes": GaussianNB()})
-    monkeypatch.setattr(exp3_methods, "grid", lambda: [Method("MM-SGBN", "free", edges=10)])
+    monkeypatch.setattr(exp3, "pipelines", lambda seed: {"naive Bayes": GaussianNB()})
+    monkeypatch.setattr(exp3, "grid", lambda: [Method("MM-SGBN", "free", edges=10)])
 
 
 def test_splits_keep_the_groups_shares_and_differ(table):
-    sample = exp3_methods.Sample((24, 12), table)
+    sample = exp3.Sample((24, 12), table)
     seen = set()
     for split in range(5):
-        cohort, (train, test) = exp3_methods.draw(sample, split, 0)
+        cohort, (train, test) = exp3.draw(sample, split, 0)
         assert (len(train), len(test)) == (24, 12)
         assert not set(train) & set(test)
         assert (cohort.group[train] == "patient").sum() == 12
         seen.add(tuple(sorted(test)))
     assert len(seen) == 5
-    first, again, other = (exp3_methods.draw(sample, 3, seed)[1][1] for seed in (0, 0, 1))
+    first, again, other = (exp3.draw(sample, 3, seed)[1][1] for seed in (0, 0, 1))
     assert np.array_equal(first, again)
     assert not np.array_equal(first, other)
 
 
 def test_simulated_cohorts_are_drawn_afresh_and_again_the_same():
-    sample = exp3_methods.Sample((24, 40), differ="edges")
-    first, second = (exp3_methods.draw(sample, split, 0)[0] for split in range(2))
+    sample = exp3.Sample((24, 40), differ="edges")
+    first, second = (exp3.draw(sample, split, 0)[0] for split in range(2))
     assert len(first) == 64
     assert not np.allclose(first.values, second.values)
-    assert np.array_equal(first.values, exp3_methods.draw(sample, 0, 0)[0].values)
+    assert np.array_equal(first.values, exp3.draw(sample, 0, 0)[0].values)
     assert sample.overlap == 0
 
 
 def test_odd_sizes_can_be_simulated():
-    _, (train, test) = exp3_methods.draw(exp3_methods.Sample((25, 40), differ="edges"), 0, 0)
+    _, (train, test) = exp3.draw(exp3.Sample((25, 40), differ="edges"), 0, 0)
     assert (len(train), len(test)) == (25, 40)
 
 
 def test_a_run_is_kept_resumed_and_read(tmp_path, table, few_methods, monkeypatch):
     data = {
-        "table": exp3_methods.to_split(table, SETTINGS.sizes),
-        "edges": exp3_methods.Sample((24, 12), differ="edges"),
+        "table": exp3.to_split(table, SETTINGS.sizes),
+        "edges": exp3.Sample((24, 12), differ="edges"),
     }
     exp3.EXPERIMENT.run(Study(tmp_path), SETTINGS, data)
     results = exp3.EXPERIMENT.results(tmp_path)
@@ -80,21 +80,21 @@ def test_a_run_is_kept_resumed_and_read(tmp_path, table, few_methods, monkeypatc
     assert results["edges"].of("naive Bayes", "balanced").shape == (2,)
     assert results["table"].noted["regions"].tolist() == [10, 6]
     assert results["edges"].noted["regions"].tolist() == [40, 6]
-    monkeypatch.setattr(exp3_methods, "draw", None)  # nothing is drawn again
+    monkeypatch.setattr(exp3, "draw", None)  # nothing is drawn again
     exp3.EXPERIMENT.run(Study(tmp_path), SETTINGS, data)
     with pytest.raises(StudyError, match="other settings"):
         exp3.EXPERIMENT.run(Study(tmp_path), replace(SETTINGS, seed=1), data)
 
 
 def test_tables_and_sizes_are_told_apart(table):
-    known = exp3_methods.Sample((24, 12), table).content
-    assert exp3_methods.Sample((24, 12), replace(table)).content == known
-    assert exp3_methods.Sample((24, 13), table).content != known
-    assert exp3_methods.Sample((24, 12), replace(table, group=table.group[::-1])).content != known
+    known = exp3.Sample((24, 12), table).content
+    assert exp3.Sample((24, 12), replace(table)).content == known
+    assert exp3.Sample((24, 13), table).content != known
+    assert exp3.Sample((24, 12), replace(table, group=table.group[::-1])).content != known
 
 
 def test_results_of_other_labels_are_not_taken_for_these(tmp_path, table, few_methods):
-    sample = exp3_methods.to_split(table, SETTINGS.sizes)
+    sample = exp3.to_split(table, SETTINGS.sizes)
     exp3.EXPERIMENT.run(Study(tmp_path), SETTINGS, {"table": sample})
     shuffled = replace(table, group=np.random.default_rng(0).permutation(table.group))
     with pytest.raises(StudyError, match="other settings"):
@@ -104,30 +104,30 @@ def test_results_of_other_labels_are_not_taken_for_these(tmp_path, table, few_me
 def test_tables_that_cannot_be_split_are_refused(table):
     three = simulate_cohort(20, 0, groups=("a", "b", "c"))
     with pytest.raises(InputError, match=r"3 groups.*--groups"):
-        exp3_methods.to_split(three, SETTINGS.sizes)
+        exp3.to_split(three, SETTINGS.sizes)
     with pytest.raises(InputError, match=r"40 subjects, fewer than 80 .*--train"):
-        exp3_methods.to_split(table, (80, 40))
+        exp3.to_split(table, (80, 40))
 
 
 def test_a_real_table_that_is_too_small_is_named(table, monkeypatch):
     large = simulate_cohort(60, 0, regions=4)
     tables = {"cobre": large, "abide": table, "ixi": large}
-    monkeypatch.setattr(exp3_methods, "real_tables", lambda: tables)
-    assert set(tables) < set(exp3_methods.samples(SETTINGS))
+    monkeypatch.setattr(exp3, "real_tables", lambda: tables)
+    assert set(tables) < set(exp3.samples(SETTINGS))
     with pytest.raises(InputError, match=r"'abide' has 40 subjects, fewer than 80 .*--train"):
-        exp3_methods.samples(exp3_methods.Settings())
+        exp3.samples(exp3.Settings())
 
 
 def test_without_real_tables_there_are_simulations(tmp_path, monkeypatch):
     monkeypatch.setenv("SGBN_DATA", str(tmp_path))
-    assert list(exp3_methods.samples(exp3_methods.Settings())) == list(exp3_methods.SIMULATED)
+    assert list(exp3.samples(exp3.Settings())) == list(exp3.SIMULATED)
 
 
 def test_the_real_tables_have_two_groups_and_no_covariate_that_makes_them():
     folder = data_folder()
     if folder is None or not (folder / "neuro").is_dir():
         pytest.skip("the real tables are not part of the package: set SGBN_DATA to their folder")
-    data = exp3_methods.samples(exp3_methods.Settings())
+    data = exp3.samples(exp3.Settings())
     tables = {name: sample.cohort for name, sample in data.items() if sample.cohort is not None}
     assert set(tables) == {"cobre", "abide", "ixi", "cobre-small", "ixi-small"}
     assert all(len(cohort.groups) == 2 and cohort.site is None for cohort in tables.values())
@@ -196,6 +196,6 @@ def test_the_defaults_are_those_of_the_package():
 
 
 def test_results_of_another_grid_are_not_mixed_in(exp3_folder, monkeypatch):
-    monkeypatch.setitem(exp3_methods.VARIED, "slack", [{"slack": 0.01}])
+    monkeypatch.setitem(exp3.VARIED, "slack", [{"slack": 0.01}])
     with pytest.raises(StudyError, match=r"varied: .*'slack': \[{'slack': 0\.01}\].* now"):
-        exp3.EXPERIMENT.run(Study(exp3_folder), exp3_methods.Settings(), {})
+        exp3.EXPERIMENT.run(Study(exp3_folder), exp3.Settings(), {})

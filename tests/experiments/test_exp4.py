@@ -5,9 +5,16 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from sgbn.experiments import exp4
-from sgbn.experiments.exp4 import EXPERIMENT, nested
-from sgbn.experiments.exp4_methods import ALPHAS, BIASED, METHODS, PENALISED, counts
+from sgbn.paper.experiments import exp4
+from sgbn.paper.experiments.exp4 import (
+    ALPHAS,
+    BIASED,
+    EXPERIMENT,
+    METHODS,
+    PENALISED,
+    counts,
+    nested,
+)
 
 REGIONS = ["Frontal_Sup_L", "Rectus_L", "Fusiform_L", "Hippocampus_L"]
 

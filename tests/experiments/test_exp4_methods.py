@@ -5,8 +5,8 @@ import pytest
 
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.exceptions import InputError, StudyError
-from sgbn.experiments import exp4, exp4_methods
-from sgbn.experiments.exp4_methods import counts, hippocampi
+from sgbn.paper.experiments import exp4
+from sgbn.paper.experiments.exp4 import counts, hippocampi
 from sgbn.runs.study import Study
 
 REGIONS = ("Frontal_Sup_L", "Rectus_L", "Fusiform_L", "Hippocampus_L")
@@ -16,14 +16,14 @@ LOBES = ("frontal", "frontal", "temporal", "temporal")
 def test_a_sample_has_the_hippocampi_no_ventricles_and_the_papers_lobes(exp4_settings):
     names = ["Hippocampus_L", "Hippocampus_R", "Amygdala_L", "Frontal_Mid_L", "Thalamus_L"]
     cohort = simulate_cohort(30, 0, atlas="aal", regions=[*names, "Rectus_L", "Rectus_R"])
-    sample = exp4_methods.make_sample(cohort, replace(exp4_settings, regions=3))
+    sample = exp4.make_sample(cohort, replace(exp4_settings, regions=3))
     assert len(sample.cohort.regions) == 3
     assert {"Hippocampus_L", "Hippocampus_R"} <= set(sample.cohort.regions)
     assert "medial temporal" not in sample.cohort.lobes
     fs = simulate_cohort(30, 0, atlas="desikan_killiany", regions=20)
-    ventricle = next(r for r in fs.atlas.regions if r.lobe == exp4_methods.NO_BRAIN)
+    ventricle = next(r for r in fs.atlas.regions if r.lobe == exp4.NO_BRAIN)
     renamed = replace(fs, regions=(ventricle.name, *fs.regions[1:]))
-    assert ventricle.name not in exp4_methods.choose_regions(renamed, 20).regions
+    assert ventricle.name not in exp4.choose_regions(renamed, 20).regions
 
 
 def test_the_reference_comes_first_and_must_exist(exp4_data, exp4_settings):
@@ -31,9 +31,9 @@ def test_the_reference_comes_first_and_must_exist(exp4_data, exp4_settings):
     assert np.bincount(exp4_data["table"].codes).tolist() == [30, 40]
     cohort = simulate_cohort(20, 0, regions=6)
     with pytest.raises(InputError, match=r"'Patient'.*--reference.*'patient'"):
-        exp4_methods.make_sample(cohort, exp4_settings, "Patient")
+        exp4.make_sample(cohort, exp4_settings, "Patient")
     with pytest.raises(InputError, match="has 1 groups"):
-        exp4_methods.make_sample(cohort.subset(groups=["control"]), exp4_settings)
+        exp4.make_sample(cohort.subset(groups=["control"]), exp4_settings)
 
 
 def test_only_h_sgbn_depends_on_the_order_of_the_columns(exp4_folder):
@@ -55,7 +55,7 @@ def test_residuals_have_no_effect_of_group_site_or_covariate_left(exp4_data):
 def test_counts_by_chance_are_of_the_size_of_the_study(exp4_folder):
     parts = exp4.EXPERIMENT.results(exp4_folder)["table"]
     assert parts["chance.000"]["edges"].shape == (19,)
-    assert parts["networks"][exp4_methods.BIASED].shape == (2, 13, 12)
+    assert parts["networks"][exp4.BIASED].shape == (2, 13, 12)
 
 
 @pytest.mark.parametrize("part", ["chance.000", "orders.H-SGBN", "moves"])
@@ -69,17 +69,17 @@ def test_a_task_alone_gives_what_it_gave_among_others(exp4_folder, exp4_settings
 
 
 def test_moves_of_different_edges_are_not_compared(exp4_settings, exp4_data, monkeypatch):
-    class FewerMoved(exp4_methods.MMSGBNClassifier):
+    class FewerMoved(exp4.MMSGBNClassifier):
         def edge_changes(self):
             return super().edge_changes()[:-1]
 
-    monkeypatch.setitem(exp4_methods.MOVED, "MM-SGBN", FewerMoved)
+    monkeypatch.setitem(exp4.MOVED, "MM-SGBN", FewerMoved)
     with pytest.raises(ValueError, match="KL-SGBN and MM-SGBN moved different edges"):
-        exp4_methods.moves(exp4_data["table"], exp4_settings)
+        exp4.moves(exp4_data["table"], exp4_settings)
 
 
 def test_another_grid_of_alphas_is_refused(exp4_folder, exp4_settings, exp4_data, monkeypatch):
-    monkeypatch.setattr(exp4_methods, "ALPHAS", (0.05, 0.1))
+    monkeypatch.setattr(exp4, "ALPHAS", (0.05, 0.1))
     with pytest.raises(StudyError, match=r"alphas: \[0\.05, 0\.07, .* there, \[0\.05, 0\.1\] now"):
         exp4.EXPERIMENT.run(Study(exp4_folder), replace(exp4_settings), exp4_data)
 
@@ -108,7 +108,7 @@ def test_every_part_of_a_sample_is_in_its_content(exp4_data):
 
 def test_samples_are_the_simulated_cohort_alone_without_tables(tmp_path, monkeypatch):
     monkeypatch.setenv("SGBN_DATA", str(tmp_path))
-    [(name, sample)] = exp4_methods.samples(exp4_methods.Settings()).items()
+    [(name, sample)] = exp4.samples(exp4.Settings()).items()
     assert name == "simulated"
     assert sample.groups == tuple(sample.truth) == ("control", "patient")
     assert all(weights.shape == (40, 40) for weights in sample.truth.values())

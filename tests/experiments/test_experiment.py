@@ -6,16 +6,16 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from sgbn.core.exceptions import StudyError
-from sgbn.experiments import experiment
-from sgbn.experiments.experiment import (
+from sgbn.paper.experiments import experiment
+from sgbn.paper.experiments.experiment import (
     Experiment,
+    Outcome,
     Outcomes,
     as_columns,
     gather,
     messages,
     repeats,
 )
-from sgbn.experiments.protocol import Outcome
 from sgbn.runs.study import Study
 
 

@@ -1,4 +1,4 @@
-from sgbn.experiments.markdown import provenance, table
+from sgbn.paper.experiments.experiment import provenance, table
 
 
 def test_a_table_has_a_ruler_and_a_line_a_row():

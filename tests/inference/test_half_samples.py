@@ -117,7 +117,8 @@ def test_prior_knowledge_reaches_the_halves_by_name(simulate):
 
 
 def test_any_learner_of_sgbn_will_do(simulate):
-    from sgbn import IAMB, ORSGBN
+    from sgbn.paper.markov import IAMB
+    from sgbn.paper.or_sgbn import ORSGBN
 
     rows = read_sample(simulate(5, 60, 0)[0])
     for learner in (ORSGBN(), IAMB()):

@@ -2,7 +2,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import ORSGBN
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.graph import is_dag
@@ -10,6 +9,7 @@ from sgbn.inference.differences import edge_differences
 from sgbn.inference.joint import POOLED_GAMMA, JointSGBN, SharedOrder
 from sgbn.learn.base import fit_weights
 from sgbn.learn.sgbn import SGBN
+from sgbn.paper.or_sgbn import ORSGBN
 
 
 @pytest.fixture(scope="module")

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
 
-from sgbn import ORSGBN
 from sgbn.core.exceptions import InputError
 from sgbn.inference.confidence import check_learner, learn_part
 from sgbn.learn.sgbn import SGBN
+from sgbn.paper.or_sgbn import ORSGBN
 
 
 def test_a_part_is_learned_as_by_fit_but_without_warnings(simulate):

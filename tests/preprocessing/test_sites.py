@@ -11,7 +11,7 @@ from sklearn.feature_selection import f_classif
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sgbn.core.exceptions import DataWarning, InputError
-from sgbn.experiments.data import data_folder
+from sgbn.paper.experiments.experiment import data_folder
 from sgbn.prepare.sites import SiteHarmonizer
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from sgbn import Cohort
 from sgbn.cohort.simulate import simulate_cohort
-from sgbn.experiments.data import data_folder
+from sgbn.paper.experiments.experiment import data_folder
 from sgbn.prepare.review import review
 from sgbn.read.table import read_table
 

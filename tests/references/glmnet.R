@@ -7,7 +7,7 @@
 # One variable of a table is regressed on some of the others. glmnet minimises
 #     RSS / (2 n) + lambda * sum_k v_k |b_k|,    v = penalty.factor * p / sum(penalty.factor),
 # on columns that it standardises itself (divisor n). With lambda = alpha * sd(y), divisor n, this
-# is the problem of sgbn.solvers.lasso with prices alpha * v. Coefficients are frozen in the units of
+# is the problem of sgbn.learn.lasso with prices alpha * v. Coefficients are frozen in the units of
 # the data, intercept first.
 #
 # glmnet stops where no step lowers the objective by more than thresh times the null deviance, which

@@ -6,10 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sgbn import HSGBN, ORSGBN
 from sgbn.core.graph import reachable
 from sgbn.core.moments import moments_of
 from sgbn.learn.lasso import lasso_gram
+from sgbn.paper.h_sgbn import HSGBN
+from sgbn.paper.or_sgbn import ORSGBN
 
 TOL = 1e-8  # of weights per standard deviation; the worst measured is 5e-12
 

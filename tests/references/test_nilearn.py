@@ -6,8 +6,8 @@ from sklearn.covariance import EmpiricalCovariance
 
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.learn.base import fit_weights
+from sgbn.paper.markov import partial_correlations
 from sgbn.read.extract import extract_regions, extract_time_series
-from sgbn.structure.baselines.partial_correlation import partial_correlations
 
 nib = pytest.importorskip("nibabel", reason="images come with the brain extra")
 pytest.importorskip("nilearn", reason="images come with the brain extra")

@@ -12,8 +12,7 @@ from sklearn.svm import LinearSVC
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.learn.classifier import SGBNClassifier, posterior_scores
 from sgbn.learn.sgbn import SGBN
-from sgbn.solvers.svm import l2_svm
-from sgbn.solvers.svm_primal import l2_svm_primal
+from sgbn.paper.fisher_svm import l2_svm, l2_svm_primal
 
 RTOL = 1e-8
 EVERY_PAIR = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]

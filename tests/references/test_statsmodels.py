@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from sgbn import ORSGBN
 from sgbn.cohort.effects import nuisance_of
 from sgbn.cohort.rows import read_rows
 from sgbn.inference.deviation import NormativeDeviation
@@ -16,8 +15,9 @@ from sgbn.inference.intervals import estimate, resampled_weights, resamples
 from sgbn.inference.joint import regressions
 from sgbn.inference.power import wilson
 from sgbn.learn.base import fit_weights
+from sgbn.paper.markov import exact_t_borders, partial_correlations
+from sgbn.paper.or_sgbn import ORSGBN
 from sgbn.prepare.covariates import CovariateRegressor
-from sgbn.structure.baselines.partial_correlation import exact_t_borders, partial_correlations
 
 sm = pytest.importorskip("statsmodels.api", reason="statsmodels comes with the test extra")
 

@@ -4,11 +4,14 @@ import pytest
 from sgbn.comparison.support import joined
 from sgbn.learn.ensemble import SGBNEnsemble
 from sgbn.learn.sgbn import SGBN
+from sgbn.paper.h_sgbn import HSGBN
+from sgbn.paper.l1mb import L1MB
+from sgbn.paper.markov import GS, IAMB, InterIAMB
+from sgbn.paper.or_sgbn import ORSGBN
+from sgbn.paper.penalised import PenalizedEstimator
+from sgbn.paper.tc import TC, TCbw
 from sgbn.report.learner_words import SOURCES, learned_by, weights_are
 from sgbn.report.references import REFERENCES
-from sgbn.structure import HSGBN, ORSGBN
-from sgbn.structure.baselines import GS, IAMB, L1MB, TC, InterIAMB, TCbw
-from sgbn.structure.penalized import PenalizedEstimator
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import sgbn
+from sgbn.paper.or_sgbn import ORSGBN
 from sgbn.report.figures import plans
 from sgbn.report.page import python_code, render_report, script_data, write_report
-from sgbn.structure import ORSGBN
 from sgbn.write import page as assets
 from sgbn.write.draw.style import KIND_STYLES
 from sgbn.write.figures import picture

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from sgbn.learn.lasso import lasso_gram
-from sgbn.solvers.departures import TOL, lasso_departures
+from sgbn.paper.classifier_cv import TOL, lasso_departures
 
 M = 8
 

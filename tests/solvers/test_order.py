@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 from sgbn.core.graph import levels, random_dag
 from sgbn.core.moments import moments_of
 from sgbn.learn.lasso import lasso_gram
-from sgbn.solvers.order import order_cost, solve_order
+from sgbn.paper.or_sgbn import order_cost, solve_order
 
 
 def solve(W):

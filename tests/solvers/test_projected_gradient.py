@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from sgbn.core.exceptions import InputError
-from sgbn.solvers.projected_gradient import project_balls, spg
+from sgbn.paper.descent import project_balls, spg
 
 OFFSETS = np.array([0, 4, 10])
 RADII = np.array([0.5, 1.5])

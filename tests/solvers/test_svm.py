@@ -6,8 +6,8 @@ from scipy.optimize import minimize
 from sklearn.svm import SVC
 
 from sgbn.core.exceptions import InputError
-from sgbn.solvers import svm
-from sgbn.solvers.svm import MAX_NEWTON_STEPS, TOL, l2_svm, radius, total_scatter
+from sgbn.paper import fisher_svm
+from sgbn.paper.fisher_svm import MAX_NEWTON_STEPS, TOL, l2_svm, radius, total_scatter
 
 
 def two_classes(n, p, seed, shift=0.5, share=0.5):
@@ -170,7 +170,7 @@ def test_the_active_set_method_alone_finds_the_same(monkeypatch, C, start):
     X, y = two_classes(60, 3, seed=7)
     K = X @ X.T
     newton = l2_svm(K, y, C)
-    monkeypatch.setattr(svm, "MAX_NEWTON_STEPS", 1)
+    monkeypatch.setattr(fisher_svm, "MAX_NEWTON_STEPS", 1)
     alone = l2_svm(K, y, C, start)
     assert alone.converged
     np.testing.assert_allclose(alone.beta, newton.beta, atol=1e-8 * np.abs(newton.beta).max())

@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 from sgbn.core.exceptions import InputError
-from sgbn.solvers.svm import l2_svm
-from sgbn.solvers.svm_primal import _line_minimum, l2_svm_cg, l2_svm_features, l2_svm_primal
+from sgbn.paper.fisher_svm import _line_minimum, l2_svm, l2_svm_cg, l2_svm_features, l2_svm_primal
 
 
 def two_classes(n, p, seed, shift=0.3, share=0.5):
@@ -76,7 +75,7 @@ def test_ten_thousand_samples_need_no_square_matrix(monkeypatch):
     def refuse(*args):
         raise AssertionError("the kernel was formed")
 
-    monkeypatch.setattr("sgbn.solvers.svm_primal.l2_svm", refuse)
+    monkeypatch.setattr("sgbn.paper.fisher_svm.l2_svm", refuse)
     plane = l2_svm_features(Phi, y, 1e-3)
     assert plane.converged
     w = Phi.T @ plane.beta

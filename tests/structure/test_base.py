@@ -8,13 +8,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sgbn import HSGBN, ORSGBN
 from sgbn.core.equivalence import cpdag
 from sgbn.core.graph import certifies_dag, is_dag
 from sgbn.learn.base import Arrows
 from sgbn.learn.ensemble import SGBNEnsemble
 from sgbn.learn.knowledge import Knowledge
 from sgbn.learn.sgbn import SGBN
+from sgbn.paper.h_sgbn import HSGBN
+from sgbn.paper.or_sgbn import ORSGBN
 from sgbn.prepare.outliers import OutlierWarning
 
 LEARNERS = [SGBN, ORSGBN, HSGBN]

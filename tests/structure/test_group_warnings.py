@@ -3,11 +3,13 @@ import warnings
 import numpy as np
 import pytest
 
-from sgbn import ORSGBN, Cohort, ConvergenceWarning, Settings, compare
+from sgbn import Cohort, Settings, compare
 from sgbn.core.exceptions import DataWarning
 from sgbn.learn.base import warnings_about
 from sgbn.learn.classifier import SGBNClassifier
 from sgbn.learn.sgbn import SGBN
+from sgbn.paper.or_sgbn import ORSGBN
+from sgbn.paper.penalised import ConvergenceWarning
 
 
 def given(*said):

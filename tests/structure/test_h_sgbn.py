@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Lasso
 
-from sgbn import HSGBN
 from sgbn.core.exceptions import DataWarning
 from sgbn.core.graph import is_dag, reachable
+from sgbn.paper.h_sgbn import HSGBN
 
 
 @pytest.mark.parametrize("init", ["lasso", "ols", "l1mb"])

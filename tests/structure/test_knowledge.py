@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sgbn import ORSGBN
 from sgbn.core.exceptions import InputError
 from sgbn.core.graph import is_dag
 from sgbn.learn.knowledge import read_knowledge
 from sgbn.learn.sgbn import SGBN
+from sgbn.paper.or_sgbn import ORSGBN
 
 NAMES = ["hippocampus", "insula", "cuneus", "FDG"]
 

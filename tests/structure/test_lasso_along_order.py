@@ -3,9 +3,9 @@ import pytest
 from sklearn.linear_model import Lasso, LassoCV
 from sklearn.model_selection import KFold
 
-from sgbn import ORSGBN
 from sgbn.learn.lasso import alpha_grid
 from sgbn.learn.sgbn import SGBN
+from sgbn.paper.or_sgbn import ORSGBN
 
 
 def order_of(learner, X):

@@ -2,7 +2,7 @@ import numpy as np
 from sklearn.linear_model import LinearRegression, lars_path
 
 from sgbn.core.moments import moments_of
-from sgbn.structure.neighbourhood import inverse_gram, neighbourhoods_by_bic
+from sgbn.paper.l1mb import inverse_gram, neighbourhoods_by_bic
 
 
 def bic(Z, j, support):

@@ -5,11 +5,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import Lasso
 
-from sgbn import ORSGBN
 from sgbn.cohort.simulate import simulate_sem
 from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.graph import certifies_dag, is_dag, random_dag, upsilon
 from sgbn.learn.lasso import TOL
+from sgbn.paper.or_sgbn import ORSGBN
 
 VARIANTS = [
     ORSGBN(0.1),

@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from sgbn import HSGBN, ORSGBN
 from sgbn.core.exceptions import InputError
 from sgbn.core.graph import is_dag
+from sgbn.paper.h_sgbn import HSGBN
+from sgbn.paper.or_sgbn import ORSGBN
 
 LEARNERS = [ORSGBN, HSGBN]
 

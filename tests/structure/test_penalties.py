@@ -4,7 +4,7 @@ import pytest
 from sgbn.core.graph import is_dag
 from sgbn.core.moments import moments_of
 from sgbn.learn.lasso import lasso_gram, penalty_units
-from sgbn.structure.penalties import ABOVE_BOUND, initial_weights, penalty_path, strongest_penalty
+from sgbn.paper.penalised import ABOVE_BOUND, initial_weights, penalty_path, strongest_penalty
 
 
 def moments(X, bias=False):

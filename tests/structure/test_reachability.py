@@ -3,7 +3,7 @@ import numpy as np
 from sgbn.core.graph import is_dag, reachable
 from sgbn.core.moments import moments_of
 from sgbn.learn.lasso import lasso_gram
-from sgbn.structure.reachability import descendant_prices, sweep_columns
+from sgbn.paper.h_sgbn import descendant_prices, sweep_columns
 
 
 def gram(X):

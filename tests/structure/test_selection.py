@@ -3,11 +3,12 @@ import pandas as pd
 import pytest
 from sklearn.model_selection import KFold, LeaveOneOut
 
-from sgbn import HSGBN, ORSGBN
 from sgbn.core.exceptions import InputError
 from sgbn.learn.base import fit_weights
 from sgbn.learn.lasso import alpha_grid, alpha_max
 from sgbn.learn.sgbn import SGBN
+from sgbn.paper.h_sgbn import HSGBN
+from sgbn.paper.or_sgbn import ORSGBN
 
 CRITERIA = ["bic", "ebic", "cv_error", "cv_likelihood"]
 

@@ -33,7 +33,7 @@ def sgbn_fast(X):
 
 def orsgbn(X, alpha=0.1):
     """OR-SGBN, the paper's, at the default alpha."""
-    from sgbn import ORSGBN
+    from sgbn.paper.or_sgbn import ORSGBN
 
     return ORSGBN(alpha).fit(X).coef_ != 0
 

@@ -17,10 +17,10 @@ from typing import Any
 
 from sgbn.cli.arguments import all_or_number, at_least, number_above, number_from
 from sgbn.cohort.atlas import ATLAS_NAMES
-from sgbn.structure import baselines
+from sgbn.paper import BASELINES
 
 ENSEMBLE = "ensemble"
-LEARNERS = (ENSEMBLE, "SGBN", "ORSGBN", "HSGBN", *baselines.__all__)
+LEARNERS = (ENSEMBLE, "SGBN", "ORSGBN", "HSGBN", *BASELINES)
 # Kind of an option -> keywords of argparse's `add_argument`
 KINDS: dict[str, Mapping[str, Any]] = {
     "switch": {"action": "store_true"},

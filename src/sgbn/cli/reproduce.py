@@ -12,7 +12,7 @@ from sgbn.cli.options import TABLE, add_options
 from sgbn.cli.tables import add_column_options, read_cohort
 
 if TYPE_CHECKING:
-    from sgbn.experiments.experiment import Experiment
+    from sgbn.paper.experiments.experiment import Experiment
 
 OF_TABLES = ("exp3", "exp4")  # experiments that can also run on the user's own table
 
@@ -41,7 +41,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run_exp1(arguments: argparse.Namespace) -> None:
     """Run Exp-I."""
-    from sgbn.experiments import exp1
+    from sgbn.paper.experiments import exp1
 
     settings = exp1.Settings(arguments.permutations, arguments.alpha, arguments.seed)
     data = exp1.samples()
@@ -55,51 +55,51 @@ def run_exp1(arguments: argparse.Namespace) -> None:
 
 def run_exp2(arguments: argparse.Namespace) -> None:
     """Run Exp-II."""
-    from sgbn.experiments import exp2, exp2_methods
+    from sgbn.paper.experiments import exp2
 
     names = ("simulations", "alpha", "alpha_raw", "networks", "seed")
     options = {name: getattr(arguments, name) for name in names}
     # None would replace the defaults of Settings.
     given = {name: value for name, value in options.items() if value is not None}
-    settings = exp2_methods.Settings(**given)  # raises for an unknown network before any work
+    settings = exp2.Settings(**given)  # raises for an unknown network before any work
     _run(arguments, exp2.EXPERIMENT, settings)
 
 
 def run_exp3(arguments: argparse.Namespace) -> None:
     """Run Exp-III or its canary."""
-    from sgbn.experiments import canary, data, exp3, exp3_methods
+    from sgbn.paper.experiments import exp3, experiment
 
     _check_columns(arguments)
     # argparse cannot have this default, because it depends on --canary.
-    usual = canary.SHUFFLES if arguments.canary else exp3_methods.Settings.splits
+    usual = exp3.SHUFFLES if arguments.canary else exp3.Settings.splits
     sizes = (arguments.train, arguments.test)
     n_splits = arguments.splits or usual
-    settings = exp3_methods.Settings(n_splits, arguments.seed, arguments.k, sizes)
+    settings = exp3.Settings(n_splits, arguments.seed, arguments.k, sizes)
     if arguments.tables:
-        samples = {data.TABLE: exp3_methods.to_split(read_cohort(arguments), sizes)}
+        samples = {experiment.TABLE: exp3.to_split(read_cohort(arguments), sizes)}
     else:
-        samples = exp3_methods.samples(settings)
-        _note_no_tables(len(samples) == len(exp3_methods.SIMULATED))
+        samples = exp3.samples(settings)
+        _note_no_tables(len(samples) == len(exp3.SIMULATED))
     if arguments.canary:
-        shuffled = {canary.SHUFFLED: canary.choose_sample(settings, samples)}
+        shuffled = {exp3.SHUFFLED: exp3.choose_sample(settings, samples)}
         # Inside the folder of the experiment, whose report also shows the canary.
-        _run(arguments, canary.CANARY, settings, shuffled, folder=canary.CANARY.name)
+        _run(arguments, exp3.CANARY, settings, shuffled, folder=exp3.CANARY.name)
     else:
         _run(arguments, exp3.EXPERIMENT, settings, samples)
 
 
 def run_exp4(arguments: argparse.Namespace) -> None:
     """Run Exp-IV."""
-    from sgbn.experiments import data, exp4, exp4_methods
+    from sgbn.paper.experiments import exp4, experiment
 
     _check_columns(arguments)
     sizes = (arguments.permutations, arguments.orders, arguments.k)
-    settings = exp4_methods.Settings(arguments.alpha, *sizes, arguments.seed)
+    settings = exp4.Settings(arguments.alpha, *sizes, arguments.seed)
     if arguments.tables:
         cohort = read_cohort(arguments)
-        samples = {data.TABLE: exp4_methods.make_sample(cohort, settings, arguments.reference)}
+        samples = {experiment.TABLE: exp4.make_sample(cohort, settings, arguments.reference)}
     else:
-        samples = exp4_methods.samples(settings)
+        samples = exp4.samples(settings)
         _note_no_tables(len(samples) == 1)
     _run(arguments, exp4.EXPERIMENT, settings, samples)
 

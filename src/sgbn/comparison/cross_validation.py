@@ -31,11 +31,12 @@ from sgbn.comparison.networks import fast_learner
 from sgbn.comparison.settings import Settings
 from sgbn.core.exceptions import InputError
 from sgbn.core.types import Array, Indices, Mask
-from sgbn.discriminative import CLSGBNClassifier, SGBNClassifierCV
 from sgbn.learn.base import NetworkEstimator
 from sgbn.learn.classifier import SGBNClassifier
 from sgbn.learn.peers import COVARIATES_ALONE, covariates_alone, peers
 from sgbn.learn.sgbn import SGBN
+from sgbn.paper.classifier_cv import SGBNClassifierCV
+from sgbn.paper.mm_sgbn import CLSGBNClassifier
 from sgbn.prepare.pipeline import cohort_table, make_analysis
 from sgbn.runs.files import Arrays
 from sgbn.runs.study import Study

@@ -15,9 +15,10 @@ from sklearn.base import clone
 
 from sgbn.core.exceptions import warn
 from sgbn.core.types import Labels
-from sgbn.discriminative import CLSGBNClassifier, KLSGBNClassifier, MMSGBNClassifier
-from sgbn.discriminative.moved import CHANGE_FIELDS
 from sgbn.learn.base import LearnedNetwork
+from sgbn.paper.kl_sgbn import KLSGBNClassifier
+from sgbn.paper.mm_sgbn import CLSGBNClassifier, MMSGBNClassifier
+from sgbn.paper.moved import CHANGE_FIELDS
 from sgbn.prepare.outliers import OutlierWarning
 from sgbn.runs.study import Study
 from sgbn.runs.tasks import parallel

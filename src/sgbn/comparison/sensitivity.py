@@ -18,8 +18,8 @@ from sgbn.inference.permutations import permutations_needed
 from sgbn.learn.knowledge import KNOWLEDGE
 from sgbn.learn.search.plan import default_gamma
 from sgbn.learn.sgbn import SGBN
+from sgbn.paper.or_sgbn import ORSGBN
 from sgbn.prepare.pipeline import regions_table
-from sgbn.structure import ORSGBN
 
 if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison

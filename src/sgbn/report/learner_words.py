@@ -10,9 +10,12 @@ from sgbn.learn.base import LearnedNetwork
 from sgbn.learn.ensemble import SGBNEnsemble
 from sgbn.learn.posterior import GAMMA
 from sgbn.learn.sgbn import SGBN
-from sgbn.structure import HSGBN, ORSGBN
-from sgbn.structure.baselines import GS, IAMB, L1MB, TC
-from sgbn.structure.penalized import PenalizedEstimator
+from sgbn.paper.h_sgbn import HSGBN
+from sgbn.paper.l1mb import L1MB
+from sgbn.paper.markov import GS, IAMB
+from sgbn.paper.or_sgbn import ORSGBN
+from sgbn.paper.penalised import PenalizedEstimator
+from sgbn.paper.tc import TC
 
 # Class of a learner -> key of the work that describes it; the first class that fits counts
 SOURCES: dict[type[LearnedNetwork], str] = {

@@ -249,7 +249,7 @@ def standardised_or_nan(network: GaussianNetwork) -> Array:
 def to_frame(records: NDArray[Any] | Mapping[Any, NDArray[Any]], *names: str) -> pd.DataFrame:
     """Return a DataFrame of records, such as `Differences.edges` or `GaussianNetwork.edges()`.
 
-    Networks and the functions of `sgbn.inference` and `sgbn.discriminative` do not use pandas. They
+    Networks and the functions of `sgbn.inference` and `sgbn.paper` do not use pandas. They
     return records, which are NumPy's structured arrays.
 
     Parameters

@@ -2,7 +2,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import ORSGBN
 from sgbn.cohort.atlas import load_atlas
 from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import GaussianNetwork
@@ -10,6 +9,7 @@ from sgbn.inference.confidence import edge_confidence
 from sgbn.learn.confidence import MIN_ADJACENCY, MIN_DIRECTION
 from sgbn.learn.ensemble import SGBNEnsemble
 from sgbn.learn.sgbn import SGBN
+from sgbn.paper.or_sgbn import ORSGBN
 from sgbn.write.tables import edge_table, node_table, standardised_weights, with_columns
 
 COLUMNS = ["source", "target", "weight", "weight_std", "supported", "graph_direction"]

@@ -11,7 +11,7 @@ import pytest
 from sgbn.cohort.atlas import load_atlas
 from sgbn.cohort.cohort import Cohort
 from sgbn.core.exceptions import InputError
-from sgbn.experiments.data import data_folder
+from sgbn.paper.experiments.experiment import data_folder
 from sgbn.prepare.pipeline import cohort_table, make_preparation
 from sgbn.read.table import read_table, write_table
 

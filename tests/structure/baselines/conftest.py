@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sgbn.core.moments import Moments
-from sgbn.structure.baselines.blankets import blanket_matrix
+from sgbn.paper.markov import blanket_matrix
 
 
 class Case(NamedTuple):

@@ -4,6 +4,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from sgbn import paper
 from sgbn.cli.options import LEARNERS
 from sgbn.cohort.simulate import simulate_sem
 from sgbn.core.equivalence import cpdag, shd, skeleton
@@ -11,12 +12,12 @@ from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.graph import certifies_dag, is_dag, random_dag
 from sgbn.learn.base import fit_weights
-from sgbn.structure import baselines
-from sgbn.structure.baselines import GS, TC, base
-from sgbn.structure.baselines.base import ConstraintEstimator, GraphEstimator
+from sgbn.paper import BASELINES, markov
+from sgbn.paper.markov import GS, ConstraintEstimator, GraphEstimator
+from sgbn.paper.tc import TC
 from sgbn.write.model_files import load, save
 
-ALL = [getattr(baselines, name) for name in baselines.__all__]  # a new one is tested at once
+ALL = [getattr(paper, name) for name in BASELINES]  # a new one is tested at once
 BY_TESTS = [learner for learner in ALL if issubclass(learner, ConstraintEstimator)]
 ANY_SIZE = [learner for learner in ALL if not issubclass(learner, TC)]  # also of few samples
 # Variants of another baseline have all of scikit-learn's contract from it.
@@ -58,7 +59,7 @@ def test_a_collider_has_its_direction(learner):
 
 
 def test_the_command_knows_all_baselines():
-    assert set(baselines.__all__) < set(LEARNERS)
+    assert set(BASELINES) < set(LEARNERS)
 
 
 @pytest.mark.parametrize("learner", ALL)
@@ -180,7 +181,7 @@ def test_levels_that_mean_nothing_are_refused(learner, simulate):
 
 
 def test_large_blankets_are_warned_of(simulate, monkeypatch):
-    monkeypatch.setattr(base, "MAX_QUICK_BLANKET", 1)
+    monkeypatch.setattr(markov, "MAX_QUICK_BLANKET", 1)
     X, _ = simulate(6, 200, 51)
     with pytest.warns(UserWarning, match=r"a Markov blanket has \d+ variables.*Lower"):
         TC().fit(X)

@@ -1,7 +1,6 @@
 import numpy as np
 
-from sgbn.structure.baselines.blankets import blanket_matrix, shrink
-from sgbn.structure.baselines.partial_correlation import IndependenceTest, fisher_z_borders
+from sgbn.paper.markov import IndependenceTest, blanket_matrix, fisher_z_borders, shrink
 
 
 def test_matrix_of_blankets():

@@ -1,6 +1,6 @@
 import numpy as np
 
-from sgbn.structure.baselines import GS
+from sgbn.paper.markov import GS
 
 
 def test_blankets_and_graphs_equal_bnlearns(cases):

@@ -4,7 +4,7 @@ import pytest
 from sgbn.core.equivalence import cpdag, skeleton
 from sgbn.core.graph import is_dag
 from sgbn.learn.base import fit_weights
-from sgbn.structure.baselines.hill_climbing import hill_climbing
+from sgbn.paper.l1mb import hill_climbing
 
 
 def bic(R, n, A):

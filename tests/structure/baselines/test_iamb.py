@@ -1,8 +1,6 @@
 import numpy as np
 
-from sgbn.structure.baselines import IAMB
-from sgbn.structure.baselines.iamb import strongest
-from sgbn.structure.baselines.partial_correlation import IndependenceTest, fisher_z_borders
+from sgbn.paper.markov import IAMB, IndependenceTest, fisher_z_borders, strongest
 
 
 def test_blankets_and_graphs_equal_bnlearns(cases):

@@ -3,9 +3,7 @@ import numpy as np
 from sgbn.cohort.simulate import simulate_sem
 from sgbn.core.equivalence import cpdag, skeleton
 from sgbn.core.graph import random_dag
-from sgbn.structure.baselines import IAMB, IAMBnPC
-from sgbn.structure.baselines.iamb_npc import pc_skeleton
-from sgbn.structure.baselines.partial_correlation import IndependenceTest, fisher_z_borders
+from sgbn.paper.markov import IAMB, IAMBnPC, IndependenceTest, fisher_z_borders, pc_skeleton
 
 
 def test_the_skeleton_equals_bnlearns_pc_stable(cases):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sgbn.structure.baselines import IAMB, InterIAMB
+from sgbn.paper.markov import IAMB, InterIAMB
 
 
 def test_blankets_and_graphs_equal_bnlearns(cases):

@@ -1,6 +1,6 @@
 import numpy as np
 
-from sgbn.structure.baselines import IAMBnPC, InterIAMB, InterIAMBnPC
+from sgbn.paper.markov import IAMBnPC, InterIAMB, InterIAMBnPC
 
 
 def test_it_takes_the_growth_of_one_parent_and_the_shrinking_of_the_other():

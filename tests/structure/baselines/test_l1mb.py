@@ -4,8 +4,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sgbn.core.equivalence import cpdag, skeleton
 from sgbn.core.moments import moments_of
-from sgbn.structure.baselines import L1MB, hill_climbing
-from sgbn.structure.neighbourhood import neighbourhoods_by_bic
+from sgbn.paper import l1mb
+from sgbn.paper.l1mb import L1MB, neighbourhoods_by_bic
 
 
 def test_edges_join_variables_of_which_one_selects_the_other(simulate):
@@ -25,7 +25,7 @@ def test_edges_join_variables_of_which_one_selects_the_other(simulate):
 
 
 def test_a_search_that_does_not_end_warns(simulate, monkeypatch):
-    monkeypatch.setattr(hill_climbing, "MOVES_PER_VARIABLE", 1)
+    monkeypatch.setattr(l1mb, "MOVES_PER_VARIABLE", 1)
     X, _ = simulate(15, 200, 82)
     with pytest.warns(ConvergenceWarning, match="greedy search stopped after 15 moves"):
         fitted = L1MB().fit(X)

@@ -5,16 +5,17 @@ import pytest
 
 from sgbn.core.equivalence import consistent_extension, cpdag, skeleton, v_structures
 from sgbn.core.graph import is_dag, random_dag
-from sgbn.structure.baselines.orientation import (
+from sgbn.paper.markov import (
     Collider,
+    IndependenceTest,
     closest_dag,
     colliders,
     direct,
     extends,
+    fisher_z_borders,
     neighbours,
     smaller_sides,
 )
-from sgbn.structure.baselines.partial_correlation import IndependenceTest, fisher_z_borders
 
 
 def graph(m, arrows, edges=()):

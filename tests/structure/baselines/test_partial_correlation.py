@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
 
-from sgbn.structure.baselines import partial_correlation as module
-from sgbn.structure.baselines.partial_correlation import (
+from sgbn.paper import markov
+from sgbn.paper.markov import (
     IndependenceTest,
     exact_t_borders,
     fisher_z_borders,
@@ -125,5 +125,5 @@ def test_inputs_are_not_changed_and_kernels_are_compiled_once(sample):
         sample.strengths(0, optional)
     assert np.array_equal(R, sample.R)
     assert Z.tolist() == [3, 4]
-    for kernel in (module._weakest, module._partial_correlations):
+    for kernel in (markov._weakest, markov._partial_correlations):
         assert len(kernel.signatures) == 1

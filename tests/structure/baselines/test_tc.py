@@ -4,9 +4,8 @@ from scipy import stats
 
 from sgbn.core.exceptions import InputError
 from sgbn.core.moments import moments_of
-from sgbn.structure.baselines import TC
-from sgbn.structure.baselines.partial_correlation import IndependenceTest, exact_t_borders
-from sgbn.structure.baselines.tc import separator_of_spouses
+from sgbn.paper.markov import IndependenceTest, exact_t_borders
+from sgbn.paper.tc import TC, separator_of_spouses
 
 
 def t_test_p_values(X):

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from sgbn.core.exceptions import InputError
-from sgbn.structure.baselines import TC, TCbw
-from sgbn.structure.baselines.partial_correlation import IndependenceTest, exact_t_borders
+from sgbn.paper.markov import IndependenceTest, exact_t_borders
+from sgbn.paper.tc import TC, TCbw
 
 
 def eliminated(test, target):
