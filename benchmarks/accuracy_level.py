@@ -11,7 +11,7 @@ the labels of other subjects. "refitted" fits again for each of 99 permutations,
 import numpy as np
 from output import main, number
 
-from sgbn.comparison.accuracy import OURS, Accuracy
+from sgbn.comparison.steps.accuracy import OURS, Accuracy
 
 SEED = 20
 LEVELS = (0.05, 0.01)

@@ -21,7 +21,7 @@ from metrics import measure
 from studies import Case, make_data
 
 from sgbn.cohort.simulate import NETWORKS, simulate_sem
-from sgbn.comparison import Settings
+from sgbn.comparison.settings import Settings
 from sgbn.core.graph import random_dag
 from sgbn.learn.ensemble import SGBNEnsemble
 from sgbn.learn.posterior import NetworkPosterior

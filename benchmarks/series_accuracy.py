@@ -20,9 +20,9 @@ import pandas as pd
 from output import main, number
 
 from sgbn.cohort.series import SeriesCohort
-from sgbn.comparison import Settings
-from sgbn.comparison.accuracy import METRICS, OURS
-from sgbn.comparison.series_accuracy import cross_validate_series
+from sgbn.comparison.settings import Settings
+from sgbn.comparison.steps.accuracy import METRICS, OURS
+from sgbn.comparison.steps.series_accuracy import cross_validate_series
 from sgbn.runs.study import Study
 
 SEED = 0

@@ -94,7 +94,7 @@ SMALLEST = {
 def no_figures(monkeypatch):
     """Comparisons write files of nothing as figures: drawing is most of a small one."""
     monkeypatch.setattr(
-        import_module("sgbn.report.figures").Plan,  # the package has a function of this name
+        import_module("sgbn.comparison.figures").Plan,  # the package has a function of this name
         "files",
         lambda plan, kinds, dpi: {kind: SMALLEST[kind] for kind in kinds},
     )
@@ -105,7 +105,7 @@ def no_figures(monkeypatch):
 @pytest.fixture
 def few_steps(monkeypatch, no_figures):
     """`Settings.quick` is quicker still, and no figure is drawn."""
-    from sgbn.comparison import Settings
+    from sgbn.comparison.settings import Settings
 
     quick, few = Settings.quick, {"n_permutations": 20, "n_pairs": 2, "n_folds": 2}
     monkeypatch.setattr(Settings, "quick", lambda **more: quick(**few | more))
@@ -180,7 +180,8 @@ def chains_of_series():
 @pytest.fixture(scope="session")
 def compared_series(chains_of_series):
     """Their comparison, with every step."""
-    from sgbn.comparison import Settings, compare
+    from sgbn.comparison.compare import compare
+    from sgbn.comparison.settings import Settings
 
     few = {"n_permutations": 39, "n_pairs": 4, "n_folds": 2, "n_repeats": 1, "peers": False}
     return compare(chains_of_series, Settings(**few))

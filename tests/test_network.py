@@ -62,11 +62,11 @@ PROGRAM = """
 import errno, json, socket, sys
 from importlib import import_module
 from sgbn.cli import main
-from sgbn.comparison import Settings
+from sgbn.comparison.settings import Settings
 
 FEW = {"n_permutations": 20, "n_pairs": 2, "n_folds": 2}
 quick = Settings.quick
-figures = import_module("sgbn.report.figures")
+figures = import_module("sgbn.comparison.figures")
 
 def take_seconds():
     Settings.quick = lambda **more: quick(**FEW | more)

@@ -19,7 +19,6 @@ PACKAGES = (
     "paper",
     "prepare",
     "read",
-    "report",
     "runs",
     "write",
     "write.draw",

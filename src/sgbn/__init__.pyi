@@ -7,7 +7,6 @@ from . import learn as learn
 from . import paper as paper
 from . import prepare as prepare
 from . import read as read
-from . import report as report
 from . import runs as runs
 from . import write as write
 from .cohort import Cohort as Cohort
@@ -23,7 +22,9 @@ from .cohort.simulate_series import simulate_series as simulate_series
 from .comparison import Comparison as Comparison
 from .comparison import Settings as Settings
 from .comparison import compare as compare
-from .comparison import group_network as group_network
+from .comparison.compare import group_network as group_network
+from .comparison.report import write_comparison as write_comparison
+from .comparison.report import write_report as write_report
 from .core.equivalence import compare_graphs as compare_graphs
 from .core.equivalence import consistent_extension as consistent_extension
 from .core.equivalence import cpdag as cpdag
@@ -84,8 +85,6 @@ from .read.subjects import read_subjects as read_subjects
 from .read.table import read_freesurfer as read_freesurfer
 from .read.table import read_table as read_table
 from .read.table import write_table as write_table
-from .report import write_comparison as write_comparison
-from .report import write_report as write_report
 from .write.formats import from_pgmpy as from_pgmpy
 from .write.formats import read_network as read_network
 from .write.formats import to_pgmpy as to_pgmpy

@@ -16,7 +16,7 @@ from sgbn.cohort.simulate import simulate_cohort
 
 def run_as_typed(words):
     """Run a command as a shell does, without drawing, and return what it printed."""
-    plan = import_module("sgbn.report.figures").Plan
+    plan = import_module("sgbn.comparison.figures").Plan
     with pytest.MonkeyPatch.context() as patched, redirect_stdout(StringIO()) as printed:
         patched.setattr(sys, "argv", ["sgbn", *words])
         patched.setattr(plan, "files", lambda plan, kinds, dpi: dict.fromkeys(kinds, b"<svg/>"))

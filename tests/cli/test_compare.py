@@ -20,7 +20,8 @@ from sgbn.cli.compare import (
 from sgbn.cli.config import with_config
 from sgbn.cli.main import parser
 from sgbn.cohort.simulate import simulate_cohort
-from sgbn.comparison import Settings, steps
+from sgbn.comparison import step
+from sgbn.comparison.settings import Settings
 
 AGE = ["--covariates", "age"]
 FEW = [
@@ -53,8 +54,8 @@ def test_one_command_writes_report_tables_networks_and_figures(whole_run):
     assert about["groups"] == {"AD/../MCI": 40, "CTR": 40}
     assert about["reference"] == "CTR"
     assert set(about["files"]) <= names
-    steps = re.findall(r"^\[(\d)/(\d)\] ", printed, re.M)
-    assert steps == [(str(k), steps[-1][0]) for k in range(1, len(steps) + 1)]
+    step = re.findall(r"^\[(\d)/(\d)\] ", printed, re.M)
+    assert step == [(str(k), step[-1][0]) for k in range(1, len(step) + 1)]
     assert "Can the groups be told apart?" in printed
     assert "Open" in printed
 
@@ -382,7 +383,7 @@ def test_subjects_are_held_back_and_a_config_repeats_it(table, tmp_path, capsys)
 
 @pytest.mark.usefixtures("no_figures")
 def test_an_interrupted_run_leaves_the_first_report_and_goes_on(table, tmp_path, monkeypatch):
-    out, whole = tmp_path / "out", steps.cross_validate
+    out, whole = tmp_path / "out", step.cross_validate
     words = ["compare", str(table), "--group", "dx", *AGE, *FEW, "--half-samples", "0"]
     words += ["--no-deviations", "--no-models", "--learner", "ORSGBN", "--alpha", "0.2"]
     words += ["--out", str(out)]
@@ -390,7 +391,7 @@ def test_an_interrupted_run_leaves_the_first_report_and_goes_on(table, tmp_path,
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(steps, "cross_validate", interrupted)
+    monkeypatch.setattr(step, "cross_validate", interrupted)
     assert main(words) == 130
     page = (out / "report.html").read_text()
     assert "This is a first report. Still being computed: how well the groups" in page
@@ -401,7 +402,7 @@ def test_an_interrupted_run_leaves_the_first_report_and_goes_on(table, tmp_path,
         assert (out / "report.html").stat().st_mtime_ns == first
         return whole(*given, **more)
 
-    monkeypatch.setattr(steps, "cross_validate", not_replaced)
+    monkeypatch.setattr(step, "cross_validate", not_replaced)
     assert main(words) == 0
     assert "first report" not in (out / "report.html").read_text()
     assert (out / "tables" / "accuracy.csv").exists()

@@ -8,7 +8,8 @@ import pytest
 from sgbn.cli import demo, main
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.cohort.simulate_series import SimulatedSeries, simulate_series
-from sgbn.comparison import Settings, compare
+from sgbn.comparison.compare import compare
+from sgbn.comparison.settings import Settings
 
 
 def test_the_demo_compares_with_the_truth(tmp_path, capsys, as_quick_as_possible, monkeypatch):

@@ -16,7 +16,8 @@ from sgbn.cli import compare as compare_command
 from sgbn.cli import demo, extract, reproduce, warmup
 from sgbn.cli.help import Formatter, Parser, examples
 from sgbn.cli.main import main, parser
-from sgbn.comparison import Settings, compare
+from sgbn.comparison.compare import compare
+from sgbn.comparison.settings import Settings
 
 
 def pages(top):

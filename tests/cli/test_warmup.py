@@ -1,8 +1,11 @@
+from importlib import import_module
+
 import pytest
 
 from sgbn.cli import main, warmup
 from sgbn.cohort.simulate import simulate_cohort
-from sgbn.comparison import Settings, compare
+from sgbn.comparison.compare import compare
+from sgbn.comparison.settings import Settings
 from sgbn.core import jit
 from sgbn.core.graph import levels
 
@@ -35,7 +38,7 @@ def test_both_searches_and_every_step_are_used(monkeypatch, capsys):
         on_step("Networks")
 
     monkeypatch.setattr("sgbn.SGBN.fit", lambda _, values: fitted.append(values.shape))
-    monkeypatch.setattr("sgbn.comparison.compare", note)
+    monkeypatch.setattr(import_module("sgbn.comparison.compare"), "compare", note)
     warmup._use_every_kernel()
     assert fitted == [(80, warmup.FEW_REGIONS)]
     ((shape, settings, n_jobs),) = compared

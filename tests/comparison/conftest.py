@@ -7,7 +7,9 @@ import pytest
 
 from sgbn import Cohort
 from sgbn.cohort.simulate import simulate_cohort
-from sgbn.comparison import Comparison, Settings, compare
+from sgbn.comparison.compare import compare
+from sgbn.comparison.result import Comparison
+from sgbn.comparison.settings import Settings
 from sgbn.learn.sgbn import SGBN
 
 TESTS = Settings.networks_only(n_permutations=39)

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 from sklearn.metrics import auc, log_loss, recall_score, roc_auc_score
 
-from sgbn.comparison.accuracy import METRICS, OURS, SENSITIVITY, SPECIFICITY, Accuracy
+from sgbn.comparison.steps.accuracy import METRICS, OURS, SENSITIVITY, SPECIFICITY, Accuracy
 
 
 def made(groups=("a", "b"), seed=0):

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sgbn.comparison.changes import change_words, changes_per_sd, differences_of, verdict
+from sgbn.comparison.steps.differences import change_words, changes_per_sd, differences_of, verdict
 
 
 def test_changes_per_sd_are_those_of_the_last_group_in_the_table(odd_names, three_groups):

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from sgbn import Cohort
-from sgbn.comparison import Settings
-from sgbn.comparison import compare as compare_fully
-from sgbn.comparison.accuracy import OURS, REFINED
-from sgbn.comparison.cross_validation import FIRST_PEER
+from sgbn.comparison.compare import compare as compare_fully
+from sgbn.comparison.settings import Settings
+from sgbn.comparison.steps.accuracy import OURS, REFINED
+from sgbn.comparison.steps.cross_validation import FIRST_PEER
 from sgbn.core.exceptions import DataWarning, InputError, StudyError
 from sgbn.learn.ensemble import SGBNEnsemble
 from sgbn.learn.sgbn import SGBN
@@ -334,7 +334,7 @@ def test_another_learner_has_its_half_samples_in_a_step_of_its_own(cohort):
 
 def test_very_small_groups_have_fewer_peers_and_no_error(cohort, monkeypatch):
     monkeypatch.setattr("sgbn.learn.peers.TREES", 5)
-    monkeypatch.setattr("sgbn.comparison.cross_validation.GAMMAS", (0.0, 2.5))
+    monkeypatch.setattr("sgbn.comparison.steps.cross_validation.GAMMAS", (0.0, 2.5))
     few = cohort.subset(rows=np.r_[0:4, 80:84])
     settings = Settings.networks_only(n_folds=2, n_repeats=1, peers=True)
     with pytest.warns(DataWarning, match="samples"):
@@ -477,7 +477,7 @@ def test_an_error_of_ours_says_in_which_step_it_arose(cohort, monkeypatch):
     def fail(*_, **__):
         raise ZeroDivisionError
 
-    monkeypatch.setattr("sgbn.comparison.networks.learn_ensemble", fail)
+    monkeypatch.setattr("sgbn.comparison.steps.networks.learn_ensemble", fail)
     with pytest.raises(ZeroDivisionError) as caught:
         compare(cohort, learner=SGBNEnsemble())
     assert caught.value.__notes__ == ["in the step: One network per group"]

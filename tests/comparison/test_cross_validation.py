@@ -8,9 +8,10 @@ from sklearn.model_selection import StratifiedGroupKFold
 
 from sgbn import Cohort
 from sgbn.cohort.simulate import simulate_cohort
-from sgbn.comparison import Settings, cross_validation
-from sgbn.comparison.accuracy import OURS, parts_of
-from sgbn.comparison.cross_validation import (
+from sgbn.comparison.settings import Settings
+from sgbn.comparison.steps import cross_validation
+from sgbn.comparison.steps.accuracy import OURS, parts_of
+from sgbn.comparison.steps.cross_validation import (
     FIRST_PEER,
     PEERS,
     cross_validate,

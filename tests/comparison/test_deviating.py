@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from sgbn.comparison.deviating import NAMES, OF_SUBJECTS, kept_deviations
+from sgbn.comparison.steps.deviations import NAMES, OF_SUBJECTS, kept_deviations
 from sgbn.inference.deviation import NormativeDeviation
 from sgbn.learn.sgbn import SGBN
 from sgbn.prepare.pipeline import regions_table

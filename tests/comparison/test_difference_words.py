@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from sgbn import Cohort
-from sgbn.comparison import Settings, compare
-from sgbn.comparison.difference_words import (
+from sgbn.comparison.compare import compare
+from sgbn.comparison.settings import Settings
+from sgbn.comparison.steps.differences import (
     detectable_words,
     edge_lines,
     overall_words,

@@ -1,6 +1,6 @@
 import pytest
 
-from sgbn.comparison.finished_steps import finished_steps, seconds_of_step
+from sgbn.comparison.step import finished_steps, seconds_of_step
 
 
 def test_a_step_keeps_the_seconds_of_the_start_that_did_it(tmp_path):

@@ -5,8 +5,8 @@ import pytest
 
 from sgbn.cohort.series import SeriesCohort
 from sgbn.cohort.simulate import simulate_cohort
-from sgbn.comparison import Settings
-from sgbn.comparison.flows import SERIES, TABLES, flow_of
+from sgbn.comparison.compare import SERIES, TABLES, flow_of
+from sgbn.comparison.settings import Settings
 from sgbn.core.exceptions import InputError
 from sgbn.learn.ensemble import SGBNEnsemble
 from sgbn.learn.series import SeriesSGBN

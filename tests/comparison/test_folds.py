@@ -3,9 +3,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sgbn.comparison import Settings
-from sgbn.comparison.accuracy import parts_of
-from sgbn.comparison.folds import (
+from sgbn.comparison.settings import Settings
+from sgbn.comparison.steps.accuracy import parts_of
+from sgbn.comparison.steps.cross_validation import (
     exchanged_accuracy,
     fold_numbers,
     folds_of_repeats,

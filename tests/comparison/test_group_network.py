@@ -4,8 +4,9 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from sgbn import Cohort, Settings, compare, group_network
+from sgbn import Cohort, Settings, compare
 from sgbn.cohort.simulate import simulate_cohort
+from sgbn.comparison.compare import group_network
 from sgbn.core.exceptions import InputError
 from sgbn.learn.ensemble import SGBNEnsemble
 from sgbn.learn.series import SeriesSGBN
@@ -30,7 +31,7 @@ def test_the_network_is_that_of_a_comparison(cohort):
 
 def test_the_default_learner_is_that_of_a_comparison(cohort, monkeypatch):
     few = partial(Settings, n_pairs=2)  # by default 50, which take seconds
-    monkeypatch.setattr(import_module("sgbn.comparison.group_network"), "Settings", few)
+    monkeypatch.setattr(import_module("sgbn.comparison.compare"), "Settings", few)
     compared = compare(cohort, Settings.networks_only(n_pairs=2)).learners["patient"]
     found = group_network(cohort, "patient")
     assert isinstance(found, SGBNEnsemble)

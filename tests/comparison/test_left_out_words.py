@@ -2,8 +2,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from sgbn.comparison import Comparison
-from sgbn.comparison.left_out_words import left_out_words
+from sgbn.comparison.result import Comparison
+from sgbn.comparison.steps.data import left_out_words
 
 
 def comparison(networks, tests):

@@ -3,8 +3,8 @@ import pytest
 
 from sgbn import Cohort
 from sgbn.cohort.design import group_sample
-from sgbn.comparison import Settings
-from sgbn.comparison.networks import (
+from sgbn.comparison.settings import Settings
+from sgbn.comparison.steps.networks import (
     default_ensemble,
     fast_learner,
     learn_ensemble,

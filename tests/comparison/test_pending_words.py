@@ -2,9 +2,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from sgbn.comparison import Settings
-from sgbn.comparison.pending_words import STILL, not_done, pending_words, replication_words
-from sgbn.comparison.steps import SLOW
+from sgbn.comparison.settings import Settings
+from sgbn.comparison.step import SLOW
+from sgbn.comparison.summary import STILL, not_done, pending_words, replication_words
 
 
 def comparison_of(pending=(), **skipped):

@@ -3,7 +3,7 @@ import shutil
 import numpy as np
 import pytest
 
-from sgbn.comparison.refined import REFINED_BY, refine
+from sgbn.comparison.steps.refinements import REFINED_BY, refine
 from sgbn.core.exceptions import StudyError
 from sgbn.learn.sgbn import SGBN
 from sgbn.prepare.pipeline import regions_table

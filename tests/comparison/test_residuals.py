@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from sgbn.comparison.residuals import residual_table, residual_words
+from sgbn.comparison.steps.residuals import residual_table, residual_words
 from sgbn.inference.intervals import residual_checks
 
 PAIRS = np.repeat([f"p{k}" for k in range(80)], 2)

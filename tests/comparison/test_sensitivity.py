@@ -1,6 +1,6 @@
 from dataclasses import replace
 
-from sgbn.comparison.sensitivity import (
+from sgbn.comparison.steps.sensitivity import (
     Sensitivity,
     other_choices,
     sensitivity_table,

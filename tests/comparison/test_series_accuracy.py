@@ -8,10 +8,11 @@ from sklearn.linear_model import LogisticRegression
 
 from sgbn.cohort.series import subject_moments
 from sgbn.cohort.simulate_series import simulate_series
-from sgbn.comparison import Settings, folds, series_accuracy
-from sgbn.comparison.accuracy import OURS
-from sgbn.comparison.folds import fold_numbers
-from sgbn.comparison.series_accuracy import (
+from sgbn.comparison.settings import Settings
+from sgbn.comparison.steps import cross_validation, series_accuracy
+from sgbn.comparison.steps.accuracy import OURS
+from sgbn.comparison.steps.cross_validation import fold_numbers
+from sgbn.comparison.steps.series_accuracy import (
     CONNECTIVITY,
     FIRST_PEER,
     LIKELIHOOD,
@@ -24,7 +25,7 @@ from sgbn.learn.peers import COVARIATES_ALONE
 from sgbn.learn.series import SeriesSGBN
 from sgbn.runs.study import Study
 
-ALL_STRENGTHS, ALL_FOLDS = series_accuracy.Cs, folds.FOLDS
+ALL_STRENGTHS, ALL_FOLDS = series_accuracy.Cs, cross_validation.FOLDS
 FEW = Settings(n_folds=2, n_repeats=1, peers=False)
 ALL = replace(FEW, peers=True)
 
@@ -34,7 +35,7 @@ def little_tuning():
     """Two strengths of the logistic regression and two folds: tuning takes nearly all the time."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(series_accuracy, "Cs", np.array([1e-3, 1e-1]))
-        patch.setattr(folds, "FOLDS", 2)
+        patch.setattr(cross_validation, "FOLDS", 2)
         yield
 
 
@@ -110,7 +111,7 @@ def test_explanations_name_edges_and_speak_for_the_prediction(found, cohort):
 
 def test_results_do_not_depend_on_processes_and_resume(cohort, tmp_path, monkeypatch):
     monkeypatch.setattr(series_accuracy, "Cs", ALL_STRENGTHS)  # as other processes have them
-    monkeypatch.setattr(folds, "FOLDS", ALL_FOLDS)
+    monkeypatch.setattr(cross_validation, "FOLDS", ALL_FOLDS)
     plain = cross_validate_series(cohort, FEW, Study())
     beside = cross_validate_series(cohort, FEW, Study(tmp_path, n_jobs=2), SeriesSGBN(n_jobs=2))
     monkeypatch.setattr(series_accuracy, "_task", None)  # all is there: nothing is run again

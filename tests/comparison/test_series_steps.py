@@ -4,15 +4,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from sgbn.comparison import Settings, compare, series_steps
-from sgbn.comparison.sensitivity import HALF, TWICE
-from sgbn.comparison.series_accuracy import cross_validate_series
-from sgbn.comparison.series_steps import (
-    NOT_FOR_SERIES,
-    REFUSED,
-    confidence_of_series,
-    series_settings,
-)
+from sgbn.comparison import step
+from sgbn.comparison.compare import compare
+from sgbn.comparison.settings import Settings
+from sgbn.comparison.step import NOT_FOR_SERIES, REFUSED, confidence_of_series, series_settings
+from sgbn.comparison.steps.sensitivity import HALF, TWICE
+from sgbn.comparison.steps.series_accuracy import cross_validate_series
 from sgbn.core.exceptions import InputError, StudyError
 from sgbn.inference.series_differences import series_differences
 from sgbn.learn.series import SeriesSGBN
@@ -84,7 +81,7 @@ def test_groups_without_halves_are_said():
     learners = {"a": SimpleNamespace(confidence_=None), "b": SimpleNamespace(confidence_="sure")}
     job = SimpleNamespace(learner=SeriesSGBN(), skipped={})
     assert confidence_of_series(job, learners) == {"b": "sure"}
-    assert job.skipped == {"confidence": series_steps.TOO_FEW}
+    assert job.skipped == {"confidence": step.TOO_FEW_SERIES}
 
 
 class StoppedError(Exception):

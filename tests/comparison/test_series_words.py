@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sgbn.comparison.series_words import (
+from sgbn.comparison.steps.series_data import (
     COMPARED,
     NO_MOTION,
     held_words,

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from sgbn.cohort.simulate import simulate_cohort
-from sgbn.comparison import Settings
+from sgbn.comparison.settings import Settings
 from sgbn.core.exceptions import InputError
 
 

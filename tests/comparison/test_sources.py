@@ -5,8 +5,8 @@ import pytest
 from sgbn import Settings
 from sgbn.cohort.series import SeriesCohort
 from sgbn.cohort.simulate import simulate_cohort
-from sgbn.comparison import compare
-from sgbn.comparison.sources import READING, check_settings, read_source
+from sgbn.comparison.compare import compare
+from sgbn.comparison.settings import READING, check_settings, read_source
 from sgbn.core.exceptions import InputError
 from sgbn.prepare.pipeline import cohort_table
 

@@ -3,11 +3,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sgbn.comparison import Settings, compare, steps
-from sgbn.comparison.accuracy import Accuracy
-from sgbn.comparison.networks import learn_network
-from sgbn.comparison.pending_words import replication_words
-from sgbn.comparison.steps import SLOW, STEPS, Job
+from sgbn.comparison import step
+from sgbn.comparison.compare import compare
+from sgbn.comparison.settings import Settings
+from sgbn.comparison.step import SLOW, STEPS, Job
+from sgbn.comparison.steps.accuracy import Accuracy
+from sgbn.comparison.steps.networks import learn_network
+from sgbn.comparison.summary import replication_words
 from sgbn.core.exceptions import InputError
 from sgbn.learn.sgbn import SGBN
 from sgbn.prepare.pipeline import prepare
@@ -34,7 +36,7 @@ def test_slow_steps_are_the_last():
 
 
 def test_a_step_says_that_it_begins_and_how_long_it_took(job):
-    networks = steps.networks_of(job)
+    networks = step.networks_of(job)
     assert list(networks) == job.groups
     assert job.announced == [STEPS["networks"]]
     assert job.seconds["networks"] > 0
@@ -48,8 +50,8 @@ def test_a_process_gets_the_rows_of_its_group_alone(job, monkeypatch):
         sent.update(parts)
         return [task(part) for part in parts]
 
-    monkeypatch.setattr(steps, "in_parallel", learn_here)
-    networks = steps.networks_of(job)
+    monkeypatch.setattr(step, "in_parallel", learn_here)
+    networks = step.networks_of(job)
     for group in job.groups:
         part = job.prepared.subset(groups=[group])
         assert tuple(sent[group].index) == part.ids
@@ -59,10 +61,10 @@ def test_a_process_gets_the_rows_of_its_group_alone(job, monkeypatch):
 
 
 def test_what_was_not_asked_for_is_not_done(job):
-    assert steps.tests_of(job, {}) is None
-    assert steps.model_of(job, None) is None
-    assert steps.confidence_of(job, {}) == {}
-    assert steps.refinements_of(job) == {}
+    assert step.tests_of(job, {}) is None
+    assert step.model_of(job, None) is None
+    assert step.confidence_of(job, {}) == {}
+    assert step.refinements_of(job) == {}
     assert not job.seconds
 
 
@@ -78,7 +80,7 @@ def test_labels_are_exchanged_as_the_design_allows_where_that_was_asked_for(
         asked.append(exchange)
         return np.full(n_permutations, 0.5)
 
-    found = steps.accuracy_by(job, lambda _: measured, permute)
+    found = step.accuracy_by(job, lambda _: measured, permute)
     assert found.permuted.tolist() == [0.5] * n_permutations
     assert len(asked) == (n_permutations > 0)
 
@@ -93,9 +95,9 @@ def test_what_the_data_do_not_allow_is_kept_with_its_reason(job):
 
 
 def test_without_networks_nothing_goes_on(job, monkeypatch):
-    monkeypatch.setattr(steps, "in_parallel", lambda *_: refuse())
+    monkeypatch.setattr(step, "in_parallel", lambda *_: refuse())
     with pytest.raises(InputError, match="too few subjects"):
-        steps.networks_of(job)
+        step.networks_of(job)
 
 
 def test_other_errors_say_where_they_arose(job):
@@ -107,20 +109,20 @@ def test_other_errors_say_where_they_arose(job):
 def test_a_planted_change_is_replicated_and_a_second_start_does_no_work(
     sites_cohort, tmp_path, monkeypatch
 ):
-    first = steps.replication_of(job_of(sites_cohort, REPLICATE, tmp_path))
+    first = step.replication_of(job_of(sites_cohort, REPLICATE, tmp_path))
     best = first.table[first.table["confirmed"]][0]
     assert {best["source"], best["target"]} == {"r2", "r3"}
     assert f"{best['source']} – {best['target']}" in first.words
     parts = tmp_path / "replication"
     assert {path.name for path in parts.iterdir()} == {"discovery", "confirmation"}
     monkeypatch.setattr("sgbn.runs.study._run_task", lambda *_, **__: pytest.fail("done twice"))
-    again = steps.replication_of(job_of(sites_cohort, REPLICATE, tmp_path))
+    again = step.replication_of(job_of(sites_cohort, REPLICATE, tmp_path))
     assert np.array_equal(again.table, first.table)
 
 
 def test_a_site_is_held_back(sites_cohort):
     settings = replace(REPLICATE, replicate="site=UCLA", n_permutations=20)
-    replication = steps.replication_of(job_of(sites_cohort, settings))
+    replication = step.replication_of(job_of(sites_cohort, settings))
     assert replication.sizes["confirmation"] == {"control": 40, "patient": 40}
 
 
@@ -150,6 +152,6 @@ def test_replication_keeps_outliers_if_told_so(sites_cohort, outliers):
     values[[0, 1, 2, 3]] += 60 * np.array([1, -1] * 3)
     settings = replace(REPLICATE, outliers=outliers, n_permutations=20)
     far = replace(sites_cohort, values=values)
-    replication = steps.replication_of(job_of(far, settings))
+    replication = step.replication_of(job_of(far, settings))
     parts = replication.left_out.values()
     assert any(names for part in parts for names in part.values()) == (outliers is None)

@@ -6,8 +6,9 @@ import pytest
 
 from sgbn import Cohort
 from sgbn.cohort.simulate import simulate_cohort
-from sgbn.comparison import Settings, compare
-from sgbn.comparison.accuracy import OURS
+from sgbn.comparison.compare import compare
+from sgbn.comparison.settings import Settings
+from sgbn.comparison.steps.accuracy import OURS
 from sgbn.comparison.summary import Statement, Words, _verdict
 from sgbn.core.exceptions import counted
 from sgbn.core.gaussian import GaussianNetwork

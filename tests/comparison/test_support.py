@@ -2,7 +2,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from sgbn.comparison.support import agreement_words, called, min_shares, support_words, trust_words
+from sgbn.comparison.names import called
+from sgbn.comparison.steps.networks import agreement_words, min_shares, support_words, trust_words
 from sgbn.learn.confidence import Agreement
 
 NAN = float("nan")

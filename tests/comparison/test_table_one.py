@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from sgbn.cohort.cohort import Cohort
-from sgbn.comparison.table_one import table_one
+from sgbn.comparison.steps.data import table_one
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from sgbn import Cohort
-from sgbn.comparison.table_one import table_one
+from sgbn.comparison.steps.data import table_one
 from sgbn.prepare.balance import check_sites
 from sgbn.prepare.review import review
 

@@ -12,9 +12,9 @@ import pytest
 from sgbn.cohort.atlas import load_atlas
 from sgbn.cohort.cohort import Cohort
 from sgbn.cohort.simulate import simulate_cohort
-from sgbn.comparison import Settings, compare
-from sgbn.report.page import render_report
-from sgbn.report.write import write_comparison
+from sgbn.comparison.compare import compare
+from sgbn.comparison.report import render_report, write_comparison
+from sgbn.comparison.settings import Settings
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = [

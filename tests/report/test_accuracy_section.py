@@ -3,11 +3,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sgbn.comparison.accuracy import OURS
+from sgbn.comparison.methods import describe_methods
+from sgbn.comparison.report import render_report
+from sgbn.comparison.steps.accuracy import OURS, accuracy_section
 from sgbn.learn.peers import COVARIATES_ALONE
-from sgbn.report.accuracy_section import accuracy_section
-from sgbn.report.methods import describe_methods
-from sgbn.report.page import render_report
 
 
 def column(table, source):

@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from sgbn.report.names import with_labels
+from sgbn.comparison.names import with_labels
 
 WIDE = {"width": 1280, "height": 900}  # of `reader`
 NARROW = {"width": 320, "height": 640}

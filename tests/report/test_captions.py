@@ -2,8 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from sgbn.report.captions import captions, titles_of_networks
-from sgbn.report.first_screen import DIFFERENCES, FOREST
+from sgbn.comparison.report import DIFFERENCES, FOREST, captions, titles_of_networks
 
 
 def test_every_caption_of_the_file_is_complete(compared, three_groups):

@@ -1,10 +1,11 @@
 from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 import pytest
 
-from sgbn.comparison.changes import change_words, differences_of, verdict
-from sgbn.report.changes import MAX_PAIRS, changes_of
+from sgbn.comparison.figures import MAX_PAIRS, changes_of
+from sgbn.comparison.steps.differences import change_words, differences_of, verdict
 
 
 def with_q(comparison, n_sure):
@@ -47,7 +48,7 @@ def test_each_change_is_that_of_the_table_with_its_kind(compared):
 
 
 def test_at_most_forty_are_shown_and_the_title_says_so(compared, monkeypatch):
-    monkeypatch.setattr("sgbn.report.changes.MAX_PAIRS", 3)
+    monkeypatch.setattr(import_module("sgbn.comparison.figures"), "MAX_PAIRS", 3)
     changes = changes_of(with_q(compared, 4), "patient")
     assert np.count_nonzero(changes.sizes) == 3
     assert changes.sure.sum() == 3

@@ -3,10 +3,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sgbn.comparison.sensitivity import Sensitivity
-from sgbn.report.checks_section import checks_section
-from sgbn.report.methods import describe_methods
-from sgbn.report.page import render_report
+from sgbn.comparison.methods import describe_methods
+from sgbn.comparison.report import render_report
+from sgbn.comparison.steps.sensitivity import Sensitivity, checks_section
 from sgbn.write.page import HINTS
 
 RELATED = HINTS["residuals-table"]["of_relatives"]

@@ -3,8 +3,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from sgbn.report.cohort_section import cohort_section, findings_table, groups_table
-from sgbn.report.privacy import Veil
+from sgbn.comparison.report import Veil
+from sgbn.comparison.steps.data import cohort_section, findings_table, groups_table
 
 EACH = {"control": ("s0",), "patient": ("s1",)}
 

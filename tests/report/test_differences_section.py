@@ -5,18 +5,18 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
-from sgbn.comparison.changes import changes_per_sd
-from sgbn.core.graph import kinds_of_change
-from sgbn.inference.permutations import Component
-from sgbn.report.differences_section import (
+from sgbn.comparison.names import with_labels
+from sgbn.comparison.steps.differences import (
     VERDICTS,
+    changes_per_sd,
     components_table,
     differences_section,
     hubs_table,
     lobes_table,
 )
-from sgbn.report.names import with_labels
-from sgbn.report.sections import refinements_table
+from sgbn.comparison.steps.networks import refinements_table
+from sgbn.core.graph import kinds_of_change
+from sgbn.inference.permutations import Component
 from sgbn.write.page import HINTS
 
 

@@ -8,9 +8,7 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.patches import ArrowStyle, FancyArrowPatch
 
-from sgbn.comparison.changes import differences_of
-from sgbn.core.exceptions import InputError
-from sgbn.report.figures import (
+from sgbn.comparison.figures import (
     _accuracy,
     _circle,
     _matrix,
@@ -19,6 +17,8 @@ from sgbn.report.figures import (
     layout_of,
     plans,
 )
+from sgbn.comparison.steps.differences import differences_of
+from sgbn.core.exceptions import InputError
 from sgbn.write.draw.style import KIND_STYLES
 from sgbn.write.figures import address
 
@@ -87,7 +87,7 @@ def test_the_same_comparison_gives_the_same_file(compared, name, kind):
 
 def test_a_figure_is_drawn_once_for_files_of_several_kinds(compared, monkeypatch):
     drawn = []
-    module = import_module("sgbn.report.figures")
+    module = import_module("sgbn.comparison.figures")
     plot = module.plot_permutations
     counted = lambda *a, **k: drawn.append(1) or plot(*a, **k)  # noqa: E731
     monkeypatch.setattr(module, "plot_permutations", counted)
@@ -206,8 +206,8 @@ def test_names_in_a_forest_do_not_overlap(drawn):
 
 
 def test_of_many_regions_only_those_with_a_change_are_in_the_matrix(compared, monkeypatch):
-    monkeypatch.setattr(import_module("sgbn.report.figures"), "MAX_IN_MATRIX", 5)
-    monkeypatch.setattr("sgbn.report.changes.MAX_PAIRS", 2)
+    monkeypatch.setattr(import_module("sgbn.comparison.figures"), "MAX_IN_MATRIX", 5)
+    monkeypatch.setattr(import_module("sgbn.comparison.figures"), "MAX_PAIRS", 2)
     options = plans(compared)["differences_matrix"].plot.keywords
     table = differences_of(compared, "patient").head(2)
     ends = table[["source", "target"]].to_numpy().ravel()
@@ -282,7 +282,7 @@ def test_regions_can_be_chosen(compared):
 
 @pytest.mark.parametrize(("top", "said"), [(2, "with the smallest p"), (100, "to patient")])
 def test_the_forest_says_which_pairs_it_shows(nothing_differs, monkeypatch, top, said):
-    module = import_module("sgbn.report.figures")
+    module = import_module("sgbn.comparison.figures")
     monkeypatch.setattr(module, "FOREST_ROWS", top)
     monkeypatch.setattr(module, "MIN_ROWS_OF_GROUP", 1)
     ax = plans(nothing_differs)["forest"].draw().axes[0]

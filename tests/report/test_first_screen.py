@@ -1,7 +1,7 @@
 from dataclasses import replace
 
-from sgbn.report.figures import difference_stems, plans
-from sgbn.report.first_screen import (
+from sgbn.comparison.figures import difference_stems, plans
+from sgbn.comparison.report import (
     BRAIN,
     CIRCLE,
     DIFFERENCES,

@@ -2,9 +2,9 @@ from dataclasses import replace
 
 import pytest
 
+from sgbn.comparison.report import render_report
+from sgbn.comparison.steps.differences import further_tests
 from sgbn.inference.difference_tables import Among
-from sgbn.report.further_tests import further_tests
-from sgbn.report.page import render_report
 
 
 @pytest.fixture(scope="module")

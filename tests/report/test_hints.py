@@ -1,7 +1,7 @@
 import re
 
-from sgbn.report import sections
-from sgbn.report.differences_section import differences_section
+from sgbn.comparison.steps import networks
+from sgbn.comparison.steps.differences import differences_section
 from sgbn.write.page import ANY, HINTS, hint_of
 
 
@@ -10,7 +10,7 @@ def test_hints_belong_to_tables_and_columns_of_the_page(compared, html, html_of_
     keys = {key for page in pages for key in re.findall('<table id="([^"]*)"', page)}
     rarely = {ANY, "sums", "named", "among", "pairwise", "replication-table", "sensitivity-table"}
     assert set(HINTS) - rarely <= keys
-    tables = [sections.edges_table(compared), differences_section(compared)["table"]]
+    tables = [networks.edges_table(compared), differences_section(compared)["table"]]
     assert {"supported", "p_both", "q"} <= {
         field.source for table in tables for field in table.fields
     }
@@ -39,4 +39,4 @@ def test_numbers_of_tested_edges_say_what_they_are_of(compared):
         assert "change of variance alone rarely makes it small" in said[title]
     assert "may be a change of variance" in said["differs"]
     assert "in this graph" not in said
-    assert "not a finding" in dict(sections.edges_table(compared).hints)["in this graph"]
+    assert "not a finding" in dict(networks.edges_table(compared).hints)["in this graph"]

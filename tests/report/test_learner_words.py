@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from sgbn.comparison.support import joined
+from sgbn.comparison.methods import REFERENCES, SOURCES, learned_by, weights_are
+from sgbn.comparison.names import joined
 from sgbn.learn.ensemble import SGBNEnsemble
 from sgbn.learn.sgbn import SGBN
 from sgbn.paper.h_sgbn import HSGBN
@@ -10,8 +11,6 @@ from sgbn.paper.markov import GS, IAMB, InterIAMB
 from sgbn.paper.or_sgbn import ORSGBN
 from sgbn.paper.penalised import PenalizedEstimator
 from sgbn.paper.tc import TC, TCbw
-from sgbn.report.learner_words import SOURCES, learned_by, weights_are
-from sgbn.report.references import REFERENCES
 
 
 @pytest.fixture(scope="module")

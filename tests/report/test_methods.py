@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from sgbn.comparison.methods import Citations, describe_methods, prepared_in_folds
 from sgbn.inference.difference_tables import Among
 from sgbn.learn.search.plan import default_gamma
 from sgbn.learn.sgbn import SGBN
 from sgbn.paper.or_sgbn import ORSGBN
-from sgbn.report.methods import Citations, describe_methods, prepared_in_folds
 
 
 def test_numbers_follow_the_order_of_citation_and_repeat():

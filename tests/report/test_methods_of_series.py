@@ -1,8 +1,8 @@
 from copy import copy
 from dataclasses import replace
 
+from sgbn.comparison.methods import describe_methods
 from sgbn.prepare.findings import Finding
-from sgbn.report.methods import describe_methods
 
 
 def test_the_methods_of_series_say_what_was_done(compared_series):

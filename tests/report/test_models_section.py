@@ -2,8 +2,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from sgbn.comparison.steps.models import models_section
 from sgbn.inference.models import ModelComparison
-from sgbn.report.models_section import models_section
 
 
 def test_every_group_has_its_verdict_and_every_model_a_row(compared):

@@ -9,7 +9,7 @@ import pytest
 from jinja2 import Environment
 from markupsafe import Markup
 
-from sgbn.report.views import payload
+from sgbn.comparison.figures import payload
 
 pytest.importorskip("nilearn", reason="the surface comes with nilearn")
 

@@ -1,4 +1,4 @@
-from sgbn.report.origin import MOST_NAMED, origin_words
+from sgbn.comparison.steps.data import MOST_NAMED, origin_words
 
 
 def test_facts_are_said_in_words():

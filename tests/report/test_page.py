@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import sgbn
+from sgbn.comparison.figures import plans
+from sgbn.comparison.report import python_code, render_report, script_data, write_report
 from sgbn.paper.or_sgbn import ORSGBN
-from sgbn.report.figures import plans
-from sgbn.report.page import python_code, render_report, script_data, write_report
 from sgbn.write import page as assets
 from sgbn.write.draw.style import KIND_STYLES
 from sgbn.write.figures import picture
@@ -295,7 +295,7 @@ CONFIG = 'group = "<b>diagnosis</b>"\ntables = ["../table.csv"]\n'
 def test_pictures_beyond_the_budget_are_left_out_and_the_config_is_shown(
     compared, quick, monkeypatch
 ):
-    monkeypatch.setattr("sgbn.report.page.MAX_STATIC_BYTES", 70)
+    monkeypatch.setattr("sgbn.comparison.report.MAX_STATIC_BYTES", 70)
     page = Page(quick(compared, config=CONFIG))
     assert "1 more of these pictures" in page.words
     assert "first report" not in page.words

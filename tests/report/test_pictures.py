@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import numpy as np
 from matplotlib.figure import Figure
 
-from sgbn.report.figures import plans
+from sgbn.comparison.figures import plans
 from sgbn.write import figures
 from sgbn.write.figures import PAGE_DPI, TYPESETTING, lay_out_once, picture, rounded
 

@@ -10,11 +10,10 @@ import pandas as pd
 import pytest
 
 from sgbn.cohort.cohort import Cohort
-from sgbn.comparison import Settings, compare
+from sgbn.comparison.compare import compare
+from sgbn.comparison.report import Veil, left_out_table, render_report, write_comparison
+from sgbn.comparison.settings import Settings
 from sgbn.prepare.findings import Finding
-from sgbn.report.page import render_report
-from sgbn.report.privacy import Veil, left_out_table
-from sgbn.report.write import write_comparison
 
 IDS = [f"secret-{k:03d}-qz" for k in range(80)]
 PUBLIC = ("report.html", "summary.txt", "about.json", "model.sgbn")
@@ -56,7 +55,7 @@ def named():
 def written(named, tmp_path_factory):
     folder = tmp_path_factory.mktemp("private")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sgbn.report.write.plans", lambda _: {})
+        patch.setattr("sgbn.comparison.report.plans", lambda _: {})
         write_comparison(named, folder)
     return folder
 

@@ -1,6 +1,6 @@
 import re
 
-from sgbn.report.references import REFERENCES, software
+from sgbn.comparison.methods import REFERENCES, software
 
 
 def test_every_reference_has_what_a_list_and_bibtex_need():

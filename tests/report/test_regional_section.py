@@ -2,8 +2,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from sgbn.report.page import render_report
-from sgbn.report.regional_section import KEY, regional_section
+from sgbn.comparison.report import render_report
+from sgbn.comparison.steps.regional import KEY, regional_section
 from sgbn.write.page import HINTS
 
 

@@ -3,9 +3,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from sgbn.comparison.report import render_report
+from sgbn.comparison.steps.replication import replication_section
 from sgbn.inference.replication import COLUMNS, Replication
-from sgbn.report.page import render_report
-from sgbn.report.replication_section import replication_section
 
 
 def replicated(compared, rows):

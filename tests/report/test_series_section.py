@@ -2,12 +2,11 @@ import re
 
 import pytest
 
-from sgbn.comparison.series_steps import NOT_FOR_SERIES
-from sgbn.report.differences_section import differences_table
-from sgbn.report.page import python_code, render_report
-from sgbn.report.sections import edges_table
-from sgbn.report.series_section import series_section
-from sgbn.report.write import write_comparison
+from sgbn.comparison.report import python_code, render_report, write_comparison
+from sgbn.comparison.step import NOT_FOR_SERIES
+from sgbn.comparison.steps.differences import differences_table
+from sgbn.comparison.steps.networks import edges_table
+from sgbn.comparison.steps.series_data import series_section
 
 
 @pytest.fixture(scope="module")

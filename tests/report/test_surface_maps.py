@@ -1,22 +1,24 @@
 from dataclasses import replace
+from importlib import import_module
 
 import joblib
 import numpy as np
 import pytest
 
-from sgbn.report import surface_maps as module
-from sgbn.report.figures import plans
-from sgbn.report.page import render_report
-from sgbn.report.regional_section import regional_section
-from sgbn.report.surface_maps import (
+from sgbn.comparison.figures import (
     DEVIATIONS,
     MEANS,
     STRENGTH,
     names_of_maps,
     no_surface,
+    plans,
     surface_maps,
 )
+from sgbn.comparison.report import render_report
+from sgbn.comparison.steps.regional import regional_section
 from sgbn.write.draw import surface
+
+figures = import_module("sgbn.comparison.figures")
 
 pytest.importorskip("nilearn", reason="the extra brain has the mesh")
 MAPS = ("means_surface", "deviations_surface", "strength_in_surface", "strength_out_surface")
@@ -140,7 +142,7 @@ def test_more_groups_have_maps_of_their_own_and_none_of_strength(three_groups):
 
 
 def test_only_regions_below_the_cortex_have_a_reason(cortical, monkeypatch):
-    monkeypatch.setattr(module, "parcel_numbers", lambda names, *_: np.full(len(names), -1))
+    monkeypatch.setattr(figures, "parcel_numbers", lambda names, *_: np.full(len(names), -1))
     assert no_surface(cortical).endswith("no region lies on the surface of desikan_killiany.")
 
 

@@ -1,6 +1,6 @@
 import numpy as np
 
-from sgbn.report.table_one_section import table_one_section
+from sgbn.comparison.steps.data import table_one_section
 
 
 def test_levels_and_groups_are_named_and_tests_said(compared):

@@ -1,11 +1,13 @@
 import json
 from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 import pytest
 
-from sgbn.report import views
 from sgbn.write.draw.style import KIND_STYLES
+
+figures = import_module("sgbn.comparison.figures")
 
 
 @pytest.fixture(scope="module")
@@ -23,8 +25,8 @@ def three(three_groups):
 @pytest.fixture(autouse=True)
 def small_mesh(monkeypatch):
     """No test here needs the surface itself."""
-    surface = views.Surface(np.eye(4, 3), np.array([[0, 1, 2], [0, 2, 3]]))
-    monkeypatch.setattr(views, "brain_mesh", lambda: {"left": surface, "right": surface})
+    surface = figures.Surface(np.eye(4, 3), np.array([[0, 1, 2], [0, 2, 3]]))
+    monkeypatch.setattr(figures, "brain_mesh", lambda: {"left": surface, "right": surface})
 
 
 def without_atlas(comparison):
@@ -33,13 +35,13 @@ def without_atlas(comparison):
 
 
 def test_payload_is_json_and_the_same_each_time(comparison):
-    text = json.dumps(views.payload(comparison), allow_nan=False)
-    assert text == json.dumps(views.payload(comparison), allow_nan=False)
-    assert json.loads(text) == views.payload(comparison)
+    text = json.dumps(figures.payload(comparison), allow_nan=False)
+    assert text == json.dumps(figures.payload(comparison), allow_nan=False)
+    assert json.loads(text) == figures.payload(comparison)
 
 
 def test_nodes_are_the_regions_at_their_places(comparison):
-    found, cohort = views.payload(comparison), comparison.cohort
+    found, cohort = figures.payload(comparison), comparison.cohort
     assert found["nodes"]["name"] == list(cohort.labels.values())
     lobes = [found["lobes"][k]["name"] for k in found["nodes"]["lobe"]]
     assert lobes == list(cohort.lobes)
@@ -49,7 +51,7 @@ def test_nodes_are_the_regions_at_their_places(comparison):
 
 
 def test_networks_have_the_edges_of_each_group(comparison):
-    found, table = views.payload(comparison), comparison.tables.edges
+    found, table = figures.payload(comparison), comparison.tables.edges
     names = np.array(comparison.cohort.regions)
     assert found["groups"] == list(comparison.groups)
     for group, network in zip(found["groups"], found["networks"], strict=True):
@@ -66,12 +68,12 @@ def test_a_share_of_nothing_is_none(comparison):
     """An edge that no half sample has is found in no direction."""
     table = comparison.tables.edges
     never = table["adjacent"].to_numpy() == 0
-    shares = [share for one in views.payload(comparison)["networks"] for share in one["this_way"]]
+    shares = [share for one in figures.payload(comparison)["networks"] for share in one["this_way"]]
     assert [share is None for share in shares] == never.tolist()
 
 
 def test_changes_are_those_of_the_table(comparison):
-    found, table = views.payload(comparison)["differences"], comparison.tables.differences
+    found, table = figures.payload(comparison)["differences"], comparison.tables.differences
     assert len(found["changes"]) == 1
     np.testing.assert_allclose(found["changes"][0], table["difference_std"], atol=1e-4)
     np.testing.assert_allclose(found["q"], table["q"], atol=1e-4)
@@ -82,7 +84,7 @@ def test_changes_are_those_of_the_table(comparison):
 
 
 def test_changes_of_three_groups_are_from_the_reference(three):
-    found, table = views.payload(three), three.tables.differences
+    found, table = figures.payload(three), three.tables.differences
     changes, weights = found["differences"]["changes"], found["differences"]["weights"]
     assert found["groups"] == ["b", "a", "c"]
     for k in (1, 2):
@@ -94,7 +96,7 @@ def test_changes_of_three_groups_are_from_the_reference(three):
 
 
 def test_each_change_has_its_kind_and_each_kind_its_look(three):
-    found, table = views.payload(three), three.tables.differences
+    found, table = figures.payload(three), three.tables.differences
     names = [one["name"] for one in found["changes"]]
     assert names == list(KIND_STYLES)
     for looks in (("colour",), ("dark",), ("dash",), ("symbol",)):
@@ -112,31 +114,31 @@ def test_without_half_samples_confidence_is_none(three):
             for name in ("edges", "differences")
         }
     )
-    found = views.payload(bare)
+    found = figures.payload(bare)
     assert all(one["adjacent"] is one["this_way"] is None for one in found["networks"])
     assert found["differences"]["adjacent"] == [None] * 3
 
 
 def test_without_tests_there_are_no_differences(comparison):
-    assert views.payload(replace(comparison, tests=None))["differences"] is None
+    assert figures.payload(replace(comparison, tests=None))["differences"] is None
 
 
 def test_without_atlas_there_is_no_place_and_no_mesh(comparison):
-    found = views.payload(without_atlas(comparison))
+    found = figures.payload(without_atlas(comparison))
     assert set(found["nodes"]["x"]) == {None}
     assert found["mesh"] is None
     assert [lobe["name"] for lobe in found["lobes"]] == ["unknown"]
     assert found["has_lobes"] is False
-    assert views.payload(comparison)["has_lobes"] is True
+    assert figures.payload(comparison)["has_lobes"] is True
 
 
 def test_mesh_is_none_without_the_extra(comparison, monkeypatch):
-    monkeypatch.setattr(views, "brain_mesh", lambda: None)
-    assert views.payload(comparison)["mesh"] is None
+    monkeypatch.setattr(figures, "brain_mesh", lambda: None)
+    assert figures.payload(comparison)["mesh"] is None
 
 
 def test_mesh_has_both_sides(comparison):
-    sides = views.payload(comparison)["mesh"]
+    sides = figures.payload(comparison)["mesh"]
     assert len(sides) == 2
     assert all([*side] == list("xyzijk") for side in sides)
     assert sides[0]["j"] == [1, 2]
@@ -144,31 +146,31 @@ def test_mesh_has_both_sides(comparison):
 
 
 def test_only_supported_edges_are_arrows(comparison):
-    arrow = {kind["name"]: kind["arrow"] for kind in views.payload(comparison)["kinds"]}
+    arrow = {kind["name"]: kind["arrow"] for kind in figures.payload(comparison)["kinds"]}
     assert arrow == {"supported": True, "not supported": False}
     for sure in (True, False):
         edges = comparison.tables.edges.assign(supported=sure)
         known = replace(comparison)
         vars(known)["tables"] = comparison.tables._replace(edges=edges)
-        found = views.payload(known)
+        found = figures.payload(known)
         codes = {code for network in found["networks"] for code in network["kind"]}
         assert [found["kinds"][code]["arrow"] for code in codes] == [sure]
 
 
 def test_lobes_do_not_look_the_same():
-    looks = views._lobes([str(k) for k in range(len(views.PALETTE) * len(views.SYMBOLS))])
+    looks = figures._lobes([str(k) for k in range(len(figures.PALETTE) * len(figures.SYMBOLS))])
     assert len({(one["colour"], one["symbol"]) for one in looks}) == len(looks)
 
 
 def test_numbers_know_no_nan_and_no_minus_zero():
-    found = views.numbers([np.nan, None, np.inf, -1e-9, 0.123456])
+    found = figures.numbers([np.nan, None, np.inf, -1e-9, 0.123456])
     assert found == [None, None, None, 0.0, 0.1235]
     assert str(found[3]) == "0.0"
 
 
 def test_inputs_stay_as_they_are(comparison):
     regions, edges = comparison.regions.copy(), comparison.tests.edges.copy()
-    views.payload(comparison)
+    figures.payload(comparison)
     assert regions.equals(comparison.regions)
     assert edges.tolist() == comparison.tests.edges.tolist()
 

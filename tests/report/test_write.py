@@ -11,12 +11,14 @@ import pytest
 from markupsafe import escape
 
 from sgbn import Cohort
-from sgbn.comparison import Settings, Tables, compare
+from sgbn.comparison.compare import compare
+from sgbn.comparison.figures import plans
+from sgbn.comparison.report import _clear, _summary, _write_found, write_comparison, write_figures
+from sgbn.comparison.settings import Settings
 from sgbn.comparison.summary import Statement
+from sgbn.comparison.tables import Tables
 from sgbn.core.exceptions import InputError
 from sgbn.prepare.pipeline import cohort_table
-from sgbn.report.figures import plans
-from sgbn.report.write import _clear, _summary, _write_found, write_comparison, write_figures
 from sgbn.write.figures import KINDS, Plan
 from sgbn.write.model_files import load
 
@@ -203,7 +205,7 @@ MADE_ONCE = {
         *("overall_words", "edge_lines", "support_words", "agreement_words"),
         *("replication_words", "left_out_words"),
     ),
-    "sgbn.comparison.accuracy.Accuracy": ("table",),
+    "sgbn.comparison.steps.accuracy.Accuracy": ("table",),
 }
 
 

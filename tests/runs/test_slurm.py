@@ -184,7 +184,7 @@ from importlib import import_module
 from sgbn.cli import main
 
 if __name__ == "__main__":  # drawing would be most of the work
-    plan = import_module("sgbn.report.figures").Plan
+    plan = import_module("sgbn.comparison.figures").Plan
     plan.files = lambda plan, kinds, dpi: dict.fromkeys(kinds, b"<svg></svg>")
     import_module("sgbn.write.figures").WORTH_WORKERS = float("inf")
     sys.exit(main())

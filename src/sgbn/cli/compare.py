@@ -24,7 +24,8 @@ from sgbn.core.exceptions import InputError, StudyError, counted
 
 if TYPE_CHECKING:
     from sgbn.cohort.cohort import Cohort
-    from sgbn.comparison import Comparison, Settings
+    from sgbn.comparison.result import Comparison
+    from sgbn.comparison.settings import Settings
     from sgbn.learn.base import LearnedNetwork
 
 PENALISED = ("ORSGBN", "HSGBN")
@@ -96,7 +97,7 @@ def ask_about_sites(cohort: Cohort) -> None:
 
 def read_settings(arguments: argparse.Namespace) -> Settings:
     """Make the settings from the options that were given; --quick changes the other defaults."""
-    from sgbn.comparison import Settings
+    from sgbn.comparison.settings import Settings
 
     # Edges are read later, because a SOURCE:TARGET is split by the names of the regions.
     names = [option.dest for option in SETTINGS if option.name != "edges"]
@@ -120,8 +121,8 @@ def read_settings(arguments: argparse.Namespace) -> Settings:
 def settings_for(cohort: Cohort, settings: Settings, arguments: argparse.Namespace) -> Settings:
     """Return the settings for this cohort; raise OptionError if an option is not for its data."""
     from sgbn.cohort.series import SeriesCohort
-    from sgbn.comparison.flows import flow_of
-    from sgbn.comparison.series_steps import NOT_FOR_SERIES
+    from sgbn.comparison.compare import flow_of
+    from sgbn.comparison.step import NOT_FOR_SERIES
 
     if isinstance(cohort, SeriesCohort):
         for name in [option.dest for option in LEARNER] + list(NOT_FOR_SERIES):
@@ -179,7 +180,7 @@ def read_learner(
 
 def ensemble_of(settings: Settings, gamma: float | None) -> LearnedNetwork | None:
     """Return the default learner with this sparsity; None if `gamma` is None."""
-    from sgbn.comparison.networks import default_ensemble
+    from sgbn.comparison.steps.networks import default_ensemble
 
     return None if gamma is None else default_ensemble(settings, gamma)
 
@@ -212,7 +213,7 @@ def compare_and_write(
     more : callable
         Returns text to print after the summary of a comparison.
     """
-    from sgbn.comparison.pending_words import pending_words
+    from sgbn.comparison.summary import pending_words
 
     write = _writer(arguments, config)
 
@@ -242,7 +243,7 @@ def draw_again(
     arguments: argparse.Namespace,
 ) -> None:
     """Draw the figures of a finished comparison, and write nothing else."""
-    from sgbn.report import write_figures
+    from sgbn.comparison.report import write_figures
 
     comparison = _compared(cohort, settings, learner, arguments)
     # On this machine, even if the tasks ran on a cluster.
@@ -258,11 +259,9 @@ def _compared(
     on_found: Callable[[Comparison], None] | None = None,
 ) -> Comparison:
     """Compare the groups, and print one line for each step."""
-    from sgbn.comparison import compare
-    from sgbn.comparison.finished_steps import finished_steps
-    from sgbn.comparison.flows import flow_of
-    from sgbn.comparison.networks import steps_of
-    from sgbn.comparison.steps import STEPS
+    from sgbn.comparison.compare import compare, flow_of
+    from sgbn.comparison.step import STEPS, finished_steps
+    from sgbn.comparison.steps.networks import steps_of
 
     steps = steps_of(flow_of(cohort).settings(settings), learner)
     # The keys are titles, because `on_step` gets only the title of a step.
@@ -323,7 +322,7 @@ def _other_run(message: str, arguments: argparse.Namespace) -> str:
 
 def _writer(arguments: argparse.Namespace, config: str) -> Callable[[Comparison], list[Path]]:
     """Make the function that writes a comparison to the folder of ``--out``."""
-    from sgbn.report import write_comparison
+    from sgbn.comparison.report import write_comparison
 
     return partial(
         write_comparison,

@@ -16,7 +16,7 @@ from sgbn.cli.options import SUBJECTS_IN_REPORT, add_options
 if TYPE_CHECKING:
     from sgbn.cohort.simulate import SimulatedCohort
     from sgbn.cohort.simulate_series import SimulatedSeries
-    from sgbn.comparison import Comparison
+    from sgbn.comparison.result import Comparison
 
 OF_TABLES, OF_SERIES = 200, 40  # default number of subjects per group, also in the help
 
@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> None:
     key = finished_key(arguments)
     if tell_finished(arguments.out, key):
         return
-    from sgbn.comparison import Settings
+    from sgbn.comparison.settings import Settings
 
     cohort = _simulated(arguments)
     # Deviations are measured on one row per subject, which time series do not have.

@@ -24,7 +24,7 @@ from sgbn.cli.status import WORK
 from sgbn.core.exceptions import counted, warn
 
 if TYPE_CHECKING:
-    from sgbn.comparison import Comparison
+    from sgbn.comparison.result import Comparison
 
 FINISHED = "finished.json"
 REPORT = "report.html"  # not taken from `sgbn.report`, whose import takes seconds

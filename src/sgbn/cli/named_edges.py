@@ -12,7 +12,7 @@ from sgbn.core.exceptions import InputError, did_you_mean
 
 if TYPE_CHECKING:
     from sgbn.cohort.cohort import Cohort
-    from sgbn.comparison import Settings
+    from sgbn.comparison.settings import Settings
 
 
 def with_names(settings: Settings, edges: Sequence[str] | None, cohort: Cohort) -> Settings:

@@ -167,7 +167,7 @@ def _parts(classifier: Any, values: pd.DataFrame, probabilities: Any) -> dict[st
 
     The ratio compares the predicted group with the second most probable group.
     """
-    from sgbn.comparison.cross_validation import SHOWN, largest_parts
+    from sgbn.comparison.steps.cross_validation import SHOWN, largest_parts
 
     if probabilities is None or not hasattr(classifier, "explain"):
         raise InputError(

@@ -44,7 +44,8 @@ def run(_: argparse.Namespace) -> None:
 
 def _use_every_kernel() -> None:
     from sgbn.cohort.simulate import simulate_cohort
-    from sgbn.comparison import Settings, compare
+    from sgbn.comparison.compare import compare
+    from sgbn.comparison.settings import Settings
     from sgbn.learn.sgbn import SGBN
 
     cohort = simulate_cohort(SUBJECTS, SEED)

@@ -1,11 +1,18 @@
-"""The comparison of the groups of a cohort, from a table to networks, tests and a summary."""
+"""The main job: from the table of a study to networks, tests, an accuracy, and the report.
 
-from sgbn.comparison.accuracy import Accuracy
-from sgbn.comparison.compare import compare
-from sgbn.comparison.group_network import group_network
+In: a `Cohort` or a table, and `Settings`. Out: a `Comparison` with its tables and words, the HTML
+page and the folder of results. Start reading at ``compare.py`` and ``step.py``; ``steps/`` has one
+file per step, with its computation, its words and its section of the page.
+"""
+
+from sgbn.comparison.compare import compare, group_network
+from sgbn.comparison.figures import figures
+from sgbn.comparison.methods import describe_methods
+from sgbn.comparison.report import render_report, write_comparison, write_figures, write_report
 from sgbn.comparison.result import Comparison
-from sgbn.comparison.sensitivity import Sensitivity
 from sgbn.comparison.settings import Settings
+from sgbn.comparison.steps.accuracy import Accuracy
+from sgbn.comparison.steps.sensitivity import Sensitivity
 from sgbn.comparison.summary import Words
 from sgbn.comparison.tables import Tables
 
@@ -17,5 +24,11 @@ __all__ = [
     "Tables",
     "Words",
     "compare",
+    "describe_methods",
+    "figures",
     "group_network",
+    "render_report",
+    "write_comparison",
+    "write_figures",
+    "write_report",
 ]

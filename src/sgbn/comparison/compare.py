@@ -1,12 +1,17 @@
-"""The comparison of groups: one network per group, tests of differences, and classifiers."""
+"""The comparison of groups: one network per group, tests of differences, and classifiers.
+
+The steps of a comparison, with one set for tables and one set for time series.
+
+The network of one group of a cohort, as a comparison learns it.
+"""
 
 from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,29 +19,47 @@ import numpy as np
 from sklearn.base import clone
 
 from sgbn.cohort.cohort import Cohort
+from sgbn.cohort.series import SeriesCohort
 from sgbn.cohort.simulate import SimulatedCohort, standardised
 from sgbn.cohort.simulate_series import SimulatedSeries
-from sgbn.comparison.flows import Flow, flow_of
-from sgbn.comparison.networks import searcher_of
 from sgbn.comparison.result import Comparison
-from sgbn.comparison.settings import Settings
-from sgbn.comparison.sources import check_settings, read_source
-from sgbn.comparison.steps import (
+from sgbn.comparison.settings import Settings, check_settings, read_source
+from sgbn.comparison.step import (
     SLOW,
     Job,
+    accuracy_of,
+    accuracy_of_series,
+    confidence_of,
+    confidence_of_series,
     deviations_of,
     model_of,
     models_of,
+    networks_of,
+    networks_of_series,
     refinements_of,
     replication_of,
+    sensitivity_of,
+    sensitivity_of_series,
+    series_learner,
+    series_network,
+    series_settings,
+    tests_of,
+    tests_of_series,
 )
-from sgbn.core.exceptions import InputError, warn
+from sgbn.comparison.steps.accuracy import Accuracy
+from sgbn.comparison.steps.networks import default_ensemble, learn_network, searcher_of
+from sgbn.comparison.steps.sensitivity import Sensitivity
+from sgbn.core.exceptions import InputError, did_you_mean, warn
 from sgbn.core.types import Array
+from sgbn.inference.difference_tables import Differences
 from sgbn.inference.replication import replication_rows
 from sgbn.learn.base import LearnedNetwork
-from sgbn.prepare.findings import check_reference
+from sgbn.learn.confidence import EdgeConfidence
+from sgbn.learn.series import SeriesSGBN
+from sgbn.prepare.findings import Finding, check_groups, check_reference
 from sgbn.prepare.outliers import OutlierWarning
-from sgbn.prepare.review import Review, review
+from sgbn.prepare.pipeline import fill_covariates, prepare
+from sgbn.prepare.review import Review, review, review_prepared
 from sgbn.read.files import Source
 from sgbn.runs.dask import ClusterWarning
 from sgbn.runs.study import Study
@@ -116,7 +139,7 @@ def compare(
     Returns
     -------
     Comparison
-        The results. `sgbn.report.write_comparison` writes a report, tables and pictures of them.
+        The results. `sgbn.write_comparison` writes a report, tables and pictures of them.
 
     Raises
     ------
@@ -130,7 +153,7 @@ def compare(
     the volumes. Nothing is imputed in the series or regressed out of them. One `SeriesSGBN` per
     group learns the network, also from half samples of subjects. `series_differences` tests the
     weights of the subjects, with covariates and sites held fixed. Steps that need one row per
-    subject are left out: `sgbn.comparison.series_steps.NOT_FOR_SERIES` lists them with the reasons.
+    subject are left out: `sgbn.comparison.step.NOT_FOR_SERIES` lists them with the reasons.
     """
     settings = check_settings(settings)
     # The first parameter is the source, and the last is **reading.
@@ -291,3 +314,147 @@ def _recorded(messages: list[str]) -> Iterator[None]:
         warnings.simplefilter("always")
         warnings.showwarning = keep
         yield
+
+
+Networks = Mapping[str, LearnedNetwork]
+
+
+@dataclass(frozen=True)
+class Flow:
+    """The functions that differ between tables and time series.
+
+    Attributes
+    ----------
+    settings : callable
+        It returns the settings without the steps that this kind of cohort cannot have. It raises
+        InputError if a setting is not possible for this kind of cohort.
+    learner : callable
+        It returns the given learner of networks, or the default. It raises InputError if the
+        learner is for the other kind of cohort.
+    prepare : callable
+        It returns the cohort from which networks are learned, and findings about it.
+    network : callable
+        It learns the network of one group.
+    networks, confidence, tests, sensitivity, accuracy : callable
+        They do the steps of these names.
+    """
+
+    settings: Callable[[Settings], Settings]
+    learner: Callable[[LearnedNetwork | None, Settings], LearnedNetwork]
+    prepare: Callable[[Cohort, Settings], tuple[Cohort, Iterable[Finding]]]
+    network: Callable[[LearnedNetwork, Cohort, str, Study], LearnedNetwork]
+    networks: Callable[[Job], Networks]
+    confidence: Callable[[Job, Networks], Mapping[str, EdgeConfidence]]
+    tests: Callable[[Job, Networks], Differences | None]
+    sensitivity: Callable[[Job, Networks], Sensitivity | None]
+    accuracy: Callable[[Job], Accuracy | None]
+
+
+def flow_of(cohort: Cohort) -> Flow:
+    """Return the functions for a cohort. Only this function asks for the kind of the cohort."""
+    return SERIES if isinstance(cohort, SeriesCohort) else TABLES
+
+
+def _table_learner(learner: LearnedNetwork | None, settings: Settings) -> LearnedNetwork:
+    if isinstance(learner, SeriesSGBN):
+        raise InputError(
+            "the learner is a SeriesSGBN, which needs time series, but this cohort has one row per "
+            "subject. Give another learner, or a SeriesCohort."
+        )
+    return default_ensemble(settings) if learner is None else learner
+
+
+def _prepare_table(cohort: Cohort, settings: Settings) -> tuple[Cohort, Iterable[Finding]]:
+    prepared = prepare(cohort)
+    # A setting is None if the learner has no such parameter. Then only tests leave outliers out.
+    how = settings.outliers or "tests", settings.transform or "none"
+    return prepared, review_prepared(prepared, *how)
+
+
+# All fields are required, so that no step of either kind of cohort can be forgotten.
+TABLES = Flow(
+    settings=lambda settings: settings,
+    learner=_table_learner,
+    prepare=_prepare_table,
+    # This one is for `group_network`, which learns only one group.
+    network=learn_network,
+    networks=networks_of,
+    confidence=confidence_of,
+    tests=tests_of,
+    sensitivity=sensitivity_of,
+    accuracy=accuracy_of,
+)
+SERIES = Flow(
+    settings=series_settings,
+    learner=series_learner,
+    prepare=lambda cohort, _: (fill_covariates(cohort), ()),  # the tests hold covariates fixed
+    network=series_network,
+    networks=networks_of_series,
+    confidence=confidence_of_series,
+    tests=tests_of_series,
+    sensitivity=sensitivity_of_series,
+    accuracy=accuracy_of_series,
+)
+
+
+def group_network(
+    cohort: Cohort,
+    group: str,
+    learner: LearnedNetwork | None = None,
+    *,
+    rows_are_subjects: bool = False,
+    n_jobs: int | None = None,
+) -> LearnedNetwork:
+    """Learn the network of one group of a cohort.
+
+    Missing cells are imputed, sites are harmonised and covariates are regressed out as in
+    `compare`. The effects are estimated from all subjects of the cohort, within the groups. Time
+    series are not changed. `compare` learns the same network with the same learner. Covariates and
+    sites are never regions of the network.
+
+    Parameters
+    ----------
+    cohort : Cohort
+        A cohort with groups. One group is enough. The effects of sites and covariates are learned
+        from all groups. Leave out unrelated groups with ``subset``.
+    group : str
+        The name of the group.
+    learner : estimator, optional
+        Any learner of sgbn. It is copied and not changed. By default it is the learner of
+        `compare`: `SGBNEnsemble`, or `SeriesSGBN` for time series.
+    rows_are_subjects : bool
+        Whether rows that look like several visits of a person, copies or points in time are
+        accepted as subjects; see `Settings`.
+    n_jobs : int, optional
+        The number of processes of an ensemble. Results do not depend on it.
+
+    Returns
+    -------
+    estimator
+        A fitted copy of the learner. Its `network_` is the network. `sgbn.edge_table` lists edges.
+
+    Examples
+    --------
+    >>> import sgbn
+    >>> cohort = sgbn.simulate_cohort(60, regions=5, covariates=["age"])
+    >>> sgbn.group_network(cohort, "control", sgbn.SGBN()).network_
+    GaussianNetwork(5 variables, 2 edges)
+    """
+    reviewed = review(cohort, rows_are_subjects=rows_are_subjects)
+    usable = _require(reviewed)
+    if str(group) not in usable.groups:  # labels of a cohort are text
+        near = did_you_mean(group, usable.groups)
+        raise InputError(f"no group is called {group!r}. {near}")
+    flow, settings = flow_of(usable), Settings()
+    prepared, _ = flow.prepare(usable, settings)
+    return flow.network(flow.learner(learner, settings), prepared, str(group), Study(None, n_jobs))
+
+
+def _require(reviewed: Review) -> Cohort:
+    """Return the usable cohort, or raise InputError. One group is enough here."""
+    if len(reviewed.cohort.groups) != 1:
+        return reviewed.require()
+    # Findings that only matter for a comparison of groups are ignored.
+    for_pairs = tuple(check_groups(reviewed.cohort))
+    relevant = tuple(finding for finding in reviewed.findings if finding not in for_pairs)
+    return Review(relevant, reviewed.cohort).require()

@@ -1,4 +1,7 @@
-"""The result of a comparison of groups."""
+"""The result of a comparison of groups.
+
+A plot of the surest differences of a comparison, with intervals.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +18,13 @@ from sklearn.pipeline import Pipeline
 
 from sgbn.cohort.cohort import Cohort
 from sgbn.cohort.series import SeriesCohort
-from sgbn.comparison.accuracy import Accuracy
-from sgbn.comparison.picture import plot_differences
-from sgbn.comparison.sensitivity import Sensitivity
 from sgbn.comparison.settings import Settings
+from sgbn.comparison.steps.accuracy import Accuracy
+from sgbn.comparison.steps.differences import change_words, differences_of, verdict
+from sgbn.comparison.steps.sensitivity import Sensitivity
 from sgbn.comparison.summary import Words, make_words
 from sgbn.comparison.tables import Tables, make_tables
-from sgbn.core.exceptions import InputError
+from sgbn.core.exceptions import InputError, did_you_mean
 from sgbn.core.gaussian import html_repr
 from sgbn.core.types import Array, Mask
 from sgbn.inference.deviation import Deviations
@@ -32,6 +35,7 @@ from sgbn.learn.base import LearnedNetwork
 from sgbn.learn.confidence import EdgeConfidence, supported_of
 from sgbn.prepare.pipeline import regions_table
 from sgbn.prepare.review import Review
+from sgbn.write.draw.differences import plot_forest
 
 SHOWN = 4  # lines about edges; a notebook leaves out the first, which the verdict says already
 
@@ -266,3 +270,45 @@ class Comparison:
             group: supported_of(learner, self.confidence.get(group))
             for group, learner in self.learners.items()
         }
+
+
+INCHES = (8.4, 1.6, 0.27)  # width, height without rows, height per row
+
+
+def plot_differences(
+    comparison: Comparison, group: str | None = None, *, top: int = 12, ax: Axes | None = None
+) -> Axes:
+    """Draw the surest differences of a group from the reference; see `Comparison.plot`."""
+    if comparison.tests is None:
+        why = comparison.skipped.get("differences", "n_permutations of the settings is 0.")
+        raise InputError(f"there is nothing to draw, because no difference was tested: {why}")
+    compared = comparison.groups[1:]
+    # With several other groups, the user has to name one.
+    group = compared[0] if group is None and len(compared) == 1 else group
+    if group not in compared:
+        raise InputError(
+            f"group is {group!r}: name a group, to draw its differences from "
+            f"{comparison.reference!r}. {did_you_mean(group, compared)}"
+        )
+    table, level = differences_of(comparison, group), comparison.settings.level
+    if "standard_error" not in table:
+        raise InputError(
+            f"{len(comparison.groups)} groups were only tested all together. Compare fewer "
+            "groups (groups=) to see how two of them differ."
+        )
+    if ax is None:
+        from matplotlib import pyplot as plt  # only its figures appear in notebooks and plt.show()
+
+        width, height, row = INCHES
+        size = (width, height + row * min(len(table), top))
+        ax = plt.figure(figsize=size, layout="constrained").add_subplot()
+    return plot_forest(
+        ax,
+        table,
+        comparison.reference,
+        group,
+        labels=comparison.cohort.labels,
+        top=top,
+        level=level,
+        title=f"{change_words(comparison, group)}: {verdict(comparison, group)}",
+    )

@@ -1,4 +1,7 @@
-"""A comparison in plain words. The terminal and the report have the same sentences."""
+"""A comparison in plain words. The terminal and the report have the same sentences.
+
+The results that are still missing, in words. A first report is written before the slow steps.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +12,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sgbn.cohort.effects import effect_names
-from sgbn.comparison.accuracy import METRICS, Accuracy
-from sgbn.comparison.difference_words import edge_lines, overall_words, p_text
-from sgbn.comparison.left_out_words import left_out_words
-from sgbn.comparison.pending_words import NOT_ASKED, not_done, replication_words
-from sgbn.comparison.residuals import residual_words
-from sgbn.comparison.sensitivity import sensitivity_words
-from sgbn.comparison.series_words import series_words
-from sgbn.comparison.support import agreement_words, called, joined, support_words, trust_words
+from sgbn.comparison.names import called, joined
+from sgbn.comparison.steps.accuracy import METRICS, Accuracy
+from sgbn.comparison.steps.data import left_out_words
+from sgbn.comparison.steps.differences import edge_lines, overall_words, p_text
+from sgbn.comparison.steps.networks import agreement_words, support_words, trust_words
+from sgbn.comparison.steps.residuals import residual_words
+from sgbn.comparison.steps.sensitivity import sensitivity_words
+from sgbn.comparison.steps.series_data import series_words
 from sgbn.core.exceptions import counted
 from sgbn.learn.peers import COVARIATES_ALONE
 
 if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison
+
 
 WIDTH = 100  # characters per line of the text in a terminal
 
@@ -260,3 +264,46 @@ def of_groups(comparison: Comparison, step: str) -> str:
         return ""
     lacking = [group for group in comparison.groups if group not in done]
     return f"of {', '.join(lacking)}"
+
+
+NOT_YET = "Not yet computed."
+NOT_ASKED = "the settings of this run leave this step out."
+# One entry for each step of `SLOW`, since pending steps are looked up here.
+STILL = {  # step -> what its result is called in a sentence
+    "replication": "whether the differences come back in other subjects",
+    "sensitivity": "whether the differences depend on the choices made",
+    "refinements": "refined networks",
+    "deviations": "the deviation of each subject",
+    "accuracy": "how well the groups can be told apart (accuracy)",
+    "model": "the classifier for new subjects",
+}
+
+
+def pending_words(comparison: Comparison) -> str:
+    """Say which results are still missing; return "" if the comparison is complete."""
+    if not comparison.pending:
+        return ""
+    steps = "; ".join(STILL[step] for step in comparison.pending)
+    return (
+        f"This is a first report. Still being computed: {steps}. The complete report will replace "
+        "it. If the run was stopped, start it again: it continues where it stopped."
+    )
+
+
+def not_done(comparison: Comparison, step: str) -> str:
+    """Say why a step has no result: it is pending, it could not be done, or it was not requested.
+
+    A pending step is in `comparison.pending`, and not yet in `comparison.skipped`.
+    """
+    if step in comparison.pending:
+        return NOT_YET
+    return f"Not tried: {comparison.skipped.get(step, NOT_ASKED)}"
+
+
+def replication_words(comparison: Comparison) -> str:
+    """Say whether the differences come back in other subjects; return "" if not requested."""
+    if comparison.settings.replicate is None:
+        return ""
+    if comparison.replication is None:
+        return not_done(comparison, "replication")
+    return comparison.replication.words

@@ -9,10 +9,11 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from sgbn.comparison.residuals import residual_table
-from sgbn.comparison.sensitivity import sensitivity_table
-from sgbn.comparison.series_tables import series_table, with_subjects_support, with_volumes
-from sgbn.comparison.table_one import table_one
+from sgbn.comparison.names import TRUE
+from sgbn.comparison.steps.data import table_one
+from sgbn.comparison.steps.residuals import residual_table
+from sgbn.comparison.steps.sensitivity import sensitivity_table
+from sgbn.comparison.steps.series_data import series_table, with_subjects_support, with_volumes
 from sgbn.core.graph import kinds_of_change
 from sgbn.core.types import Array
 from sgbn.inference.difference_tables import Differences
@@ -23,7 +24,7 @@ from sgbn.write.tables import edge_table, to_frame
 if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison
 
-TRUE = "true_"  # the beginning of the names of columns with the truth of a simulation
+
 PRESENT = 0.01  # standardised weight; edges whose true weights differ by no more count as equal
 
 

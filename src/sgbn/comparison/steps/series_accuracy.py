@@ -23,15 +23,17 @@ from sklearn.pipeline import Pipeline
 
 from sgbn.cohort.design import Exchange
 from sgbn.cohort.series import SeriesCohort, SubjectMoments
-from sgbn.comparison.accuracy import OURS, Accuracy, parts_of
-from sgbn.comparison.cross_validation import collected, shown_parts, two_likeliest
-from sgbn.comparison.folds import (
+from sgbn.comparison.settings import Settings
+from sgbn.comparison.steps.accuracy import OURS, Accuracy, parts_of
+from sgbn.comparison.steps.cross_validation import (
+    collected,
     exchanged_accuracy,
     folds_of_repeats,
     inner_folds,
     run_exchanges,
+    shown_parts,
+    two_likeliest,
 )
-from sgbn.comparison.settings import Settings
 from sgbn.core.exceptions import InputError, warn
 from sgbn.core.moments import one_blas_thread
 from sgbn.core.types import Array, Labels, Mask
@@ -349,7 +351,7 @@ def _largest_parts(
     -------
     dict of str to ndarray
         ``sources``, ``targets``, ``values`` and ``likeliest``, as in
-        `sgbn.comparison.cross_validation.largest_parts`.
+        `sgbn.comparison.steps.cross_validation.largest_parts`.
     """
     likeliest = two_likeliest(probabilities)
     rotation, tuned = classifier["rotate"], classifier["tune"]

@@ -1,4 +1,7 @@
-"""The dependence of the differences found on the sparsity and on the order of the regions."""
+"""The dependence of the differences found on the sparsity and on the order of the regions.
+
+The section of the page on checks of the findings: tests with other choices, and residuals.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,9 @@ import pandas as pd
 from sklearn.base import clone
 
 from sgbn.cohort.cohort import Cohort
+from sgbn.comparison.names import joined, row_word, with_labels
 from sgbn.comparison.settings import Settings
-from sgbn.comparison.support import joined
+from sgbn.comparison.steps.residuals import residual_words
 from sgbn.inference.difference_tables import Differences
 from sgbn.inference.permutations import permutations_needed
 from sgbn.learn.knowledge import KNOWLEDGE
@@ -20,9 +24,11 @@ from sgbn.learn.search.plan import default_gamma
 from sgbn.learn.sgbn import SGBN
 from sgbn.paper.or_sgbn import ORSGBN
 from sgbn.prepare.pipeline import regions_table
+from sgbn.write.page import HINTS, Field, Table, in_words, make_table, mark_by, number_text
 
 if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison
+
 
 PERMUTATIONS = 199  # per repetition; a fifth of the default of the tests themselves
 HALF, TWICE, OTHER_ORDER = "half", "twice", "other_order"
@@ -174,3 +180,74 @@ def _counts(comparison: Comparison, different: pd.DataFrame, sensitivity: Sensit
     level = comparison.settings.level
     counts = {name: int((different[f"q_both_{name}"] <= level).sum()) for name in sensitivity.tests}
     return [f"{count} with {SAID[name]}" for name, count in counts.items()]
+
+
+KEY = "residuals-table"
+TITLES = {HALF: "half penalty", TWICE: "twice", OTHER_ORDER: "other order"}
+
+
+def checks_section(comparison: Comparison) -> dict[str, Any]:
+    """Collect the words and tables of both checks; a table is None if it would be empty."""
+    return {
+        "residuals": residuals_table(comparison),
+        "residual_lines": residual_words(comparison).split("\n"),
+        "sensitivity": sensitivity_words(comparison),
+        "pairs": pairs_table(comparison),
+    }
+
+
+def residuals_table(comparison: Comparison) -> Table | None:
+    """Make a table of residuals with one row per group; return None if all groups are too small."""
+    table = comparison.tables.residuals
+    if table.empty:
+        return None
+    rows = with_labels(comparison, table).to_dict("records")
+    shown = table.assign(
+        not_gaussian=[f"{row['not_gaussian']} of {row['regions']}" for row in rows],
+        curved=[f"{row['curved']} of {row['edges']}" for row in rows],
+        skewness=[_largest(row["skewness"], row["skewed_region"]) for row in rows],
+        kurtosis=[_largest(row["kurtosis"], row["heavy_region"]) for row in rows],
+        far=[f"{row['far']} ({row['expected_far']:.1f})" for row in rows],
+    )
+    cohort = comparison.cohort
+    # The tests of residuals treat rows as independent. Rows of relatives are not independent.
+    related = "" if cohort.person is None and cohort.block is None else HINTS[KEY]["of_relatives"]
+    fields = [
+        Field("group", "group"),
+        Field("rows", row_word(comparison), "count"),
+        Field("not_gaussian", "regions not Gaussian", hint=HINTS[KEY]["not_gaussian"] + related),
+        Field("curved", "bent edges", hint=HINTS[KEY]["curved"] + related),
+        Field("far", "far out (expected)"),
+        Field("skewness", "largest skewness"),
+        Field("kurtosis", "largest excess kurtosis"),
+    ]
+    caption = "Residuals of the networks"
+    return make_table(KEY, caption, shown, fields, searched=False)
+
+
+def _largest(value: float, region: str) -> str:
+    return f"{number_text(value)} ({region})"
+
+
+def pairs_table(comparison: Comparison) -> Table | None:
+    """Make a table of the pairs that the tests or a repetition found; None if no pair was found."""
+    table = comparison.tables.sensitivity
+    # If the table has no rows, the words above it say that no pair was found.
+    if table.empty or comparison.sensitivity is None:
+        return None
+    hint = HINTS["sensitivity-table"]["q_both_with_choice"]
+    fields = [
+        *(Field("source", "from"), Field("target", "to")),
+        Field("found", "found"),
+        Field("stays", "in each repetition"),
+        Field("q_both", "q, both ways", "p"),
+        # With prior knowledge of directions, the repetition with another order is missing.
+        *(
+            Field(f"q_both_{name}", f"q, {TITLES[name]}", "p", hint)
+            for name in comparison.sensitivity.tests
+        ),
+    ]
+    caption = "Pairs that differ, with other choices"
+    table = in_words(with_labels(comparison, table), "found", "stays")
+    mark = mark_by("stays", {"yes": "found"})
+    return make_table("sensitivity-table", caption, table, fields, mark=mark, searched=False)

@@ -1,12 +1,19 @@
 """The methods of a comparison as paragraphs for a paper, which describe only what was done.
 
 The words are in the templates ``methods*.txt.j2`` and ``folds.txt.j2``. This file has the facts.
+
+Words of the methods paragraph about the learner of the networks: its source and settings.
+
+The works that the methods paragraph cites, as lines of a list and as BibTeX.
+
+``references.toml`` beside this file lists all of them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from jinja2 import Environment
@@ -15,29 +22,39 @@ from sgbn.cohort.cohort import Cohort
 from sgbn.cohort.design import takes_effects_out
 from sgbn.cohort.effects import effect_names
 from sgbn.cohort.series import MIN_EFFECTIVE_VOLUMES
-from sgbn.comparison import Comparison
-from sgbn.comparison.accuracy import OURS, REFINED
-from sgbn.comparison.left_out_words import left_out_counts, visits_words
-from sgbn.comparison.sensitivity import SAID
-from sgbn.comparison.series_words import is_lagged, spread
-from sgbn.comparison.support import joined, min_shares
+from sgbn.comparison.names import joined
+from sgbn.comparison.steps.accuracy import OURS, REFINED
+from sgbn.comparison.steps.data import left_out_counts, visits_words
+from sgbn.comparison.steps.networks import min_shares
+from sgbn.comparison.steps.sensitivity import SAID
+from sgbn.comparison.steps.series_data import is_lagged, spread
 from sgbn.inference.intervals import gain_of_repeat
 from sgbn.inference.permutations import COMPONENT_T
 from sgbn.inference.series_differences import TESTED_PENALTY
+from sgbn.learn.base import LearnedNetwork
 from sgbn.learn.ensemble import SGBNEnsemble
 from sgbn.learn.peers import COVARIATES_ALONE
+from sgbn.learn.posterior import GAMMA
 from sgbn.learn.search.plan import default_gamma
 from sgbn.learn.series import SeriesSGBN
 from sgbn.learn.sgbn import SGBN
+from sgbn.paper.h_sgbn import HSGBN
+from sgbn.paper.l1mb import L1MB
+from sgbn.paper.markov import GS, IAMB
+from sgbn.paper.or_sgbn import ORSGBN
+from sgbn.paper.penalised import PenalizedEstimator
+from sgbn.paper.tc import TC
 from sgbn.prepare.balance import known_cells
 from sgbn.prepare.outliers import OUTLIER_SD
 from sgbn.prepare.pipeline import has_repeated_visits
 from sgbn.prepare.review import REGION_MISSING, SUBJECT_MISSING
 from sgbn.prepare.series_review import REGION_EMPTY, motion_column
-from sgbn.report.learner_words import learned_by, weights_are
-from sgbn.report.references import REFERENCES, Reference, software
 from sgbn.runs.files import versions
-from sgbn.write.page import own_templates
+from sgbn.write.page import own_table, own_templates
+
+if TYPE_CHECKING:
+    from sgbn.comparison.result import Comparison
+
 
 NEXT_PARAGRAPH = "¶"  # mark in the templates; their blank lines have no meaning
 # White space in names must stay when the line breaks of the templates are removed. Until then,
@@ -347,3 +364,158 @@ def _gamma_of_tests(comparison: Comparison) -> float:
     learner = comparison.searcher
     given = learner.gamma if isinstance(learner, SGBN) else None
     return default_gamma(len(comparison.cohort)) if given is None else float(given)
+
+
+# Class of a learner -> key of the work that describes it; the first class that fits counts
+SOURCES: dict[type[LearnedNetwork], str] = {
+    ORSGBN: "zhou2016",
+    HSGBN: "huang2013",
+    GS: "margaritis1999",
+    IAMB: "tsamardinos2003",
+    L1MB: "schmidt2007",
+    TC: "pellet2008",
+}
+
+
+def learned_by(learners: Sequence[LearnedNetwork], cite: Callable[..., str]) -> str:
+    """Return words that say how the networks were learned, such as "by ORSGBN [1] with ...".
+
+    Parameters
+    ----------
+    learners : sequence of LearnedNetwork
+        The fitted learners, one per group, all of the same class.
+    cite : callable
+        A function that returns the number of a work in brackets, given the key of the work.
+    """
+    first = learners[0]
+    if isinstance(first, SGBNEnsemble):
+        # A fitted ensemble keeps its parameter as given, and None means this default.
+        gamma = GAMMA if first.gamma is None else float(first.gamma)
+        return (
+            "by SGBNEnsemble, the consensus of networks drawn from posteriors over orders of the "
+            f"regions {cite('friedman2003')} by {first.n_chains} chains. Each chain leaves out "
+            "a tenth of the subjects. A priori the odds of an edge are (m - 1) to the power "
+            f"of -{gamma:.3g}, with m regions. {_idea(cite)}"
+        )
+    if isinstance(first, SGBN):
+        return (
+            f"by SGBN, a search of this program over orders of the regions {cite('friedman2003')} "
+            f"that minimises the extended BIC {cite('chen2008')} with gamma = "
+            f"{_values(fitted.gamma_ for fitted in learners)}. {_idea(cite)}"  # type: ignore[attr-defined]
+        )
+    source = next((key for kind, key in SOURCES.items() if isinstance(first, kind)), "")
+    text = f"by {type(first).__name__}{f' {cite(source)}' if source else ''}"
+    if isinstance(first, PenalizedEstimator):
+        chosen = f", chosen by {first.alpha}" if isinstance(first.alpha, str) else ""
+        alphas = _values(fitted.alpha_ for fitted in learners)  # type: ignore[attr-defined]
+        return f"{text} with the penalty alpha = {alphas}{chosen}"
+    level = getattr(first, "significance", None)
+    return text if level is None else f"{text} with tests at level {level:g}"
+
+
+def _idea(cite: Callable[..., str]) -> str:
+    """Cite the paper that proposed one network per group, and say that its search is different."""
+    return (
+        f"Sparse Gaussian Bayesian networks of groups were proposed in {cite('zhou2016')}, which "
+        "learns them in another way"
+    )
+
+
+def weights_are(learner: LearnedNetwork) -> str:
+    """Return the kind of weights that a learner gives."""
+    lasso = getattr(learner, "weights", "refit") == "lasso"
+    if isinstance(learner, PenalizedEstimator):
+        lasso = not learner.refit
+    return "lasso coefficients, which are shrunken" if lasso else "least-squares coefficients"
+
+
+def _values(numbers: Iterable[Any]) -> str:
+    # A value that several groups share is listed once.
+    return joined(sorted({f"{number:.3g}" for number in numbers}))
+
+
+OTHERS = "others"  # in BibTeX: there are more authors
+
+
+class Reference(NamedTuple):
+    """A work that can be cited.
+
+    Attributes
+    ----------
+    key : str
+        Key of the BibTeX entry.
+    kind : str
+        "article", "inproceedings", "book" or "software".
+    authors : sequence of str
+        Names such as "Family, Given".
+    title : str
+    where : str
+        Journal, proceedings, publisher, or version of a program.
+    year : int or None
+    volume, issue, pages, doi : str
+        "" if the work has none.
+    """
+
+    key: str
+    kind: str
+    authors: Sequence[str]
+    title: str
+    where: str
+    year: int | None = None
+    volume: str = ""
+    issue: str = ""
+    pages: str = ""
+    doi: str = ""
+
+    @property
+    def text(self) -> str:
+        """The work as a line of a list of references."""
+        names = [_short(name) for name in self.authors]
+        place = f"{self.where} {self.volume}" if self.volume else self.where
+        place += f"({self.issue})" if self.issue else ""
+        place += f", {self.pages.replace('--', '–')}" if self.pages else ""  # BibTeX writes "--"
+        end = f" doi:{self.doi}" if self.doi else ""
+        when = f" ({self.year})" if self.year else ""
+        return f"{', '.join(names)}{when}. {self.title}. {place}.{end}"
+
+    @property
+    def bibtex(self) -> str:
+        """The work as an entry of a BibTeX file."""
+        homes = {"book": "publisher", "software": "note", "inproceedings": "booktitle"}
+        home = homes.get(self.kind, "journal")
+        fields = {
+            "author": " and ".join(self.authors),
+            "title": f"{{{self.title}}}",  # in braces, BibTeX keeps the capital letters
+            home: self.where.replace("&", r"\&"),
+            "year": str(self.year or ""),
+            "volume": self.volume,
+            "number": self.issue,
+            "pages": self.pages,
+            "doi": self.doi,
+        }
+        lines = [f"  {name} = {{{value}}}" for name, value in fields.items() if value]
+        return f"@{self.kind}{{{self.key},\n" + ",\n".join(lines) + "\n}"
+
+
+def _short(name: str) -> str:
+    """Write a name as the family name and initials."""
+    if name == OTHERS:
+        return "et al."
+    family, _, given = name.strip("{}").partition(", ")
+    # "Jean-Pierre" has two initials, JP. A name in braces, {the sgbn developers}, is not split.
+    initials = "".join(part[0] for part in given.replace("-", " ").split())
+    return f"{family} {initials}".strip()
+
+
+REFERENCES = {key: Reference(key, **entry) for key, entry in own_table("references.toml").items()}
+
+
+def software(version: str) -> Reference:
+    """Return the reference to a version of this package."""
+    return Reference(
+        "sgbn",
+        "software",
+        ("{the sgbn developers}",),
+        "sgbn: sparse Gaussian Bayesian networks, one directed network per group",
+        f"Version {version}",
+    )

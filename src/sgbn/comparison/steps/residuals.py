@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from sgbn.comparison.support import called
+from sgbn.comparison.names import called
 from sgbn.inference.intervals import FEWEST_ROWS, ResidualChecks, residual_checks
 
 if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison
+
 
 # Smaller shares are not reported, because a few cases are expected and change no result.
 MIN_SHARE_NOT_GAUSSIAN = 0.1  # share of the regions of a group

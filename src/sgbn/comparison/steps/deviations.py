@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from sgbn.comparison.refined import WARNINGS, warn_again, with_warnings
+from sgbn.comparison.steps.refinements import WARNINGS, warn_again, with_warnings
 from sgbn.core.types import Labels, Mask
 from sgbn.inference.deviation import Deviations, NormativeDeviation
 from sgbn.runs.study import Study

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from sgbn.comparison import Comparison
+from sgbn.comparison.result import Comparison
 from sgbn.inference.models import NETWORK
 from sgbn.write.page import Field, Table, fixed, make_table, mark_by
 

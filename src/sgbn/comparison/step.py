@@ -1,12 +1,22 @@
-"""The steps of a comparison, with one function per step."""
+"""The steps of a comparison, with one function per step.
+
+The steps of a comparison that are different for time series.
+
+Files that note how many seconds each finished step of a comparison took.
+
+A finished step writes ``steps/NAME.json`` in the folder of finished work. A later start reads the
+results of the step from the same folder, and reports the seconds of the start that computed them.
+"""
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 import pandas as pd
@@ -16,15 +26,19 @@ from sklearn.pipeline import Pipeline
 
 from sgbn.cohort.cohort import Cohort
 from sgbn.cohort.design import Exchange, group_sample
-from sgbn.comparison.accuracy import Accuracy
-from sgbn.comparison.cross_validation import cross_validate, fit_model, permuted_accuracies
-from sgbn.comparison.deviating import kept_deviations
-from sgbn.comparison.finished_steps import seconds_of_step
-from sgbn.comparison.networks import fast_learner, learn_network
-from sgbn.comparison.refined import in_parallel, refine
-from sgbn.comparison.result import Comparison
-from sgbn.comparison.sensitivity import Sensitivity, fewer_permutations, other_choices
+from sgbn.cohort.series import SeriesCohort
 from sgbn.comparison.settings import Settings
+from sgbn.comparison.steps.cross_validation import cross_validate, fit_model, permuted_accuracies
+from sgbn.comparison.steps.deviations import kept_deviations
+from sgbn.comparison.steps.networks import fast_learner, fit_with_halves, learn_network
+from sgbn.comparison.steps.refinements import in_parallel, refine
+from sgbn.comparison.steps.sensitivity import (
+    FACTORS,
+    Sensitivity,
+    fewer_permutations,
+    other_choices,
+)
+from sgbn.comparison.steps.series_accuracy import cross_validate_series, permuted_series_accuracies
 from sgbn.core.exceptions import InputError, warn
 from sgbn.core.types import Array, Mask
 from sgbn.inference.confidence import sample_confidence
@@ -35,12 +49,20 @@ from sgbn.inference.difference_tables import Differences
 from sgbn.inference.differences import edge_differences
 from sgbn.inference.models import ModelComparison, compare_models, edges_beside_factors
 from sgbn.inference.replication import Replication, replicate_differences
+from sgbn.inference.series_differences import series_differences
 from sgbn.learn.base import LearnedNetwork, warnings_about
 from sgbn.learn.confidence import EdgeConfidence
 from sgbn.learn.ensemble import MIN_ROWS_TO_HALVE, SGBNEnsemble
+from sgbn.learn.series import MIN_SUBJECTS_TO_HALVE, SeriesSGBN
 from sgbn.learn.sgbn import SGBN
 from sgbn.prepare.pipeline import impute, prepare, regions_table
+from sgbn.runs.files import write_json
 from sgbn.runs.study import Study
+
+if TYPE_CHECKING:
+    from sgbn.comparison.result import Comparison
+    from sgbn.comparison.steps.accuracy import Accuracy
+
 
 STEPS = {  # the steps in their order, with the text of the terminal when a step begins
     "networks": "One network per group",
@@ -388,3 +410,155 @@ def model_of(job: Job, accuracy: Accuracy | None) -> Pipeline | None:
     if accuracy is None:
         return None
     return job.run("model", lambda: fit_model(job.cohort, job.settings, job.study.part("model")))
+
+
+# Steps of tables that time series do not have, with the reason for messages.
+NOT_FOR_SERIES = {
+    "models": "the comparison of a network with hidden factors needs one row per subject",
+    "replication": "differences of time series are not yet tested in two parts of the subjects",
+    "refinements": "they need networks that were learned from one row per subject",
+    "deviations": "they need one row per subject",
+    "model": "sgbn predict reads tables, but not yet time series",
+}
+# Settings that time series cannot have, with the reason. A value without effect is allowed.
+REFUSED = {
+    "replicate": NOT_FOR_SERIES["replication"],
+    "select": "classifiers of time series use all regions",
+    "transform": "networks are learned from the filtered series without a transformation",
+    "outliers": "networks keep all subjects, so outliers must be removed from the data beforehand",
+}
+TOO_FEW_SERIES = (
+    f"a group of fewer than {MIN_SUBJECTS_TO_HALVE} subjects is too small for half samples."
+)
+
+
+def series_settings(settings: Settings) -> Settings:
+    """Return the settings without the steps that time series do not have.
+
+    Raises
+    ------
+    InputError
+        If a setting asks for something that time series cannot have.
+    """
+    for name, why in REFUSED.items():
+        value = getattr(settings, name)
+        if value and (name, value) not in (("transform", "none"), ("outliers", "keep")):
+            raise InputError(f"{name}={value!r} is not for time series: {why}. Leave it out.")
+    # These steps are on by default. They are left out without a message, as nobody asked for them.
+    return replace(settings, models=False, refinements=(), deviations=False, model=False)
+
+
+def series_learner(learner: LearnedNetwork | None, settings: Settings) -> LearnedNetwork:
+    """Return the learner of the networks: the given `SeriesSGBN`, or one from the settings."""
+    if learner is None:
+        return SeriesSGBN(n_pairs=settings.n_pairs, random_state=settings.seed)
+    if not isinstance(learner, SeriesSGBN):
+        raise InputError(
+            f"the learner is {type(learner).__name__}, but the subjects have time series. Give "
+            "SeriesSGBN(), or do not give a learner."
+        )
+    return learner
+
+
+def networks_of_series(job: Job) -> dict[str, LearnedNetwork]:
+    """Learn one network per group. Half samples balance sites and keep persons together."""
+    return networks_by(job, partial(series_network, job.learner, job.cohort))
+
+
+def series_network(learner: LearnedNetwork, cohort: Cohort, group: str, study: Study) -> SeriesSGBN:
+    """Learn the network of one group."""
+    part = cohort.subset(groups=[group])
+    # Persons and families are counted instead of rows, because halves keep their rows together.
+    can_halve = part.unit_counts[group] >= MIN_SUBJECTS_TO_HALVE
+    return fit_with_halves(cast(SeriesSGBN, learner), can_halve, study, part)
+
+
+def confidence_of_series(
+    job: Job, networks: Mapping[str, LearnedNetwork]
+) -> dict[str, EdgeConfidence]:
+    """Return the confidence of edges, from half samples of the subjects of each group."""
+    return learned_confidence(job, networks, TOO_FEW_SERIES)
+
+
+def tests_of_series(
+    job: Job,
+    networks: Mapping[str, LearnedNetwork],  # noqa: ARG001
+) -> Differences | None:
+    """Test which weights of the subjects differ between the groups."""
+    return job.run(
+        "differences",
+        lambda: series_differences(
+            _series(job.prepared),
+            learner=_learner(job),
+            edges=job.settings.edges,
+            among=job.settings.among,
+            **job.test_options("differences"),
+        ),
+    )
+
+
+def sensitivity_of_series(
+    job: Job,
+    networks: Mapping[str, LearnedNetwork],  # noqa: ARG001
+) -> Sensitivity | None:
+    """Repeat the tests with half and twice the penalty on edges."""
+    learner = _learner(job)
+    choices = {
+        name: {"learner": clone(learner).set_params(penalty=factor * learner.penalty)}
+        for name, factor in FACTORS.items()
+    }
+    return sensitivity_by(job, partial(series_differences, _series(job.prepared)), lambda: choices)
+
+
+def accuracy_of_series(job: Job) -> Accuracy | None:
+    """Measure how well classifiers recognise the groups of subjects that they have not seen."""
+    # This is not the prepared cohort, because each training part fills gaps in covariates itself.
+    cohort, settings, learner = _series(job.cohort), job.settings, _learner(job)
+    return accuracy_by(
+        job,
+        lambda study: cross_validate_series(cohort, settings, study, learner),
+        lambda exchange, study: permuted_series_accuracies(
+            cohort, exchange, settings, study, learner
+        ),
+    )
+
+
+def _series(cohort: Cohort) -> SeriesCohort:
+    return cast(SeriesCohort, cohort)  # `flow_of` calls these steps only for this kind
+
+
+def _learner(job: Job) -> SeriesSGBN:
+    return cast(SeriesSGBN, job.learner)
+
+
+FOLDER, SECONDS = "steps", "seconds"  # the folder of the notes, and their only entry
+
+
+def finished_steps(folder: str | Path | None) -> dict[str, float]:
+    """Return the seconds of each finished step in a folder, by the name of the step."""
+    notes = [] if folder is None else sorted((Path(folder) / FOLDER).glob("*.json"))
+    noted = {path.stem: _seconds(path) for path in notes}
+    return {name: seconds for name, seconds in noted.items() if seconds is not None}
+
+
+def seconds_of_step(folder: str | Path | None, name: str, seconds: float) -> float:
+    """Note the seconds of a finished step, unless a note exists. Return the seconds noted."""
+    if folder is None:
+        return seconds
+    path = Path(folder) / FOLDER / f"{name}.json"
+    noted = _seconds(path)
+    if noted is None:  # the note of the first start stays, as later starts only read results
+        path.parent.mkdir(exist_ok=True)
+        write_json(path, {SECONDS: seconds})
+    return seconds if noted is None else noted
+
+
+def _seconds(path: Path) -> float | None:
+    """Return the seconds of a note, or None if the note is missing or broken.
+
+    A broken note must not stop a run, because it only loses the time of an earlier start.
+    """
+    try:
+        return float(json.loads(path.read_text(encoding="utf-8"))[SECONDS])
+    except (OSError, ValueError, TypeError, KeyError):
+        return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sgbn.comparison import Comparison
+from sgbn.comparison.result import Comparison
 from sgbn.write.page import Field, Table, in_words, make_table, mark_by
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from sgbn.comparison import Comparison
+from sgbn.comparison.figures import MEANS, names_of_maps, no_surface
+from sgbn.comparison.names import with_labels
+from sgbn.comparison.result import Comparison
 from sgbn.core.exceptions import counted
 from sgbn.inference.regional import FAMILIES
-from sgbn.report.names import with_labels
-from sgbn.report.surface_maps import MEANS, names_of_maps, no_surface
 from sgbn.write.page import HINTS, Field, Table, make_table, significant
 
 KEY = "regional-table"

@@ -1,0 +1,405 @@
+"""The learners of a comparison, and the network of one group.
+
+Sentences about the supported arrows of a comparison, for the terminal and the report.
+
+benchmarks/results/replication.md shows how well halves of other data agree.
+
+The sections of the page on edges, refinements, subjects and diagnostics.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from sgbn.cohort.cohort import Cohort
+from sgbn.cohort.design import group_sample
+from sgbn.comparison.names import called, joined, lobe_fields, row_word, with_labels
+from sgbn.comparison.settings import Settings
+from sgbn.learn.base import LearnedNetwork
+from sgbn.learn.classifier import default_learner
+from sgbn.learn.confidence import MIN_ADJACENCY, MIN_DIRECTION
+from sgbn.learn.ensemble import MIN_ROWS_TO_HALVE, ConfidentNetwork, SGBNEnsemble
+from sgbn.learn.knowledge import KNOWLEDGE
+from sgbn.learn.sgbn import SGBN
+from sgbn.prepare.pipeline import regions_table
+from sgbn.runs.study import Study
+from sgbn.write.page import ENDS, HINTS, Field, Table, folded, in_words, make_table
+
+if TYPE_CHECKING:
+    from sgbn.comparison.result import Comparison
+
+
+# Learners that draw half samples themselves, of tables or of time series.
+Confident = TypeVar("Confident", bound=ConfidentNetwork)
+
+
+def default_ensemble(settings: Settings, gamma: float | None = None) -> SGBNEnsemble:
+    """Make the default learner of the networks, with `n_pairs` splits into half samples.
+
+    It has at most as many chains as half samples. Without half samples it has the default number
+    of chains of an `SGBNEnsemble`.
+    """
+    ensemble = SGBNEnsemble(gamma, n_pairs=settings.n_pairs, random_state=settings.seed)
+    if settings.n_pairs:
+        # A quick run has few half samples, two per pair. More chains would take most of its time.
+        ensemble.n_chains = min(ensemble.n_chains, 2 * settings.n_pairs)
+    return ensemble
+
+
+def searcher_of(learner: LearnedNetwork, labels: NDArray[Any]) -> LearnedNetwork:
+    """Return the learner for steps with hundreds of networks: `SGBN` in place of an ensemble.
+
+    It has the prior knowledge and `max_parents` of the ensemble, and one gamma for all groups. The
+    gamma of an ensemble belongs to a prior, and has another meaning than the gamma of `SGBN`.
+    """
+    if not isinstance(learner, SGBNEnsemble):
+        return learner
+    # Prior knowledge of the regions holds in every step, for every learner.
+    shared = {name: getattr(learner, name) for name in ("max_parents", *KNOWLEDGE)}
+    return default_learner(labels).set_params(**shared)
+
+
+def fast_learner(learner: Any) -> Any:
+    """Return a faster version of a learner, for steps that learn many networks.
+
+    Its networks are nearly as good as the networks of the learner itself. For SGBN, this is the
+    learner with ``effort="fast"`` and without kicks (new local searches from random changes of the
+    best order). Other learners are returned as they are.
+    """
+    if not isinstance(learner, SGBN):
+        return learner
+    return clone(learner).set_params(effort="fast", n_kicks=0)
+
+
+def steps_of(settings: Settings, learner: LearnedNetwork | None = None) -> tuple[str, ...]:
+    """Return the names of the steps of a comparison with this learner.
+
+    Some learners draw half samples themselves, like the default. They learn the confidence of edges
+    in the step "networks", so there is no step "confidence".
+    """
+    # None means the default ensemble.
+    one_step = learner is None or isinstance(learner, ConfidentNetwork)
+    return tuple(name for name in settings.steps if not (one_step and name == "confidence"))
+
+
+def learn_network(
+    learner: LearnedNetwork, cohort: Cohort, group: str, study: Study
+) -> LearnedNetwork:
+    """Learn the network of one group of a prepared cohort, with any learner that takes a table."""
+    if isinstance(learner, SGBNEnsemble):
+        return learn_ensemble(learner, cohort, group, study)
+    fitted: LearnedNetwork = clone(learner).fit(regions_table(cohort)[cohort.group == group])
+    return fitted
+
+
+def learn_ensemble(
+    ensemble: SGBNEnsemble, cohort: Cohort, group: str, study: Study
+) -> SGBNEnsemble:
+    """Learn the network of one group of a prepared cohort by an ensemble.
+
+    In each half sample, the effects of covariates and sites are taken out again. Sites are balanced
+    between the halves, and the rows of a person or of a family stay together.
+    """
+    sample = group_sample(cohort, group)
+    return fit_with_halves(
+        ensemble,
+        sample.n_units >= MIN_ROWS_TO_HALVE,
+        study,
+        regions_table(cohort)[cohort.group == group],
+        nuisance=sample.nuisance,
+        strata=sample.strata,
+        persons=sample.persons,
+        blocks=sample.blocks,
+    )
+
+
+def fit_with_halves(
+    learner: Confident, can_halve: bool, study: Study, data: Any, **more: Any
+) -> Confident:
+    """Fit a copy of a learner that draws half samples.
+
+    If the subjects are too few (`can_halve` is False), there are no half samples. After the fit,
+    the copy has the parameters `n_jobs` and `n_pairs` of the given learner.
+    """
+    given = {name: getattr(learner, name) for name in ("n_jobs", "n_pairs")}
+    fitted = clone(learner).set_params(n_jobs=study.n_jobs)
+    if not can_halve:
+        fitted.set_params(n_pairs=0)  # `compare` says why there is no confidence
+    fitted.fit(data, **more, folder=study.folder, progress=study.progress)
+    # Results do not depend on n_jobs, and a client of a cluster cannot be written to files.
+    return fitted.set_params(**given)
+
+
+# The lowest and highest share of the edges of one half of the subjects that the other half joins
+# too, in the age groups of IXI and the controls of ABIDE
+# (benchmarks/results/replication_same_rows.md).
+USUAL_EDGES = (0.40, 0.53)
+UNSEEN = (  # the numbers are from benchmarks/results/series-harder.md
+    " Half samples cannot detect inputs that all subjects share and that no region measures: with "
+    "two such inputs and 20 simulated regions, 37% of the supported arrows were wrong."
+)
+USUAL_ARROWS = (  # the numbers are from benchmarks/results/replication.md
+    "On brain tables of 250 subjects, three in four supported directions came back in 250 other "
+    "subjects, and none was supported in the opposite direction. With 100 subjects, hardly any "
+    "direction is supported."
+)
+
+
+def support_words(comparison: Comparison) -> str:
+    """Say how many directions are supported, and what this means."""
+    if not comparison.confidence:
+        why = comparison.skipped.get("confidence", "half samples were not asked for.")
+        return f"No direction is supported: {why}"
+    parts = _supported_counts(comparison)
+    # Only the first count says "edges": "3 of 20 edges in CTR and 1 of 18 in SCZ".
+    edges = "edge" if " of 1 in " in parts[0] else "edges"
+    parts[0] = parts[0].replace(" in ", f" {edges} in ", 1)
+    adjacency, direction = (f"{100 * share:.3g}%" for share in min_shares(comparison))
+    halves = "half samples of the subjects" if comparison.of_series else "half samples"
+    return (
+        f"The direction of {joined(parts)} is supported: at least {adjacency} of the networks of "
+        f"{halves} join the pair, and at least {direction} of these have this direction."
+        f"{_too_few_words(comparison)}{_shadow_words(comparison)}"
+    )
+
+
+def trust_words(comparison: Comparison) -> str:
+    """Say in short how far networks and arrows can be trusted, for the first screen.
+
+    `support_words` and `agreement_words` give the details.
+    """
+    if not comparison.confidence:
+        return support_words(comparison)  # it is short in this case
+    text = (
+        "Edges with a direction that half samples support: "
+        f"{joined(_supported_counts(comparison))}. The other edges may point either way, and are "
+        f"drawn as lines.{_too_few_words(comparison)}"
+    )
+    shares = [
+        f"{confidence.agreement.edges:.0%} in {called(group)}"
+        for group, confidence in comparison.confidence.items()
+        if not math.isnan(confidence.agreement.edges)
+    ]
+    if shares:
+        text += f" Edges that come back in the other half of the subjects: {joined(shares)}."
+    models = comparison.models.items()
+    shadows = [called(group) for group, compared in models if compared.edges_may_be_shadows]
+    if shadows:
+        text += (
+            f" In {joined(shadows)}, hidden common causes predict unseen subjects better than the "
+            "network: do not rely on single edges."
+        )
+    chance = [called(group) for group, compared in models if compared.edges_may_be_chance]
+    if chance:
+        text += (
+            f" In {joined(chance)}, the network does not clearly predict unseen subjects better "
+            "than independent regions do: its edges may be due to chance."
+        )
+    return text
+
+
+def _supported_counts(comparison: Comparison) -> list[str]:
+    """Return the count of supported directions in words, for each group with half samples."""
+    sizes = {
+        group: np.count_nonzero(learner.coef_) for group, learner in comparison.learners.items()
+    }
+    return [
+        f"{comparison.supported[group].sum()} of {n} in {called(group)}"
+        for group, n in sizes.items()
+        # Small groups have no half samples. `_too_few_words` names them.
+        if group in comparison.confidence
+    ]
+
+
+def _too_few_words(comparison: Comparison) -> str:
+    """Name the groups that are too small for half samples. Return "" if there are none."""
+    without = [called(group) for group in comparison.groups if group not in comparison.confidence]
+    if not without:
+        return ""
+    verb = "has" if len(without) == 1 else "have"
+    return f" {joined(without)} {verb} too few subjects for half samples."
+
+
+def _shadow_words(comparison: Comparison) -> str:
+    """Count the directions on which half samples agree, but which hidden factors explain."""
+    counts = {
+        group: (comparison.agreed[group] & ~comparison.supported[group]).sum()
+        for group in comparison.confidence
+    }
+    parts = [f"{count} in {called(group)}" for group, count in counts.items() if count]
+    if not parts:
+        return ""
+    return (
+        f" Half samples agree on further directions ({joined(parts)}). These do not count, because "
+        "hidden factors predict better than the network and these edges disappear when the factors "
+        "are taken out."
+    )
+
+
+def agreement_words(comparison: Comparison) -> str:
+    """Say how well complementary halves of these data agree, and what is usual."""
+    sentences = []
+    for group, confidence in comparison.confidence.items():
+        agreement = confidence.agreement
+        if math.isnan(agreement.edges):
+            continue  # the halves have no edges to agree on
+        sentences.append(
+            f"One half of {called(group)} joins {agreement.n_edges:.0f} pairs of regions on "
+            f"average, and the other half joins {agreement.edges:.0%} of these too."
+        )
+        if not math.isnan(agreement.arrows):
+            # A half of series has one network, and a half of a table has many.
+            half = "The network of one half has" if comparison.of_series else "One half is sure of"
+            sentences.append(
+                f"{half} {agreement.n_arrows:.1f} directions on average, and the other half has "
+                f"{agreement.arrows:.0%} of these too."
+            )
+    if not sentences:
+        return ""
+    return (
+        f"Complementary halves of these data were compared. {' '.join(sentences)}"
+        f"{UNSEEN if comparison.of_series else _usual_words()}"
+    )
+
+
+def _usual_words() -> str:
+    """Say how well halves of other tables agree."""
+    low, high = (f"{share:.0%}" for share in USUAL_EDGES)
+    return (
+        f" On brain tables of 170 to 530 subjects, the other half usually joins {low} to {high} of "
+        f"the pairs. {USUAL_ARROWS}"
+    )
+
+
+def min_shares(comparison: Comparison) -> tuple[float, float]:
+    """Return the two shares that a direction needs to be supported.
+
+    The first is the share of the networks that join the pair. The second is the share of these
+    networks that have the direction.
+    """
+    learner = comparison.learners[comparison.reference]  # all groups have the same thresholds
+    return (
+        float(getattr(learner, "min_adjacency", MIN_ADJACENCY)),
+        float(getattr(learner, "min_direction", MIN_DIRECTION)),
+    )
+
+
+def edges_table(comparison: Comparison) -> Table:
+    """Make a table of all edges of the networks."""
+    limits = HINTS["edges-table"]["limits_of_series"] if comparison.of_series else None
+    fields = [
+        Field("group", "group"),
+        *ENDS,
+        Field("weight_std", "weight per SD", "weight"),
+        Field("supported", "direction supported"),
+        Field("adjacent", "confidence", "share"),
+        Field("this_way", "this way", "share"),
+        Field("support_share", "subjects that support it", "share"),
+        Field("survives", "stays without a tenth"),
+        *folded(
+            [
+                # Weights of time series are standardised, so this column would repeat another.
+                *([] if comparison.of_series else [Field("weight", "weight", "number")]),
+                Field("low", "weight, low", "number", limits),
+                Field("high", "weight, high", "number", limits),
+                *lobe_fields(comparison),
+                Field("beside_factors", "beside factors"),
+                Field("graph_direction", "in this graph"),
+                Field("true_weight_std", "true weight per SD", "number"),
+            ]
+        ),
+    ]
+    caption = "Edges of all networks, the strongest of each group first"
+    table = in_words(with_labels(comparison, comparison.tables.edges), "supported", "survives")
+    return make_table("edges-table", caption, table, fields)
+
+
+def refinements_section(comparison: Comparison) -> dict[str, Any] | None:
+    """Collect the table of refined weights, and whether the groups differ; None without a table."""
+    table = refinements_table(comparison)
+    return None if table is None else {"table": table, "differ": groups_differ(comparison)}
+
+
+def groups_differ(comparison: Comparison) -> bool:
+    """Return whether all edges together or any pair differ; False if that was not tested."""
+    tests, level = comparison.tests, comparison.settings.level
+    if tests is None:
+        return False
+    return bool(tests.global_p <= level or (tests.edges["q_both"] <= level).any())
+
+
+def refinements_table(comparison: Comparison) -> Table | None:
+    """Make a table of the weights before and after refinement; return None if none was moved."""
+    table = with_labels(comparison, comparison.tables.refinements)
+    if table.empty:
+        return None
+    fields = [
+        *(Field("method", "method"), Field("class", "group")),
+        *ENDS,
+        Field("before", "before", "number"),
+        Field("after", "after", "number"),
+        Field("difference", "change", "number"),
+        Field("rank", "rank", "count"),
+    ]
+    return make_table("refinements-table", "Weights before and after", table, fields)
+
+
+def subjects_table(comparison: Comparison) -> Table:
+    """Make a table of the subjects, in the order of the data."""
+    table = comparison.tables.subjects
+    # The table has this column only if classifiers were tried.
+    if "predicted" in table:
+        right = table["predicted"] == table["group"]
+        table = table.assign(right=np.where(right, "yes", "no"))
+    groups = () if comparison.accuracy is None else comparison.accuracy.groups
+    because = HINTS["subjects-table"]["because_of_series"] if comparison.of_series else None
+    fields = [
+        *(Field("subject", "subject"), Field("group", "group")),
+        Field("predicted", "predicted"),
+        Field("right", "correct"),
+        *(Field(f"probability_{group}", f"probability, {group}", "share") for group in groups),
+        Field("because", "reasons", "prose", because),
+        Field("deviation_p", "p of deviation", "p"),
+        Field("farthest_region", "most deviating region"),
+        Field("farthest_z", "z of that region", "number"),
+    ]
+    return make_table("subjects-table", "Subjects", table, fields)
+
+
+def networks_table(comparison: Comparison) -> Table:
+    """Make a table of how the network of each group was learned."""
+    rows = []
+    for group, learner in comparison.learners.items():
+        confidence = comparison.confidence.get(group)
+        rows.append(
+            {
+                "group": group,
+                # Only the rows that the network was learned from
+                "rows": comparison.cohort.sizes[group] - len(comparison.left_out[group]),
+                "edges": np.count_nonzero(learner.coef_),
+                "supported": int(comparison.supported[group].sum()),
+                "halves": 0 if confidence is None else confidence.n_halves,
+                "edges_again": np.nan if confidence is None else confidence.agreement.edges,
+                "arrows_again": np.nan if confidence is None else confidence.agreement.arrows,
+                "gamma": getattr(learner, "gamma_", np.nan),
+                "score": getattr(learner, "score_", np.nan),
+            }
+        )
+    fields = [
+        *(Field("group", "group"), Field("rows", row_word(comparison), "count")),
+        Field("edges", "edges", "count"),
+        Field("supported", "directions supported", "count"),
+        Field("halves", "half samples", "count"),
+        Field("edges_again", "edges found again", "share"),
+        Field("arrows_again", "arrows found again", "share"),
+        *(Field("gamma", "sparsity (gamma)", "number"), Field("score", "criterion", "number")),
+    ]
+    # Some learners have no gamma or no score. Without half samples, two more columns are empty.
+    known = pd.DataFrame(rows).dropna(axis="columns", how="all")
+    return make_table("learned", "Networks", known, fields, searched=False)
