@@ -29,7 +29,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC
 
-from sgbn.cli.arguments import add_worker_options, workers
+from sgbn.cli.options import add_worker_options, workers
 from sgbn.cohort.simulate import simulate_cohort, simulate_sem
 from sgbn.core.graph import random_dag
 from sgbn.inference.intervals import average, estimate

@@ -48,7 +48,7 @@ def differences():
 
 
 def demo():
-    from sgbn.cli import main
+    from sgbn.cli.main import main
 
     out = tempfile.TemporaryDirectory()
     return lambda: (main(["demo", "--out", out.name, "--workers", "2"]), out.cleanup())

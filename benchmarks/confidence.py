@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 from output import cpu_times, main, table
 
-from sgbn.cli.arguments import add_worker_options, workers
+from sgbn.cli.options import add_worker_options, workers
 from sgbn.cohort.simulate import simulate_sem
 from sgbn.core.equivalence import compare_graphs, skeleton
 from sgbn.core.graph import random_dag

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from sgbn.cli import main
+from sgbn.cli.main import main
 from sgbn.cohort.simulate import simulate_cohort
 
 PAGE = Path(__file__).parent / "mistakes.md"

@@ -21,7 +21,7 @@ import pytest
 from sklearn.linear_model import Lasso
 
 import sgbn
-from sgbn.cli import main
+from sgbn.cli.main import main
 
 ROOT = Path(__file__).parents[1]
 MODULES = [

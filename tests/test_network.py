@@ -61,7 +61,7 @@ COMMANDS = [
 PROGRAM = """
 import errno, json, socket, sys
 from importlib import import_module
-from sgbn.cli import main
+from sgbn.cli.main import main
 from sgbn.comparison.settings import Settings
 
 FEW = {"n_permutations": 20, "n_pairs": 2, "n_folds": 2}

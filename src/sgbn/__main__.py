@@ -2,6 +2,6 @@
 
 import sys
 
-from sgbn.cli import main
+from sgbn.cli.main import main
 
 sys.exit(main())

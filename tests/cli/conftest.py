@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn.cli import main
+from sgbn.cli.main import main
 from sgbn.cohort.simulate import simulate_cohort
 
 

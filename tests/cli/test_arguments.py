@@ -2,8 +2,8 @@ import argparse
 
 import pytest
 
-from sgbn.cli import main
-from sgbn.cli.arguments import (
+from sgbn.cli.main import main, parser
+from sgbn.cli.options import (
     add_worker_options,
     at_least,
     folder_of_results,
@@ -13,7 +13,6 @@ from sgbn.cli.arguments import (
     number_from,
     workers,
 )
-from sgbn.cli.main import parser
 from sgbn.core.exceptions import InputError
 from sgbn.runs import dask
 from sgbn.runs.tasks import n_processors

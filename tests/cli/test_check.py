@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sgbn.cli import main
+from sgbn.cli.main import main
 from sgbn.cohort.simulate import simulate_cohort
 
 

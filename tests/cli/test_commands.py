@@ -3,12 +3,10 @@ import re
 
 import pytest
 
-from sgbn.cli import demo, simulate
-from sgbn.cli.check import SHEET
-from sgbn.cli.commands import _WORDS, add_command, options_of
-from sgbn.cli.help import Parser
+from sgbn.cli import compare, data
+from sgbn.cli.data import SHEET
 from sgbn.cli.main import parser
-from sgbn.cli.options import add_options
+from sgbn.cli.options import _WORDS, Parser, add_command, add_options, options_of
 from sgbn.cli.read_subjects import FAILED, QUALITY, REGIONS
 from sgbn.cohort import simulate as nuisance
 from sgbn.paper.experiments import exp2, exp3
@@ -42,7 +40,7 @@ def test_every_command_of_the_file_is_one_of_sgbn():
 
 def test_the_words_name_the_files_and_numbers_of_the_commands():
     by_name = {option.name: option.help for option in options_of("demo")}
-    usual = f"(default: {demo.OF_TABLES}; {demo.OF_SERIES} with --series)"
+    usual = f"(default: {compare.OF_TABLES}; {compare.OF_SERIES} with --series)"
     assert by_name["subjects"].endswith(usual)
     assert SHEET in options_of("check")[0].help
     for name in (REGIONS, QUALITY, FAILED):
@@ -51,8 +49,8 @@ def test_the_words_name_the_files_and_numbers_of_the_commands():
 
 def test_the_covariates_to_choose_from_are_those_that_are_simulated():
     (option,) = (each for each in options_of("simulate", "effects") if each.name == "covariates")
-    assert option.kind["choices"] == simulate.COVARIATES == nuisance.COVARIATES
-    assert "some of {}, {} and {}.".format(*simulate.COVARIATES) in option.help
+    assert option.kind["choices"] == data.COVARIATES == nuisance.COVARIATES
+    assert "some of {}, {} and {}.".format(*data.COVARIATES) in option.help
 
 
 def numbers_in_help(command, name):

@@ -8,8 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn.cli import main
-from sgbn.cli.arguments import OptionError
 from sgbn.cli.compare import (
     _other_run,
     ask_about_sites,
@@ -17,8 +15,8 @@ from sgbn.cli.compare import (
     read_settings,
     settings_for,
 )
-from sgbn.cli.config import with_config
-from sgbn.cli.main import parser
+from sgbn.cli.main import main, parser
+from sgbn.cli.options import OptionError, with_config
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.comparison import step
 from sgbn.comparison.settings import Settings

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sgbn.cli.config import config_text, with_config
 from sgbn.cli.main import parser
+from sgbn.cli.options import config_text, with_config
 from sgbn.core.exceptions import InputError
 
 TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=12).filter(

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from sgbn.cli import main
-from sgbn.cli.commands import options_of
+from sgbn.cli.main import main
+from sgbn.cli.options import options_of
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.write.formats import FORMATS, read_network
 from sgbn.write.model_files import save

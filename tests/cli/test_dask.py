@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from sgbn import Cohort
-from sgbn.cli import main
+from sgbn.cli.main import main
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.read.table import write_table
 

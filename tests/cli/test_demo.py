@@ -5,7 +5,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn.cli import demo, main
+from sgbn.cli import compare as demo
+from sgbn.cli.main import main
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.cohort.simulate_series import SimulatedSeries, simulate_series
 from sgbn.comparison.compare import compare

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn.cli import extract, main
+from sgbn.cli import extract
+from sgbn.cli.main import main
 from sgbn.core.exceptions import InputError
 
 AFFINE = np.diag([-2.0, 2, 2, 1])
@@ -14,7 +15,7 @@ AFFINE = np.diag([-2.0, 2, 2, 1])
 
 def command(*words):
     top = argparse.ArgumentParser(prog="sgbn")
-    extract.add_parser(top.add_subparsers(dest="command"))
+    extract.add_extract(top.add_subparsers(dest="command"))
     chosen = top.parse_args(["extract", *map(str, words)])
     chosen.run(chosen)
 

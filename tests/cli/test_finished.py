@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn.cli import finished, main
-from sgbn.cli.finished import ATLAS, FINISHED, finished_key
-from sgbn.cli.main import parser
+from sgbn.cli import compare
+from sgbn.cli.compare import ATLAS, FINISHED, finished_key
+from sgbn.cli.main import main, parser
 from sgbn.core.exceptions import DataWarning
 from sgbn.inference.deviation import NormativeDeviation
 from sgbn.paper.classifier_cv import SGBNClassifierCV
@@ -64,7 +64,7 @@ def test_the_same_command_again_changes_no_file_and_says_the_same(whole_run, cap
 def test_a_finished_comparison_is_told_without_numerical_libraries(whole_run):
     code = (
         "import sys\n"
-        "from sgbn.cli import main\n"
+        "from sgbn.cli.main import main\n"
         "assert main() == 0\n"
         "heavy = {'numpy', 'scipy', 'pandas', 'numba', 'sklearn', 'matplotlib', 'joblib'}\n"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
@@ -125,7 +125,7 @@ def test_other_data_are_not_taken_for_finished(kept, capsys):
 def test_a_note_that_cannot_be_read_is_none(text, tmp_path):
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / FINISHED).write_text(text)
-    assert not finished.tell_finished(tmp_path, "")
+    assert not compare.tell_finished(tmp_path, "")
 
 
 def test_warnings_are_told_again_and_files_that_are_gone_are_not_finished(tmp_path):
@@ -135,9 +135,9 @@ def test_warnings_are_told_again_and_files_that_are_gone_are_not_finished(tmp_pa
     note["files"] = {"report.html": sha256(b"page").hexdigest()}
     (tmp_path / "work" / FINISHED).write_text(json.dumps(note))
     with pytest.warns(DataWarning, match="odd"):
-        assert finished.tell_finished(tmp_path, "k")
+        assert compare.tell_finished(tmp_path, "k")
     (tmp_path / "report.html").unlink()
-    assert not finished.tell_finished(tmp_path, "k")
+    assert not compare.tell_finished(tmp_path, "k")
 
 
 def test_the_key_tells_all_that_files_depend_on(tmp_path, monkeypatch):
@@ -159,15 +159,15 @@ def test_the_key_tells_all_that_files_depend_on(tmp_path, monkeypatch):
     monkeypatch.setenv("SUBJECTS_DIR", str(tmp_path))  # surfaces are read from there
     keys.append(key())
     other = SimpleNamespace(name="numpy", version="other")
-    monkeypatch.setattr(finished, "distributions", lambda name: [other])
+    monkeypatch.setattr(compare, "distributions", lambda name: [other])
     keys.append(key())
-    monkeypatch.setattr(finished, "_program", lambda: "other")
+    monkeypatch.setattr(compare, "_program", lambda: "other")
     keys.append(key())
     assert len({*keys}) == len(keys)
     (folder / "out").mkdir()
     (folder / "out" / "report.html").write_text("its own")
     assert key() == keys[-1]
-    assert finished.PARTICIPANTS == PARTICIPANTS
+    assert compare.PARTICIPANTS == PARTICIPANTS
 
 
 @pytest.mark.parametrize("out", [".", "series"])

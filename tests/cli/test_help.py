@@ -13,9 +13,10 @@ from tests.io.subjects.written import write_cat12, write_freesurfer
 
 import sgbn
 from sgbn.cli import compare as compare_command
-from sgbn.cli import demo, extract, reproduce, warmup
-from sgbn.cli.help import Formatter, Parser, examples
+from sgbn.cli import compare as demo
+from sgbn.cli import extract, other
 from sgbn.cli.main import main, parser
+from sgbn.cli.options import Formatter, Parser, examples
 from sgbn.comparison.compare import compare
 from sgbn.comparison.settings import Settings
 
@@ -162,8 +163,8 @@ def test_every_example_runs(example, tmp_path, monkeypatch, capsys):
     for module in (compare_command, demo):
         monkeypatch.setattr(module, "compare_and_write", networks_alone)
     monkeypatch.setattr(compare_command, "draw_again", figures_alone)
-    monkeypatch.setattr(reproduce, "_run", begin)
-    monkeypatch.setattr(warmup, "_use_every_kernel", lambda: None)  # tests/cli/test_warmup.py does
+    monkeypatch.setattr(other, "_run", begin)
+    monkeypatch.setattr(other, "_use_every_kernel", lambda: None)  # tests/cli/test_warmup.py does
     monkeypatch.setattr(extract, "workers", lambda _: nullcontext(1))  # no process is started
     words = shlex.split(example)[1:]
     if "--help" in words:
@@ -201,7 +202,7 @@ def test_every_example_runs(example, tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize("wrong", ["exp2 --networks Chain Asia", "exp4 --group dx"])
 def test_an_experiment_refuses_wrong_options_before_its_work(wrong, monkeypatch, capsys):
-    monkeypatch.setattr(reproduce, "_run", begin)
+    monkeypatch.setattr(other, "_run", begin)
     assert main(["reproduce", *wrong.split()]) == 1
     assert "would begin" not in capsys.readouterr().err
 

@@ -4,8 +4,7 @@ import sys
 import pytest
 
 from sgbn import __version__
-from sgbn.cli import main
-from sgbn.cli.main import parser
+from sgbn.cli.main import main, parser
 from sgbn.core.exceptions import InputError, StudyError
 
 
@@ -47,7 +46,7 @@ def failing(error):
     ],
 )
 def test_only_errors_that_say_what_to_do_are_the_users(monkeypatch, capsys, error, code, said):
-    monkeypatch.setattr("sgbn.cli.check.show_cohort", failing(error))
+    monkeypatch.setattr("sgbn.cli.data.show_cohort", failing(error))
     assert main(["check", "table.csv", "--group", "dx"]) == code
     shown = capsys.readouterr().err
     assert said in shown
@@ -57,7 +56,7 @@ def test_only_errors_that_say_what_to_do_are_the_users(monkeypatch, capsys, erro
 @pytest.mark.parametrize("words", [["--debug", "check", "x.csv"], ["check", "--debug", "x.csv"]])
 @pytest.mark.parametrize("error", [InputError("no such column"), ValueError("not ours")])
 def test_the_traceback_is_shown_if_asked_for(monkeypatch, capsys, words, error):
-    monkeypatch.setattr("sgbn.cli.check.show_cohort", failing(error))
+    monkeypatch.setattr("sgbn.cli.data.show_cohort", failing(error))
     assert main([*words, "--group", "dx"]) in (1, 3)
     shown = capsys.readouterr().err
     assert "Traceback (most recent call last)" in shown

@@ -1,6 +1,6 @@
 import pytest
 
-from sgbn.cli.named_edges import split_edge
+from sgbn.cli.compare import split_edge
 from sgbn.core.exceptions import InputError
 
 

@@ -5,9 +5,8 @@ from dataclasses import fields
 import pytest
 
 from sgbn import Settings
-from sgbn.cli.config import OPTIONS, PATHS
 from sgbn.cli.main import parser
-from sgbn.cli.options import HOW, LEARNERS, QUICK, SERIES, SETTINGS, TABLE, WHAT
+from sgbn.cli.options import HOW, LEARNERS, OPTIONS, PATHS, QUICK, SERIES, SETTINGS, TABLE, WHAT
 from sgbn.cli.predict import READING
 from sgbn.comparison.settings import REFINEMENTS
 from sgbn.inference.intervals import repeats_for

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sgbn.cli.own_errors import own_error_text
+from sgbn.cli.main import own_error_text
 from sgbn.core.graph import topological_order
 
 

@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import sgbn
-from sgbn.cli import main
+from sgbn.cli.main import main
 from sgbn.cli.predict import predictions
 from sgbn.core.exceptions import InputError
 

@@ -12,8 +12,8 @@ from tests.io.subjects.written import (
     write_seg_only,
 )
 
-from sgbn.cli.commands import options_of
 from sgbn.cli.main import main, parser
+from sgbn.cli.options import options_of
 from sgbn.read.freesurfer import SEGMENTATIONS
 
 

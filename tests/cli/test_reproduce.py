@@ -2,7 +2,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from sgbn.cli import main, reproduce
+from sgbn.cli import other
+from sgbn.cli.main import main
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.paper.experiments import experiment as protocol
 from sgbn.paper.experiments.experiment import Experiment
@@ -80,7 +81,7 @@ def test_workers_of_the_canary_log_in_the_folder_that_was_named(tmp_path, monkey
         seen.append(study.folder)
 
     monkeypatch.setenv("SGBN_DATA", str(tmp_path))
-    monkeypatch.setattr(reproduce, "workers", workers)
+    monkeypatch.setattr(other, "workers", workers)
     monkeypatch.setattr(Experiment, "run", run)
     monkeypatch.setattr(Experiment, "finish", lambda experiment, folder: (str(folder), []))
     assert main(["reproduce", "exp3", "--canary", "--out", str(tmp_path)]) == 0

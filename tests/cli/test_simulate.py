@@ -6,14 +6,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn.cli import main, simulate
+from sgbn.cli import data
+from sgbn.cli.main import main
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.exceptions import InputError
 
 
 def run(folder, *words):
     parser = argparse.ArgumentParser()
-    simulate.add_parser(parser.add_subparsers())
+    data.add_simulate(parser.add_subparsers())
     arguments = parser.parse_args(["simulate", "--out", str(folder), *words])
     arguments.run(arguments)
 

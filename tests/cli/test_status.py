@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from sgbn.cli import main
+from sgbn.cli.main import main
 from sgbn.core.exceptions import InputError
 from sgbn.runs.study import Study
 

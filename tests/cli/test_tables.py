@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn.cli.tables import add_table_options, read_cohort
+from sgbn.cli.data import add_table_options, read_cohort
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.exceptions import InputError
 

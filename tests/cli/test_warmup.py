@@ -2,7 +2,8 @@ from importlib import import_module
 
 import pytest
 
-from sgbn.cli import main, warmup
+from sgbn.cli import other
+from sgbn.cli.main import main
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.comparison.compare import compare
 from sgbn.comparison.settings import Settings
@@ -27,7 +28,7 @@ def test_a_comparison_after_it_compiles_nothing(capsys):
 @pytest.fixture
 def one_kernel(monkeypatch):
     """A warmup that uses one kernel only."""
-    monkeypatch.setattr(warmup, "_use_every_kernel", lambda: levels([[0, 1], [0, 0]]))
+    monkeypatch.setattr(other, "_use_every_kernel", lambda: levels([[0, 1], [0, 0]]))
 
 
 def test_both_searches_and_every_step_are_used(monkeypatch, capsys):
@@ -39,8 +40,8 @@ def test_both_searches_and_every_step_are_used(monkeypatch, capsys):
 
     monkeypatch.setattr("sgbn.SGBN.fit", lambda _, values: fitted.append(values.shape))
     monkeypatch.setattr(import_module("sgbn.comparison.compare"), "compare", note)
-    warmup._use_every_kernel()
-    assert fitted == [(80, warmup.FEW_REGIONS)]
+    other._use_every_kernel()
+    assert fitted == [(80, other.FEW_REGIONS)]
     ((shape, settings, n_jobs),) = compared
     assert shape == (80, 40)
     assert n_jobs == 1  # kernels of other processes are not counted

@@ -1,6 +1,6 @@
 import pytest
 
-from sgbn.cli.wording import in_options, with_options
+from sgbn.cli.options import in_options, with_options
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,8 @@ import numpy as np
 import pandas as pd
 
 import sgbn
-from sgbn.cli.config import config_text, with_config
 from sgbn.cli.main import parser
+from sgbn.cli.options import config_text, with_config
 from sgbn.cli.predict import predictions
 from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.graph import is_dag

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from sgbn import Cohort
-from sgbn.cli import main
-from sgbn.cli.arguments import SLURM_HELP
+from sgbn.cli.main import main
+from sgbn.cli.options import SLURM_HELP
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.exceptions import InputError, StudyError
 from sgbn.read.table import write_table
@@ -181,7 +181,7 @@ WITHOUT_FIGURES = """
 import sys
 from importlib import import_module
 
-from sgbn.cli import main
+from sgbn.cli.main import main
 
 if __name__ == "__main__":  # drawing would be most of the work
     plan = import_module("sgbn.comparison.figures").Plan

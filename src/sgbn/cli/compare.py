@@ -1,40 +1,74 @@
-"""`sgbn compare` compares groups, from a table or from time series, and writes a report."""
+"""`sgbn compare` compares groups, from a table or from time series, and writes a report.
+
+`sgbn demo` compares the groups of a simulated cohort, and shows the truth beside the results.
+
+Edges and regions that the user chose in advance: ``--edges`` and ``--among``.
+
+A note about a finished comparison, so that the same command need not compute it again.
+
+``work/finished.json`` has a hash of all that the files depend on (command, options, data, program
+and libraries), a hash of each written file, and the printed summary. If all hashes are still the
+same, the command prints the summary again and does nothing else. This module imports no numerical
+library, so that this check is fast.
+"""
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
-from collections.abc import Callable
+import os
+import shlex
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import Context
 from dataclasses import replace
 from functools import partial
+from importlib.metadata import distributions
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from sgbn.cli.arguments import OptionError, add_worker_options, local_workers, make_folder, workers
-from sgbn.cli.commands import add_command, options_of
-from sgbn.cli.config import config_text
-from sgbn.cli.finished import command_words, finished_key, note_finished, tell_finished
-from sgbn.cli.named_edges import with_names
-from sgbn.cli.options import ENSEMBLE, HOW, LEARNER, SETTINGS, SUBJECTS_IN_REPORT, WHAT, add_options
-from sgbn.cli.status import ABOUT, WORK, lacking
-from sgbn.cli.tables import add_table_options, check_tables, show_cohort
-from sgbn.cli.wording import in_options, with_options
-from sgbn.core.exceptions import InputError, StudyError, counted
+import sgbn
+from sgbn.cli.data import add_table_options, check_tables, show_cohort
+from sgbn.cli.options import (
+    ENSEMBLE,
+    HOW,
+    LEARNER,
+    SETTINGS,
+    SUBJECTS_IN_REPORT,
+    WHAT,
+    OptionError,
+    add_command,
+    add_options,
+    add_worker_options,
+    config_text,
+    in_options,
+    local_workers,
+    make_folder,
+    options_of,
+    with_options,
+    workers,
+)
+from sgbn.cli.other import ABOUT, WORK, lacking
+from sgbn.core.exceptions import InputError, StudyError, counted, did_you_mean, warn
 
 if TYPE_CHECKING:
     from sgbn.cohort.cohort import Cohort
+    from sgbn.cohort.simulate import SimulatedCohort
+    from sgbn.cohort.simulate_series import SimulatedSeries
     from sgbn.comparison.result import Comparison
     from sgbn.comparison.settings import Settings
     from sgbn.learn.base import LearnedNetwork
+
 
 PENALISED = ("ORSGBN", "HSGBN")
 CONFIG = "config.toml"
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_compare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `compare` to the subcommands."""
-    parser = add_command(commands, "compare", run)
+    parser = add_command(commands, "compare", run_compare)
     parser.set_defaults(parser=parser)  # this parser also reads the file of --config
     add_table_options(parser)
     add_options(parser, options_of("compare"))
@@ -44,7 +78,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add_worker_options(how)
 
 
-def run(arguments: argparse.Namespace) -> None:
+def run_compare(arguments: argparse.Namespace) -> None:
     """Read the tables, compare the groups, and write and print the results."""
     check_tables(arguments)
     check_learner(arguments)
@@ -334,3 +368,304 @@ def _writer(arguments: argparse.Namespace, config: str) -> Callable[[Comparison]
         # Kept, so that the complete report does not draw the figures of the first report again.
         drawn=arguments.out / WORK / "figures",
     )
+
+
+OF_TABLES, OF_SERIES = 200, 40  # default number of subjects per group, also in the help
+
+
+def add_demo(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `demo` to the subcommands."""
+    parser = add_command(commands, "demo", run_demo)
+    add_options(parser, (*options_of("demo"), SUBJECTS_IN_REPORT))
+    add_worker_options(parser)
+
+
+def run_demo(arguments: argparse.Namespace) -> None:
+    """Simulate a cohort, compare its groups, and print the results."""
+    if arguments.series and arguments.gamma is not None:
+        raise OptionError(
+            "--gamma is not for time series: SeriesSGBN learns the networks, and has no gamma. "
+            "Leave --gamma out."
+        )
+    # Before the work, so that a folder that is not writable is reported at once.
+    make_folder(arguments.out)
+    key = finished_key(arguments)
+    if tell_finished(arguments.out, key):
+        return
+    from sgbn.comparison.settings import Settings
+
+    cohort = _simulated(arguments)
+    # Deviations are measured on one row per subject, which time series do not have.
+    settings = Settings.quick(seed=arguments.seed, deviations=not arguments.series)
+    learner = None if arguments.series else ensemble_of(settings, arguments.gamma)
+    truth = partial(_truth_words, cohort)
+    compare_and_write(cohort, settings, learner, arguments, key, more=truth)
+
+
+def _truth_words(cohort: SimulatedCohort | SimulatedSeries, comparison: Comparison) -> str:
+    return "\n".join([*_networks(cohort, comparison), *_differences(cohort, comparison)])
+
+
+def _simulated(arguments: argparse.Namespace) -> SimulatedCohort | SimulatedSeries:
+    from sgbn.cohort.simulate import simulate_cohort
+    from sgbn.cohort.simulate_series import simulate_series
+
+    cohort: SimulatedCohort | SimulatedSeries
+    if arguments.series:
+        cohort = simulate_series(arguments.subjects or OF_SERIES, arguments.seed)
+        what = f", time series of {cohort.n_volumes[0]} volumes"
+    else:
+        cohort = simulate_cohort(arguments.subjects or OF_TABLES, arguments.seed)
+        what = ""
+    print(
+        f"Simulated {cohort.sizes['control']} subjects in each of 2 groups, "
+        f"{len(cohort.regions)} regions{what}, with known networks."
+    )
+    return cohort
+
+
+def _networks(cohort: SimulatedCohort | SimulatedSeries, comparison: Comparison) -> Iterator[str]:
+    """Yield the lines of a table that says how much of each network was found."""
+    from sgbn.core.equivalence import compare_graphs
+
+    yield "How much of the truth was found"
+    heads = ("", "true", "learned", "joined pairs", "arrows", "held-out log-lik.")
+    units = ("group", "edges", "edges", "prec.  recall", "prec.  recall", "learned    truth")
+    # The last column is the likelihood of rows, which time series do not have.
+    n_columns = 5 if comparison.of_series else 6
+    for words in (heads, units):
+        # Empty words fill the columns that are left out; `format` ignores additional words.
+        row = "  {:10}{:>8}{:>9}{:>16}{:>16}{:>20}".format(*words[:n_columns], *[""] * 6)
+        yield row.rstrip()
+    for group, network in cohort.networks.items():
+        learner = comparison.learners[group]
+        scores = compare_graphs(learner.coef_, network.coef)
+        row = (
+            f"  {group:10}{scores.n_true:8d}{scores.n_learned:9d}"
+            f"{scores.skeleton_precision:9.2f}{scores.skeleton_recall:7.2f}"
+            f"{scores.precision:9.2f}{scores.recall:7.2f}"
+        )
+        if not comparison.of_series:
+            fresh = network.sample(1000, 1)  # new rows, with a fixed seed
+            row += (
+                f"{learner.network_.log_likelihood(fresh).mean():11.1f}"
+                f"{network.log_likelihood(fresh).mean():9.1f}"
+            )
+        yield row
+
+
+def _differences(
+    cohort: SimulatedCohort | SimulatedSeries, comparison: Comparison
+) -> Iterator[str]:
+    """Yield lines that say how many of the found differences are true."""
+    table = comparison.tables.differences
+    if "differences" in comparison.skipped:
+        yield f"  The differences were not tested: {comparison.skipped['differences']}"
+        return
+    # The direction is ignored, because the data do not determine the direction of many edges.
+    changed = {frozenset(edge) for edges in cohort.changed.values() for edge in edges}
+    ends = zip(table["source"], table["target"], strict=True)
+    # Only changes of edges that were tested can be found.
+    true = table.index[[frozenset(pair) in changed for pair in ends]]
+    for by, how in (("q_both", "both ways"), ("q", "as the arrow is written")):
+        significant = table.index[table[by] <= comparison.settings.level]
+        hits = len(significant.intersection(true))
+        yield f"  Edges found to differ {how}: {len(significant)}. Of these, {hits} truly differ."
+    yield f"  {len(true)} of {len(table)} tested edges truly differ."
+
+
+def with_names(settings: Settings, edges: Sequence[str] | None, cohort: Cohort) -> Settings:
+    """Return the settings with the edges of ``--edges``, after a check of all names."""
+    check_lobes([*(edges or ()), *settings.among], cohort)
+    # An edge that is given twice is one hypothesis, and is tested once.
+    named = tuple(split_edge(text, cohort.regions) for text in dict.fromkeys(edges or ()))
+    settings = replace(settings, edges=named)
+    settings.check_names(cohort)
+    return settings
+
+
+def check_lobes(names: Sequence[str], cohort: Cohort) -> None:
+    """Raise OptionError if ``--edges`` or ``--among`` name a region that ``--lobes`` left out."""
+    left_out = set(cohort.provenance.get("other_lobes", ()))
+    if not left_out:
+        return
+    places = cohort.atlas.regions if cohort.atlas is not None else ()
+    # --among takes lobes as well as regions.
+    left_out |= {place.lobe for place in places} - {*cohort.lobes}
+    for text in names:
+        for name in {text, *chain(*_cuts(text))} & left_out:
+            raise OptionError(
+                f"{name!r}, named in --edges or --among, is left out by --lobes "
+                f"{' '.join(cohort.provenance['lobes'])}. Add its lobe to --lobes, or name other "
+                "regions."
+            )
+
+
+def _cuts(text: str) -> list[tuple[str, str]]:
+    """Return all ways to cut a text into two parts at one of its colons."""
+    words = text.split(":")
+    return [(":".join(words[:k]), ":".join(words[k:])) for k in range(1, len(words))]
+
+
+def split_edge(text: str, regions: Sequence[str]) -> tuple[str, str]:
+    """Return source and target of SOURCE:TARGET; a name of a region may contain colons."""
+    pairs = _cuts(text)
+    known = [pair for pair in pairs if set(pair) <= set(regions)]
+    if len(known) == 1:
+        return known[0]
+    if known:
+        ways = " or ".join(f"{source!r} to {target!r}" for source, target in known)
+        raise InputError(f"--edges {text!r} can be read as {ways}. Rename one of these regions.")
+    # If one side is a region, the other side is misspelt.
+    half_known = [pair for pair in pairs if set(pair) & set(regions)]
+    unknown = next(name for name in (half_known or pairs)[0] if name not in regions)
+    raise InputError(
+        f"--edges {text!r}: no region is called {unknown!r}. {did_you_mean(unknown, regions)}"
+    )
+
+
+FINISHED = "finished.json"
+REPORT = "report.html"  # not taken from `sgbn.report`, whose import takes seconds
+ATLAS = "atlas.csv"  # written by `sgbn extract`; `sgbn compare` looks for it beside a table
+PARTICIPANTS = ("participants.tsv", "participants.csv")  # looked for in the folders above
+# Another version of these libraries may change numbers, tables, figures or the page.
+LIBRARIES = (
+    *("numpy", "scipy", "scikit-learn", "numba", "pandas"),
+    *("matplotlib", "nilearn", "nibabel", "plotly", "itables", "jinja2"),
+)
+# Environment variables of folders with copies of surfaces, see `sgbn.write.draw.surface`.
+VARIABLES = ("SUBJECTS_DIR", "FREESURFER_HOME", "NILEARN_SHARED_DATA", "NILEARN_DATA")
+# Arguments that change no file, except that the report shows the command, which has its own hash.
+UNUSED = ("run", "parser", "after_interrupt", "config", "debug", "figures", "out")
+
+
+def command_words() -> str:
+    """Return the command as it was typed."""
+    return shlex.join(["sgbn", *sys.argv[1:]])
+
+
+def finished_key(arguments: argparse.Namespace) -> str:
+    """Return the hash of all that the files of a comparison depend on."""
+    given = sorted(vars(arguments).items())
+    options = {name: value for name, value in given if name not in UNUSED}
+    out = arguments.out.absolute()
+    inputs = [path.absolute() for value in options.values() for path in _paths(value)]
+    # `importlib.metadata.version` would raise for optional libraries that are not installed.
+    libraries = [library for name in LIBRARIES for library in distributions(name=name)]
+    depends = {
+        # The report shows the command: the same options in another order make another file.
+        "command": command_words(),
+        "out": str(out),
+        "options": {name: str(value) for name, value in options.items()},
+        "inputs": {str(path): _state(path, out) for path in inputs},
+        "variables": {name: os.environ.get(name, "") for name in VARIABLES},
+        "python": sys.version,
+        "libraries": {library.name: library.version for library in libraries},
+        "program": _program(),
+    }
+    return _digest(json.dumps(depends, sort_keys=True).encode())
+
+
+def tell_finished(out: Path, key: str) -> bool:
+    """Print the summary of a finished comparison, and return whether it is finished.
+
+    It is finished if `key` is the same, and if no file has changed since it was written.
+    """
+    note = _read_note(out)
+    if note is None or note["key"] != key or not _as_written(out, note["files"]):
+        return False
+    print(
+        f"All {counted(note['steps'], 'step was', 'steps were')} finished before, and "
+        f"{counted(len(note['files']), 'file is', 'files are')} unchanged since then. Nothing is "
+        "computed or drawn again."
+    )
+    # Repeated, because the user must not believe that the run had no warnings.
+    for message in note["warnings"]:
+        warn(message)
+    print(f"\n{note['said']}\n\nOpen {out / REPORT} in a browser.")
+    return True
+
+
+def note_finished(
+    out: Path, key: str, comparison: Comparison, files: Sequence[Path], summary: str
+) -> None:
+    """Write the note that `tell_finished` reads."""
+    from sgbn.runs.files import write_json
+
+    note = {
+        "key": key,
+        "files": {path.relative_to(out).as_posix(): _digest(path.read_bytes()) for path in files},
+        "said": summary,
+        "warnings": list(comparison.warnings),
+        "steps": len(comparison.seconds),
+    }
+    write_json(out / WORK / FINISHED, note)
+
+
+def _read_note(out: Path) -> dict[str, Any] | None:
+    """Read the note of a finished comparison; None if it is absent or cannot be read."""
+    try:
+        note = json.loads((out / WORK / FINISHED).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    # An incomplete file, or a file of another version, counts as absent.
+    kinds = {"key": str, "files": dict, "said": str, "warnings": list, "steps": int}
+    if not isinstance(note, dict):
+        return None
+    whole = all(isinstance(note.get(name), kind) for name, kind in kinds.items())
+    # Without files, `_as_written` would find nothing wrong.
+    return note if whole and note["files"] else None
+
+
+def _as_written(out: Path, files: Mapping[str, str]) -> bool:
+    try:
+        return all(_digest((out / name).read_bytes()) == known for name, known in files.items())
+    except OSError:
+        return False
+
+
+def _paths(value: Any) -> Iterator[Path]:
+    """Yield the files and folders that an option names."""
+    if isinstance(value, list):
+        for part in value:
+            yield from _paths(part)
+    # The atlas may be a name or a table, and only a table is a file.
+    elif isinstance(value, Path) or (isinstance(value, str) and os.path.isfile(value)):
+        yield Path(value)
+
+
+def _state(path: Path, out: Path) -> list[Any]:
+    """Return the state of an input, of the atlas beside it, and of participants above it.
+
+    The state of a folder, which may be large, is the name, size and time of each file in it. Files
+    in `out` do not count.
+    """
+    people = [above / name for above in path.resolve().parents for name in PARTICIPANTS]
+    is_within = out != path and out.is_relative_to(path)
+    # What the command writes into its own input folder does not change the input.
+    below = [file for file in _files_below(path) if not (is_within and file.is_relative_to(out))]
+    beside = (path, path.parent / ATLAS)
+    # By content and not by time, because a copied table with the same content is the same table.
+    contents = [_digest(file.read_bytes()) if file.is_file() else "" for file in beside]
+    return [contents, _looks(below), _looks(file for file in people if file.is_file())]
+
+
+def _looks(paths: Iterable[Path]) -> list[tuple[str, int, int]]:
+    return [(str(path), (stat := path.stat()).st_size, stat.st_mtime_ns) for path in paths]
+
+
+def _files_below(folder: Path) -> list[Path]:
+    paths = (Path(place, name) for place, _, files in os.walk(folder) for name in files)
+    return sorted(path for path in paths if path.is_file())  # without dangling links
+
+
+def _program() -> str:
+    """Return a hash of the source of this package, because new code may write other files."""
+    package = Path(sgbn.__file__).parent
+    # Python and numba write to __pycache__ whenever sgbn runs.
+    sources = [path for path in _files_below(package) if "__pycache__" not in path.parts]
+    return _digest(b"".join(_digest(path.read_bytes()).encode() for path in sources))
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

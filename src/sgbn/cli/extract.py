@@ -7,9 +7,15 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sgbn.cli.arguments import add_worker_options, make_folder, workers, write_whole
-from sgbn.cli.commands import add_command, options_of
-from sgbn.cli.options import add_options
+from sgbn.cli.options import (
+    add_command,
+    add_options,
+    add_worker_options,
+    make_folder,
+    options_of,
+    workers,
+    write_whole,
+)
 from sgbn.core.exceptions import counted, listed
 
 if TYPE_CHECKING:
@@ -17,17 +23,18 @@ if TYPE_CHECKING:
 
     from sgbn.read.extract import Extraction
 
+
 MAX_LISTED = 10  # number of failures or subjects that are printed; the files have all
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_extract(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `extract` to the subcommands."""
-    parser = add_command(commands, "extract", run)
+    parser = add_command(commands, "extract", run_extract)
     add_options(parser, options_of("extract"))
     add_worker_options(parser, 1)
 
 
-def run(arguments: argparse.Namespace) -> None:
+def run_extract(arguments: argparse.Namespace) -> None:
     """Find the images, measure them, write the tables and print a summary."""
     from sgbn.read.volumes import find_images
 

@@ -1,4 +1,7 @@
-"""The `sgbn` command: its parser, and the exit code after each kind of error."""
+"""The `sgbn` command: its parser, and the exit code after each kind of error.
+
+The message for an unexpected error, which is an error in sgbn and not in the data.
+"""
 
 from __future__ import annotations
 
@@ -7,35 +10,25 @@ import sys
 import traceback
 import warnings
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from sgbn import __version__
-from sgbn.cli import (
-    check,
-    compare,
-    convert,
-    demo,
-    extract,
-    predict,
-    read_subjects,
-    reproduce,
-    simulate,
-    status,
-    warmup,
-)
-from sgbn.cli.arguments import OptionError, step_of_srun
-from sgbn.cli.config import with_config
-from sgbn.cli.help import Parser, examples
-from sgbn.cli.own_errors import own_error_text
-from sgbn.cli.wording import in_options
+from sgbn.cli.compare import add_compare, add_demo
+from sgbn.cli.data import add_check, add_simulate
+from sgbn.cli.extract import add_extract
+from sgbn.cli.options import OptionError, Parser, examples, in_options, step_of_srun, with_config
+from sgbn.cli.other import add_convert, add_reproduce, add_status, add_warmup
+from sgbn.cli.predict import add_predict
+from sgbn.cli.read_subjects import add_read_subjects
 from sgbn.core.exceptions import InputError, StudyError
 
 # Errors whose message a user understands. Messages of OSError name a file, a disk or a host.
 EXPLAINED = (InputError, StudyError, OSError)
 # In the order in which the help lists them.
 COMMANDS = (
-    *(demo, check, compare, predict, convert, extract, read_subjects),
-    *(simulate, reproduce, status, warmup),
+    *(add_demo, add_check, add_compare, add_predict, add_convert, add_extract, add_read_subjects),
+    *(add_simulate, add_reproduce, add_status, add_warmup),
 )
 MEMORY = "Use fewer processes (--workers 1), fewer regions, or a machine with more memory."
 
@@ -45,7 +38,7 @@ def parser() -> argparse.ArgumentParser:
 
     It imports no numerical library, so that --help is fast.
     """
-    top = Parser(
+    top: argparse.ArgumentParser = Parser(
         prog="sgbn",
         description="One directed network per group from continuous data.",
         epilog=examples(
@@ -59,8 +52,8 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"sgbn {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for command in COMMANDS:
-        command.add_parser(commands)
+    for add in COMMANDS:
+        add(commands)
     return top
 
 
@@ -124,3 +117,47 @@ def _explain(command: str, error: Exception, *, traced: bool) -> int:
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     """Print a warning without its line of code, which does not help a user of the command."""
     print(f"warning: {in_options(str(message))}", file=sys.stderr)
+
+
+PACKAGE = Path(__file__).parents[1]
+
+
+def own_error_text(command: str, error: Exception, *, traced: bool) -> str:
+    """Return a message for an error in sgbn: where it is, which versions ran, and what to do.
+
+    Parameters
+    ----------
+    command : str
+        Name of the command, such as "compare".
+    error : Exception
+        The error. Its notes say what sgbn was doing.
+    traced : bool
+        Whether the traceback was printed, because of ``--debug``.
+    """
+    from sgbn.runs.files import versions
+
+    numbers = ", ".join(f"{name} {number}" for name, number in versions().items())
+    show = "Run the same command again with --debug, which shows the traceback. Report it"
+    report = "Report everything above" if traced else show
+    return "\n".join(
+        [
+            f"sgbn {command}: this is an error in sgbn, not in your data: "
+            f"{type(error).__name__}: {error}",
+            *(f"  {note}" for note in getattr(error, "__notes__", ())),
+            f"  in {_place(error)}",
+            f"  with {numbers}",
+            f"{report} and these lines to the maintainers of sgbn. Read the text before you send "
+            "it: it may contain names of files, columns and subjects.",
+        ]
+    )
+
+
+def _place(error: Exception) -> str:
+    """Return the last file and line of sgbn in the traceback."""
+    frames = traceback.extract_tb(error.__traceback__)
+    # The last frame may be in numpy, but the line of sgbn that called it is more useful.
+    in_package = [frame for frame in frames if Path(frame.filename).is_relative_to(PACKAGE)]
+    if not in_package:
+        return "no file of sgbn"
+    path = Path(in_package[-1].filename).relative_to(PACKAGE.parent)
+    return f"{path.as_posix()}, line {in_package[-1].lineno}"  # slashes on all systems

@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sgbn.cli.commands import add_command, options_of
-from sgbn.cli.options import TABLE, add_options
+from sgbn.cli.options import TABLE, add_command, add_options, options_of
 from sgbn.core.exceptions import InputError, counted, listed, warn
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 FAR_SD = 10  # in standard deviations of training; a cell farther away may have another unit
 READING = {  # options for reading a table -> their help for this command; "" if it is the same
@@ -24,9 +24,9 @@ READING = {  # options for reading a table -> their help for this command; "" if
 }
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_predict(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `predict` to the subcommands."""
-    parser = add_command(commands, "predict", run)
+    parser = add_command(commands, "predict", run_predict)
     add_options(parser, options_of("predict"))
     # The same options as `sgbn compare`, so that a table is read in the same way.
     known = {option.name: option for option in TABLE}
@@ -36,7 +36,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add_options(parser.add_argument_group("columns, rows and files"), reading)
 
 
-def run(arguments: argparse.Namespace) -> None:
+def run_predict(arguments: argparse.Namespace) -> None:
     """Load the model, read the table, and write or print the predictions."""
     from sgbn.write.model_files import load, read_inputs
     from sgbn.write.tables import write_csv

@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sgbn.cli.arguments import folder_of_results, write_whole
-from sgbn.cli.commands import add_command, options_of
-from sgbn.cli.options import add_options
+from sgbn.cli.options import add_command, add_options, folder_of_results, options_of, write_whole
 from sgbn.core.exceptions import DataWarning, InputError, counted, listed
 
 if TYPE_CHECKING:
@@ -19,17 +17,20 @@ if TYPE_CHECKING:
 
     from sgbn.read.subjects import SubjectsTable
 
+
 REGIONS, QUALITY, FAILED = "regions.csv", "quality.csv", "failed.csv"
 VISITS = "participants_visits.csv"  # one row per visit, if the user's table lists persons
 MAX_LISTED = 10  # number of failed subjects that are printed; the file has all
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_read_subjects(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `read-subjects` to the subcommands."""
-    add_options(add_command(commands, "read-subjects", run), options_of("read-subjects"))
+    add_options(
+        add_command(commands, "read-subjects", run_read_subjects), options_of("read-subjects")
+    )
 
 
-def run(arguments: argparse.Namespace) -> None:
+def run_read_subjects(arguments: argparse.Namespace) -> None:
     """Read the folder, write the tables and print a summary."""
     with folder_of_results(arguments.out) as out, warnings.catch_warnings():
         # Hidden, because `_what_was_not` lists the failed subjects as well.
