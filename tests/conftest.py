@@ -10,8 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import settings
+from scipy.signal import lfilter
 
 from sgbn.cohort.simulate import simulate_sem
+from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.graph import random_dag
 
 # A first call compiles, so that no example has a deadline. CI repeats itself; a developer's runs
@@ -185,3 +187,24 @@ def compared_series(chains_of_series):
 
     few = {"n_permutations": 39, "n_pairs": 4, "n_folds": 2, "n_repeats": 1, "peers": False}
     return compare(chains_of_series, Settings(**few))
+
+
+@pytest.fixture(scope="session")
+def autoregressive():
+    """Function (T, m, a, seed, mixing) -> series whose regions share one autoregression."""
+
+    def make(T, m, a, seed, mixing=None):
+        noise = np.random.default_rng(seed).standard_normal((T + 100, m))
+        if mixing is not None:
+            noise = noise @ mixing
+        return lfilter([1.0], [1.0, *(-k for k in a)], noise, axis=0)[100:]
+
+    return make
+
+
+@pytest.fixture
+def small():
+    """a -> b <- c, b -> d e: one v-structure, so that all arrows are compelled."""
+    coef = np.zeros((4, 4))
+    coef[0, 1], coef[2, 1], coef[1, 3] = 0.5, -1 / 3, 2.0
+    return GaussianNetwork(coef, [1, 2, 3, 4], [1.0, 0.5, 2.0, 0.25], ["a", "b", "c", "d e"])

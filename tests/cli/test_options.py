@@ -1,19 +1,73 @@
+import argparse
 import inspect
 import re
-from dataclasses import fields
+import shlex
+import tomllib
+from contextlib import nullcontext
+from dataclasses import fields, replace
+from functools import cache
+from pathlib import Path
 
+import nibabel as nib
+import numpy as np
+import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.read.written import write_cat12, write_freesurfer
 
+import sgbn
 from sgbn import Settings
-from sgbn.cli.main import parser
-from sgbn.cli.options import HOW, LEARNERS, OPTIONS, PATHS, QUICK, SERIES, SETTINGS, TABLE, WHAT
+from sgbn.cli import compare, data, extract, other
+from sgbn.cli import compare as compare_command
+from sgbn.cli import compare as demo
+from sgbn.cli.data import SHEET
+from sgbn.cli.main import main, parser
+from sgbn.cli.options import (
+    _WORDS,
+    HOW,
+    LEARNERS,
+    OPTIONS,
+    PATHS,
+    QUICK,
+    SERIES,
+    SETTINGS,
+    TABLE,
+    WHAT,
+    Formatter,
+    Parser,
+    add_command,
+    add_options,
+    add_worker_options,
+    at_least,
+    config_text,
+    examples,
+    folder_of_results,
+    in_options,
+    local_workers,
+    make_folder,
+    number_above,
+    number_from,
+    options_of,
+    with_config,
+    with_options,
+    workers,
+)
 from sgbn.cli.predict import READING
+from sgbn.cli.read_subjects import FAILED, QUALITY, REGIONS
+from sgbn.cohort import simulate as nuisance
+from sgbn.comparison.compare import compare as help_compare
 from sgbn.comparison.settings import REFINEMENTS
+from sgbn.comparison.settings import Settings as help_Settings
+from sgbn.core.exceptions import InputError
 from sgbn.inference.intervals import repeats_for
+from sgbn.paper.experiments import exp2, exp3
 from sgbn.prepare.outliers import OUTLIERS, TRANSFORMS
 from sgbn.read.roles import LISTS, Options
 from sgbn.read.series import read_series
 from sgbn.read.table import read_freesurfer, read_table
+from sgbn.runs import dask
+from sgbn.runs.tasks import n_processors
 from sgbn.write.model_files import read_inputs
 
 CLI_ONLY = {"freesurfer", "lobes"}  # which reader, and what is taken of its cohort
@@ -116,3 +170,601 @@ def test_a_config_knows_all_options_of_compare_but_those_of_one_run():
     beside = {"help", "debug"} | of_one_run
     assert set(OPTIONS.values()) == {action.dest for action in compare._actions} - beside
     assert {"tables", "participants"} == PATHS
+
+
+def test_a_command_has_the_words_and_options_of_the_file():
+    top = Parser(prog="sgbn")
+    below = top.add_subparsers(dest="command")
+    page = add_command(below, "simulate", print)
+    add_options(page, options_of("simulate"))
+    chosen = top.parse_args(["simulate", "--out", "x", "--regions", "all"])
+    assert (chosen.run, chosen.after_interrupt) == (print, "Start the same command again.")
+    assert (chosen.regions, chosen.groups, chosen.seed) == (None, ["control", "patient"], 0)
+    assert "  sgbn simulate --out study\n" in page.format_help()
+    assert "write a simulated cohort and its known truth as files" in top.format_help()
+
+
+def test_an_argument_without_dashes_has_none():
+    page = argparse.ArgumentParser()
+    add_options(page, options_of("status"))
+    assert str(page.parse_args(["results"]).folder) == "results"
+    with pytest.raises(SystemExit):
+        page.parse_args(["--folder", "results"])
+
+
+def test_every_command_of_the_file_is_one_of_sgbn():
+    top = parser()._subparsers._group_actions[0].choices
+    experiments = top["reproduce"]._subparsers._group_actions[0].choices
+    assert set(_WORDS) == {*top, *experiments}
+
+
+def test_the_words_name_the_files_and_numbers_of_the_commands():
+    by_name = {option.name: option.help for option in options_of("demo")}
+    usual = f"(default: {compare.OF_TABLES}; {compare.OF_SERIES} with --series)"
+    assert by_name["subjects"].endswith(usual)
+    assert SHEET in options_of("check")[0].help
+    for name in (REGIONS, QUALITY, FAILED):
+        assert name in _WORDS["read-subjects"]["description"]
+
+
+def test_the_covariates_to_choose_from_are_those_that_are_simulated():
+    (option,) = (each for each in options_of("simulate", "effects") if each.name == "covariates")
+    assert option.kind["choices"] == data.COVARIATES == nuisance.COVARIATES
+    assert "some of {}, {} and {}.".format(*data.COVARIATES) in option.help
+
+
+def numbers_in_help(command, name):
+    (option,) = (each for each in options_of(command) if each.name == name)
+    return [float(number) for number in re.findall(r"\d+(?:\.\d+)?", option.help)]
+
+
+def test_the_help_of_experiments_names_their_defaults_and_limits():
+    sparsity = exp2.Settings()
+    assert numbers_in_help("exp2", "alpha") == [sparsity.alpha]
+    assert numbers_in_help("exp2", "alpha-raw") == [sparsity.alpha_raw]
+    usual = [exp3.Settings().splits, exp3.SHUFFLES]
+    fewest = [exp3.MIN_SPLITS, exp3.MIN_SHUFFLES]
+    assert numbers_in_help("exp3", "splits") == [*fewest, *usual]
+
+
+def pages(top):
+    """Name -> parser of a command and of all below it."""
+    found = {top.prog: top}
+    for action in top._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for below in action.choices.values():
+                found |= pages(below)
+    return found
+
+
+PAGES = pages(parser())
+
+
+EXAMPLES = {
+    command: None  # each once, in the order of the pages
+    for page in PAGES.values()
+    for command in re.findall(r"^  (sgbn .*)$", page.epilog, re.M)
+}
+N = 60  # subjects per group, as many as exp3 trains and tests on
+
+
+@pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
+def test_every_command_shows_examples_of_its_own(page):
+    assert re.findall(rf"^  ({page.prog}\b.*)$", page.format_help(), re.M)
+
+
+def a_table(group, columns):
+    """Table of subjects with six regions, a group, and no other columns than those asked for."""
+    cohort = sgbn.simulate_cohort(N, regions=6)
+    frame = pd.DataFrame(cohort.values, columns=cohort.regions)
+    rng = np.random.default_rng(0)
+    known = {
+        "age": rng.uniform(20, 60, 2 * N).round(1),
+        "sex": rng.choice(["F", "M"], 2 * N),
+        "site": rng.choice(["A", "B"], 2 * N),
+        "person": [f"p{k}" for k in range(N)] * 2,
+        "mean_fd": rng.uniform(0.1, 0.3, 2 * N),
+    }
+    beside = {"subject_id": [f"s{k:02}" for k in range(2 * N)], group: cohort.group}
+    beside |= {name: known[name] for name in columns}
+    return pd.concat([pd.DataFrame(beside), frame], axis=1)
+
+
+def write_tables(arguments):
+    """Write the tables that a command reads into the current folder."""
+    columns = [*(arguments.covariates or []), arguments.site, arguments.pair]
+    columns = [name for name in columns if name]
+    table = a_table(arguments.group, columns)
+    if arguments.participants is None:
+        table.to_csv(arguments.tables[0], index=False)
+        return
+    table[["subject_id", arguments.group, *columns]].to_csv(
+        arguments.participants, sep="\t", index=False
+    )
+    if not arguments.tables[0].suffix:
+        write_series(arguments.tables[0], table["subject_id"])
+        return
+    for file, side, k in zip(arguments.tables, ("lh", "rh"), (-3, -6), strict=True):
+        regions = table.iloc[:, k:].iloc[:, :3].set_axis(["insula", "cuneus", "lingual"], axis=1)
+        regions = regions.add_prefix(f"{side}_").add_suffix("_thickness")
+        regions.insert(0, f"{side}.aparc.thickness", table["subject_id"])
+        regions.to_csv(file, sep="\t", index=False)
+
+
+def write_series(folder, subjects):
+    """Write one file of time series per subject."""
+    folder.mkdir()
+    for k, name in enumerate(subjects):
+        series = pd.DataFrame(
+            np.random.default_rng(k).standard_normal((40, 3)), columns=list("abc")
+        )
+        series.to_csv(folder / f"{name}_timeseries.tsv", sep="\t", index=False)
+
+
+def write_images(arguments):
+    """Write the images that a command reads, their atlas and its names."""
+    labels = np.zeros((6, 6, 6))
+    labels[:3], labels[3:] = 1, 2
+    nib.save(nib.Nifti1Image(labels.astype(np.int16), np.eye(4)), arguments.atlas)
+    arguments.labels.write_text("1 Insula_L\n2 Insula_R\n")
+    for k in range(4):
+        image = np.random.default_rng(k).random((6, 6, 6)).astype(np.float32)
+        path = Path(arguments.images[0].replace("*", f"sub-{k}"))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        nib.save(nib.Nifti1Image(image, np.eye(4)), path)
+
+
+def write_subjects(arguments):
+    """Write the subjects that a command reads, in the layout of the tool that it names."""
+    cat12 = "CAT12" in str(arguments.folder)
+    for k in range(3):
+        if cat12:
+            write_cat12(arguments.folder, f"sub-{k}_T1w")
+        else:
+            write_freesurfer(arguments.folder, f"sub-{k}", "aparc.DKTatlas.mapped")
+
+
+def write_converted(arguments):
+    """Write the network that a command converts, with the ending that it names."""
+    network = sgbn.SGBN().fit(a_table("diagnosis", ()).iloc[:, 2:]).network_
+    arguments.network.parent.mkdir(parents=True, exist_ok=True)
+    if arguments.network.suffix == ".json":
+        sgbn.write.write_node_link(arguments.network, network)
+    else:
+        sgbn.write_network(arguments.network, network)
+
+
+class ReachedWorkError(RuntimeError):
+    """All options were read, and the hours of an experiment would begin."""
+
+
+def begin(*_):
+    raise ReachedWorkError("the work would begin.")
+
+
+def networks_alone(cohort, settings, learner, arguments, key, config="", more=None):
+    """Write the config and the last file of a run, and learn nothing but networks."""
+    assert not getattr(arguments, "figures", False)
+    (arguments.out / "config.toml").write_text(config)
+    (arguments.out / "about.json").write_text("{}")
+    (arguments.out / "work").mkdir(exist_ok=True)
+    plain = None if isinstance(cohort, sgbn.SeriesCohort) else sgbn.SGBN()
+    found = help_compare(cohort, help_Settings.networks_only(), learner=plain, folder=arguments.out)
+    if more is not None:
+        said = more(replace(found, skipped={"differences": "that takes too long."}))
+        assert "The differences were not tested: that takes too long." in said
+
+
+def figures_alone(cohort, settings, learner, arguments):
+    assert arguments.figures
+
+
+ELSEWHERE = ("--dask", "--slurm", "--download")  # need a scheduler, SLURM, or a network
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_every_example_runs(example, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SGBN_DATA", str(tmp_path))
+    for module in (compare_command, demo):
+        monkeypatch.setattr(module, "compare_and_write", networks_alone)
+    monkeypatch.setattr(compare_command, "draw_again", figures_alone)
+    monkeypatch.setattr(other, "_run", begin)
+    monkeypatch.setattr(other, "_use_every_kernel", lambda: None)  # tests/cli/test_other.py does
+    monkeypatch.setattr(extract, "workers", lambda _: nullcontext(1))  # no process is started
+    words = shlex.split(example)[1:]
+    if "--help" in words:
+        with pytest.raises(SystemExit) as stop:
+            main(words)
+        assert stop.value.code == 0
+        return
+    arguments = parser().parse_args(words)
+    if any(option in words for option in ELSEWHERE):
+        return
+    if "--config" in words or arguments.command == "status":
+        a_table("diagnosis", ()).to_csv("table.csv", index=False)
+        assert main(["compare", "table.csv", "--group", "diagnosis", "--out", "results"]) == 0
+    elif getattr(arguments, "tables", None):
+        write_tables(arguments)
+    elif arguments.command == "predict":
+        rows = a_table("diagnosis", ())
+        rows.to_csv(arguments.table, index=False)
+        arguments.model.parent.mkdir()
+        classifier = sgbn.SGBNClassifier(sgbn.SGBN())
+        sgbn.save(classifier.fit(rows.iloc[:, 2:], rows["diagnosis"]), arguments.model)
+    elif arguments.command == "extract":
+        write_images(arguments)
+    elif arguments.command == "convert":
+        write_converted(arguments)
+    elif arguments.command == "read-subjects":
+        write_subjects(arguments)
+    code = main(words)
+    said = capsys.readouterr().err
+    if arguments.command == "reproduce":
+        assert "the work would begin" in said
+    else:
+        assert code == 0, said
+
+
+@pytest.mark.parametrize("wrong", ["exp2 --networks Chain Asia", "exp4 --group dx"])
+def test_an_experiment_refuses_wrong_options_before_its_work(wrong, monkeypatch, capsys):
+    monkeypatch.setattr(other, "_run", begin)
+    assert main(["reproduce", *wrong.split()]) == 1
+    assert "would begin" not in capsys.readouterr().err
+
+
+def test_text_is_wrapped_and_examples_are_not():
+    long = "sgbn compare " + "--covariates age sex " * 10
+    page = Parser(prog="x", epilog=examples({long: "what it does"}, "word " * 60))
+    lines = page.format_help().splitlines()
+    assert f"  {long}" in lines
+    assert "      what it does" in lines
+    assert sum(line.startswith("word") for line in lines) > 2
+
+
+def test_subcommands_look_alike():
+    top = Parser(prog="x")
+    below = top.add_subparsers().add_parser("y")
+    assert type(below) is Parser
+    assert below.formatter_class is Formatter
+
+
+def test_a_misspelt_option_is_answered_in_one_line_by_its_like(capsys):
+    for words in (["compare", "t.csv", "--gruop", "dx", "--out", "x"], ["demo", "--sed=1"]):
+        with pytest.raises(SystemExit) as stop:
+            parser().parse_args(words)
+        assert stop.value.code == 2
+        said = capsys.readouterr().err
+        assert said.count("\n") == 1
+        assert "Did you mean '--" in said
+        assert said.startswith(f"sgbn {words[0]}: there is no option --")
+
+
+def test_each_atlas_option_but_that_of_images_says_the_columns_of_a_table():
+    atlases = [
+        action
+        for name, page in PAGES.items()
+        if name != "sgbn extract"
+        for action in page._actions
+        if "--atlas" in action.option_strings
+    ]
+    assert len(atlases) >= 3  # check, compare, simulate
+    for action in atlases:
+        assert "a table of your own (.csv, .tsv, .txt) with the columns region" in action.help
+        for column in ("hemisphere", "lobe", "x, y, z", "volume_mm3"):
+            assert column in action.help
+
+
+def test_whole_numbers_from_a_smallest_one_on():
+    assert at_least(3)("3") == 3
+    with pytest.raises(argparse.ArgumentTypeError, match="2 is too small: give 3 or more"):
+        at_least(3)("2")
+    with pytest.raises(argparse.ArgumentTypeError, match="'x' is not a whole number"):
+        at_least(3)("x")
+
+
+def test_numbers_from_a_smallest_one_on():
+    assert number_from(0)("0.4") == 0.4
+    for text in ("best", "-1", "inf", "nan"):
+        with pytest.raises(argparse.ArgumentTypeError, match="is not a number"):
+            number_from(0)(text)
+
+
+def test_numbers_between_two_ends():
+    assert number_from(0, 1)("1") == 1
+    with pytest.raises(argparse.ArgumentTypeError, match=r"1\.1 is not a number from 0 to 1"):
+        number_from(0, 1)("1.1")
+    assert number_above(0, below=1)("0.5") == 0.5
+    for text in ("0", "1", "nan"):
+        with pytest.raises(argparse.ArgumentTypeError, match="not a number above 0 and below 1"):
+            number_above(0, below=1)(text)
+    with pytest.raises(argparse.ArgumentTypeError, match=r"not a number above 0$"):
+        number_above(0)("inf")
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (["demo", "--subjects", "3"], "--subjects: 3 is too small: give 10 or more"),
+        (["demo", "--gamma", "best"], "--gamma: 'best' is not a number"),
+        (["demo", "--seed", "-1"], "--seed: -1 is too small"),
+        (["reproduce", "exp1", "--permutations", "0"], "--permutations: 0 is too small"),
+        (["reproduce", "exp1", "--workers", "0"], "--workers: 0 is too small"),
+    ],
+)
+def test_bad_arguments_name_the_option_and_write_nothing(
+    command, message, capsys, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as stop:
+        main(command)
+    assert stop.value.code == 2
+    assert message in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_folder_to_write_to_is_made_and_left_empty(tmp_path):
+    path = tmp_path / "a" / "b"
+    assert make_folder(path) == path
+    assert make_folder(path) == path
+    assert not list(path.iterdir())
+
+
+def test_a_folder_that_cannot_be_written_to_is_named(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(InputError, match=r"cannot write to .*file: it is a file\. Give another"):
+        make_folder(tmp_path / "file")
+    with pytest.raises(InputError, match=r"to .*deep: .*file is a file\. Give another folder"):
+        make_folder(tmp_path / "file" / "sub" / "deep")
+
+    def denied(**_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", denied)
+    with pytest.raises(InputError, match=r"permission denied\. Give another folder \(--out\)"):
+        make_folder(tmp_path)
+
+
+LONG = {
+    "demo": ["demo"],
+    "compare": ["compare", "table.csv", "--out", "x"],
+    "extract": ["extract", "a.nii", "--atlas", "b.nii", "--out", "x"],
+    **{name: ["reproduce", name] for name in ("exp1", "exp2", "exp3", "exp4")},
+}
+
+
+@pytest.mark.parametrize("command", LONG.values(), ids=LONG)
+def test_every_long_command_says_who_does_the_work(command):
+    assert parser().parse_args([*command, "--workers", "3"]).workers == 3
+    assert parser().parse_args([*command, "--dask", "tcp://host:1"]).dask == "tcp://host:1"
+    assert parser().parse_args([*command, "--slurm", "jobs=2"]).slurm == "jobs=2"
+    for two in (["--dask", "tcp://host:1"], ["--slurm", "jobs=2"]):
+        with pytest.raises(SystemExit):
+            parser().parse_args([*command, "--workers", "3", *two])
+
+
+def test_empty_options_of_slurm_are_refused(capsys):
+    with pytest.raises(SystemExit):
+        main(["compare", "nowhere.csv", "--out", "x", "--slurm", " "])
+    assert "--slurm: it is empty. Give key=value" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["compare", "nowhere.csv", "--out", "x", "--slurm", "walltime"])
+    assert "'walltime' in 'walltime' has no value" in capsys.readouterr().err
+
+
+def test_a_key_of_slurm_that_is_unknown_is_named_before_anything_is_read(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["compare", "nowhere.csv", "--out", "x", "--slurm", "partiton=long"])
+    assert stop.value.code == 2
+    assert (
+        "argument --slurm: the options of SLURM have no key called 'partiton'. Did you mean 'pa"
+        in (capsys.readouterr().err)
+    )
+
+
+def test_a_command_of_srun_alone_is_refused_elsewhere(capsys, monkeypatch):
+    monkeypatch.delenv("SLURM_STEP_ID", raising=False)
+    assert main(["compare", "nowhere.csv", "--out", "x", "--slurm", "runner"]) == 1
+    assert "Start it as srun -n 5 sgbn" in capsys.readouterr().err
+
+
+def test_workers_are_processes_of_this_machine_or_of_a_cluster(monkeypatch):
+    own = argparse.ArgumentParser()
+    add_worker_options(own)
+    with workers(own.parse_args([])) as n_jobs:
+        assert n_jobs == n_processors()
+    with workers(own.parse_args(["--workers", "3"])) as n_jobs:
+        assert n_jobs == 3
+    assert local_workers(own.parse_args(["--dask", "x"])) == n_processors()
+    monkeypatch.setattr(dask, "CONNECT_SECONDS", 0.3)
+    nobody = own.parse_args(["--dask", "tcp://127.0.0.1:9"])
+    with pytest.raises(InputError, match="no Dask scheduler answers"), workers(nobody):
+        pass
+
+
+def fail_in(folder, name=""):
+    with folder_of_results(folder) as out:
+        if name:
+            (out / name).touch()
+        raise ValueError("failed")
+
+
+def test_a_folder_that_stays_empty_is_removed_with_those_above_it(tmp_path):
+    (tmp_path / "old").mkdir()
+    with pytest.raises(ValueError, match="failed"):
+        fail_in(tmp_path / "old/new/out")
+    assert [path.name for path in tmp_path.rglob("*")] == ["old"]
+    with pytest.raises(ValueError, match="failed"):
+        fail_in(tmp_path / "out", "file")
+    assert (tmp_path / "out" / "file").exists()
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=12).filter(
+    lambda text: text.strip() == text
+)
+
+
+@cache
+def compare_parser():
+    return parser().parse_args(["compare", "--out", "x"]).parser
+
+
+def write_config(path, options):
+    path.write_text(config_text(path, options))
+
+
+def expanded(*words):
+    return with_config(compare_parser(), [*words, "--out", "x"])
+
+
+def parsed(*words):
+    return compare_parser().parse_args(expanded(*words))
+
+
+def test_paths_are_relative_to_the_folder_of_the_config(tmp_path):
+    config = tmp_path / "results" / "config.toml"
+    config.parent.mkdir()
+    table = tmp_path / "data" / "table.csv"
+    write_config(config, {"tables": [table], "participants": table.with_name("people.tsv")})
+    assert 'tables = [\n    "../data/table.csv",\n]' in config.read_text()
+    moved = tmp_path.with_name(tmp_path.name + "-moved")
+    tmp_path.rename(moved)
+    found = parsed("--config", str(moved / "results/config.toml"))
+    assert found.tables == [moved / "data" / "table.csv"]
+    assert found.participants == moved / "data" / "people.tsv"
+
+
+def test_an_atlas_that_is_a_table_is_a_path_and_one_that_has_a_name_is_none(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    config = tmp_path / "results" / "config.toml"
+    config.parent.mkdir()
+    (tmp_path / "mine").touch()
+    for name, kept in {"mine.csv": "../mine.csv", "mine": "../mine", "aal": "aal"}.items():
+        write_config(config, {"atlas": name})
+        assert f'atlas = "{kept}"' in config.read_text()
+        monkeypatch.chdir(tmp_path.parent)
+        found = parsed("--config", str(config)).atlas
+        assert found == (name if name == "aal" else str(tmp_path / name))
+        monkeypatch.chdir(tmp_path)
+
+
+@given(
+    st.fixed_dictionaries(
+        {
+            "group": TEXT,
+            "covariates": st.lists(TEXT, min_size=1, max_size=3, unique=True),
+            "gamma": st.floats(0, 5),
+            "n_permutations": st.integers(0, 10_000),
+            "peers": st.booleans(),
+            "refinements": st.lists(st.sampled_from(["KL-SGBN", "MM-SGBN"]), unique=True),
+            "freesurfer": st.booleans(),
+            "edges": st.lists(TEXT, min_size=1, max_size=3, unique=True),
+            "among": st.lists(TEXT, min_size=1, max_size=3, unique=True),
+        }
+    )
+)
+def test_what_is_written_is_read_again(tmp_path_factory, options):
+    config = tmp_path_factory.mktemp("config") / "config.toml"
+    write_config(config, options)
+    found = parsed("--config", str(config))
+    for name, value in options.items():
+        assert getattr(found, name) == value
+
+
+def test_the_command_line_replaces_lists_and_does_not_add_to_them(tmp_path):
+    config = tmp_path / "config.toml"
+    options = {"covariates": ["age", "sex"], "peers": True, "seed": 3, "reference": "CTR"}
+    write_config(config, options)
+    words = ["--config", str(config), "--covariates", "iq", "--no-peers", "--reference", "AD"]
+    found = parsed(*words)
+    assert (found.covariates, found.reference) == (["iq"], "AD")
+    assert found.peers is False
+    assert found.seed == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("permutation = 3", "has 'permutation', .*Did you mean 'permutations'"),
+        ("out = 'x'", "has 'out'"),
+        ("group = ", "not a TOML file"),
+    ],
+)
+def test_what_cannot_be_read_is_said_with_its_file(tmp_path, text, message):
+    config = tmp_path / "config.toml"
+    config.write_text(text)
+    with pytest.raises(InputError, match=message):
+        expanded("--config", str(config))
+
+
+def test_a_missing_file_is_said():
+    with pytest.raises(InputError, match=r"cannot read nowhere.toml \(--config\)"):
+        expanded("--config", "nowhere.toml")
+
+
+def test_without_a_config_the_words_stay():
+    words = ["table.csv", "--group", "dx"]
+    assert expanded(*words) == [*words, "--out", "x"]
+
+
+def test_quick_replaces_how_thorough_the_file_is(tmp_path):
+    config = tmp_path / "config.toml"
+    write_config(config, {"n_permutations": 999, "n_repeats": 5, "peers": True, "seed": 7})
+    found = parsed("--config", str(config), "--quick")
+    decided = (found.n_permutations, found.n_repeats, found.peers)
+    assert (*decided, found.seed) == (None, None, None, 7)
+    found = parsed("--config", str(config), "--quick", "--permutations", "50")
+    assert found.n_permutations == 50
+
+
+def test_an_empty_list_does_not_swallow_the_tables(tmp_path):
+    config = tmp_path / "config.toml"
+    write_config(config, {"missing": [], "tables": [tmp_path / "t.csv"]})
+    found = parsed("--config", str(config))
+    assert found.missing == []
+    assert found.tables == [tmp_path / "t.csv"]
+
+
+def test_a_config_has_every_option_by_its_name_and_nothing_of_one_run(tmp_path):
+    path = tmp_path / "config.toml"
+    words = ["compare", "t.csv", "--half-samples", "3", "--rows-are-subjects", "--workers", "2"]
+    chosen = parser().parse_args([*words, "--quick", "--out", "x"])
+    write_config(path, vars(chosen))
+    written = tomllib.loads(path.read_text())
+    assert written["half-samples"] == 3
+    assert written["rows-are-subjects"]
+    assert not {"workers", "quick", "out", "config", "command"} & set(written)
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        ("name them (regions=, --regions).", "name them (--regions)."),
+        ("leave it out (on_error='skip', --on-error skip).", "leave it out (--on-error skip)."),
+        ("give --site my site (site='my site').", "give --site my site."),
+        ("say --rows-are-subjects, Settings(rows_are_subjects=True)", "say --rows-are-subjects"),
+        (
+            "no column 'x', named in covariates=. Check",
+            "no column 'x', named in --covariates. Check",
+        ),
+        ("n_permutations is 3", "--permutations is 3"),
+        ("n_sites is 1: give 0", "--sites is 1: give 0"),
+        ("the column 'n_sites' is constant", "the column 'n_sites' is constant"),  # the user's own
+        ("SGBNEnsemble(n_pairs=0) there", "SGBNEnsemble(n_pairs=0) there"),
+    ],
+)
+def test_arguments_of_python_become_options(message, said):
+    assert in_options(message) == said
+
+
+def test_a_setting_at_the_beginning_is_an_option():
+    assert with_options("level is 2: give less") == "--level is 2: give less"
+    assert with_options("at this level n_folds is 1") == "at this level --folds is 1"
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["'/data/n_sites/regions.csv' has no rows.", "/scratch/n_permutations.2/work is full."],
+)
+def test_parts_of_paths_stay_as_they_are(message):
+    assert in_options(message) == message

@@ -2,7 +2,7 @@ import shlex
 
 import pandas as pd
 import pytest
-from tests.io.subjects.written import (
+from tests.read.written import (
     REGIONS,
     SIDES,
     nuclei,

@@ -1,16 +1,23 @@
 import warnings
 from dataclasses import replace
+from functools import partial
+from importlib import import_module
 
 import numpy as np
 import pytest
 
-from sgbn import Cohort
+from sgbn import Cohort, compare
+from sgbn import Settings as group_network_Settings
+from sgbn.cohort.series import SeriesCohort
+from sgbn.cohort.simulate import simulate_cohort
+from sgbn.comparison.compare import SERIES, TABLES, flow_of, group_network
 from sgbn.comparison.compare import compare as compare_fully
 from sgbn.comparison.settings import Settings
 from sgbn.comparison.steps.accuracy import OURS, REFINED
 from sgbn.comparison.steps.cross_validation import FIRST_PEER
 from sgbn.core.exceptions import DataWarning, InputError, StudyError
 from sgbn.learn.ensemble import SGBNEnsemble
+from sgbn.learn.series import SeriesSGBN
 from sgbn.learn.sgbn import SGBN
 from sgbn.paper.or_sgbn import ORSGBN
 from sgbn.runs.dask import ClusterWarning
@@ -18,7 +25,7 @@ from sgbn.runs.dask import ClusterWarning
 NETWORKS = Settings.networks_only()
 
 
-def compare(cohort, **options):
+def compare_compare(cohort, **options):
     """Networks alone, by the fastest learner."""
     return compare_fully(cohort, NETWORKS, **{"learner": SGBN(1.0)} | options)
 
@@ -36,7 +43,7 @@ def test_warnings_of_the_cluster_are_given_at_once_and_others_at_the_end(cohort)
         at_once.extend(str(warning.message) for warning in caught)
 
     with warnings.catch_warnings(record=True) as caught:
-        found = compare(cohort, on_step=on_step)
+        found = compare_compare(cohort, on_step=on_step)
     assert at_once == ["no worker"]
     assert [str(warning.message) for warning in caught] == ["no worker", "a gap"]
     assert found.warnings == ("a gap",)
@@ -52,7 +59,7 @@ def unequal(n=(120, 80), seed=0):
 
 def test_each_network_is_that_of_the_rows_of_its_group_over_all_regions(cohort):
     begun = []
-    found = compare(
+    found = compare_compare(
         cohort,
         learner=SGBN(0.8),
         on_step=begun.append,
@@ -72,7 +79,9 @@ def test_each_network_is_that_of_the_rows_of_its_group_over_all_regions(cohort):
 
 
 def test_one_gamma_serves_all_groups_that_of_the_largest():
-    found = compare(unequal((150, 400)), learner=SGBNEnsemble(7.0, n_chains=1, n_pairs=0, n_jobs=1))
+    found = compare_compare(
+        unequal((150, 400)), learner=SGBNEnsemble(7.0, n_chains=1, n_pairs=0, n_jobs=1)
+    )
     assert found.searcher.gamma == np.log10(400) / 2  # up to 100 subjects it would be 1
 
 
@@ -82,7 +91,7 @@ def test_a_group_difference_is_not_taken_for_an_effect_of_age():
     patients = cohort.group == "patient"
     age = np.random.default_rng(1).normal(40, 5, len(cohort)) + 30 * patients
     values = cohort.values - 3.0 * patients[:, None]
-    left = compare(with_values(cohort, values, covariates={"age": age})).regions
+    left = compare_compare(with_values(cohort, values, covariates={"age": age})).regions
     gap = left[~patients].mean() - left[patients].mean()
     np.testing.assert_allclose(gap, 3.0, atol=1.5)
 
@@ -94,7 +103,7 @@ def test_a_group_difference_is_not_taken_for_a_site():
     at_a = np.random.default_rng(1).random(1000) < np.where(patients, 0.2, 0.8)
     values = cohort.values - 1.5 * patients[:, None]
     site = np.where(at_a, "A", "B")
-    found = compare(with_values(cohort, values, site=site))
+    found = compare_compare(with_values(cohort, values, site=site))
     assert not any(learner.coef_.any() for learner in found.learners.values())
 
 
@@ -103,7 +112,7 @@ def test_what_covariates_leave_nothing_of_is_named(cohort):
     age = np.random.default_rng(0).uniform(20, 60, len(cohort))
     values[:, 3] = 5 - 0.1 * age
     with pytest.raises(InputError, match=f"nothing is left of '{cohort.regions[3]}'"):
-        compare(with_values(cohort, values, covariates={"age": age}))
+        compare_compare(with_values(cohort, values, covariates={"age": age}))
 
 
 def test_an_effect_of_a_covariate_makes_no_edges(cohort):
@@ -113,9 +122,9 @@ def test_an_effect_of_a_covariate_makes_no_edges(cohort):
     age = rng.uniform(20, 60, n) + 10 * (cohort.group == "patient")
     values = rng.normal(size=(n, len(cohort.regions)))
     values[:, :2] += age[:, None] / 5
-    joined = compare(with_values(cohort, values))
+    joined = compare_compare(with_values(cohort, values))
     assert joined.learners["control"].coef_[:2, :2].any()
-    adjusted = compare(with_values(cohort, values, covariates={"age": age}))
+    adjusted = compare_compare(with_values(cohort, values, covariates={"age": age}))
     assert not adjusted.learners["control"].coef_[:2, :2].any()
     assert not adjusted.learners["patient"].coef_[:2, :2].any()
 
@@ -126,8 +135,8 @@ def test_an_effect_of_sites_makes_no_edges(cohort):
     site = np.array(["A", "B", "C", "D"])[np.arange(n) % 4]
     values = rng.normal(size=(n, 12))[:, : len(cohort.regions)]
     values[:, :3] += 4 * (np.arange(n) % 4)[:, None]
-    assert compare(with_values(cohort, values)).learners["control"].coef_[:3, :3].any()
-    harmonised = compare(with_values(cohort, values, site=site))
+    assert compare_compare(with_values(cohort, values)).learners["control"].coef_[:3, :3].any()
+    harmonised = compare_compare(with_values(cohort, values, site=site))
     assert not harmonised.learners["control"].coef_[:3, :3].any()
 
 
@@ -135,14 +144,14 @@ def test_gaps_are_filled_and_useless_regions_left_out(cohort):
     values = cohort.values.copy()
     values[5, 3] = np.nan
     values[:, 7] = 0
-    found = compare(with_values(cohort, values))
+    found = compare_compare(with_values(cohort, values))
     assert cohort.regions[7] not in found.cohort.regions
     assert np.isfinite(found.regions.to_numpy()).all()
 
 
 def test_without_groups_it_stops(cohort):
     with pytest.raises(InputError, match="no group column"):
-        compare(Cohort(cohort.values, cohort.regions, cohort.ids))
+        compare_compare(Cohort(cohort.values, cohort.regions, cohort.ids))
 
 
 def test_the_reference_comes_first_and_must_be_a_group(cohort):
@@ -225,12 +234,12 @@ def test_a_simulated_cohort_brings_its_truth_and_a_part_of_it_has_none(whole, co
     assert set(whole.truth) == {"control", "patient"}
     network = cohort.networks["patient"]
     np.testing.assert_array_equal(whole.truth["patient"] != 0, network.coef != 0)
-    assert compare(cohort.subset(regions=cohort.regions[:4])).truth == {}
+    assert compare_compare(cohort.subset(regions=cohort.regions[:4])).truth == {}
 
 
 def test_warnings_are_kept_and_given_once(cohort):
     with pytest.warns(UserWarning, match="only 8 samples") as caught:
-        found = compare(cohort.subset(rows=np.r_[0:8, 80:88]))
+        found = compare_compare(cohort.subset(rows=np.r_[0:8, 80:88]))
     assert len({str(warning.message) for warning in caught}) == len(caught)
     assert any("only 8 samples" in message for message in found.warnings)
 
@@ -241,9 +250,9 @@ def test_networks_and_warnings_of_other_processes_are_those_of_this_one(cohort):
     total = with_values(cohort, summed)
     named = "|".join(cohort.regions[k] for k in (2, 3, 5))
     with pytest.warns(DataWarning, match=named):
-        alone = compare(total, learner=ORSGBN(0.1), n_jobs=1)
+        alone = compare_compare(total, learner=ORSGBN(0.1), n_jobs=1)
     with pytest.warns(DataWarning, match=named):
-        beside = compare(total, learner=ORSGBN(0.1), n_jobs=2)
+        beside = compare_compare(total, learner=ORSGBN(0.1), n_jobs=2)
     assert len(alone.warnings)
     assert alone.warnings == beside.warnings
     for group in cohort.groups:
@@ -256,7 +265,7 @@ def test_copies_of_a_region_are_refused_by_name(cohort):
     with pytest.raises(
         InputError, match=f"copies.*'{cohort.regions[2]}' and '{cohort.regions[5]}'"
     ):
-        compare(with_values(cohort, copied))
+        compare_compare(with_values(cohort, copied))
 
 
 def test_a_folder_of_other_settings_or_data_is_refused_before_any_work(cohort, tmp_path):
@@ -360,7 +369,7 @@ def test_networks_and_halves_do_without_subjects_far_out_and_other_steps_do_not(
     assert found.left_out == {"control": (far.ids[2],), "patient": (far.ids[90],)}
     assert not found.warnings  # the review names them, once
     assert sum("far from the others" in finding.what for finding in found.review.findings) == 2
-    same = compare(clean)
+    same = compare_compare(clean)
     kept = compare_fully(far, replace(settings, outliers="keep"), learner=SGBN(1.0))
     for group in ("control", "patient"):
         coef = found.learners[group].coef_
@@ -429,12 +438,12 @@ def test_names_that_are_not_there_are_refused_before_anything_is_computed(cohort
 
 def test_the_learner_decides_about_outliers_unless_the_settings_do(cohort):
     far = with_far_subjects(cohort)
-    assert not any(compare(far, learner=SGBN(outliers="keep")).left_out.values())
+    assert not any(compare_compare(far, learner=SGBN(outliers="keep")).left_out.values())
     trimmed = compare_fully(
         far, Settings.networks_only(outliers="trim"), learner=SGBN(outliers="keep")
     )
     assert all(trimmed.left_out.values())
-    other = compare(far, learner=ORSGBN(0.1))
+    other = compare_compare(far, learner=ORSGBN(0.1))
     assert other.left_out == {"control": (), "patient": ()}
     assert any("left out of tests" in finding.action for finding in other.review.findings)
     assert other.settings.outliers is None
@@ -479,7 +488,7 @@ def test_an_error_of_ours_says_in_which_step_it_arose(cohort, monkeypatch):
 
     monkeypatch.setattr("sgbn.comparison.steps.networks.learn_ensemble", fail)
     with pytest.raises(ZeroDivisionError) as caught:
-        compare(cohort, learner=SGBNEnsemble())
+        compare_compare(cohort, learner=SGBNEnsemble())
     assert caught.value.__notes__ == ["in the step: One network per group"]
 
 
@@ -522,3 +531,106 @@ def test_an_accuracy_is_not_tested_where_nothing_can_be_exchanged():
     assert found.accuracy is not None
     assert not len(found.accuracy.permuted)
     assert any("the accuracy was not tested" in warning for warning in found.warnings)
+
+
+def test_what_a_cohort_holds_decides(chains_of_series):
+    assert flow_of(chains_of_series) is SERIES
+    assert flow_of(simulate_cohort(20, regions=4)) is TABLES
+
+
+def test_a_learner_must_fit_the_cohort():
+    with pytest.raises(InputError, match="the learner is a SeriesSGBN, which needs time series"):
+        TABLES.learner(SeriesSGBN(), Settings())
+    with pytest.raises(InputError, match=r"the learner is SGBN.*SeriesSGBN\(\)"):
+        SERIES.learner(SGBN(), Settings())
+
+
+def test_default_learners_have_the_half_samples_of_the_settings():
+    settings = Settings(n_pairs=7, seed=3)
+    for flow, kind in ((TABLES, SGBNEnsemble), (SERIES, SeriesSGBN)):
+        learner = flow.learner(None, settings)
+        assert isinstance(learner, kind)
+        assert (learner.n_pairs, learner.random_state) == (7, 3)
+
+
+def test_time_series_are_not_prepared(chains_of_series):
+    prepared, findings = SERIES.prepare(chains_of_series, Settings())
+    assert prepared is chains_of_series
+    assert not [*findings]
+
+
+def test_missing_covariates_of_time_series_are_filled_in(chains_of_series):
+    ages = np.linspace(20, 60, len(chains_of_series))
+    ages[3] = np.nan
+    sex = np.where(np.arange(len(ages)) == 5, "", "F")
+    cohort = replace(chains_of_series, covariates={"age": ages, "sex": sex})
+    prepared, _ = SERIES.prepare(cohort, Settings())
+    assert isinstance(prepared, SeriesCohort)
+    assert prepared.covariates["age"][3] == np.nanmean(ages)
+    assert prepared.covariates["sex"][5] == "unknown"
+    assert prepared.n_volumes == cohort.n_volumes
+
+
+@pytest.fixture(scope="module")
+def group_network_cohort():
+    """Two groups with all that must not become a region, and with gaps."""
+    return simulate_cohort(60, regions=6, covariates=["age", "sex"], n_sites=2, missing=0.02)
+
+
+def test_the_network_is_that_of_a_comparison(group_network_cohort):
+    learner = SGBN()
+    compared = compare(
+        group_network_cohort, group_network_Settings.networks_only(), learner=learner
+    )
+    for group in group_network_cohort.groups:
+        found = group_network(group_network_cohort, group, learner)
+        assert found is not learner
+        assert found.network_.names == group_network_cohort.regions
+        np.testing.assert_array_equal(found.coef_, compared.learners[group].coef_)
+
+
+def test_the_default_learner_is_that_of_a_comparison(group_network_cohort, monkeypatch):
+    few = partial(group_network_Settings, n_pairs=2)  # by default 50, which take seconds
+    monkeypatch.setattr(import_module("sgbn.comparison.compare"), "Settings", few)
+    compared = compare(
+        group_network_cohort, group_network_Settings.networks_only(n_pairs=2)
+    ).learners["patient"]
+    found = group_network(group_network_cohort, "patient")
+    assert isinstance(found, SGBNEnsemble)
+    assert repr(found) == repr(compared)
+    np.testing.assert_array_equal(found.coef_, compared.coef_)
+
+
+def test_the_network_of_series_is_that_of_a_comparison(chains_of_series, compared_series):
+    found = group_network(chains_of_series, "patient", SeriesSGBN(n_pairs=4))
+    np.testing.assert_array_equal(found.coef_, compared_series.learners["patient"].coef_)
+    alone = chains_of_series.subset(groups=["patient"])
+    again = group_network(alone, "patient", SeriesSGBN(n_pairs=0))
+    np.testing.assert_array_equal(again.coef_, found.coef_)
+
+
+def test_one_group_is_enough(group_network_cohort):
+    alone = group_network_cohort.subset(groups=["control"])
+    assert group_network(alone, "control", SGBN()).network_.names == group_network_cohort.regions
+
+
+def test_what_stands_in_the_way_is_said(group_network_cohort):
+    with pytest.raises(InputError, match=r"no group is called 'contrl'. Did you mean 'control'"):
+        group_network(group_network_cohort, "contrl")
+    with pytest.raises(InputError, match="a Cohort is needed, not a list"):
+        group_network([[1.0]], "control")
+    alone = Cohort(
+        group_network_cohort.values, group_network_cohort.regions, group_network_cohort.ids
+    )
+    with pytest.raises(InputError, match="no group column"):
+        group_network(alone, "control")
+    copies = np.repeat(np.arange(30), 2)
+    copied = Cohort(
+        np.nan_to_num(group_network_cohort.values[copies]),
+        group_network_cohort.regions,
+        range(60),
+        group=["control"] * 60,
+    )
+    with pytest.raises(InputError, match=r"copies|same"):
+        group_network(copied, "control", SGBN())
+    assert group_network(copied, "control", SGBN(), rows_are_subjects=True).network_.m == 6

@@ -8,8 +8,17 @@ from sgbn import Cohort
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.comparison.compare import compare
 from sgbn.comparison.settings import Settings
+from sgbn.comparison.step import SLOW
 from sgbn.comparison.steps.accuracy import OURS
-from sgbn.comparison.summary import Statement, Words, _verdict
+from sgbn.comparison.summary import (
+    STILL,
+    Statement,
+    Words,
+    _verdict,
+    not_done,
+    pending_words,
+    replication_words,
+)
 from sgbn.core.exceptions import counted
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.learn.confidence import Agreement, EdgeConfidence
@@ -288,3 +297,48 @@ def test_the_summary_of_a_comparison_has_all_of_its_words(different):
     for one in different.words.statements:
         assert one.question in text
         assert all(" ".join(line.split()) in text for line in one.lines)
+
+
+def comparison_of(pending=(), **skipped):
+    return SimpleNamespace(pending=pending, skipped=skipped)
+
+
+def test_a_complete_comparison_says_nothing():
+    assert pending_words(comparison_of()) == ""
+
+
+def test_what_is_still_to_come_is_named():
+    text = pending_words(comparison_of(("deviations", "accuracy")))
+    assert "the deviation of each subject; how well the groups" in text
+    assert "(accuracy)" in text
+    assert "classifier" not in text
+
+
+def test_every_slow_step_has_words():
+    assert set(STILL) == set(SLOW) < set(Settings(replicate="half").steps)
+
+
+@pytest.mark.parametrize(
+    ("comparison", "text"),
+    [
+        (comparison_of(("accuracy",)), "Not yet computed."),
+        (comparison_of(accuracy="too few subjects."), "Not tried: too few subjects."),
+        (comparison_of(), "Not tried: the settings of this run leave this step out."),
+    ],
+)
+def test_why_a_step_has_no_result(comparison, text):
+    assert not_done(comparison, "accuracy") == text
+
+
+@pytest.mark.parametrize(
+    ("pending", "how", "replication", "text"),
+    [
+        (("replication",), "half", None, "Not yet computed."),
+        ((), "half", SimpleNamespace(words="2 of 3 come back."), "2 of 3 come back."),
+        ((), None, None, ""),
+    ],
+)
+def test_a_replication_speaks_for_itself(pending, how, replication, text):
+    comparison = comparison_of(pending)
+    comparison.settings, comparison.replication = Settings(replicate=how), replication
+    assert replication_words(comparison) == text

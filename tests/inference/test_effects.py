@@ -1,15 +1,21 @@
-from itertools import permutations
+from itertools import permutations, product
 
 import numpy as np
 import pytest
 
 from sgbn import Cohort
 from sgbn.cohort.simulate import simulate_cohort
-from sgbn.core.equivalence import cpdag
+from sgbn.core.equivalence import cpdag, orient_known, skeleton
 from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.gaussian import GaussianNetwork
-from sgbn.core.graph import random_dag
-from sgbn.inference.effects import effect_difference, path_effects, total_effects
+from sgbn.core.graph import is_dag, random_dag
+from sgbn.inference.effects import (
+    effect_difference,
+    lesion,
+    path_effects,
+    possible_graphs,
+    total_effects,
+)
 from sgbn.inference.joint import JointSGBN
 from sgbn.learn.base import fit_weights
 from sgbn.learn.sgbn import SGBN
@@ -232,3 +238,122 @@ def test_sites_of_a_cohort_make_no_effect():
     before, after = (effect_difference(one, COLLIDER, "a", "c").effects["AD"] for one in cohorts)
     assert before.low > 0
     assert after.low < 0 < after.high
+
+
+@pytest.fixture
+def network(simulate):
+    return simulate(7, 10, 3)[1]
+
+
+def test_changes_are_those_of_samples_with_the_region_fixed(network):
+    rng = np.random.default_rng(0)
+    region, value = 2, 1.5
+    noise = rng.standard_normal((50_000, 7)) * np.sqrt(network.noise_variance)
+    before, after = np.zeros_like(noise), np.zeros_like(noise)
+    for j in network.topological_order:
+        before[:, j] = noise[:, j] + before @ network.coef[:, j]
+        after[:, j] = value if j == region else noise[:, j] + after @ network.coef[:, j]
+    found = lesion(network, "x2", value)
+    np.testing.assert_allclose(found.mean_change, (after - before).mean(axis=0), atol=0.03)
+    expected = np.cov(after.T) - np.cov(before.T)
+    np.testing.assert_allclose(found.covariance_change, expected, atol=0.1)
+    expected = after.var(axis=0) / before.var(axis=0) - 1
+    np.testing.assert_allclose(found.variance_change, expected, atol=0.02)
+
+
+def test_a_lesion_at_the_mean_moves_no_mean_and_only_descendants_vary_less(network):
+    shifted = GaussianNetwork(network.coef, np.arange(7.0), network.noise_variance)
+    found = lesion(shifted, "x2")
+    np.testing.assert_allclose(found.mean_change, 0, atol=1e-12)
+    descends = np.linalg.matrix_power(np.eye(7) + np.abs(network.coef), 7)[2] > 0
+    np.testing.assert_allclose(found.variance_change[~descends], 0, atol=1e-12)
+    assert found.variance_change[2] == -1
+
+
+def test_ranking_by_divergence_of_two_normal_distributions(network):
+    found = lesion(network, "x0", 2.0)
+    ranking = found.ranking()
+    assert sorted(ranking.region) == [f"x{k}" for k in range(1, 7)]
+    assert (np.diff(ranking.divergence) <= 1e-12).all()
+    row = ranking[0]
+    k = int(row.region[1:])
+    mean, variance = found.before.mean[k], found.before.covariance[k, k]
+    new_mean, new_variance = found.after.mean[k], found.after.covariance[k, k]
+    x = np.linspace(-40, 40, 400_001)
+    p = np.exp(-((x - new_mean) ** 2) / (2 * new_variance)) / np.sqrt(2 * np.pi * new_variance)
+    log_ratio = (
+        (x - mean) ** 2 / variance
+        - (x - new_mean) ** 2 / new_variance
+        + np.log(variance / new_variance)
+    ) / 2
+    assert row.divergence == pytest.approx((p * log_ratio).sum() * (x[1] - x[0]), abs=1e-9)
+    assert row.mean_change == pytest.approx((new_mean - mean) / np.sqrt(variance))
+
+
+def test_what_loses_its_coupling_only_is_ranked_by_it():
+    chain = GaussianNetwork([[0, 0, 0], [1, 0, 1], [0, 0, 0]])  # x0 <- x1 -> x2
+    ranking = lesion(chain, "x1").ranking()
+    np.testing.assert_allclose(ranking.coupling_change, 0.5)  # their correlation was 1/2
+    np.testing.assert_allclose(ranking.variance_change, -0.5)
+
+
+def test_a_learner_will_do_and_unknown_regions_are_refused(simulate):
+    learner = SGBN().fit(simulate(4, 50, 0)[0])
+    assert lesion(learner, "x1").before is learner.network_
+    with pytest.raises(InputError, match="not fitted"):
+        lesion(SGBN(), "x1")
+    with pytest.raises(InputError, match="network is a JointSGBN"):
+        lesion(JointSGBN(), "x1")
+    with pytest.raises(InputError, match="no region is called 'hippocampus'"):
+        lesion(learner, "hippocampus")
+    with pytest.raises(InputError, match="'x1' has no noise"):
+        lesion(learner.network_.do({"x1": 0.0}), "x2")
+
+
+def members(P):
+    """All DAGs of the class of a CPDAG, by trying every direction of its undirected edges."""
+    undirected = np.argwhere(np.triu(P & P.T))
+    target = cpdag_of_class(P)
+    for ways in product([False, True], repeat=len(undirected)):
+        graph = P.copy()
+        for (i, j), forward in zip(undirected, ways, strict=True):
+            graph[(j, i) if forward else (i, j)] = False
+        if is_dag(graph) and np.array_equal(cpdag(graph), target):
+            yield graph
+
+
+def cpdag_of_class(P):
+    from sgbn.core.equivalence import consistent_extension
+
+    return cpdag(consistent_extension(P))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_parent_sets_are_those_of_all_dags_of_the_class(seed):
+    graph = random_dag(6, 2.5 + seed % 2, seed)
+    P = cpdag(graph)
+    if seed % 3 == 0:  # known directions, as prior knowledge gives
+        known = np.zeros_like(graph)
+        i, j = np.argwhere(graph)[seed % graph.sum()]
+        known[i, j] = True
+        P = orient_known(P, known)
+    everything = list(members(P))
+    assert any(np.array_equal(graph, member) for member in everything)
+    for node in range(6):
+        found = possible_graphs(P, node)
+        assert {tuple(g[:, node]) for g in everything} == {tuple(g[:, node]) for g in found}
+        assert len({tuple(g[:, node]) for g in found}) == len(found)
+        for g in found:
+            assert any(np.array_equal(g, member) for member in everything)
+
+
+def test_a_directed_graph_has_one_member():
+    collider = np.array([[0, 0, 1], [0, 0, 1], [0, 0, 0]], bool)
+    (only,) = possible_graphs(cpdag(collider), 0)
+    np.testing.assert_array_equal(only, collider)
+
+
+def test_too_many_sets_are_refused_with_a_remedy():
+    complete = skeleton(np.triu(np.ones((16, 16)), 1))
+    with pytest.raises(InputError, match=r"more than 4096 sets .* prior knowledge"):
+        possible_graphs(complete, 0)

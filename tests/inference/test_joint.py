@@ -6,7 +6,7 @@ from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.graph import is_dag
 from sgbn.inference.differences import edge_differences
-from sgbn.inference.joint import POOLED_GAMMA, JointSGBN, SharedOrder
+from sgbn.inference.joint import POOLED_GAMMA, JointSGBN, SharedOrder, regressions
 from sgbn.learn.base import fit_weights
 from sgbn.learn.sgbn import SGBN
 from sgbn.paper.or_sgbn import ORSGBN
@@ -174,3 +174,36 @@ def test_warnings_have_the_names_of_the_columns(cohort):
     table["copy"] = table["insula"]
     with pytest.warns(DataWarning, match="'copy' and 'insula' are copies"):
         JointSGBN().fit(table, cohort.group)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_weights_and_their_variances_are_those_of_least_squares(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(40, 6)) @ rng.normal(size=(6, 6))
+    Z = X - X.mean(axis=0)
+    parents = np.triu(rng.random((6, 6)) < 0.6, 1)
+    B, V, noise = regressions(Z.T @ Z / 40, 40, 39, parents)
+    for j in range(6):
+        own = np.flatnonzero(parents[:, j])
+        A = np.column_stack([X[:, own], np.ones(40)])
+        beta, *_ = np.linalg.lstsq(A, X[:, j])
+        variance = np.square(X[:, j] - A @ beta).sum() / (39 - len(own))
+        spread = variance * np.diag(np.linalg.inv(A.T @ A))
+        np.testing.assert_allclose(B[own, j], beta[:-1], rtol=1e-8)
+        np.testing.assert_allclose(V[own, j], spread[:-1], rtol=1e-8)
+        assert noise[j] == pytest.approx(variance)
+    assert not B[~parents].any()
+    assert not V[~parents].any()
+
+
+def test_copies_and_too_many_parents_say_nothing():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6, 5))
+    X[:, 1] = X[:, 0]
+    Z = X - X.mean(axis=0)
+    parents = np.zeros((5, 5), bool)
+    parents[:2, 4] = True
+    parents[[0, 2], 3] = True
+    B, V, _ = regressions(Z.T @ Z / 6, 6, 2, parents)
+    assert np.isinf(V[parents]).all()
+    assert not B.any()

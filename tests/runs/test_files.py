@@ -5,13 +5,16 @@ import os
 import numpy as np
 import pytest
 
+from sgbn import __version__
 from sgbn.core.exceptions import StudyError
 from sgbn.runs import files
 from sgbn.runs.files import (
     LOCK,
+    differences,
     only_writer,
     read_result,
     remove_unfinished,
+    versions,
     write_atomically,
     write_json,
     write_result,
@@ -149,3 +152,21 @@ def test_a_folder_that_cannot_be_locked_is_written_all_the_same(tmp_path, monkey
     with only_writer(tmp_path), only_writer(tmp_path):
         pass
     assert not list(tmp_path.iterdir())
+
+
+def test_versions_are_those_of_what_numbers_depend_on():
+    found = versions()
+    assert found["sgbn"] == __version__
+    assert {"python", "numpy", "scipy", "numba"} <= set(found)
+    found["sgbn"] = "another"
+    assert versions()["sgbn"] == __version__
+
+
+def test_differences_are_one_line_each():
+    there, now = {"alpha": 1, "seed": 0, "data": "0a"}, {"seed": 0, "data": "0b", "beta": 2}
+    assert differences(there, now) == [
+        "  alpha: 1 there, (not set) now",
+        "  beta: (not set) there, 2 now",
+        "  the data are not the same (cells, labels, names, or the lobes of the regions)",
+    ]
+    assert not differences(there, there)

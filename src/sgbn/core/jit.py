@@ -54,7 +54,7 @@ def jit_loops(kernel: Callable[..., Any]) -> Any:
 
     The kernel is compiled without numba's reference counts. In a kernel with many arrays they are a
     third of the code. The kernel may use parts of arrays, ``a[i]``. It must neither return an array
-    nor call a function that returns one. ``tests/test_jit.py`` checks this for all kernels.
+    nor call a function that returns one. ``tests/core/test_jit.py`` checks this for all kernels.
     """
     return _dispatcher(Kernel, kernel, _nrt=False)
 

@@ -1,0 +1,305 @@
+"""Columns of a spline.
+
+Covariates as numbers, and slopes within groups.
+"""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.interpolate import BSpline
+
+from sgbn import Cohort
+from sgbn.cohort.effects import (
+    check_curves,
+    group_means,
+    held_fixed,
+    is_categorical,
+    learn_design,
+    learn_spline,
+    level_codes,
+    nuisance_of,
+    sorted_levels,
+    with_curves_that_fit,
+    within_group_slopes,
+    without_nuisance,
+)
+from sgbn.core.exceptions import DataWarning, InputError
+
+
+def test_residuals_are_those_of_least_squares(design):
+    codes, covariates, sites = design
+    Y = np.random.default_rng(1).normal(size=(40, 3))
+    N = np.column_stack(
+        [
+            codes == 0,
+            codes == 1,
+            covariates["age"],
+            covariates["sex"] == "M",
+            sites == "b",
+            sites == "c",
+        ]
+    ).astype(float)
+    expected = Y - N @ np.linalg.lstsq(N, Y)[0]
+    found = nuisance_of(codes, covariates, sites)
+    np.testing.assert_allclose(found.residuals(Y), expected, atol=1e-10)
+    assert found.rank == 6  # one indicator of the sites follows from those of the groups
+
+
+@pytest.mark.parametrize(
+    "useless",
+    [
+        {"constant": np.full(40, 0.1)},
+        {"repeated": None},
+        {"group": np.repeat([3.0, 5.0], 20)},
+        {"level": np.repeat("a", 40)},
+    ],
+)
+def test_a_column_that_others_determine_changes_nothing_wherever_it_stands(design, useless):
+    codes, covariates, sites = design
+    useless = {name: 7 + 2 * covariates["age"] if v is None else v for name, v in useless.items()}
+    Y = np.random.default_rng(1).normal(size=(40, 3))
+    expected = nuisance_of(codes, covariates, sites)
+    for more in (useless | covariates, covariates | useless):
+        found = nuisance_of(codes, more, sites)
+        assert found.rank == expected.rank
+        np.testing.assert_allclose(found.residuals(Y), expected.residuals(Y), atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        (np.where(np.arange(40) == 3, np.nan, 1.0), "'c' has 1 missing value, the first in row 3"),
+        (np.array(["F", None] * 20, dtype=object), "20 missing values, the first in row 1"),
+        (["F", np.nan] * 20, "20 missing values"),
+        (np.array([""] * 40), "40 missing values"),
+        ([1.0, None] * 20, "20 missing values"),
+        (np.ones(39), r"'c' has shape \(39,\)"),
+        (np.array([{}] * 40, dtype=object), "holds a dict"),
+    ],
+)
+def test_covariates_that_cannot_be_used_are_named(design, column, message):
+    with pytest.raises(InputError, match=message):
+        nuisance_of(design[0], {"c": column})
+
+
+def test_numbers_that_come_as_objects_are_numbers(design):
+    codes, covariates, _ = design
+    Y = np.random.default_rng(1).normal(size=(40, 3))
+    plain, objects = (
+        nuisance_of(codes, {"age": age})
+        for age in (covariates["age"], covariates["age"].astype(object))
+    )
+    np.testing.assert_array_equal(plain.residuals(Y), objects.residuals(Y))
+
+
+def test_nuisance_effects_are_gone_and_means_stay():
+    rng = np.random.default_rng(0)
+    N = np.column_stack([rng.standard_normal(50), np.ones(50), np.repeat([0.0, 1.0], 25)])
+    X = rng.standard_normal((50, 2)) + N @ rng.standard_normal((3, 2))
+    left, lost = without_nuisance(X, N)
+    assert lost == 2
+    assert np.allclose(left.mean(axis=0), X.mean(axis=0))
+    assert np.allclose((N - N.mean(axis=0)).T @ left, 0, atol=1e-9)
+    fitted = np.linalg.lstsq(np.column_stack([N, np.ones(50)]), X)[0]
+    assert np.allclose(left - left.mean(axis=0), X - np.column_stack([N, np.ones(50)]) @ fitted)
+
+
+@pytest.mark.parametrize("gap", [np.nan, np.inf])
+def test_columns_with_a_gap_are_refused_and_not_taken_for_constant(gap):
+    age = np.random.default_rng(0).normal(size=(40, 1))
+    codes = np.resize([0, 1], 40)
+    assert nuisance_of(codes, {"age": age}).rank == 3
+    age[7] = gap
+    with pytest.raises(InputError, match=r"'age' has 1 row with.* The first is row 7"):
+        nuisance_of(codes, {"age": age})
+
+
+def test_a_covariate_without_columns_is_refused():
+    with pytest.raises(InputError, match=r"'age' has shape \(40, 0\)"):
+        nuisance_of(np.resize([0, 1], 40), {"age": np.empty((40, 0))})
+
+
+@pytest.fixture
+def age():
+    return np.random.default_rng(0).uniform(18, 85, 120).round(1)
+
+
+@pytest.mark.parametrize("df", [5, 6, 10])
+def test_the_columns_and_a_constant_span_the_cubic_splines(age, df):
+    spline = learn_spline(age, df=df)
+    columns = np.column_stack([np.ones(len(age)), spline.columns(age)])
+    unit = (age - age.min()) / np.ptp(age)
+    functions = BSpline.design_matrix(unit, spline.knots, 3).toarray()
+    assert columns.shape == functions.shape == (120, df)
+    for one, other in ((columns, functions), (functions, columns)):
+        left = one - other @ np.linalg.lstsq(other, one, rcond=None)[0]
+        np.testing.assert_allclose(left, 0, atol=1e-9)
+
+
+def test_squared_coefficients_are_the_integral_of_the_squared_bend(age):
+    spline = learn_spline(age)
+    coefficients = np.random.default_rng(1).normal(size=spline.turn.shape[1])
+    curve = BSpline(spline.knots, spline.turn @ coefficients, 3)
+    edges = np.unique(spline.knots)
+    parts = [
+        quad(lambda x: curve(x, nu=2) ** 2, low, high)[0] for low, high in itertools.pairwise(edges)
+    ]
+    np.testing.assert_allclose(np.sum(parts), coefficients @ coefficients, rtol=1e-10)
+
+
+def test_the_curve_does_not_depend_on_units(age):
+    years, days = learn_spline(age), learn_spline(age * 365.25)
+    np.testing.assert_allclose(years.columns(age), days.columns(age * 365.25), atol=1e-10)
+
+
+def test_beyond_the_range_the_curve_stays_at_its_end_and_a_gap_is_a_gap(age):
+    spline = learn_spline(age)
+    ends = spline.columns(np.array([age.min(), age.max(), -5.0, 500.0, np.nan]))
+    np.testing.assert_array_equal(ends[:2], ends[2:4])
+    assert np.isnan(ends[4]).all()
+
+
+def test_knots_that_coincide_count_once():
+    many_of_one = np.r_[np.full(90, 30.0), np.linspace(20, 60, 30)]
+    spline = learn_spline(many_of_one, df=10)
+    inner = spline.knots[4:-4]
+    assert len(inner) == len(np.unique(inner)) < 6
+    assert np.linalg.matrix_rank(spline.columns(many_of_one)) == spline.n_columns
+
+
+def test_few_values_make_no_curve():
+    with pytest.raises(
+        InputError, match=r"'grade' has 3 different values.*leave the covariate out of smooth"
+    ):
+        learn_spline(np.resize([1.0, 2.0, 3.0], 50), "grade")
+
+
+def test_a_cohort_holds_the_curves_fixed(age):
+    values = np.random.default_rng(1).normal(size=(120, 2))
+    cohort = Cohort(
+        values,
+        ("a", "b"),
+        tuple(map(str, range(120))),
+        group=np.resize(["x", "y"], 120),
+        covariates={"age": age, "iq": values[:, 0]},
+        smooth=("age",),
+    )
+    fixed = held_fixed(cohort)
+    assert fixed["age"].shape == (120, 5)
+    assert fixed["iq"].shape == (120,)
+    codes = np.resize([0, 1], 120)
+    nuisance = nuisance_of(codes, fixed)
+    assert nuisance.rank == 2 + 5 + 1
+    bend = np.where(codes, 3.0, 0) + fixed["age"] @ np.arange(5.0) - 2 * values[:, 0]
+    np.testing.assert_allclose(nuisance.residuals(bend[:, None]), 0, atol=1e-10)
+    curved = np.sin(age / 15)
+    linear = nuisance_of(codes, cohort.covariates).residuals(curved[:, None])
+    assert np.std(nuisance.residuals(curved[:, None])) < 0.2 * np.std(linear)
+
+
+def test_a_part_with_few_values_has_a_line_in_place_of_the_curve(age):
+    cohort = Cohort(
+        np.random.default_rng(1).normal(size=(120, 1)),
+        ("a",),
+        tuple(map(str, range(120))),
+        covariates={"age": age, "grade": np.r_[np.resize([1.0, 2.0, np.nan], 60), age[:60]]},
+        smooth=("age", "grade"),
+    )
+    assert with_curves_that_fit(cohort) is cohort
+    with pytest.warns(DataWarning, match=r"'grade' has 2 different values.*effect is linear"):
+        part = with_curves_that_fit(cohort.subset(np.arange(120) < 60))
+    assert part.smooth == ("age",)
+    with pytest.raises(InputError, match=r"'grade' has 2 different values"):
+        check_curves(cohort.subset(np.arange(120) < 60))
+
+
+def test_numbers_enter_as_they_are_and_levels_by_one_indicator_but_the_first():
+    named = pd.DataFrame({"age": [20, 30, 40, 50], "hand": ["R", "L", "R", "A"]})
+    design = learn_design(named)
+    assert design.names == ["age", "hand=L", "hand=R"]
+    np.testing.assert_allclose(design.means, [35, 0.25, 0.5])
+    np.testing.assert_allclose(
+        design.rows(named) + design.means, [[20, 0, 1], [30, 1, 0], [40, 0, 1], [50, 0, 0]]
+    )
+
+
+@pytest.mark.parametrize(
+    ("cells", "categorical"),
+    [
+        (pd.Series([0, 1, 1]), False),
+        (pd.Series([0, 1, None], dtype="Int64"), False),
+        (pd.Series([0.5, 1, None], dtype=object), False),
+        (pd.Series([True, False]), True),
+        (pd.Series(["a", "b", None]), True),
+        (pd.Series([1, 2, 1], dtype="category"), True),
+    ],
+)
+def test_text_truth_values_and_categories_are_categorical(cells, categorical):
+    assert is_categorical(cells) == categorical
+
+
+def test_levels_are_compared_by_value_and_mixed_ones_sorted_by_text():
+    assert sorted_levels(pd.Series([3, 1, 2, 1])) == (1, 2, 3)
+    assert sorted_levels(pd.Series(["b", 1, None], dtype=object)) == (1, "b")
+    assert level_codes(pd.Series([2.0, 9.0, 1.0]), (1, 2)).tolist() == [1, -1, 0]
+
+
+def test_an_unseen_category_is_the_training_average_with_a_warning():
+    design = learn_design(pd.DataFrame({"hand": ["R", "L", "R", "A"]}))
+    with pytest.warns(DataWarning, match=r"'hand'.*'X' \(2\)"):
+        rows = design.rows(pd.DataFrame({"hand": ["X", "R", "X"]}))
+    np.testing.assert_array_equal(rows[[0, 2]], 0.0)
+    assert rows[1].any()
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        ([20, None, 40], r"'age' is missing \(NaN\) in row 1 .*Impute it with RegionImputer"),
+        ([20, np.inf, 40], r"'age' is inf in row 1"),
+        ([20, "old", 40], r"'age' is 'old' in row 1"),
+    ],
+)
+def test_cells_that_cannot_be_used_are_named(cells, message):
+    design = learn_design(pd.DataFrame({"age": [20.0, 30.0]}))
+    with pytest.raises(InputError, match=message):
+        design.rows(pd.DataFrame({"age": cells}))
+
+
+def test_group_means_are_those_of_pandas():
+    rng = np.random.default_rng(0)
+    values, codes = rng.normal(size=(30, 4)), rng.permutation(np.resize([0, 1, 2], 30))
+    expected = pd.DataFrame(values).groupby(codes).mean().to_numpy()
+    np.testing.assert_allclose(group_means(values, codes), expected, rtol=1e-13)
+
+
+def test_slopes_within_groups_equal_least_squares_with_an_intercept_a_group():
+    rng = np.random.default_rng(0)
+    D, Y = rng.normal(size=(40, 3)), rng.normal(size=(40, 5))
+    codes = rng.permutation(np.resize([0, 1, 2], 40))
+    full = np.hstack([D, np.eye(3)[codes]])
+    expected = np.linalg.lstsq(full, Y, rcond=None)[0][:3]
+    slopes = within_group_slopes(D, Y, codes)
+    np.testing.assert_allclose(slopes.coef, expected, rtol=1e-10)
+    assert not len(slopes.constant)
+    assert not len(slopes.collinear)
+
+
+@given(st.floats(1e-6, 1e6), st.integers(0, 10))
+def test_collinear_columns_are_named_and_share_the_slope_whatever_the_unit(unit, seed):
+    rng = np.random.default_rng(seed)
+    age, other = rng.normal(50, 10, 30), rng.normal(size=30)
+    Y = rng.normal(size=(30, 2)) + age[:, None]
+    codes = np.zeros(30, np.intp)
+    D = np.column_stack([age, other, unit * age + 3, np.full(30, 7.0)])
+    slopes = within_group_slopes(D, Y, codes)
+    assert slopes.constant.tolist() == [3]
+    assert slopes.collinear.tolist() == [0, 2]
+    alone = within_group_slopes(D[:, :2], Y, codes)
+    np.testing.assert_allclose(slopes.coef[0] + unit * slopes.coef[2], alone.coef[0], rtol=1e-6)
+    np.testing.assert_allclose(slopes.coef[3], 0, atol=1e-12)
