@@ -1,6 +1,8 @@
 """Statistics about networks: their confidence, differences, effects and deviating subjects.
 
-This list shows which function answers which question:
+In: a `Cohort`, or rows with the groups and covariates of subjects. Out: tables of numbers with
+their intervals and p. Start reading at ``differences.py``. This list shows which function answers
+which question:
 
 - Which edges of a network are sure? `edge_confidence`. `selection_bound` limits how many of the
   frequent edges are there by chance. `weight_intervals` gives intervals for a fixed graph's

@@ -1,5 +1,8 @@
 """Run tasks in parallel, with progress, and resume them. Only this package starts workers.
 
+In: a function and the arguments of each task. Out: their results, from memory or from a folder.
+Start reading at ``tasks.py``, then ``study.py``.
+
 `parallel` and `Study` run tasks in processes of this machine. Within ``on_dask`` and ``on_slurm``
 the tasks run on the workers of a Dask cluster. Results are the same to the bit, because a task
 depends only on its arguments (a seed among them), and BLAS uses one thread in every task.
