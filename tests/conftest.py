@@ -22,6 +22,11 @@ settings.register_profile("sgbn", deadline=None, derandomize="CI" in os.environ)
 settings.register_profile("long", deadline=None, max_examples=3000)  # .ci/long
 settings.load_profile("sgbn")
 
+
+def pytest_addoption(parser):
+    parser.addoption("--update", action="store_true", help="write tests/golden anew")
+
+
 ADDRESSED = ("socket.connect", "socket.sendto", "socket.sendmsg")
 LOOKED_UP = ("socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr")
 # what names of this machine begin with
