@@ -219,9 +219,7 @@ def is_average(path: Path) -> bool:
     return _AVERAGE.fullmatch(path.name) is not None
 
 
-def read_atlases(
-    subjects: Sequence[CatSubject],
-) -> tuple[dict[str, Atlases], list[Failure]]:
+def read_atlases(subjects: Sequence[CatSubject]) -> tuple[dict[str, Atlases], list[Failure]]:
     """Return the atlases of each subject, and a failure for each file that cannot be read."""
     read: dict[str, Atlases] = defaultdict(dict)
     damaged = []

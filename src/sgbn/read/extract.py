@@ -175,15 +175,13 @@ def extract_regions(
     )
     stored = list(results.values())
     used = [str(paths[subject]) for subject in results]
+    subjects = subject_table(list(results), used, stored, atlas, measure)
     return Extraction(
         list(results),
         list(atlas.regions),
         np.array([result["values"] for result in stored]),
         np.array([result["coverage"] for result in stored]),
-        Quality(
-            subject_table(list(results), used, stored, atlas, measure),
-            region_table(atlas, stored),
-        ),
+        Quality(subjects, region_table(atlas, stored)),
         failures,
         measure,
         places,
@@ -617,15 +615,10 @@ def place(atlas: LabelAtlas, grid: Grid) -> Placed:
         index, in_view = atlas.index, np.ones(m)
     else:
         # The matrix from voxels of the image to voxels of the atlas, by way of mm.
-        from_grid = np.linalg.solve(atlas.grid.affine, grid.affine)
+        affine = np.linalg.solve(atlas.grid.affine, grid.affine)
+        # Outside the atlas there is no region. Modes other than this would repeat its edge.
         index = affine_transform(
-            atlas.index,
-            from_grid[:3, :3],
-            from_grid[:3, 3],
-            grid.shape,
-            order=0,
-            # Outside the atlas there is no region. Other modes would repeat its edge.
-            mode="grid-constant",
+            atlas.index, affine[:3, :3], affine[:3, 3], grid.shape, order=0, mode="grid-constant"
         )
         in_view = _share_in_view(atlas, grid)
     # `volumes` yields voxels in Fortran order, as NIfTI stores them.
@@ -712,11 +705,7 @@ def check_content(path: Path, finite: Mask, nonzero: Mask) -> None:
 
 
 def check_coverage(
-    path: Path,
-    atlas: LabelAtlas,
-    placed: Placed,
-    counts: Indices,
-    min_coverage: float,
+    path: Path, atlas: LabelAtlas, placed: Placed, counts: Indices, min_coverage: float
 ) -> Array:
     """Return the coverage of each region. Raise InputError if the total is below `min_coverage`."""
     # If half of a region lies outside the image, its coverage is at most one half.

@@ -190,7 +190,10 @@ def _pieces(file: gzip.GzipFile) -> Iterator[bytes]:
 def _read_parquet(content: bytes, name: str) -> pd.DataFrame:
     try:
         frame = pd.read_parquet(io.BytesIO(content))
-        _decode_all_text(frame)
+        # pyarrow decodes text only when it is used. By then, an error could not name the file.
+        for cells in (frame.index.to_series(), *(frame.iloc[:, k] for k in range(frame.shape[1]))):
+            if isinstance(cells.dtype, pd.StringDtype):
+                cells.to_numpy(object)
     except ImportError as error:
         raise InputError(
             f"{name} needs a library that is not installed. Install it: {EXTRA}."
@@ -201,16 +204,6 @@ def _read_parquet(content: bytes, name: str) -> pd.DataFrame:
             f"{name} is damaged, or is not a Parquet file ({reason}). Write it again."
         ) from error
     return frame
-
-
-def _decode_all_text(frame: pd.DataFrame) -> None:
-    """Decode all text of a table, so that damaged text raises its error here.
-
-    pyarrow decodes text only when it is used. By then, the error could not name the file.
-    """
-    for cells in (frame.index.to_series(), *(frame.iloc[:, k] for k in range(frame.shape[1]))):
-        if isinstance(cells.dtype, pd.StringDtype):
-            cells.to_numpy(object)
 
 
 EXCEL = (".xlsx", ".xlsm", ".xls", ".ods")
@@ -234,13 +227,10 @@ def read_sheet(
     cells, chosen, other_sheets = _cells(path, source, sheet)
     filled = np.flatnonzero(filled_rows(cells))
     if len(filled) < 2:
-        remedy = (
-            f", or name another sheet (sheet=, --sheet): {listed(other_sheets)}"
-            if other_sheets
-            else ""
-        )
+        other = f", or name another sheet (sheet=, --sheet): {listed(other_sheets)}"
         raise InputError(
-            f"{source}, sheet {chosen!r} has no rows below a header. Add the subjects{remedy}."
+            f"{source}, sheet {chosen!r} has no rows below a header. Add the subjects"
+            f"{other if other_sheets else ''}."
         )
     first = cells.iloc[filled[: MAX_TITLES + 2]].to_numpy(object)
     # In Excel, there are often titles above the table.
@@ -257,11 +247,9 @@ def read_sheet(
         with_numbers = [k for k in as_written if any(isinstance(c, int | float) for c in body[k])]
         body = _with_zeros(body, with_numbers, path, chosen, rows)
     frame = name_columns(body, names, source).infer_objects()
-    facts = {
-        "sheet": chosen,
-        "rows": len(rows),
-        **({"other_sheets": other_sheets} if other_sheets else {}),
-    }
+    facts: dict[str, object] = {"sheet": chosen, "rows": len(rows)}
+    if other_sheets:
+        facts["other_sheets"] = other_sheets
     return RawTable(frame, Origin(source, rows + 1, decimal=decimal or "."), facts=facts)
 
 

@@ -120,13 +120,9 @@ def choose_parcellation(
         # A name such as "dkt" stands for several files. The best comes first.
         allowed = [name for name in ALIASES.get(asked.lower(), (asked,)) if name in counts]
         if not allowed:
+            near = did_you_mean(asked, [*counts]) if counts else "No subject has any parcellation."
             raise InputError(
-                f"no subject has the parcellation {asked!r} (parcellation=, --parcellation). "
-                + (
-                    did_you_mean(asked, list(counts))
-                    if counts
-                    else "No subject has any parcellation."
-                )
+                f"no subject has the parcellation {asked!r} (parcellation=, --parcellation). {near}"
             )
     elif known := [name for name in counts if name in (*SURFACES, *VOXELS)]:
         allowed = known  # files such as lh.BA_exvivo.stats do not hold the whole cortex
@@ -134,18 +130,14 @@ def choose_parcellation(
     allowed = [name for name in allowed if name not in VOXELS or measure in (None, VOLUME)]
     if not allowed:
         if counts and measure is not None:
-            raise _no_measure(measure, list(counts))
+            raise InputError(
+                f"there is no {measure} in {listed(list(counts))}. FastSurfer writes only volumes "
+                "if it runs without surfaces (--seg_only). Use volumes (measure='volume', "
+                "--measure volume), or run the surface module of FastSurfer."
+            )
         return None
     name = preferred(counts, allowed, len(subjects))
     return Parcellation(name, name not in VOXELS)
-
-
-def _no_measure(measure: str, names: Sequence[str]) -> InputError:
-    return InputError(
-        f"there is no {measure} in {listed(names)}. FastSurfer writes only volumes if it runs "
-        "without surfaces (--seg_only). Use volumes (measure='volume', --measure volume), or run "
-        "the surface module of FastSurfer."
-    )
 
 
 def preferred(counts: Mapping[Name, int], order: Sequence[Name], n: int) -> Name:
@@ -314,7 +306,9 @@ def _row(subject: SubjectFolder, plan: Plan) -> SubjectRow:
         aseg = read_stats(folder / f"{plan.aseg}{ENDING}")
     regions = _cortex(plan, files)
     if plan.structures and aseg is not None:
-        regions |= _structures(aseg)
+        # FastSurfer's file also holds cortical regions.
+        cells = aseg.values(VOLUME_COLUMN, "aseg")
+        regions |= {name: value for name, value in cells.items() if not CORTEX.fullmatch(name)}
     for name, of_sides in plan.segmentations.items():
         for file in of_sides:
             regions |= _nuclei(name, file, files[file])
@@ -355,12 +349,6 @@ def _cortex(plan: Plan, files: Mapping[str, Stats]) -> dict[str, float]:
     return values
 
 
-def _structures(aseg: Stats) -> dict[str, float]:
-    """Return the volumes below the cortex. FastSurfer's file also holds cortical regions."""
-    cells = aseg.values(VOLUME_COLUMN, "aseg")
-    return {name: value for name, value in cells.items() if not CORTEX.fullmatch(name)}
-
-
 def _nuclei(segmentation: str, file: str, stats: Stats) -> dict[str, float]:
     """Return the parts of a structure, without sums such as "Whole_thalamus"."""
     # Some segmentations have one file per side, others one file for both sides.
@@ -385,11 +373,7 @@ def _totals(plan: Plan, files: list[Stats]) -> dict[str, float]:
     return totals
 
 
-def _quality(
-    subject: SubjectFolder,
-    totals: Mapping[str, float],
-    software: str,
-) -> dict[str, Any]:
+def _quality(subject: SubjectFolder, totals: Mapping[str, float], software: str) -> dict[str, Any]:
     left, right, source = _euler(subject.path, totals)
     absent = [ETIV] if ETIV not in totals else []
     absent += ["Euler number"] if left is None else []
@@ -415,11 +399,9 @@ def _euler(folder: Path, totals: Mapping[str, float]) -> tuple[int | None, int |
     log = folder / "scripts" / "recon-all.log"
     try:
         # A log that is too long is not read. The quality sheet then names the number as missing.
-        if log.stat().st_size > MAX_LOG_BYTES:
-            return None, None, ""
-        logged = EULER.findall(log.read_bytes())
+        logged = [] if log.stat().st_size > MAX_LOG_BYTES else EULER.findall(log.read_bytes())
     except OSError:
-        return None, None, ""
+        logged = []
     if not logged:
         return None, None, ""
     left, right = logged[-1]  # the last run counts
@@ -459,13 +441,7 @@ def _stamp(path: Path) -> str:
 
 
 NAME, VOLUME_COLUMN = "StructName", "Volume_mm3"
-NUCLEI = (
-    "Index",
-    "SegId",
-    "NVoxels",
-    VOLUME_COLUMN,
-    NAME,
-)  # columns of files that do not name them
+NUCLEI = ("Index", "SegId", "NVoxels", VOLUME_COLUMN, NAME)  # of files that name no columns
 MAX_BYTES = 2**23  # FreeSurfer's largest file has 200 KB, so a larger file is something else
 MEASURE_CELLS = 5  # key, name, description, value, unit
 AGAIN = "Run the tool again for this subject."

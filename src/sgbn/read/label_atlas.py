@@ -157,7 +157,10 @@ def load_label_atlas(
     # Order K visits the voxels as they lie in memory, and needs no copy.
     n_voxels = np.bincount(index.ravel(order="K"))[1:]
     grid = grid_of(image, name)
-    digest = _fingerprint(index, grid, regions)
+    # The label values do not affect what is extracted, so they are not part of the checksum. Order
+    # F makes it independent of the order of the voxels in memory.
+    text = repr((grid.shape, grid.rows, regions)).encode()
+    digest = hashlib.sha256(text + np.asfortranarray(index).tobytes(order="F")).hexdigest()
     return LabelAtlas(name, regions, index, n_voxels, grid, absent, digest, _lobes_of_file(labels))
 
 
@@ -317,13 +320,6 @@ def _absent(known: Names, values: NDArray[np.int64], atlas: str) -> tuple[str, .
             "that the names belong to this atlas."
         )
     return absent
-
-
-def _fingerprint(index: NDArray[np.int32], grid: Grid, regions: Sequence[str]) -> str:
-    """Return a checksum of voxels, grid and names. The order of voxels in memory has no effect."""
-    # The label values are not part of the checksum, because they do not affect what is extracted.
-    text = repr((grid.shape, grid.rows, regions)).encode()
-    return hashlib.sha256(text + np.asfortranarray(index).tobytes(order="F")).hexdigest()
 
 
 def _fetchers() -> dict[str, tuple[str, dict[str, Any]]]:

@@ -343,21 +343,18 @@ def _heads(tokens: Iterable[_Token]) -> Iterator[list[_Token]]:
                 head = []
             opened.append(token.line)
         elif not opened and (head or mark != ";"):  # a single ; does not begin a block
-            if not head:  # without this check, any text file would be one long head
-                _check_begins_a_block(token)
+            # Without this check, any text file would be one long head.
+            if not head and (token.kind != "word" or token.text not in KEYWORDS):
+                raise InputError(
+                    f"line {token.line}: not a BIF file, or damaged. A block should begin here "
+                    f"with one of {', '.join(KEYWORDS)}, not with {token.text[:40]!r}. Correct the "
+                    "file."
+                )
             head.append(token)
     if opened:
         raise InputError(f"line {opened[0]}: the {{ of this block is never closed. Add its }}.")
     if head:
         raise InputError(f"line {head[0].line}: this {head[0].text} has no {{ block }}. Add it.")
-
-
-def _check_begins_a_block(token: _Token) -> None:
-    if token.kind != "word" or token.text not in KEYWORDS:
-        raise InputError(
-            f"line {token.line}: not a BIF file, or damaged. A block should begin here with one of "
-            f"{', '.join(KEYWORDS)}, not with {token.text[:40]!r}. Correct the file."
-        )
 
 
 def _variable(head: list[_Token]) -> _Block:

@@ -471,7 +471,6 @@ def renamed(content: NamedGraph, replaced: dict[str, str]) -> NamedGraph:
         )
     network = content.network
     if network is not None:
-        weights = (network.coef, network.intercept, network.noise_variance)
         # A network cannot be changed, so a new network is made.
-        network = type(network)(*weights, names)
+        network = type(network)(network.coef, network.intercept, network.noise_variance, names)
     return content._replace(names=names, network=network)

@@ -457,8 +457,8 @@ def _all(table: RawTable, columns: Sequence[str], match: AtlasMatch, options: Op
     Text in a region is an error when its cells are read.
     """
     numeric = set(_numeric(table, columns, options.missing))
-    rest = (name for name in columns if name not in numeric)
-    text = text_columns(table, rest, options.missing)
+    parsed = {n: parse(table, n, options.missing) for n in columns if n not in numeric}
+    text = {name: column for name, column in parsed.items() if column.kind == "text"}
     of_atlas = text.keys() & {match.column for match in match.columns}
     warn_of_numbers(table, {name: text[name] for name in text if name not in of_atlas})
     return [name for name in columns if name in numeric | of_atlas]
@@ -489,12 +489,6 @@ def _too_few(
 MIN_SHARE_TO_ASK = 0.1
 _BEYOND_LIMIT = re.compile(r"[<>≤≥].*")  # <LLOD, <0.5, > 100
 _NEARLY = (ANY_NUMBER, GROUPED, EXCEL_ERROR, _BEYOND_LIMIT)
-
-
-def text_columns(table: RawTable, columns: Iterable[str], missing: Missing) -> dict[str, Parsed]:
-    """Return the columns in which many filled cells are not numbers."""
-    parsed = {name: parse(table, name, missing) for name in columns}
-    return {name: column for name, column in parsed.items() if column.kind == "text"}
 
 
 def warn_of_numbers(table: RawTable, columns: Mapping[str, Parsed]) -> None:
@@ -590,11 +584,8 @@ def _has_many_labels(table: RawTable, name: str, group: Sequence[str] | None) ->
 
 def like_ids(table: RawTable, columns: Iterable[str], missing: Missing) -> list[str]:
     """Return the columns whose name ends in "id" and whose cells are distinct whole numbers."""
-    values = {
-        name: parse(table, name, missing).values
-        for name in columns
-        if plain_name(name).endswith("id")
-    }
+    named = [name for name in columns if plain_name(name).endswith("id")]
+    values = {name: parse(table, name, missing).values for name in named}
     return [
         name
         for name, numbers in values.items()
@@ -813,5 +804,4 @@ def atlas_facts(atlas: Atlas | None) -> dict[str, str | None]:
     """Return facts for the provenance: the name of the atlas, and its file if the user gave one."""
     if atlas is None or atlas.file is None or not atlas.file.path:
         return {"atlas": None if atlas is None else atlas.name}
-    facts = {"atlas_file": atlas.file.path, "atlas_sha256": atlas.file.sha256}
-    return {"atlas": atlas.name, **facts}
+    return {"atlas": atlas.name, "atlas_file": atlas.file.path, "atlas_sha256": atlas.file.sha256}

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import gzip
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from fnmatch import fnmatchcase
 from os import PathLike
@@ -160,7 +160,6 @@ def read_series(
         _warn_without_series(table, loaded_people[0], options)
     # The cohort has only rows of the wanted groups.
     kept = [joined[number - 1] for number in numbers]
-    about = {name: getattr(cohort, name) for name in LABELS}
     made = SeriesCohort.of(
         [row.series for row in kept],
         cohort.regions,
@@ -171,7 +170,7 @@ def read_series(
         smooth=cohort.smooth,
         atlas=cohort.atlas,
         provenance={**cohort.provenance, **choice.facts, **_censored(kept)},
-        **about,
+        **{name: getattr(cohort, name) for name in LABELS},
     )
     return settle_motion(made, options.covariates, beside=MEAN_FD in table.columns)
 
@@ -220,11 +219,11 @@ def _excluded_of_subjects(
     if participants is None or not options.exclude:
         return ()
     columns = load_participants(options, participants, source.participant)[0].columns
-    return tuple(
-        pattern
-        for pattern in options.exclude
-        if any(fnmatchcase(name, pattern) for name in columns)
-    )
+    return tuple(pattern for pattern in options.exclude if _matches(pattern, columns))
+
+
+def _matches(pattern: str, names: Iterable[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for name in names)
 
 
 def _load(
@@ -306,8 +305,7 @@ def _choose(
     exclude = tuple(
         pattern
         for pattern in options.exclude
-        if any(fnmatchcase(name, pattern) for name in free)
-        or not (pattern in of_subjects or any(fnmatchcase(name, pattern) for name in elsewhere))
+        if _matches(pattern, free) or not (pattern in of_subjects or _matches(pattern, elsewhere))
     )
     options = replace(options, exclude=exclude)
     if options.regions not in (None, (ALL,)):
@@ -476,16 +474,12 @@ def read_any(source: Any, **reading: Any) -> Cohort:
             what = "holds time series" if series else "is a table with one row per subject"
             other = "tables" if series else "time series"
             hint = "" if series else " Time series in a table need a column 'time' or 'volume'."
+            called = "the DataFrame" if isinstance(source, pd.DataFrame) else repr(str(source))
             raise InputError(
-                f"{name}= (--{name}) is for {other}, but {_called(source)} {what}. Leave this "
-                "option out."
+                f"{name}= (--{name}) is for {other}, but {called} {what}. Leave this option out."
                 f"{hint}"
             )
     return read_series(source, **reading) if series else read_table(source, **reading)
-
-
-def _called(source: Any) -> str:
-    return "the DataFrame" if isinstance(source, pd.DataFrame) else repr(str(source))
 
 
 def _may_be_long(path: Path) -> bool:
@@ -671,18 +665,14 @@ def settle_motion(cohort: SeriesCohort, named: Sequence[str], beside: bool) -> S
             unnamed.remove(MEAN_FD)
             cohort = replace(cohort, provenance={**cohort.provenance, TAKEN: MEAN_FD})
         else:
-            _warn_incomplete([cohort.ids[row] for row in lacking], len(cohort))
+            warn(
+                f"no table of motion was found for the series of {len(lacking)} of "
+                f"{counted(len(cohort), 'subject')}: {listed([cohort.ids[k] for k in lacking])}. "
+                f"So motion ({MEAN_FD}) is not a covariate. Add these tables, or leave these "
+                f"subjects out. You can also write {MEAN_FD} of all subjects into the table of "
+                f"participants, and name it (covariates={MEAN_FD!r}, --covariates {MEAN_FD})."
+            )
     return _without(cohort, unnamed) if unnamed else cohort
-
-
-def _warn_incomplete(lacking: Sequence[str], n: int) -> None:
-    warn(
-        f"no table of motion was found for the series of {len(lacking)} of "
-        f"{counted(n, 'subject')}: {listed(lacking)}. So motion ({MEAN_FD}) is not a covariate. "
-        f"Add these tables, or leave these subjects out. You can also write {MEAN_FD} of all "
-        f"subjects into the table of participants, and name it (covariates={MEAN_FD!r}, "
-        f"--covariates {MEAN_FD})."
-    )
 
 
 def _without(cohort: SeriesCohort, unnamed: Sequence[str]) -> SeriesCohort:

@@ -95,24 +95,31 @@ def load_series(path: Path, marks: Marks) -> RawTable:
     """
     name = repr(str(path))
     if ending(path) == ARRAY:
-        return from_array(_load_array(path, name), name)
+        try:
+            array = np.asarray(np.load(path, allow_pickle=False))
+        except (OSError, ValueError, EOFError) as error:
+            raise InputError(
+                f"{name} cannot be read as a numpy array ({error}). Write it with numpy.save."
+            ) from error
+        return from_array(array, name)
     content = _without_comments(unzipped(read_bytes(path, name), name))
-    first, second = _first_lines(content)
+    # If a file has only one line, the second is empty.
+    lines = [*content.lstrip().split(b"\n", 2), b""]
+    first, second = (
+        line.decode("utf-8-sig", errors="replace").strip("\r\n ") for line in lines[:2]
+    )
     delimiter, doubt = _delimiter_of_numbers(first, second, marks)
     if delimiter is None:
         table = _named(parse_text(content, name, lambda _: set(), marks.delimiter, marks.decimal))
     else:
         table = _without_header(content, name, delimiter, len(_cells(first, delimiter)), marks)
-    facts = {**_skipped(content, table, delimiter is None), DOUBT: doubt}
-    return replace(table, facts={**table.facts, **facts})
-
-
-def _skipped(content: bytes, table: RawTable, has_header: bool) -> dict[str, Any]:
-    """Return the number of skipped lines without any value, and the place of each row."""
     # A line of tabs is a censored volume with empty cells, not a blank line.
     filled = [bool(line.strip(b" \r")) for line in content.split(b"\n")]
     places = np.searchsorted(1 + np.flatnonzero(filled), table.origin.numbers)
-    return {CENSORED: max(0, sum(filled) - has_header - len(table.frame)), PLACES: places}
+    has_header = delimiter is None
+    skipped = max(0, sum(filled) - has_header - len(table.frame))
+    facts = {CENSORED: skipped, PLACES: places, DOUBT: doubt}
+    return replace(table, facts={**table.facts, **facts})
 
 
 def from_array(array: NDArray[Any], name: str, regions: Sequence[str] | None = None) -> RawTable:
@@ -156,15 +163,6 @@ def _grows(cells: pd.Series) -> bool:
     return bool((np.diff(numbers) > 0).all())  # False if a number is missing
 
 
-def _load_array(path: Path, name: str) -> NDArray[Any]:
-    try:
-        return np.asarray(np.load(path, allow_pickle=False))
-    except (OSError, ValueError, EOFError) as error:
-        raise InputError(
-            f"{name} cannot be read as a numpy array ({error}). Write it with numpy.save."
-        ) from error
-
-
 def _without_comments(content: bytes) -> bytes:
     """Return the text without the comments at its beginning.
 
@@ -177,15 +175,6 @@ def _without_comments(content: bytes) -> bytes:
         first -= 1
     # Blank lines replace the comments, so that errors count the lines as in the file.
     return b"\n" * first + b"\n".join(lines[first:])
-
-
-def _first_lines(content: bytes) -> tuple[str, str]:
-    # If a file has only one line, the second is empty.
-    lines = [*content.lstrip().split(b"\n", 2), b""]
-    first, second = (
-        line.decode("utf-8-sig", errors="replace").strip("\r\n ") for line in lines[:2]
-    )
-    return first, second
 
 
 def _delimiter_of_numbers(line: str, second: str, marks: Marks) -> tuple[str | None, str]:
@@ -418,19 +407,15 @@ def check_same_columns(first: RawTable, table: RawTable, never: Sequence[str]) -
     if columns == first_columns:
         return
     odd = [name for name in (*table.columns, *first.columns) if name in columns ^ first_columns]
+    shapes, hint = (first.frame.shape, table.frame.shape), ""
+    # Then one of the two series may have one row per region.
+    if shapes[0] == shapes[1][::-1] or shapes[0][0] == shapes[1][0]:
+        hint = "Rows and columns may be exchanged: write one row per volume. "
     raise InputError(
         f"{table.name}{_of_subject(table)} has {counted(len(table.columns), 'column')}, but "
         f"{first.name}{_of_subject(first)} has {len(first.columns)}. Columns of only one of "
-        f"them: {listed(odd, 3)}. {_exchanged(first, table)}{SAME_REGIONS}"
+        f"them: {listed(odd, 3)}. {hint}{SAME_REGIONS}"
     )
-
-
-def _exchanged(first: RawTable, table: RawTable) -> str:
-    """Return a sentence if one of the two series may have one row per region, else ""."""
-    shapes = first.frame.shape, table.frame.shape
-    if shapes[0] != shapes[1][::-1] and shapes[0][0] != shapes[1][0]:
-        return ""
-    return "Rows and columns may be exchanged: write one row per volume. "
 
 
 # Names in the tables of fMRIPrep and XCP-D. Some users write these columns beside the regions.

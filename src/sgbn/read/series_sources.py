@@ -220,10 +220,8 @@ def is_long(table: RawTable, options: Options) -> bool:
     if not subjects:
         return False
     runs = _runs(table, subjects)
-    return (
-        len(table.frame) >= MIN_VOLUMES_PER_SUBJECT * len(runs)
-        and _time(table, runs, options) != ""
-    )
+    many_rows = len(table.frame) >= MIN_VOLUMES_PER_SUBJECT * len(runs)
+    return many_rows and _time(table, runs, options) != ""
 
 
 def find_in_table(table: RawTable, options: Options) -> Source:
@@ -262,16 +260,14 @@ def find_in_table(table: RawTable, options: Options) -> Source:
         )
         for name, rows in runs.items()
     ]
-    facts = {**table.facts, "time": time, "constant": constant}
-    session = _keys(table)[0] or SESSION_ID
     return Source(
         table.name,
         tuple(parts),
         attributes,
         participant=subjects,
-        session=session,
+        session=_keys(table)[0] or SESSION_ID,
         excluded=tuple(excluded),
-        facts=facts,
+        facts={**table.facts, "time": time, "constant": constant},
     )
 
 

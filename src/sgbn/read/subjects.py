@@ -35,7 +35,6 @@ from sgbn.read.freesurfer import (
 from sgbn.read.roles import Options
 from sgbn.read.subject_folders import (
     Failure,
-    Folders,
     SubjectRow,
     WholeRows,
     find_folders,
@@ -162,7 +161,13 @@ def _read_freesurfer(top: Path, request: Request, stream: str | None) -> _Read:
     """Return the rows and failures of all subjects of FreeSurfer or FastSurfer."""
     folders = find_folders(top, stream)
     if not folders.subjects:
-        raise _no_subjects(top)
+        # fMRIPrep puts the subjects into one of these folders.
+        inner = [name for name in ("sourcedata/freesurfer", "freesurfer") if (top / name).is_dir()]
+        hint = f"Did you mean {str(top / inner[0])!r}?" if inner else "Check the path."
+        raise InputError(
+            f"{str(top)!r} holds no subjects. No folder in it has a stats folder of FreeSurfer or "
+            f"FastSurfer, and there is no catROI_*.xml of CAT12. {hint}"
+        )
     # The number of subjects who have a parcellation decides. Subjects without tables do not count.
     file_names = [stats for subject in folders.subjects if (stats := names_of(subject))]
     plan = make_plan(request, file_names, repr(str(top)))
@@ -176,7 +181,11 @@ def _read_freesurfer(top: Path, request: Request, stream: str | None) -> _Read:
         ],
         "measure": plan.measure if chosen else None,
         "files": [f"{name}.stats" for name in plan.files],
-        **_folder_facts(folders),
+        "stream": "longitudinal" if folders.subjects[0].long else "cross-sectional",
+        "templates": list(folders.templates),
+        "bases": list(folders.bases),
+        "other_folders": list(folders.others),
+        "other_stream": list(folders.other_stream),
     }
     rows, failures = _parted(read)
     # Only cortical regions must be positive. A volume of 0 below the cortex, such as a ventricle,
@@ -185,27 +194,6 @@ def _read_freesurfer(top: Path, request: Request, stream: str | None) -> _Read:
     names = {name for row in rows for name in row.regions}
     cortical = frozenset(name for name in names if name.endswith(cortical_ending))
     return _Read(rows, failures, facts, cortical)
-
-
-def _folder_facts(folders: Folders) -> dict[str, Any]:
-    long = bool(folders.subjects) and folders.subjects[0].long
-    return {
-        "stream": "longitudinal" if long else "cross-sectional",
-        "templates": list(folders.templates),
-        "bases": list(folders.bases),
-        "other_folders": list(folders.others),
-        "other_stream": list(folders.other_stream),
-    }
-
-
-def _no_subjects(top: Path) -> InputError:
-    # fMRIPrep puts the subjects into one of these folders.
-    inner = [name for name in ("sourcedata/freesurfer", "freesurfer") if (top / name).is_dir()]
-    hint = f"Did you mean {str(top / inner[0])!r}?" if inner else "Check the path."
-    return InputError(
-        f"{str(top)!r} holds no subjects. No folder in it has a stats folder of FreeSurfer or "
-        f"FastSurfer, and there is no catROI_*.xml of CAT12. {hint}"
-    )
 
 
 def _read_cat12(top: Path, parcellation: str | None, measure: str | None) -> _Read:
@@ -442,8 +430,7 @@ def read_subjects(
         on_error=on_error,
     )
     if options.atlas is None:
-        atlas_read = parcellation_atlas(collected.facts["parcellation"])
-        options = replace(options, atlas=atlas_read)
+        options = replace(options, atlas=parcellation_atlas(collected.facts["parcellation"]))
     match = match_columns(list(collected.table.columns), options.atlas)
     known = not set(collected.regions).intersection(match.unmatched)
     # If the atlas matched only some regions, the others would be left out.

@@ -300,11 +300,7 @@ def name_visits(table: RawTable, groups: Sequence[str]) -> RawTable:
 
 
 def join_participants(
-    table: RawTable,
-    people: RawTable,
-    columns: Sequence[str],
-    may_lack: bool,
-    drop: bool = False,
+    table: RawTable, people: RawTable, columns: Sequence[str], may_lack: bool, drop: bool = False
 ) -> RawTable:
     """Return the table with columns of the participants, joined by id. A "sub-" is ignored.
 
@@ -622,9 +618,9 @@ def load_participants(
         )
         options = replace(options, subject=subject, pair=pair)
     people = load_cells(participants, options)
-    id_name = find_id(
-        people, options if options.id in people.columns else replace(options, id=None)
-    )
+    if options.id not in people.columns:
+        options = replace(options, id=None)
+    id_name = find_id(people, options)
     if id_name is None:
         raise InputError(
             f"{people.name} has no column of ids, so it cannot be joined. Call the column of "
@@ -708,13 +704,8 @@ def _groups(
         group = [label for label in group if label in options.groups]
     else:
         check_label_sentinels(table, column, group, options.missing)
-    check_filled(
-        table,
-        column,
-        group,
-        "group",
-        "Fill it in, or give groups=[...] (--groups) to keep only the rows of these groups.",
-    )
+    remedy = "Fill it in, or give groups=[...] (--groups) to keep only the rows of these groups."
+    check_filled(table, column, group, "group", remedy)
     check_repeated(table, column, group, "group")
     return table, group, left_out
 
@@ -823,10 +814,11 @@ def _one_row_each(table: RawTable, options: Options, has_participants: bool) -> 
         options = replace(options, id=None)
     id_name = find_id(table, options) or table.columns[0]
     # If there is a column of ids, R's row names are not needed.
-    table = replace(
-        table, frame=table.frame.drop(columns={ROW_NAMES} & ({*table.columns} - {id_name}))
-    )
-    if _is_transposed(table, id_name):
+    not_needed = {ROW_NAMES} & ({*table.columns} - {id_name})
+    table = replace(table, frame=table.frame.drop(columns=not_needed))
+    # In a transposed table, the first column names regions, and the header names subjects.
+    rows, header = match_columns(labels(table.frame[id_name])), match_columns(table.columns)
+    if len(rows.columns) + len(rows.totals) > len(header.columns) + len(header.totals):
         table, id_name = _turned(table, id_name), SUBJECT_ID
     table = with_ids(table, id_name)
     # FreeSurfer may write the paths of the subjects' folders instead of their ids.
@@ -844,13 +836,6 @@ def _one_row_each(table: RawTable, options: Options, has_participants: bool) -> 
     return table
 
 
-def _is_transposed(table: RawTable, id_name: str) -> bool:
-    """Return whether the first column names regions, and the header names subjects."""
-    rows = match_columns(labels(table.frame[id_name]))
-    header = match_columns(table.columns)
-    return len(rows.columns) + len(rows.totals) > len(header.columns) + len(header.totals)
-
-
 def _turned(table: RawTable, id_name: str) -> RawTable:
     """Return a transposed table with one row per subject. Each row is a column of the file."""
     names = labels(table.frame[id_name])
@@ -858,9 +843,8 @@ def _turned(table: RawTable, id_name: str) -> RawTable:
     body = table.frame.drop(columns=id_name)
     # Transposing makes all cells Python objects. pandas turns them into numbers again.
     turned = body.T.set_axis(names, axis=1).reset_index(drop=True).infer_objects()
-    frame = pd.concat(
-        [pd.Series(list(body.columns), name=SUBJECT_ID, dtype=object), turned], axis=1
-    )
+    ids = pd.Series(list(body.columns), name=SUBJECT_ID, dtype=object)
+    frame = pd.concat([ids, turned], axis=1)
     places = np.arange(2, len(frame) + 2, dtype=np.intp)
     origin = replace(table.origin, numbers=places, unit="column {} (transposed)")
     return replace(table, frame=frame, origin=origin)

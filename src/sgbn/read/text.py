@@ -57,11 +57,8 @@ _BEFORE_HEADER = re.compile(rb"[\s,;|]*")
 _DECIMAL = re.compile(rb"[ \t]*[+-]?\d*\.\d+")  # a first cell that cannot be the name of a row
 _EXCEL_HINT = re.compile(rb'"?sep=([^\n])"?[ ,;\t]*\n', re.IGNORECASE)
 # pandas before 3.1 must be told to read each number as the float nearest to it.
-_EXACT: dict[str, Any] = (
-    {}
-    if tuple(int(part) for part in pd.__version__.split(".")[:2]) >= (3, 1)
-    else {"float_precision": "round_trip"}
-)
+_PANDAS = tuple(int(part) for part in pd.__version__.split(".")[:2])
+_EXACT: dict[str, Any] = {} if _PANDAS >= (3, 1) else {"float_precision": "round_trip"}
 
 
 class _Layout(NamedTuple):
@@ -162,7 +159,12 @@ def _layout(body: bytes, source: str, delimiter: str | None) -> _Layout:
     _check_title(body, head, lines, mark, source)
     names, start = _header(body, head, mark, source) if mark else ([], 0)
     if len([name for name in names if name]) < 2:
-        raise _one_column(lines[0], mark, source)
+        tried = [DELIMITERS.get(mark, mark)] if mark else [*DELIMITERS.values(), BLANKS]
+        raise InputError(
+            f"{source} seems to have only one column. Its first line is "
+            f"{lines[0].decode()[:60]!r}. Delimiters that were tried: {', '.join(tried)}. Give the "
+            "right delimiter (delimiter=, --delimiter), and a header with at least two names."
+        )
     # Lines count from 1, and the first row is the line after the header.
     row = body.count(b"\n", 0, head) + 2
     try:
@@ -306,15 +308,6 @@ def _needed(names: Sequence[str]) -> int:
 def _all_end(records: Sequence[bytes], mark: bytes) -> bool:
     """Return whether each row ends with a delimiter. It then has an empty cell, and no row name."""
     return bool(mark) and all(line.rstrip(b" ").endswith(mark) for line in records if line.strip())
-
-
-def _one_column(line: bytes, delimiter: str, source: str) -> InputError:
-    tried = [DELIMITERS.get(delimiter, delimiter)] if delimiter else [*DELIMITERS.values(), BLANKS]
-    return InputError(
-        f"{source} seems to have only one column. Its first line is {line.decode()[:60]!r}. "
-        f"Delimiters that were tried: {', '.join(tried)}. Give the right delimiter (delimiter=, "
-        "--delimiter), and a header with at least two names."
-    )
 
 
 def _cells(
