@@ -1,11 +1,10 @@
-"""The reader of CAT12 subjects, from files of regions and reports in a folder and below it.
+"""Subjects of CAT12: the choice of an atlas and a measure, and the values of each subject.
 
-The reader of CAT12's XML files: regions (``catROI[s]_*.xml``) and reports (``cat_*.xml``).
-
-A file of regions has one element per atlas, with the elements ``names``, ``ids`` and ``data``. The
-data are one list of numbers per measure, in the notation of MATLAB: ``[3.4;2.1;NaN]``. ``catROI``
-holds volumes in ml (``Vgm``, ``Vwm``, ``Vcsf``). ``catROIs`` holds means over surfaces
-(``thickness``, ``gyrification``).
+CAT12 writes XML files of regions (``catROI[s]_*.xml``) and reports (``cat_*.xml``). A file of
+regions has one element per atlas, with the elements ``names``, ``ids`` and ``data``. The data are
+one list of numbers per measure, in the notation of MATLAB: ``[3.4;2.1;NaN]``. ``catROI`` holds
+volumes in ml (``Vgm``, ``Vwm``, ``Vcsf``). ``catROIs`` holds means over surfaces (``thickness``,
+``gyrification``).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Tables as they were read: the cells, and their places in the file, which errors name.
+"""Tables as they were read, and their cells as numbers or as labels.
 
-Cells read as numbers or as labels. If a cell cannot be read, the error names the cell.
+A `RawTable` knows the place of each of its rows in the file. If a cell cannot be read, the error
+names the cell.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""The measurement of the regions of a label atlas in one NIfTI map per subject.
+"""The measurement of the regions of a label atlas in images, with one row per subject or volume.
 
-The quality sheet of an extraction: one table of the subjects and one of the regions.
-
-The extraction of the mean signal of each region over time from four-dimensional images.
-
-Functions that place an atlas on the grid of an image, and sum the voxels of each region.
+An image with one volume gives the volume or mean of each region, an image with four dimensions the
+mean signal of each region over time. For this, the atlas is placed on the grid of the image, and
+the voxels of each region are summed. The quality sheet, a table of the subjects and one of the
+regions, shows which images should be checked.
 
 nilearn's ``NiftiLabelsMasker`` gives the same means, but needs 2.8 times the CPU time, or 4.2 times
 if the atlas is resampled (benchmarks/extract.py). It does not report the coverage.

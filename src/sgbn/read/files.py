@@ -1,6 +1,7 @@
-"""The reading of tables from files of any kind, or from a DataFrame.
+"""The cells of a table in a file of any kind, or in a DataFrame.
 
-The reader of tables in Excel and OpenDocument files.
+Files of Excel and OpenDocument are read here, and Parquet files too. The bytes of text files go to
+`sgbn.read.text`.
 """
 
 from __future__ import annotations

@@ -1,17 +1,14 @@
-"""The reader of the ``stats`` folders of FreeSurfer and FastSurfer subjects.
-
-The files in a ``stats`` folder, and the choice of the files that are read.
+"""Subjects of FreeSurfer and FastSurfer, read from the files in their ``stats`` folders.
 
 One file name is chosen for all subjects, so that tables of different kinds are never mixed. It is
 the first name in order of preference that at least half of the subjects have. If there is none, it
 is the name that most subjects have.
 
-The reader of ``.stats`` files, as FreeSurfer and FastSurfer write them.
-
-Lines that begin with ``#`` are the header. It holds the version (``cvs_version``), totals
-(``Measure Cortex, MeanThickness, Mean Thickness, 2.39, mm``) and the names of the columns
-(``ColHeaders``). Every other line holds one structure. Files of nuclei and subfields have one
-comment, and then five cells per line: a number twice, 0, the volume and the name.
+Lines of a ``.stats`` file that begin with ``#`` are the header. It holds the version
+(``cvs_version``), totals (``Measure Cortex, MeanThickness, Mean Thickness, 2.39, mm``) and the
+names of the columns (``ColHeaders``). Every other line holds one structure. Files of nuclei and
+subfields have one comment, and then five cells per line: a number twice, 0, the volume and the
+name.
 """
 
 from __future__ import annotations

@@ -1,14 +1,13 @@
-"""The loader of atlases that give each voxel one label, from files, images in memory or nilearn.
+"""Atlases that give each voxel one label, from files, images in memory or nilearn.
 
-The reader of the names of labels, from the files that come with atlases.
+The names of the labels come from the files beside the images. These formats are known: tables with
+a header (BIDS ``dseg.tsv`` with index and name, CAT12's ``ROIid;ROIname``), two columns without a
+header, colour tables of FreeSurfer and ITK-SNAP, AAL's ``1 Precentral_L 2001``,
+``1 = Precentral_L``, and FSL's XML. A comment begins with ``#`` and goes to the end of the line.
+Within a line, ``#`` begins a comment only if it has a blank on both sides and the line has no
+quotes.
 
-These formats are known: tables with a header (BIDS ``dseg.tsv`` with index and name, CAT12's
-``ROIid;ROIname``), two columns without a header, colour tables of FreeSurfer and ITK-SNAP, AAL's
-``1 Precentral_L 2001``, ``1 = Precentral_L``, and FSL's XML. A comment begins with ``#`` and goes
-to the end of the line. Within a line, ``#`` begins a comment only if it has a blank on both sides
-and the line has no quotes.
-
-The hemisphere, lobe, centre and volume of the regions of a label image, for figures.
+For figures, `places_of` gives the hemisphere, lobe, centre and volume of each region.
 """
 
 from __future__ import annotations

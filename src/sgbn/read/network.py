@@ -1,16 +1,13 @@
-"""The content of a file of another tool: a graph with names, and with weights if known.
+"""Graphs in files of other tools: the graph with its names, and the tools that readers share.
 
-Collect the nodes and edges of a graph while a file is read.
-
-Read graphs from BIF files, the format of the Bayesian Network Repository.
-
-A file is a sequence of blocks ``head { body }``. The heads alone describe the graph::
+A `GraphBuilder` collects the nodes and edges while a file is read. Readers and writers share the
+functions for the text of a file and for exact numbers. The readers of most formats are in
+`sgbn.write.formats`. The reader of BIF, the format of the Bayesian Network Repository, is here. A
+BIF file is a sequence of blocks ``head { body }``. The heads alone describe the graph::
 
     network asia { }
     variable smoke { type discrete [ 2 ] { yes, no }; }
     probability ( lung | smoke ) { (yes) 0.1, 0.9; (no) 0.01, 0.99; }
-
-Functions that all readers and writers of text share: text of a file, and exact numbers.
 """
 
 from __future__ import annotations

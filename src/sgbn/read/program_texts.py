@@ -1,6 +1,7 @@
-"""Read the language that dot (Graphviz) and DAGitty share.
+"""Graphs in the languages of dot, DAGitty, lavaan and semopy, and names that a format cannot write.
 
-A text names a kind of graph, and then lists statements in braces::
+dot (Graphviz) and DAGitty share a language. A text names a kind of graph, and then lists statements
+in braces::
 
     digraph name {
       "a b" [intercept=1];          // a node
@@ -8,12 +9,9 @@ A text names a kind of graph, and then lists statements in braces::
       edge [dir=none]; bb="0,0,1,1"
     }
 
-Read graphs from structural equation models in the syntax of lavaan and semopy.
-
-The reader takes regressions (``y ~ a + 0.5*b``), variances (``y ~~ y``), intercepts (``y ~ 1``) and
-start values. It refuses latent variables and covariances, which a network does not have.
-
-Replace names that a format cannot express, and keep the true names in comments.
+In the language of lavaan and semopy, a graph is a structural equation model. Its reader takes
+regressions (``y ~ a + 0.5*b``), variances (``y ~~ y``), intercepts (``y ~ 1``) and start values. It
+refuses latent variables and covariances, which a network does not have.
 
 Each format has names that it cannot write: names with spaces in Tetrad, names that begin with a
 digit in lavaan. Such a name is replaced. A comment in the file gives the true name, so that reading

@@ -1,21 +1,14 @@
-"""The options of the readers: the role of each column, and the markers of missing cells.
+"""The role of each column of a table: what the caller asks for, and what the names and cells say.
 
-The choice of the columns of a table that are regions.
+The caller need not name the role of every column. Columns of ids, persons and families are found by
+their names or cells, and regions by an atlas of the package, or by the atlas that ``sgbn extract``
+wrote beside a table or a folder of series. Three mistakes must not happen silently:
 
-Columns of text among the columns that may be regions.
-
-If regions="all", every column of numbers is a region. A column with too much text for this, such as
-values below the limit of detection (``<LLOD``), must not leave the analysis silently.
-
-Columns that say to whom a row belongs: ids, persons, families.
-
-Columns that the user did not name: possible sites, and numbers that are not regions.
-
-If the site is not named, its effects are not removed, and the site may be the only difference
-between the groups. If an age or a patient's number is read as a region, it becomes a node of the
-network. Neither may happen silently.
-
-The atlas that ``sgbn extract`` wrote beside a table or a folder of series.
+- With regions="all", every column of numbers is a region. A column with too much text for this,
+  such as values below the limit of detection (``<LLOD``), would leave the analysis.
+- If an age or a patient's number is read as a region, it becomes a node of the network.
+- If the site is not named, its effects are not removed, and the site may be the only difference
+  between the groups.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
-"""The reader of region time series from folders, archives and long tables.
+"""Cohorts of region time series, from folders, archives and long tables.
 
-Functions that decide whether a source holds time series, or one row per subject.
-
-The step from runs to the rows of a cohort: one per subject, or per subject and session.
-
-Motion that the user did not name. It becomes a covariate if all subjects have a table of it.
+The runs of each subject, or of each subject and session, become one row of the cohort. Motion that
+the user did not name becomes a covariate if all subjects have a table of it. `is_series` decides
+whether a source holds time series, or one row per subject.
 """
 
 from __future__ import annotations

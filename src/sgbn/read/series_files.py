@@ -1,10 +1,8 @@
-"""The reader of one series, from a text file with or without a header, or from an array.
+"""One series: its cells, from a text file or an array, and its numbers.
 
-The numbers of a series, with censored volumes left out and empty regions marked.
-
-Any other missing value is an error.
-
-Columns of a series that are not regions, but confounds of fMRIPrep and XCP-D.
+A text file need not have a header. Censored volumes are left out, and empty regions are marked. Any
+other missing value is an error. Columns that are named like confounds of fMRIPrep and XCP-D are not
+regions.
 """
 
 from __future__ import annotations

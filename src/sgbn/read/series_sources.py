@@ -1,14 +1,8 @@
-"""The search for series in a folder with one file per subject, or per subject and run.
+"""The runs of a folder, a numpy archive (.npz) or a long table.
 
-The reader of series in one long table: subject, time, and one column per region.
-
-The reader of series in a numpy archive (.npz) with one array per subject.
-
-The subject, session and run of a series, read from the name of its file or array.
-
-The runs of a source. Each file, each array and each part of a long table is one run.
-
-Files beside a series: JSON files with the TR, and tables of confounds with motion.
+Each file, each array and each part of a long table is one run. The name of a file or array gives
+the subject, the session and the run. A long table has columns of subjects and time, and one column
+per region. JSON files beside the series give the TR, and tables of confounds the motion.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The folders in a subjects folder: subjects, sessions, templates, bases and others.
+"""The folders of subjects, and the selection of the subjects who have the same regions.
 
-The values of one subject, and the selection of the subjects who have the same regions.
+A subjects folder holds folders of subjects, sessions, templates, longitudinal bases and others.
 """
 
 from __future__ import annotations

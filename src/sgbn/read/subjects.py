@@ -1,6 +1,7 @@
-"""Tables of a whole subjects folder: the regions, the quality, and the subjects left out.
+"""Readers of a whole folder of FreeSurfer, FastSurfer or CAT12 subjects.
 
-The reader of folders of FreeSurfer, FastSurfer and CAT12 subjects.
+`read_subjects` returns a cohort. `collect_subjects` returns tables of the regions, of the quality,
+and of the subjects who are left out.
 """
 
 from __future__ import annotations

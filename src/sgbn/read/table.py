@@ -1,10 +1,8 @@
-"""Functions that read a cohort from a table, and write a cohort to a table.
+"""Cohorts from tables with one row per subject, and tables from cohorts.
 
-Joins of tables of the same subjects by id.
-
-The step from a table, and the roles of its columns, to a cohort.
-
-The reader of the tables that FreeSurfer's aparcstats2table and asegstats2table write.
+`read_table` reads any table, `read_freesurfer` the tables that FreeSurfer's aparcstats2table and
+asegstats2table write. Tables of the same subjects are joined by id. `assemble` makes the cohort
+from the cells and the roles of the columns.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The reader of tables in text files, which detects encoding, delimiter and decimal mark.
+"""Tables in text files, whose encoding, delimiter and decimal mark are detected, and safe XML.
 
 The first lines of a file show all three. Then pandas parses the file once. If pandas meets a row
 that is too long, or fills up a row that is too short, the cells of all rows are counted. A row of
@@ -8,12 +8,10 @@ the wrong length is therefore an error that names the row, and cells are never s
 row names, with runs of blanks, or with one row of the wrong length. It does not look for decimal
 marks or titles.
 
-The decimal mark of a text file, and marks that may separate decimals or thousands.
-
 In some countries 1,234 means 1.234, and in others 1234. Only the user knows which, so it is never
 guessed.
 
-Read XML of unknown origin safely: entities are refused, and the depth is limited.
+XML of unknown origin is read safely: entities are refused, and the depth is limited.
 """
 
 from __future__ import annotations

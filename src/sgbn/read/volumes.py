@@ -1,9 +1,7 @@
-"""The reader of NIfTI images, which holds one volume in memory at a time.
+"""NIfTI images, of which one volume is in memory at a time, and the subject that each belongs to.
 
-It needs nibabel (the `brain` extra). Damaged headers and archives raise errors of a dozen types.
-All of them become an `InputError` that names the file.
-
-The search for images, and for the subject that each image belongs to.
+Reading needs nibabel (the `brain` extra). Damaged headers and archives raise errors of a dozen
+types. All of them become an `InputError` that names the file.
 """
 
 from __future__ import annotations
