@@ -118,8 +118,7 @@ def _kept(origin: Origin, rows: Mask) -> Origin:
 
 def clean_names(header: Iterable[object]) -> list[str]:
     """Return the names as text without surrounding blanks, or "" for a column without a name."""
-    names = [cell_text(cell) for cell in header]
-    return ["" if _NO_NAME.fullmatch(name) else name for name in names]
+    return ["" if _NO_NAME.fullmatch(name) else name for name in map(cell_text, header)]
 
 
 def plain_name(name: str) -> str:

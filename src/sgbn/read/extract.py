@@ -521,8 +521,7 @@ def _write(
     for old in kept.parent.glob(f"{owner}.*{kept.suffix}"):
         old.unlink()
     series = _series(path, atlas, min_coverage)
-    write = partial(series.table().to_csv, sep="\t", index=False, na_rep="n/a")
-    write_atomically(target, write)
+    write_atomically(target, partial(series.table().to_csv, sep="\t", index=False, na_rep="n/a"))
     return {
         "volumes": len(series.values),
         "step": series.step,
@@ -634,8 +633,7 @@ def _share_in_view(atlas: LabelAtlas, grid: Grid) -> Array:
     places = np.stack(voxels, axis=1) @ to_grid[:3, :3].T + to_grid[:3, 3]
     low, high = -0.5 - EDGE_EPS, np.array(grid.shape) - 0.5 + EDGE_EPS
     inside = ((places >= low) & (places <= high)).all(axis=1)
-    region = atlas.index[voxels] - 1
-    return np.bincount(region, inside, len(atlas.regions)) / atlas.n_voxels
+    return np.bincount(atlas.index[voxels] - 1, inside, len(atlas.regions)) / atlas.n_voxels
 
 
 def region_sums(

@@ -411,9 +411,8 @@ def _software(folder: Path, files: list[Stats]) -> str:
     Both tools may be named, because FastSurfer makes surfaces with tools of FreeSurfer.
     """
     headers = [stats.header for stats in files]
-    fast = next(
-        (header["FastSurfer_version"] for header in headers if "FastSurfer_version" in header), ""
-    )
+    key = "FastSurfer_version"
+    fast = next((header[key] for header in headers if key in header), "")
     scripts = folder / "scripts"
     # If no table has the version of FastSurfer, this log still shows that it ran.
     if not fast and (scripts / "deep-seg.log").exists():

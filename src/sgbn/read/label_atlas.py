@@ -601,8 +601,7 @@ def _sides(atlas: LabelAtlas) -> list[str]:
             f"on the side that the name says: {listed(crossed)}. Check that the names belong to "
             "this image, and that its header does not exchange left and right."
         )
-    by_region = zip(sides_by_name, sides_by_place, strict=True)
-    return [by_name or by_place for by_name, by_place in by_region]
+    return [name or place for name, place in zip(sides_by_name, sides_by_place, strict=True)]
 
 
 def _lobes(atlas: LabelAtlas) -> list[str]:

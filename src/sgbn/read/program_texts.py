@@ -148,9 +148,14 @@ class _Reader:
         return self._tokens[self._next].text
 
     def take(self, mark: str) -> None:
-        if self.peek() != mark:
+        if not self._skip(mark):
             raise self._unexpected(f"'{mark}'")
-        self._next += 1
+
+    def _skip(self, mark: str) -> bool:
+        """Take a mark if it comes next, and return whether it does."""
+        comes_next = self.peek() == mark
+        self._next += comes_next
+        return comes_next
 
     def next_word(self) -> str:
         """Take and return the next name. Strings that are joined by a plus sign are one name."""
@@ -162,9 +167,8 @@ class _Reader:
             self._next += 1
             parts.append(token.text)
             # Only strings in quotes can be joined. After a word, a plus sign is a mistake.
-            if token.kind != "quoted" or self.peek() != "+":
+            if token.kind != "quoted" or not self._skip("+"):
                 return "".join(parts)
-            self._next += 1
 
     def _unexpected(self, expected: str) -> InputError:
         if self.at_end:
@@ -181,18 +185,15 @@ class _Reader:
     def statements(self) -> Iterator[Statement]:
         """Yield the statements up to the closing brace."""
         while not self.at_end and self.peek() != "}":
-            if self.peek() == ",":  # it has no meaning between statements
-                self.take(",")
-                continue
-            yield from self._statement()
+            if not self._skip(","):  # it has no meaning between statements
+                yield from self._statement()
 
     def _statement(self) -> Iterator[Statement]:
         # In quotes, "node" is the name of a node, and does not begin a default.
         bare = not self.at_end and self._tokens[self._next].kind == "word"
         chain, operators = [self._operand()], []
         line = self.line
-        if self.peek() == "=":  # an attribute of the graph
-            self.take("=")
+        if self._skip("="):  # an attribute of the graph
             self.next_word()
             return
         while self.peek() in OPERATORS:
@@ -222,9 +223,7 @@ class _Reader:
         self.take("{")
         names = []
         while not self.at_end and self.peek() != "}":
-            if self.peek() == ",":
-                self.take(",")
-            else:
+            if not self._skip(","):
                 names.append(self.next_word())
         self.take("}")
         return names
@@ -232,17 +231,14 @@ class _Reader:
     def _attributes(self) -> dict[str, str]:
         attributes: dict[str, str] = {}
         # Several pairs of brackets may follow each other: [a=1][b=2].
-        while self.peek() == "[":
-            self.take("[")
+        while self._skip("["):
             while not self.at_end and self.peek() != "]":
-                if self.peek() == ",":
-                    self.take(",")
+                if self._skip(","):
                     continue
                 key = self.next_word()
                 # An attribute may have no value in both languages, such as DAGitty's [exposure].
                 attributes[key] = ""
-                if self.peek() == "=":
-                    self.take("=")
+                if self._skip("="):
                     attributes[key] = self.next_word()
             self.take("]")
         return attributes

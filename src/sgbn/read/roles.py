@@ -364,11 +364,7 @@ def _numeric(table: RawTable, columns: Iterable[str], missing: Missing) -> list[
     first = table.frame.iloc[0].notna()
     types = zip(table.columns, table.frame.dtypes, first, strict=True)
     certain = {name for name, dtype, filled in types if filled and is_number_type(dtype)}
-    return [
-        column
-        for column in columns
-        if column in certain or parse(table, column, missing).kind in WITH_NUMBERS
-    ]
+    return [c for c in columns if c in certain or parse(table, c, missing).kind in WITH_NUMBERS]
 
 
 def _of_measure(
@@ -440,8 +436,7 @@ def _by_name(
             "leave them out."
         )
     allowed = set(free) - totals  # a pattern may match totals and excluded columns too
-    matching = _matching(table, patterns, "regions", taken)
-    return [column for column in matching if column in allowed]
+    return [column for column in _matching(table, patterns, "regions", taken) if column in allowed]
 
 
 def _all(table: RawTable, columns: Sequence[str], match: AtlasMatch, options: Options) -> list[str]:

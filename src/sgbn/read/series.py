@@ -403,8 +403,7 @@ def _known_motion(people: RawTable, id_name: str, options: Options) -> str | Non
 
 def _warn_without_series(table: RawTable, people: RawTable, options: Options) -> None:
     """Warn about participants without a series, if they are in a group that is compared."""
-    subjects = table.frame.iloc[:, 0].tolist()
-    lacking = absent_ids(people.ids, subjects)
+    lacking = absent_ids(people.ids, table.frame.iloc[:, 0].tolist())
     # Series of groups that are not compared are not needed.
     if options.groups is not None and options.group in people.columns:
         groups = dict(zip(people.ids, labels(people.frame[options.group]), strict=True))

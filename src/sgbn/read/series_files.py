@@ -76,8 +76,7 @@ class Marks:
 
 def ending(path: Path) -> str:
     """Return the ending of a file in lower case, without ".gz"."""
-    name = path.name.lower().removesuffix(GZIP)
-    return Path(name).suffix
+    return Path(path.name.lower().removesuffix(GZIP)).suffix
 
 
 def label_of(path: Path) -> str:
@@ -103,9 +102,7 @@ def load_series(path: Path, marks: Marks) -> RawTable:
     content = _without_comments(unzipped(read_bytes(path, name), name))
     # If a file has only one line, the second is empty.
     lines = [*content.lstrip().split(b"\n", 2), b""]
-    first, second = (
-        line.decode("utf-8-sig", errors="replace").strip("\r\n ") for line in lines[:2]
-    )
+    first, second = (line.decode("utf-8-sig", "replace").strip("\r\n ") for line in lines[:2])
     delimiter, doubt = _delimiter_of_numbers(first, second, marks)
     if delimiter is None:
         table = _named(parse_text(content, name, lambda _: set(), marks.delimiter, marks.decimal))
@@ -341,8 +338,7 @@ def read_volumes(table: RawTable, regions: Sequence[str], missing: Missing) -> V
     values[:, empty] = 0.0
     if len(values):  # a region that never changes is as useless as a region without values
         empty = np.isnan(spread_of(values))
-    lengths = tuple(map(len, pieces))
-    return Volumes(values, lengths, empty, censored, len(kept) - len(rows))
+    return Volumes(values, tuple(map(len, pieces)), empty, censored, len(kept) - len(rows))
 
 
 def _pieces(table: RawTable, rows: Indices) -> list[Indices]:

@@ -188,10 +188,9 @@ def _no_file(folder: Path, name: str, files: str | None) -> InputError:
     """Return the error about a folder without series. It names what the folder holds."""
     if files is not None:
         series = [path.name for path in series_files(folder, None)]
+        remedy = "It does not have any other series either. Give another folder."
         if series:
             remedy = f"It has {listed(series, 3)}. Correct the pattern."
-        else:
-            remedy = "It does not have any other series either. Give another folder."
         return InputError(f"{name} has no series that match {files!r} (files=, --files). {remedy}")
     shown = sorted(path.name for path in folder.rglob("*") if path.is_file())
     holds = f"It holds {counted(len(shown), 'file')}: {listed(shown, 3)}. " if shown else ""
@@ -233,9 +232,7 @@ def find_in_table(table: RawTable, options: Options) -> Source:
     keys = [name for name in (subjects, time, *_keys(table)) if name]
     named = [find_column(table.columns, name) for name in options.named]
     unnamed = [name for name in table.columns if name not in (*keys, *named)]
-    excluded = [
-        name for name in unnamed if any(fnmatchcase(name, pattern) for pattern in options.exclude)
-    ]
+    excluded = [n for n in unnamed if any(fnmatchcase(n, pattern) for pattern in options.exclude)]
     rest = [name for name in table.columns if name not in (*keys, *excluded, ROW_NAMES)]
     # Columns with a role, and columns of labels, are attributes of a run, not regions.
     about = [name for name in rest if name in named or _is_text(table, name)]
@@ -250,6 +247,7 @@ def find_in_table(table: RawTable, options: Options) -> Source:
         Run(
             name,
             f"{table.name}, {_called(name)}",
+            # The volumes of a run are sorted by time.
             partial(_part, table, rows[np.argsort(when[rows], kind="stable")], regions),
         )
         for name, rows in runs.items()
@@ -368,9 +366,7 @@ def _attributes(
                 )
     # The labels are the same in all rows of a run, so the first row is enough.
     first = np.array([rows[0] for rows in runs.values()], dtype=np.intp)
-    frame = table.frame[list(columns)].iloc[first].reset_index(drop=True)
-    origin = replace(table.origin, numbers=table.origin.numbers[first])
-    return replace(table, frame=frame, origin=origin)
+    return _part(table, first, list(columns))
 
 
 def _constant(
@@ -395,9 +391,9 @@ def _warn_constant(table: RawTable, columns: Sequence[str]) -> None:
         )
 
 
-def _part(table: RawTable, rows: Indices, regions: list[str]) -> RawTable:
-    """Return the cells of one run, sorted by time."""
-    frame = table.frame[regions].iloc[rows].reset_index(drop=True)
+def _part(table: RawTable, rows: Indices, columns: list[str]) -> RawTable:
+    """Return some rows and columns, in the given order."""
+    frame = table.frame[columns].iloc[rows].reset_index(drop=True)
     origin = replace(table.origin, numbers=table.origin.numbers[rows])
     return replace(table, frame=frame, origin=origin)
 
@@ -718,10 +714,8 @@ class Sidecars:
 
     @cached_property
     def _motion(self) -> dict[tuple[str, ...], Path]:
-        patterns = ("*_desc-confounds_regressors.tsv", "*_desc-confounds_timeseries.tsv")
-        paths = [
-            path for pattern in (*patterns, "*_motion.tsv") for path in self.folder.rglob(pattern)
-        ]
+        tables = ("desc-confounds_regressors", "desc-confounds_timeseries", "motion")
+        paths = [path for name in tables for path in self.folder.rglob(f"*_{name}.tsv")]
         return {_scan(label_of(path)): path for path in sorted(paths)}
 
     def tr(self, path: Path) -> float | None:

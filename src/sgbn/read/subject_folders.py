@@ -181,11 +181,7 @@ def _of_stream(folders: Folders, stream: str | None) -> Folders:
     """Return the folders of one stream. The two streams give different values and are not mixed."""
     runs = [subject for subject in folders.subjects if subject.long]
     bases = {*folders.bases, *(subject.person for subject in runs)}
-    cross = [
-        subject
-        for subject in folders.subjects
-        if not subject.long and subject.path.name not in bases
-    ]
+    cross = [run for run in folders.subjects if not run.long and run.path.name not in bases]
     # If longitudinal runs were read, these visits would be lost.
     only_cross = {subject.id for subject in cross} - {subject.id for subject in runs}
     if stream is None and runs and only_cross:
@@ -271,9 +267,7 @@ def _folders(folder: Path) -> list[Path]:
     """Return the folders in a folder, sorted by name, without hidden ones."""
     try:
         with os.scandir(folder) as entries:
-            names = [
-                entry.name for entry in entries if not entry.name.startswith(".") and entry.is_dir()
-            ]
+            names = [e.name for e in entries if not e.name.startswith(".") and e.is_dir()]
     except OSError:
         return []
     return [folder / name for name in sorted(names)]

@@ -191,9 +191,8 @@ def _read_freesurfer(top: Path, request: Request, stream: str | None) -> _Read:
     rows, failures = _parted(read)
     # Only cortical regions must be positive. A volume of 0 below the cortex, such as a ventricle,
     # is rare but possible.
-    cortical_ending = f"_{plan.measure}"
-    names = {name for row in rows for name in row.regions}
-    cortical = frozenset(name for name in names if name.endswith(cortical_ending))
+    ending = f"_{plan.measure}"
+    cortical = frozenset(name for row in rows for name in row.regions if name.endswith(ending))
     return _Read(rows, failures, facts, cortical)
 
 
@@ -214,10 +213,8 @@ def _read_cat12(top: Path, parcellation: str | None, measure: str | None) -> _Re
             f"{str(top)!r}: no file of CAT12 can be read. The first error is: {damaged[0].reason}"
         )
     atlas, column = choose_atlas(parcellation, measure, read)
-    readable = [subject for subject in subjects if subject.id in read]
-    rows, unread = _parted(
-        [read_cat_subject(subject, read[subject.id], atlas, column) for subject in readable]
-    )
+    outcomes = [read_cat_subject(s, read[s.id], atlas, column) for s in subjects if s.id in read]
+    rows, unread = _parted(outcomes)
     facts = {
         "tool": CAT12,
         "parcellation": atlas,
@@ -226,8 +223,7 @@ def _read_cat12(top: Path, parcellation: str | None, measure: str | None) -> _Re
         "averages": averages,
     }
     names = {name for row in rows for name in row.regions} if column == THICKNESS else set[str]()
-    failures = _of_chosen_files(rows, damaged, unread)
-    return _Read(rows, failures, facts, frozenset(names))
+    return _Read(rows, _of_chosen_files(rows, damaged, unread), facts, frozenset(names))
 
 
 def _of_chosen_files(
@@ -273,9 +269,7 @@ def _report_failures(top: Path, failures: Sequence[Failure], n_read: int, on_err
     """
     if not failures:
         return
-    named = [
-        f"{failure.id} ({failure.reason.rstrip('.')})" for failure in failures[:MAX_SUBJECTS_NAMED]
-    ]
+    named = [f"{left.id} ({left.reason.rstrip('.')})" for left in failures[:MAX_SUBJECTS_NAMED]]
     more = len(failures) - len(named)
     reasons = "; ".join(named) + (f"; and {more} more" if more > 0 else "")
     who = counted(len(failures), "subject")

@@ -536,9 +536,7 @@ def assemble(
     person_labels, block, site = (
         _labels(table, columns, options, role) for role in ("subject", "block", "site")
     )
-    covariates = {
-        name: covariate(table, columns[name], options.missing) for name in options.covariates
-    }
+    covariates = {n: covariate(table, columns[n], options.missing) for n in options.covariates}
     taken = [*columns.values(), *([id_name] if id_name is not None else [])]
     # Site columns of the participants are joined only to ask the user about them.
     joined_sites = [name for name in site_columns(table.others) if name not in taken]
@@ -611,9 +609,8 @@ def load_participants(
     `person` is the column of the other table by which the participants are joined.
     """
     if person is not None:  # among the participants it may be the id column, with no other role
-        subject, pair = (
-            None if name == person else name for name in (options.subject, options.pair)
-        )
+        roles = (options.subject, options.pair)
+        subject, pair = (None if name == person else name for name in roles)
         options = replace(options, subject=subject, pair=pair)
     people = load_cells(participants, options)
     if options.id not in people.columns:
@@ -828,8 +825,7 @@ def _one_row_each(table: RawTable, options: Options, has_participants: bool) -> 
             "them."
         )
     frame = pd.concat([pd.Series(ids, name=SUBJECT_ID, dtype=object), rest], axis=1)
-    facts = {**table.facts, "ids": id_name}
-    table = replace(table, frame=frame, ids=tuple(ids), facts=facts)
+    table = replace(table, frame=frame, ids=tuple(ids), facts={**table.facts, "ids": id_name})
     check_ids(table, id_name)
     return table
 

@@ -282,8 +282,7 @@ def _fit(
     filled = {width for width in widths if width}
     # A row that begins with 0.5 has no row name. Its additional cell is then an error.
     may_have_row_names = not any(_DECIMAL.match(line) for line in records)
-    one_more = filled == {len(names) + 1}
-    if one_more and may_have_row_names and not _all_end(records, mark):
+    if filled == {len(names) + 1} and may_have_row_names and not _all_end(records, mark):
         return ["", *names]  # R's write.table writes no name above its row names
     needed = _needed(names)
     for k, width in enumerate(widths):
