@@ -98,10 +98,7 @@ def read_report(path: Path) -> Report:
 
 def _regions(atlas: ElementTree.Element, where: str) -> AtlasRegions:
     names = _texts(atlas.find("names"))
-    measures = atlas.findall("data/*")
-    data = {
-        measure.tag: tuple(_measure(measure, f"{where}, {measure.tag}")) for measure in measures
-    }
+    data = {m.tag: tuple(_measure(m, f"{where}, {m.tag}")) for m in atlas.findall("data/*")}
     for measure, values in data.items():
         if len(values) != len(names):
             raise InputError(

@@ -229,8 +229,7 @@ def labels(cells: pd.Series, markers: frozenset[str] = MISSING) -> list[str]:
 
     If all cells are whole numbers, a ".0" at the end of a cell is removed.
     """
-    texts = [cell_text(cell) for cell in cells.to_numpy(object)]
-    texts = ["" if text in markers else text for text in texts]
+    texts = ["" if text in markers else text for text in map(cell_text, cells.to_numpy(object))]
     # Other programs turn whole numbers into floats if a cell is blank, so 1.0 means the label 1.
     if any("." in text for text in texts) and all(_WHOLE.fullmatch(t) for t in texts if t):
         return [text.split(".")[0] for text in texts]

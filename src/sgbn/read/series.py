@@ -59,6 +59,9 @@ from sgbn.read.series_sources import (
 from sgbn.read.table import absent_ids, assemble, load_cells, load_participants, read_table
 
 ROW_ID = "series_id"  # the id column, if a subject has several rows
+FOR_SERIES = ("tr", "files")  # keywords that only `read_series` has
+FOR_TABLES = ("measure",)  # keywords that only `read_table` has
+MAX_HEADER_BYTES = 2**20  # bytes that are searched for the header of a text file
 
 
 def read_series(
@@ -171,6 +174,81 @@ def read_series(
         **{name: getattr(cohort, name) for name in LABELS},
     )
     return settle_motion(made, options.covariates, beside=MEAN_FD in table.columns)
+
+
+def is_series(source: Any, **reading: Any) -> bool:
+    """Return whether `read_series` reads this source: a folder, an ``.npz``, or a long table.
+
+    A long table has many rows per subject and a column that counts them (``time``, ``volume``).
+
+    Parameters
+    ----------
+    source : path, DataFrame or anything else
+        The source that may hold series.
+    **reading
+        Keywords of `read_table`, with which a table is read.
+    """
+    if not isinstance(source, str | PathLike | pd.DataFrame):
+        return False
+    if not isinstance(source, pd.DataFrame):
+        path = Path(source)
+        # If there are no series inside, `read_series` raises the error.
+        if path.is_dir() or path.suffix.lower() == ENDING:
+            return True
+        if not _may_be_long(path):
+            return False
+    elif not any(is_time_name(str(name)) for name in source.columns):
+        return False
+    try:
+        # `read_series` or `read_table` checks `participants_missing` later.
+        options = Options.of(**{**reading, "participants_missing": None})
+        marks = {key: reading.get(key) for key in ("sheet", "delimiter", "decimal")}
+        return is_long(load_cells(source, options, **marks), options)
+    except InputError:  # `read_table` raises the same error
+        return False
+
+
+def read_any(source: Any, **reading: Any) -> Cohort:
+    """Read time series with `read_series`, and any other table with `read_table`.
+
+    Parameters
+    ----------
+    source : path or DataFrame
+        The series or the table to read.
+    **reading
+        Keywords of both readers. If the reader of this source does not have a keyword, the keyword
+        must be None.
+    """
+    series = is_series(source, **reading)
+    # A keyword that would be ignored is an error.
+    for name in FOR_TABLES if series else FOR_SERIES:
+        if reading.pop(name, None) is not None:
+            what = "holds time series" if series else "is a table with one row per subject"
+            other = "tables" if series else "time series"
+            hint = "" if series else " Time series in a table need a column 'time' or 'volume'."
+            called = "the DataFrame" if isinstance(source, pd.DataFrame) else repr(str(source))
+            raise InputError(
+                f"{name}= (--{name}) is for {other}, but {called} {what}. Leave this option out."
+                f"{hint}"
+            )
+    return read_series(source, **reading) if series else read_table(source, **reading)
+
+
+def _may_be_long(path: Path) -> bool:
+    """Return whether the first line of a text file has a word for time.
+
+    This is much faster than reading the whole file.
+    """
+    if path.suffix.lower() in (*EXCEL, *PARQUET):
+        return True
+    try:
+        with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as stream:
+            first = stream.read(MAX_HEADER_BYTES).lstrip().split(b"\n", 1)[0]
+    except (OSError, EOFError):
+        return False
+    # The delimiter is not known yet. It may be any of these, or blanks.
+    words = re.split(r"[\t,;|]", first.decode("utf-8", errors="replace"))
+    return any(is_time_name(word) for cell in words for word in (cell, *cell.split()))
 
 
 def _place(source: TableSource) -> Path | None:
@@ -416,86 +494,6 @@ def _warn_without_series(table: RawTable, people: RawTable, options: Options) ->
         )
 
 
-FOR_SERIES = ("tr", "files")  # keywords that only `read_series` has
-FOR_TABLES = ("measure",)  # keywords that only `read_table` has
-MAX_HEADER_BYTES = 2**20  # bytes that are searched for the header of a text file
-
-
-def is_series(source: Any, **reading: Any) -> bool:
-    """Return whether `read_series` reads this source: a folder, an ``.npz``, or a long table.
-
-    A long table has many rows per subject and a column that counts them (``time``, ``volume``).
-
-    Parameters
-    ----------
-    source : path, DataFrame or anything else
-        The source that may hold series.
-    **reading
-        Keywords of `read_table`, with which a table is read.
-    """
-    if not isinstance(source, str | PathLike | pd.DataFrame):
-        return False
-    if not isinstance(source, pd.DataFrame):
-        path = Path(source)
-        # If there are no series inside, `read_series` raises the error.
-        if path.is_dir() or path.suffix.lower() == ENDING:
-            return True
-        if not _may_be_long(path):
-            return False
-    elif not any(is_time_name(str(name)) for name in source.columns):
-        return False
-    try:
-        # `read_series` or `read_table` checks `participants_missing` later.
-        options = Options.of(**{**reading, "participants_missing": None})
-        marks = {key: reading.get(key) for key in ("sheet", "delimiter", "decimal")}
-        return is_long(load_cells(source, options, **marks), options)
-    except InputError:  # `read_table` raises the same error
-        return False
-
-
-def read_any(source: Any, **reading: Any) -> Cohort:
-    """Read time series with `read_series`, and any other table with `read_table`.
-
-    Parameters
-    ----------
-    source : path or DataFrame
-        The series or the table to read.
-    **reading
-        Keywords of both readers. If the reader of this source does not have a keyword, the keyword
-        must be None.
-    """
-    series = is_series(source, **reading)
-    # A keyword that would be ignored is an error.
-    for name in FOR_TABLES if series else FOR_SERIES:
-        if reading.pop(name, None) is not None:
-            what = "holds time series" if series else "is a table with one row per subject"
-            other = "tables" if series else "time series"
-            hint = "" if series else " Time series in a table need a column 'time' or 'volume'."
-            called = "the DataFrame" if isinstance(source, pd.DataFrame) else repr(str(source))
-            raise InputError(
-                f"{name}= (--{name}) is for {other}, but {called} {what}. Leave this option out."
-                f"{hint}"
-            )
-    return read_series(source, **reading) if series else read_table(source, **reading)
-
-
-def _may_be_long(path: Path) -> bool:
-    """Return whether the first line of a text file has a word for time.
-
-    This is much faster than reading the whole file.
-    """
-    if path.suffix.lower() in (*EXCEL, *PARQUET):
-        return True
-    try:
-        with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as stream:
-            first = stream.read(MAX_HEADER_BYTES).lstrip().split(b"\n", 1)[0]
-    except (OSError, EOFError):
-        return False
-    # The delimiter is not known yet. It may be any of these, or blanks.
-    words = re.split(r"[\t,;|]", first.decode("utf-8", errors="replace"))
-    return any(is_time_name(word) for cell in words for word in (cell, *cell.split()))
-
-
 MAX_TR_DIFFERENCE = 0.01  # relative difference that is allowed between the TRs of two files
 
 
@@ -674,9 +672,8 @@ def settle_motion(cohort: SeriesCohort, named: Sequence[str], beside: bool) -> S
 
 def _without(cohort: SeriesCohort, unnamed: Sequence[str]) -> SeriesCohort:
     """Return the cohort without some covariates. The provenance says how groups differ in them."""
-    facts = {
-        name: _fact(cohort, name) for name in unnamed if cohort.covariates[name].dtype.kind == "f"
-    }
+    numbers = [name for name in unnamed if cohort.covariates[name].dtype.kind == "f"]
+    facts = {name: _fact(cohort, name) for name in numbers}
     kept = {name: column for name, column in cohort.covariates.items() if name not in unnamed}
     # The report says whether the groups differ in a covariate that was left out.
     provenance = dict(cohort.provenance) | ({UNNAMED: facts} if facts else {})

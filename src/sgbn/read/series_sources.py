@@ -65,6 +65,64 @@ OTHERS = re.compile(  # names of files that do not hold series of regions
 )
 
 
+PARTICIPANT, SESSION_ID = "participant_id", "session_id"  # the names of these columns in BIDS
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a subject.
+
+    Attributes
+    ----------
+    name : SeriesName
+        The names of the subject, the session and the run.
+    where : str
+        The name of its file or array, as errors show it.
+    load : callable
+        A function that returns its cells, one row per volume.
+    tr, mean_fd : float or None
+        Seconds from one volume to the next, and mean framewise displacement in mm. None if unknown.
+    """
+
+    name: SeriesName
+    where: str
+    load: Callable[[], RawTable]
+    tr: float | None = None
+    mean_fd: float | None = None
+
+
+@dataclass(frozen=True)
+class Source:
+    """All runs of a folder, an archive or a long table.
+
+    Attributes
+    ----------
+    name : str
+        The name of the source, as errors show it.
+    runs : tuple of Run
+        The runs, in the order of their files, arrays or rows.
+    attributes : RawTable or None
+        The columns of a long table that are not regions, such as the group. One row per run.
+    participant, session : str
+        The names of the columns of persons and of sessions.
+    excluded : tuple of str
+        Columns that the user left out. They are not part of the runs.
+    remedy : str
+        A sentence for errors about a file that may not hold a series.
+    facts : dict
+        Facts for the provenance, such as how the source was read.
+    """
+
+    name: str
+    runs: tuple[Run, ...]
+    attributes: RawTable | None = None
+    participant: str = PARTICIPANT
+    session: str = SESSION_ID
+    excluded: tuple[str, ...] = ()
+    remedy: str = ""
+    facts: dict[str, object] = field(default_factory=dict)
+
+
 def find_in_folder(
     folder: Path, files: str | None, marks: Marks, never: Iterable[Path] = ()
 ) -> Source:
@@ -535,9 +593,7 @@ def is_bids(label: str) -> bool:
 
 def entities(label: str) -> dict[str, str]:
     """Return the entities of a BIDS name, such as ``{"sub": "01", "task": "rest"}``."""
-    return {
-        entity[1]: entity[2] for part in label.split("_") if (entity := _ENTITY.fullmatch(part))
-    }
+    return {pair[1]: pair[2] for part in label.split("_") if (pair := _ENTITY.fullmatch(part))}
 
 
 def run_order(run: str) -> tuple[object, ...]:
@@ -589,64 +645,6 @@ def _common_tail(stems: Sequence[str]) -> str:
         if start and letter in _SEPARATORS and all(s.endswith(first[start:]) for s in different):
             return first[start:]
     return ""
-
-
-PARTICIPANT, SESSION_ID = "participant_id", "session_id"  # the names of these columns in BIDS
-
-
-@dataclass(frozen=True)
-class Run:
-    """One run of a subject.
-
-    Attributes
-    ----------
-    name : SeriesName
-        The names of the subject, the session and the run.
-    where : str
-        The name of its file or array, as errors show it.
-    load : callable
-        A function that returns its cells, one row per volume.
-    tr, mean_fd : float or None
-        Seconds from one volume to the next, and mean framewise displacement in mm. None if unknown.
-    """
-
-    name: SeriesName
-    where: str
-    load: Callable[[], RawTable]
-    tr: float | None = None
-    mean_fd: float | None = None
-
-
-@dataclass(frozen=True)
-class Source:
-    """All runs of a folder, an archive or a long table.
-
-    Attributes
-    ----------
-    name : str
-        The name of the source, as errors show it.
-    runs : tuple of Run
-        The runs, in the order of their files, arrays or rows.
-    attributes : RawTable or None
-        The columns of a long table that are not regions, such as the group. One row per run.
-    participant, session : str
-        The names of the columns of persons and of sessions.
-    excluded : tuple of str
-        Columns that the user left out. They are not part of the runs.
-    remedy : str
-        A sentence for errors about a file that may not hold a series.
-    facts : dict
-        Facts for the provenance, such as how the source was read.
-    """
-
-    name: str
-    runs: tuple[Run, ...]
-    attributes: RawTable | None = None
-    participant: str = PARTICIPANT
-    session: str = SESSION_ID
-    excluded: tuple[str, ...] = ()
-    remedy: str = ""
-    facts: dict[str, object] = field(default_factory=dict)
 
 
 def check_kinds(source: str, names: Sequence[SeriesName], files: Sequence[str]) -> None:

@@ -202,23 +202,19 @@ def _of_stream(folders: Folders, stream: str | None) -> Folders:
             f"{counted(len(rest), 'folder comes', 'folders come')} from the stream {other!r}. Give "
             f"stream={other!r} (--stream {other}), or give no stream."
         )
-    _check_ids(taken)
+    for name, count in Counter(subject.id for subject in taken).items():
+        if count > 1:
+            paths = [str(subject.path) for subject in taken if subject.id == name]
+            raise InputError(
+                f"{counted(count, 'folder')} belong to subject {name!r}: {listed(paths)}. Keep "
+                "only one of them."
+            )
     return replace(
         folders,
         subjects=tuple(sorted(taken, key=lambda subject: subject.id)),
         bases=tuple(sorted(name for name in bases if name)),
         other_stream=tuple(sorted(subject.id for subject in rest)),
     )
-
-
-def _check_ids(subjects: Sequence[SubjectFolder]) -> None:
-    for name, count in Counter(subject.id for subject in subjects).items():
-        if count > 1:
-            paths = [str(subject.path) for subject in subjects if subject.id == name]
-            raise InputError(
-                f"{counted(count, 'folder')} belong to subject {name!r}: {listed(paths)}. Keep "
-                "only one of them."
-            )
 
 
 def _subject(name: str, path: Path) -> SubjectFolder:
