@@ -135,11 +135,7 @@ class GraphBuilder:
     def add_node(self, name: str) -> None:
         """Add a node, unless it was added before."""
         self.names[name] = None
-        if len(self.names) > MAX_VARIABLES:
-            raise InputError(
-                f"it has more than {MAX_VARIABLES} variables. Give a smaller graph, because "
-                "sgbn keeps a graph as a matrix in memory."
-            )
+        _check_size(len(self.names))
 
     def describe_node(self, name: str, about: Mapping[str, str], line: int) -> None:
         """Add a node with the intercept and the variance that its attributes give."""
@@ -211,6 +207,15 @@ class GraphBuilder:
         intercept = [self.intercept.get(name, 0.0) for name in names]
         variance = [self.noise_variance[name] for name in names]
         return GaussianNetwork(coef, intercept, variance, names)
+
+
+def _check_size(n: int) -> None:
+    """Raise InputError if a graph has too many variables."""
+    if n > MAX_VARIABLES:
+        raise InputError(
+            f"it has more than {MAX_VARIABLES} variables. Give a smaller graph, because sgbn keeps "
+            "a graph as a matrix in memory."
+        )
 
 
 KEYWORDS = ("network", "variable", "probability")
@@ -296,11 +301,7 @@ def parse_bif(text: str) -> BenchmarkNetwork:
     if not blocks["variable"]:
         raise InputError("not a BIF file: it declares no variable. Give another file.")
     # Checked before the matrix is made, because a small file can name very many variables.
-    if len(blocks["variable"]) > MAX_VARIABLES:
-        raise InputError(
-            f"it has more than {MAX_VARIABLES} variables. Give a smaller graph, because sgbn keeps "
-            "a graph as a matrix in memory."
-        )
+    _check_size(len(blocks["variable"]))
     return _network(tuple(blocks["variable"]), blocks["probability"])
 
 

@@ -310,7 +310,7 @@ def read_volumes(table: RawTable, regions: Sequence[str], missing: Missing) -> V
     kept = np.flatnonzero(~absent.all(axis=1))
     # Rows of n/a, and lines without a value, which the reader of text files skipped.
     censored = len(values) - len(kept) + table.facts.get(CENSORED, 0)
-    # If volumes are censored, `_check_enough_left` in reader.py raises the error.
+    # If volumes are censored, `_check_enough_left` in series.py raises the error.
     if not censored and len(values) < FEWEST_VOLUMES:
         raise InputError(
             f"{table.name}{_of_subject(table)} has {counted(len(values), 'volume')}, but a series "
@@ -401,15 +401,19 @@ def check_same_columns(first: RawTable, table: RawTable, never: Sequence[str]) -
     if columns == first_columns:
         return
     odd = [name for name in (*table.columns, *first.columns) if name in columns ^ first_columns]
-    shapes, hint = (first.frame.shape, table.frame.shape), ""
-    # Then one of the two series may have one row per region.
-    if shapes[0] == shapes[1][::-1] or shapes[0][0] == shapes[1][0]:
-        hint = "Rows and columns may be exchanged: write one row per volume. "
     raise InputError(
         f"{table.name}{_of_subject(table)} has {counted(len(table.columns), 'column')}, but "
         f"{first.name}{_of_subject(first)} has {len(first.columns)}. Columns of only one of "
-        f"them: {listed(odd, 3)}. {hint}{SAME_REGIONS}"
+        f"them: {listed(odd, 3)}. {_exchanged(first, table)}{SAME_REGIONS}"
     )
+
+
+def _exchanged(first: RawTable, table: RawTable) -> str:
+    """Return a sentence if one of the two series may have one row per region, else ""."""
+    shapes = first.frame.shape, table.frame.shape
+    if shapes[0] != shapes[1][::-1] and shapes[0][0] != shapes[1][0]:
+        return ""
+    return "Rows and columns may be exchanged: write one row per volume. "
 
 
 # Names in the tables of fMRIPrep and XCP-D. Some users write these columns beside the regions.
