@@ -614,7 +614,7 @@ def place(atlas: LabelAtlas, grid: Grid) -> Placed:
     else:
         # The matrix from voxels of the image to voxels of the atlas, by way of mm.
         affine = np.linalg.solve(atlas.grid.affine, grid.affine)
-        # Outside the atlas there is no region. Modes other than this would repeat its edge.
+        # Outside the atlas there is no region. Modes other than "grid-constant" repeat its edge.
         index = affine_transform(
             atlas.index, affine[:3, :3], affine[:3, 3], grid.shape, order=0, mode="grid-constant"
         )
