@@ -1,22 +1,21 @@
-"""Equivalence classes: sets of DAGs that imply the same distributions.
+"""Equivalence classes of DAGs, their CPDAGs and best members, and comparisons of two graphs.
 
-Gaussian data cannot choose between the DAGs of a class.
+The DAGs of an equivalence class imply the same distributions, so that Gaussian data cannot choose
+between them. A DAG of the class is called a member.
 
 A partially directed graph (PDAG) is a boolean matrix P. If only P[i, j] is set, it has the arrow
-i -> j. If P[j, i] is set as well, it has the undirected edge i - j, also called a line. The CPDAG
-of an equivalence class has the arrows that all DAGs of the class share; its other edges are lines.
+i -> j. If P[j, i] is set as well, it has the undirected edge i - j, also called a line or an open
+edge. The CPDAG of an equivalence class has the arrows that all DAGs of the class share; its other
+edges are lines.
 
-The best DAGs of an equivalence class: one for each direction of each undirected edge.
+`best_each_way` finds the best members of a class: one for each direction of each open edge. The
+open edges of a PDAG form components, and each component can be directed independently of the
+others. A member has one source in each component. Once a source is chosen, all its edges lead away
+from it, and Meek's rules direct further edges. The edges that are still open form smaller
+components, which are treated in the same way. So the search never lists all DAGs of the class,
+whose number grows exponentially.
 
-The undirected edges of a PDAG form components, and each component can be directed independently of
-the others. A DAG of the class has one source in each component. Once a source is chosen, all its
-edges lead away from it, and Meek's rules direct further edges. The edges that are still undirected
-form smaller components, which are treated in the same way. So the search never lists all DAGs of
-the class, whose number grows exponentially.
-
-An undirected edge is called open, and a DAG of the class is called a member.
-
-Counts of the differences between a learned graph and the true one.
+`compare_graphs` counts the differences between a learned graph and the true one.
 """
 
 from __future__ import annotations
@@ -153,38 +152,18 @@ def _concerned(near: _Neighbours, a: int, b: int) -> Iterator[Arrow]:
 
 def _is_decided(near: _Neighbours, i: int, j: int) -> bool:
     """Return whether one of the four rules directs the undirected edge i - j as i -> j."""
-    return (
-        _would_collide(near, i, j)
-        or _would_close_a_cycle(near, i, j)
-        or _two_ways_in(near, i, j)
-        or _round_about(near, i, j)
-    )
-
-
-def _would_collide(near: _Neighbours, i: int, j: int) -> bool:
-    """Return whether rule 1 holds: a -> i - j, and a and j are not joined.
-
-    The arrow j -> i would be a new v-structure.
-    """
-    return not near.parents[i] <= near.joined[j]
-
-
-def _would_close_a_cycle(near: _Neighbours, i: int, j: int) -> bool:
-    """Return whether rule 2 holds: i -> k -> j. The arrow j -> i would close a cycle."""
-    return not near.children[i].isdisjoint(near.parents[j])
-
-
-def _two_ways_in(near: _Neighbours, i: int, j: int) -> bool:
-    """Return whether rule 3 holds: i - k -> j and i - l -> j, and k and l are not joined."""
+    # Rule 1: a -> i - j, and a and j are not joined. The arrow j -> i would be a new v-structure.
+    if not near.parents[i] <= near.joined[j]:
+        return True
+    # Rule 2: i -> k -> j. The arrow j -> i would close a cycle.
+    if not near.children[i].isdisjoint(near.parents[j]):
+        return True
+    # Rule 3: i - k -> j and i - l -> j, and k and l are not joined.
     between = near.undirected[i] & near.parents[j]
-    return any(far not in near.joined[k] for k, far in combinations(between, 2))
-
-
-def _round_about(near: _Neighbours, i: int, j: int) -> bool:
-    """Return whether rule 4 holds: i - k -> l -> j, i and l are joined, and k and j are not.
-
-    The rule is needed only if arrows come from prior knowledge.
-    """
+    if any(far not in near.joined[k] for k, far in combinations(between, 2)):
+        return True
+    # Rule 4: i - k -> l -> j, i and l are joined, and k and j are not. It is needed only if arrows
+    # come from prior knowledge.
     first = near.undirected[i] - near.joined[j]
     last = near.joined[i] & near.parents[j]
     return any(not near.children[k].isdisjoint(last) for k in first)

@@ -7,7 +7,8 @@ Every variable is a linear function of its parents plus noise,
 
 over a directed acyclic graph. ``coef[i, j]`` is the weight of i -> j, as everywhere in sgbn.
 
-The few lines of HTML that a notebook shows for an object. Every name is escaped.
+`html_repr` makes the few lines of HTML that a notebook shows for a network and for other objects.
+Every name in them is escaped.
 """
 
 from __future__ import annotations

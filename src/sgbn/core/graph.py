@@ -1,15 +1,11 @@
-"""Functions for cycles, topological orders and paths, and the paper's proof of a DAG (Section 4).
+"""Functions of directed graphs: edges, cycles, orders and paths, random graphs, changed edges.
 
-The paper proves that a graph has no cycle by order variables: one number per node.
+The paper proves that a graph has no cycle by order variables, one number per node (Section 4):
+`upsilon` and `certifies_dag` are this proof.
 
-The connected parts of a list of links between nodes.
-
-Random graphs.
-
-Words for the change of an edge's weight from one group to another.
-
-A weight that goes from -0.61 to -0.05 rises, but the relation is lost. So the word describes the
-change of the relation, not the sign of the difference.
+`kinds_of_change` has words for the change of an edge's weight from one group to another. A weight
+that goes from -0.61 to -0.05 rises, but the relation is lost. So the word describes the change of
+the relation, not the sign of the difference.
 """
 
 from __future__ import annotations
@@ -132,8 +128,7 @@ def levels(A: ArrayLike) -> NDArray[np.int64]:
     support = adjacency(A)
     # np.nonzero returns strided views: numba would compile both kernels a second time for them.
     tails, heads = (np.ascontiguousarray(ends) for ends in np.nonzero(support))
-    result: NDArray[np.int64] = levels_of_edges(tails, heads, len(support))
-    return result
+    return levels_of_edges(tails, heads, len(support))
 
 
 def is_dag(A: ArrayLike) -> bool:
@@ -208,11 +203,6 @@ def find_cycle(A: ArrayLike) -> list[int] | None:
     _, component = connected_components(support, connection="strong")
     size = np.bincount(component)
     start = int(np.flatnonzero(size[component] > 1)[0])
-    return _shortest_cycle(support, start)
-
-
-def _shortest_cycle(support: Mask, start: int) -> list[int]:
-    """Return a shortest cycle through the node `start`, which must lie on a cycle."""
     nodes, previous = breadth_first_order(csr_array(support), start)
     # Nodes come by their distance from `start`: the first that leads back closes a shortest cycle.
     path = [next(int(node) for node in nodes if support[node, start])]
@@ -300,10 +290,8 @@ def random_dag(
     return forward[np.ix_(position, position)]
 
 
-GAINED, LOST, STRONGER, WEAKER, SIGN_CHANGED = KINDS_OF_CHANGE = (
-    *("gained", "lost", "stronger", "weaker"),
-    "sign changed",
-)
+KINDS_OF_CHANGE = ("gained", "lost", "stronger", "weaker", "sign changed")
+GAINED, LOST, STRONGER, WEAKER, SIGN_CHANGED = KINDS_OF_CHANGE
 ABSENT = 0.1  # per standard deviation; this weight explains about 1 % of the target's variance
 
 
@@ -336,15 +324,13 @@ def kinds_of_change(before: ArrayLike, after: ArrayLike) -> NDArray[np.str_]:
     growth = np.abs(second) - np.abs(first)
     # A change from just below ABSENT to just above it, such as 0.09 to 0.11, is not a gain.
     is_large = np.abs(growth) >= ABSENT
-    turned = was_present & is_present & (first * second < 0)
-    words: NDArray[np.str_] = np.select(
+    return np.select(
         [
             ~was_present & is_present & is_large,
             was_present & ~is_present & is_large,
-            turned,
+            was_present & is_present & (first * second < 0),
             growth > 0,
         ],
         [GAINED, LOST, SIGN_CHANGED, STRONGER],
         WEAKER,
     )
-    return words

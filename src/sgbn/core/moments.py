@@ -1,8 +1,7 @@
-"""The class Moments, and the function that computes moments from rows.
+"""Moments of a sample, from its rows or from a covariance matrix that a user gives instead.
 
-Checks of a covariance matrix that a user gives instead of rows.
-
-Limit BLAS to one thread, because the number of threads changes the last bits of a product.
+All products of matrices are computed with one BLAS thread (`one_blas_thread`), because the number
+of threads changes their last bits.
 """
 
 from __future__ import annotations
@@ -113,7 +112,9 @@ class Moments:
         R = matrix / np.outer(root, root)
         np.fill_diagonal(R, 1.0)
         check_positive(R, labels)
-        columns = _order_by_correlations(R, names)
+        sizes = np.sort(np.round(np.abs(R), CONTENT_DIGITS), axis=1)
+        tie = np.arange(m) if names is None else np.argsort(np.argsort(names))
+        columns = np.lexsort((tie, *sizes.T))
         sd = root * np.sqrt((n - ddof) / n)
         R = np.ascontiguousarray(R[np.ix_(columns, columns)])
         return cls(int(n), centre, sd, sd, R, columns, names)
@@ -262,8 +263,7 @@ def _check_not_constant(X: Array, mean: Array, scale: Array, names: Sequence[str
 def _round_off(X: Array) -> Array:
     """Return the largest standard deviation of each column that round-off alone can cause."""
     largest = np.maximum(X.max(axis=0), -X.min(axis=0))
-    bound: Array = len(X) * np.finfo(float).eps * largest
-    return bound
+    return len(X) * np.finfo(float).eps * largest
 
 
 def constant_columns(X: Array) -> Mask:
@@ -289,13 +289,6 @@ def canonical_order(standardised: Callable[[Array], Array], X: Array, names: Arr
     if np.all(np.diff(first[order]) > 0):
         return order
     return np.lexsort((np.asarray(names), *np.round(standardised(X.copy())[::-1], CONTENT_DIGITS)))
-
-
-def _order_by_correlations(R: Array, names: Sequence[str] | None) -> Indices:
-    """Return the variables sorted by their correlations, then by name or position."""
-    sizes = np.sort(np.round(np.abs(R), CONTENT_DIGITS), axis=1)
-    tie = np.arange(len(R)) if names is None else np.argsort(np.argsort(names))
-    return np.lexsort((tie, *sizes.T))
 
 
 MATRIX_EPS = 1e-8  # smaller asymmetries and negative eigenvalues of correlations are round-off

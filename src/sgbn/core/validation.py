@@ -1,8 +1,7 @@
-"""Checks of the data that users pass. Errors and warnings name the column and the remedy.
+"""Checks of data and parameters. Errors and warnings name the column and the remedy.
 
-Constraints: which values a parameter may have, and the error for any other value.
-
-An estimator declares a table ``_parameters`` (name -> constraint) and calls `check_parameters`. A
+A `Constraint` says which values a parameter may have, and raises the error for any other value. An
+estimator declares a table ``_parameters`` (name -> constraint) and calls `check_parameters`. A
 subclass declares only the parameters that it adds. Other functions call `Constraint.check` for each
 argument.
 """

@@ -12,7 +12,7 @@ tried once more, alone. If the worker dies again, an error names the task.
 joblib's Dask backend is not used: it waits for ever for a task that kills its worker each time
 (joblib 1.6; a test shows it).
 
-Call a task in the same way in this process, in another process, and on a cluster.
+`call` runs a task in the same way in this process, in another process, and on a cluster.
 """
 
 from __future__ import annotations
@@ -272,7 +272,13 @@ class _Batches:
                 alone_since = now
             elif now - alone_since >= ALONE_SECONDS:
                 alone_since = float("inf")  # warn only once
-                warn(_alone(self._client), ClusterWarning)
+                warn(
+                    f"the Dask cluster has had no worker for {ALONE_SECONDS:g} seconds, and tasks "
+                    "wait. Start a worker to continue (dask worker "
+                    f"{self._client.scheduler.address}), or stop with Ctrl-C. Finished work that "
+                    "is kept in a folder is not lost.",
+                    ClusterWarning,
+                )
 
     def _threads(self) -> int | None:
         """Return the number of threads of all workers, or None if the scheduler does not answer."""
@@ -285,7 +291,13 @@ class _Batches:
                 raise StudyError(LOST) from error
             if isinstance(error, TimeoutError) and not self._silence_said:
                 self._silence_said = True
-                warn(_silent(self._client), ClusterWarning)
+                warn(
+                    f"the Dask scheduler at {self._client.scheduler.address} has not answered for "
+                    f"{ANSWER_SECONDS:g} seconds. Check whether it is suspended or overloaded. The "
+                    "run continues when it answers. Or stop with Ctrl-C. Finished work that is "
+                    "kept in a folder is not lost.",
+                    ClusterWarning,
+                )
             return None
 
     def _adapt(self, tried: int, finished: int, seconds: float) -> None:
@@ -329,24 +341,6 @@ def _killer(what: str) -> str:
         f"{what} killed each worker that had it. Often the reason is that a worker has too little "
         "memory (memory_limit of the workers). The logs of the workers may show more. Start again "
         "with larger workers. Finished work that is kept in a folder is not lost."
-    )
-
-
-def _alone(client: Any) -> str:
-    address = client.scheduler.address
-    return (
-        f"the Dask cluster has had no worker for {ALONE_SECONDS:g} seconds, and tasks wait. Start "
-        f"a worker to continue (dask worker {address}), or stop with Ctrl-C. Finished work that is "
-        "kept in a folder is not lost."
-    )
-
-
-def _silent(client: Any) -> str:
-    return (
-        f"the Dask scheduler at {client.scheduler.address} has not answered for "
-        f"{ANSWER_SECONDS:g} seconds. Check whether it is suspended or overloaded. The run "
-        "continues when it answers. Or stop with Ctrl-C. Finished work that is kept in a folder is "
-        "not lost."
     )
 
 

@@ -1,6 +1,6 @@
-"""Write files that are complete or absent: they are written under another name, then renamed.
+"""Files that are complete or absent, and the versions of libraries that results depend on.
 
-The versions of libraries that results depend on, and how two records differ.
+A file is written under another name, and then renamed.
 """
 
 from __future__ import annotations
@@ -78,8 +78,7 @@ def _settings_of(made_with: NDArray[Any] | None) -> Any:
 
 def as_stored(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings as they come back from a JSON file, in which tuples are lists."""
-    stored: dict[str, Any] = json.loads(json.dumps(dict(settings)))
-    return stored
+    return json.loads(json.dumps(dict(settings)))
 
 
 def write_result(path: Path, result: Mapping[str, NDArray[Any]]) -> None:

@@ -1,24 +1,27 @@
-"""Start workers in jobs of SLURM. This process submits, replaces and cancels the jobs.
+"""Run tasks in jobs of SLURM, or in the processes that srun started.
 
-dask-jobqueue starts the scheduler in this process and writes the script of a job, with the defaults
-of the site's jobqueue.yaml. This module submits and counts the jobs itself: dask-jobqueue does not
-replace a job that ended, and hides the message if sbatch rejects a later job.
+Jobs
+    dask-jobqueue starts the scheduler in this process and writes the script of a job, with the
+    defaults of the site's jobqueue.yaml. This module submits, counts, replaces and cancels the jobs
+    itself: dask-jobqueue does not replace a job that ended, and hides the message if sbatch rejects
+    a later job.
 
-A job may end at any time (its walltime, scancel, a node that fails). Its tasks run again in other
-jobs, and a new job replaces it. The run stops when too many jobs in a row end without a finished
-task, or before their workers have joined.
+    A job may end at any time (its walltime, scancel, a node that fails). Its tasks run again in
+    other jobs, and a new job replaces it. The run stops when too many jobs in a row end without a
+    finished task, or before their workers have joined.
 
-Read and check the options of SLURM jobs, such as ``"partition=long,memory=8GB,jobs=4"``.
+    `SlurmOptions` are the options of jobs, read from a text such as
+    ``"partition=long,memory=8GB,jobs=4"``.
 
-Use the processes that srun started: the first runs the command, the others are its workers.
+Processes of srun
+    The first process runs the command, the others are its workers. This is for clusters that allow
+    only one allocation, or whose nodes do not reach the machine that submits jobs. The first
+    process also runs the Dask scheduler, so that all workers end with it, even if it is killed. The
+    workers read its address from a file in the folder where srun was called.
 
-This is for clusters that allow only one allocation, or whose nodes do not reach the machine that
-submits jobs. The first process also runs the Dask scheduler, so that all workers end with it, even
-if it is killed. The workers read its address from a file in the folder where srun was called.
-
-dask-jobqueue's SLURMRunner is not used for two reasons. It needs one more process for the
-scheduler, and this process stays when the client is killed. It may also read the file of an earlier
-step of the same job, whose scheduler has ended.
+    dask-jobqueue's SLURMRunner is not used for two reasons. It needs one more process for the
+    scheduler, and this process stays when the client is killed. It may also read the file of an
+    earlier step of the same job, whose scheduler has ended.
 """
 
 from __future__ import annotations
@@ -203,8 +206,7 @@ class _Jobs:
     def _note_workers(self) -> int:
         """Note which jobs have workers, and return the number of workers."""
         # A copy, because the scheduler's thread may change this mapping while it is read.
-        states = list(self._cluster.scheduler.workers.values())
-        workers = [str(state.name) for state in states]
+        workers = [str(state.name) for state in list(self._cluster.scheduler.workers.values())]
         joined = {name for name in self.live for worker in workers if _is_of(worker, name)}
         if joined - self._joined:
             self._failed_starts = 0
@@ -469,8 +471,15 @@ class SlurmOptions:
         runner = bool(read.pop(RUNNER, False))
         known = OF_RUNNER if runner else KEYS
         for key in read:
+            if runner and key in KEYS and key not in known:
+                raise InputError(
+                    f"runner does not accept {key}, because srun and its allocation decide it. "
+                    f"Leave out {key}, or leave out runner."
+                )
             if key not in known:
-                raise InputError(_unknown(key, known, runner=runner))
+                raise InputError(
+                    f"the options of SLURM have no key called {key!r}. {did_you_mean(key, known)}"
+                )
         return cls(**{key: _checked(key, value) for key, value in read.items()}, runner=runner)
 
     @property
@@ -508,15 +517,6 @@ def _from_text(text: str) -> dict[str, Any]:
         else:
             read[key] = value
     return read
-
-
-def _unknown(key: str, known: tuple[str, ...], *, runner: bool) -> str:
-    if runner and key in KEYS:
-        return (
-            f"runner does not accept {key}, because srun and its allocation decide it. Leave out "
-            f"{key}, or leave out runner."
-        )
-    return f"the options of SLURM have no key called {key!r}. {did_you_mean(key, known)}"
 
 
 def _checked(key: str, value: Any) -> Any:
@@ -638,7 +638,8 @@ class _Workers:
 def _rank() -> int:
     """Return the rank of this process; raise InputError unless srun started several processes."""
     try:
-        rank, count, _ = (int(os.environ[f"SLURM_{name}"]) for name in _OF_STEP)
+        names = ("PROCID", "STEP_NUM_TASKS", "STEP_ID")
+        rank, count, _ = (int(os.environ[f"SLURM_{name}"]) for name in names)
     except (KeyError, ValueError):
         raise InputError(
             "srun did not start this process, but --slurm runner needs srun. Start it as "
@@ -650,9 +651,6 @@ def _rank() -> int:
             "the command, and the others do the work. Use srun -n 5, for example."
         )
     return rank
-
-
-_OF_STEP = ("PROCID", "STEP_NUM_TASKS", "STEP_ID")
 
 
 def _address_file() -> Path:

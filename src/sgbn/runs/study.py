@@ -1,4 +1,4 @@
-"""Run studies that can be resumed.
+"""Studies: tasks in parallel whose finished results a folder keeps, so that a run can be resumed.
 
 A study is a folder. ``study.json`` describes the run (settings, versions, command, number of
 tasks). ``tasks/NAME.npz`` holds the result of one finished task, its name, and the settings and
@@ -6,7 +6,7 @@ versions that made it, so that a file which was copied over another is recognize
 complete or absent, and a second start does only what is missing. Only one process at a time writes
 to the folder, because it locks ``study.lock``.
 
-Find out from the folders of studies what is done and what is left.
+`study_status` and `find_studies` find out from the folders what is done and what is left.
 """
 
 from __future__ import annotations
@@ -242,7 +242,12 @@ def _check_settings(folder: Path, settings: Mapping[str, Any], paths: Mapping[st
     wanted = as_stored(settings)
     begun = {"settings": wanted, "versions": versions(), TASKS: len(paths)}
     if not path.exists():
-        _refuse_results_of_unknown_settings(folder)
+        if any((folder / TASKS).glob("*.npz")):
+            raise StudyError(
+                f"{folder / TASKS} has results, but their settings are unknown because {path} is "
+                f"gone. Put it back to continue. For a new run, delete {folder / TASKS}, or give "
+                "another folder."
+            )
         # Only the name of the program is stored. Its folder means nothing on another machine.
         command = [Path(sys.argv[0]).name, *sys.argv[1:]]
         write_json(path, begun | {"command": command})
@@ -277,15 +282,6 @@ def _refuse_another_release(folder: Path, begun_with: Mapping[str, Any]) -> None
             f"{folder} was begun by sgbn {theirs}, and this is sgbn {ours}. Results of two "
             "releases are never mixed. Give another folder for a new run, or install sgbn "
             f"{theirs} to continue."
-        )
-
-
-def _refuse_results_of_unknown_settings(folder: Path) -> None:
-    if any((folder / TASKS).glob("*.npz")):
-        raise StudyError(
-            f"{folder / TASKS} has results, but their settings are unknown because "
-            f"{folder / STUDY} is gone. Put it back to continue. For a new run, delete "
-            f"{folder / TASKS}, or give another folder."
         )
 
 

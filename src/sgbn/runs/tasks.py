@@ -1,12 +1,10 @@
 """Run tasks in this process, in several processes of this machine, or on a Dask cluster.
 
-Show the progress of a study: a bar on a terminal or in a notebook, lines in a log file.
-
-Estimate the time that tasks of several kinds still take.
-
-Tasks of one kind take about the same time, but tasks of another kind may take a hundred times as
-long. So each task left is assumed to take as long as the finished tasks of its kind. The tasks left
-are then assigned to the workers in the order in which they would start.
+`with_progress` shows the progress of a study: a bar on a terminal or in a notebook, lines in a log
+file. `TimeLeft` estimates the time that is left. Tasks of one kind take about the same time, but
+tasks of another kind may take a hundred times as long. So each task left is assumed to take as long
+as the finished tasks of its kind. The tasks left are then assigned to the workers in the order in
+which they would start.
 """
 
 from __future__ import annotations
@@ -133,15 +131,12 @@ def _in_processes(
             with closing(pool(jobs)) as finished:
                 yield from finished
         except BrokenProcessPool as error:
+            first_sentence = str(error).split(". ")[0].splitlines()[0].rstrip(".")
             raise StudyError(
-                f"a process that ran tasks was killed ({_first_sentence(error)}). Often the memory "
+                f"a process that ran tasks was killed ({first_sentence}). Often the memory "
                 "is too small for all processes. Use fewer processes (n_jobs, --workers) and "
                 "start again. Finished work that is kept in a folder is not lost."
             ) from error
-
-
-def _first_sentence(error: BaseException) -> str:
-    return str(error).split(". ")[0].splitlines()[0].rstrip(".")
 
 
 @contextmanager
