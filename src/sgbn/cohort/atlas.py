@@ -1,19 +1,10 @@
-"""The class of an atlas, which finds the region that the name of a column means.
+"""Atlases: those of the package, and tables of a user. They find the region that a column means.
 
-The atlases that come with the package.
-
-Get an atlas from the name of an atlas of the package, or from the path of a table.
-
-Read region, hemisphere and measure from the name of a column, in many spellings.
-
-A name is changed to lower case, and split into words at every character that is not a letter or a
-digit. Words at its ends that name a measure are removed. The other words together are the *key*:
-``lh_G&S_frontomargin_thickness`` becomes the key ``lhgsfrontomargin`` and the measure "thickness".
-A region is found only by a whole key, never by a part of it.
-
-Read tables of regions, from the package or from a user.
-
-Find the hemisphere in the name of a region.
+Columns have many spellings. A name is changed to lower case, and split into words at every
+character that is not a letter or a digit. Words at its ends that name a measure are removed. The
+other words together are the *key*: ``lh_G&S_frontomargin_thickness`` becomes the key
+``lhgsfrontomargin`` and the measure "thickness". A region is found only by a whole key, never by a
+part of it.
 """
 
 from __future__ import annotations
@@ -137,8 +128,12 @@ def own_keys(region: Region) -> frozenset[str]:
 
 def other_keys(region: Region) -> frozenset[str]:
     """Return the keys of a region's other names: general aliases, and other names in the atlas."""
-    named = (name_keys(name, region.hemisphere) for name in region.other_names)
-    return frozenset(alias_keys(region.name, region.hemisphere).union(*named))
+    side = region.hemisphere
+    aliases = ALIASES.get(stem(region.name, side), ())
+    # The spelling of ENIGMA is Lput.
+    joined = frozenset(key([side.lower() + alias]) for alias in aliases)
+    sided = (with_side([alias], side) for alias in aliases)
+    return joined.union(*sided, *(name_keys(name, side) for name in region.other_names))
 
 
 def _unambiguous(
@@ -270,7 +265,7 @@ def _aseg() -> frozenset[Region]:
 @cache
 def _packaged(table: str) -> tuple[Region, ...]:
     file = files("sgbn.cohort") / "atlases" / f"{table}.csv"
-    return parse_regions(file.read_text(encoding="utf-8"), file.name)
+    return _regions(_rows(file.read_text(encoding="utf-8"), file.name))
 
 
 TABLE_ENDINGS = (".csv", ".tsv", ".txt")
@@ -303,7 +298,13 @@ def as_atlas(atlas: AtlasLike) -> Atlas:
         )
     # Only text can be the name of an atlas. A path object is always a file.
     if not isinstance(atlas, str) or names_table(atlas):
-        return _read(Path(atlas))
+        path = Path(atlas)
+        if not path.exists():
+            raise InputError(
+                f"the atlas {str(path)!r} is a file that does not exist. Give a table with the "
+                f"columns {COLUMNS}, or the name of an atlas of the package: {ATLAS_NAMES}."
+            )
+        return read_atlas(path)
     if not is_packaged(atlas):
         raise InputError(
             f"no atlas is called {atlas!r}, and there is no such file. Use one of {ATLAS_NAMES}. "
@@ -337,15 +338,6 @@ def is_packaged(name: str) -> bool:
     except InputError:
         return False
     return True
-
-
-def _read(path: Path) -> Atlas:
-    if not path.exists():
-        raise InputError(
-            f"the atlas {str(path)!r} is a file that does not exist. Give a table with the columns "
-            f"{COLUMNS}, or the name of an atlas of the package: {ATLAS_NAMES}."
-        )
-    return read_atlas(path)
 
 
 SIDES = {"L": ("l", "lh", "left"), "R": ("r", "rh", "right")}
@@ -414,12 +406,10 @@ def words(name: str) -> list[str]:
     first = 1 if parts and parts[0] in SIDE_WORDS else 0  # lh.aparc.insula has its side first
     while len(parts) > first and parts[first] in IGNORED_FIRST:
         del parts[first]
-    return parts[1:] if _says_side_twice(parts) else parts
-
-
-def _says_side_twice(parts: list[str]) -> bool:
-    """Return whether the first two words name the same side, as in FreeSurfer's lh_L_V1_ROI."""
-    return len(parts) > 2 and any(set(parts[:2]) <= set(sides) for sides in SIDES.values())
+    # FreeSurfer's lh_L_V1_ROI says its side twice.
+    if len(parts) > 2 and any(set(parts[:2]) <= set(sides) for sides in SIDES.values()):
+        return parts[1:]
+    return parts
 
 
 @lru_cache(maxsize=10_000)  # every column is looked up in every atlas
@@ -470,13 +460,6 @@ def name_keys(name: str, hemisphere: str) -> frozenset[str]:
     """Return the keys of a region: of its name, and of its name with every spelling of its side."""
     parts = words(name)
     return frozenset({key(parts)} | with_side(_without_side(parts, hemisphere), hemisphere))
-
-
-def alias_keys(name: str, hemisphere: str) -> set[str]:
-    """Return the keys of a region's aliases, including the spelling of ENIGMA (Lput)."""
-    aliases = ALIASES.get(stem(name, hemisphere), ())
-    joined = {key([hemisphere.lower() + alias]) for alias in aliases}
-    return joined.union(*(with_side([alias], hemisphere) for alias in aliases))
 
 
 def stem(name: str, hemisphere: str) -> str:
@@ -601,11 +584,6 @@ def _warn_of_places(regions: Sequence[Region], source: str) -> None:
 
 def _is_in_head(place: tuple[float, float, float]) -> bool:
     return all(low <= value <= high for value, (low, high) in zip(place, HEAD_MM, strict=True))
-
-
-def parse_regions(text: str, source: str) -> tuple[Region, ...]:
-    """Return the regions of a table given as text. Errors name the table `source`."""
-    return _regions(_rows(text, source))
 
 
 def table_rows(atlas: Atlas) -> list[dict[str, str | float]]:

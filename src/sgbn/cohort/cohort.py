@@ -1,8 +1,7 @@
 """The class Cohort: a table of subjects and regions, with all that is known about the subjects.
 
-Functions that check the fields of a cohort. Errors name the subject.
-
-The summary of a cohort: a few lines of text about what it holds.
+The functions below the class check its fields, with errors that name the subject, and write its
+summary.
 """
 
 from __future__ import annotations
@@ -256,9 +255,8 @@ class Cohort:
         """
         chosen = self._rows(rows)
         if groups is not None:
-            in_groups = self._in_groups(groups)
             # Indices and not a mask, so that rows keep the order that the caller gave.
-            chosen = chosen[in_groups[chosen]]
+            chosen = chosen[self._in_groups(groups)[chosen]]
         columns = list(range(len(self.regions))) if regions is None else self._columns(regions)
         if lobes is not None:
             in_lobes = self._in_lobes(lobes)
@@ -376,8 +374,7 @@ def _rebuild(kind: type[Cohort], state: dict[str, Any]) -> Cohort:
 
 
 # Names of these columns in the table of a cohort
-ID, SITE, PAIR = "subject_id", "site", "pair"
-PERSON, BLOCK = "person", "block"
+ID, SITE, PAIR, PERSON, BLOCK = "subject_id", "site", "pair", "person", "block"
 LABELS = ("group", "site", "pair", "person", "block")  # fields that hold one label per row
 
 
@@ -525,8 +522,7 @@ def merged_labels(first: Labels, second: Labels) -> Labels:
     names, by_first = np.unique(first, return_inverse=True)
     # The nodes of a graph are the labels of both kinds, and each row joins its two labels.
     by_second = len(names) + np.unique(second, return_inverse=True)[1]
-    n_nodes = int(by_second.max(initial=0)) + 1
-    parts = joined_parts(by_first, by_second, n_nodes)[by_first]
+    parts = joined_parts(by_first, by_second, int(by_second.max(initial=0)) + 1)[by_first]
     _, rows, part = np.unique(parts, return_index=True, return_inverse=True)
     # A part has the label of its first row, so that messages show a label that the user knows.
     return read_only(first[rows][part])

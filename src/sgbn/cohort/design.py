@@ -1,32 +1,30 @@
-"""Plans of the exchanges of rows that a permutation test may make.
+"""The design of a comparison: exchanges of rows, samples of groups, folds, and the reference.
 
-A unit is all rows of one person, or a single row if no persons are given. Units are exchanged
-whole. A unit takes the place of another unit only if both have the same number of rows at each
-site. Its rows keep their order at each site.
+Exchanges are what a permutation test may do (`exchange_of`). A unit is all rows of one person, or a
+single row if no persons are given. Units are exchanged whole. A unit takes the place of another
+unit only if both have the same number of rows at each site. Its rows keep their order at each site.
 
 Blocks such as families are exchangeability blocks (Winkler et al., 2015). A block that lies in one
 group is exchanged whole, with another such block if both have the same number of units of each
 kind (the same number of rows at each site). In a block that spans groups, units are exchanged with
 each other, and never with units of other blocks.
 
-Sample: the rows of one group, with their sites, persons and nuisance effects.
+A `Sample` has the rows of one group, with their sites, persons and nuisance effects. `deal_rows`
+divides rows at random into parts that balance sites and keep the rows of persons together.
+`inner_folds` divides training rows into the folds that classifiers use for their temperature and
+settings.
 
-Random divisions of rows into parts that balance sites and keep the rows of persons together.
-
-Folds of the training rows, which classifiers use for their temperature and settings.
-
-Choose the reference: the group with which the other groups are compared.
-
-The first group by alphabet is often a group of patients (AD, ASD). If patients were the reference,
-all differences would have the opposite sign, and deviations would be measured from the patients.
-So, if the user does not name a reference, a group whose name looks like controls is chosen.
+`choose_reference` chooses the group with which the other groups are compared. The first group by
+alphabet is often a group of patients (AD, ASD). If patients were the reference, all differences
+would have the opposite sign, and deviations would be measured from the patients. So, if the user
+does not name a reference, a group whose name looks like controls is chosen.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -82,8 +80,7 @@ class Exchange:
         counts = self._counts(codes)
         # The count of a set is a multinomial coefficient. It is a logarithm, since a thousand
         # subjects have more exchanges than a float can hold.
-        ways = gammaln(counts.sum(axis=1) + 1) - gammaln(counts + 1).sum(axis=1)
-        return float(ways.sum())
+        return float((gammaln(counts.sum(axis=1) + 1) - gammaln(counts + 1).sum(axis=1)).sum())
 
     def cannot_move(self, codes: Indices) -> int:
         """Count the rows that no exchange takes to another group."""
@@ -132,14 +129,20 @@ def exchange_of(
         return Exchange(n, (), (order[:, :, None],))
     sites = np.zeros(n, np.intp) if sites is None else sites
     persons = np.arange(n) if persons is None else persons
+    by_person = np.argsort(persons, kind="stable")
+    rows_of = np.split(by_person, np.flatnonzero(np.diff(persons[by_person])) + 1)
     # Rows of a unit are sorted by site. So units of one pattern exchange rows of the same sites.
-    by_site = (rows[np.argsort(sites[rows], kind="stable")] for rows in _rows_of(persons))
+    by_site = (rows[np.argsort(sites[rows], kind="stable")] for rows in rows_of)
     units = [(tuple(sites[rows].tolist()), rows) for rows in by_site]
     if families is None:
         return Exchange(n, tuple(_alike(units)))
+    by_family: dict[int, list[Unit]] = defaultdict(list)
+    for pattern, rows in units:
+        by_family[int(families[rows[0]])].append((pattern, rows))
     whole: list[Unit] = []
     stacks = defaultdict(list)
-    for family_units in _units_of(units, families):
+    for members in by_family.values():
+        family_units = sorted(members, key=lambda unit: unit[0])
         rows = np.concatenate([rows for _, rows in family_units])
         # A family in one group moves as a whole. In other families, members change places.
         if (codes[rows] == codes[rows[0]]).all():
@@ -151,20 +154,6 @@ def exchange_of(
     return Exchange(
         n, tuple(_alike(whole)), tuple(np.array(family_units) for family_units in stacks.values())
     )
-
-
-def _rows_of(labels: Indices) -> list[Indices]:
-    """Return the rows of each label, in their order."""
-    order = np.argsort(labels, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
-
-
-def _units_of(units: Iterable[Unit], families: Indices) -> Iterable[list[Unit]]:
-    """Return the units of each family, sorted by their patterns."""
-    by_family: Mapping[int, list[Unit]] = defaultdict(list)
-    for pattern, rows in units:
-        by_family[int(families[rows[0]])].append((pattern, rows))
-    return [sorted(members, key=lambda unit: unit[0]) for members in by_family.values()]
 
 
 def _alike(units: Iterable[Unit]) -> list[Indices]:
@@ -254,8 +243,7 @@ def group_sample(cohort: Cohort, group: str) -> Sample:
         )
         # No columns are kept: effects that a half cannot estimate would add noise to it.
         nuisance = nuisance[:, :0]
-    blocks = None if cohort.block is None else cohort.units
-    labels = (cohort.site, cohort.persons, blocks)
+    labels = (cohort.site, cohort.persons, None if cohort.block is None else cohort.units)
     group_labels = (None if column is None else column[in_group] for column in labels)
     return Sample(cohort.values[in_group], list(cohort.regions), nuisance, *group_labels)
 

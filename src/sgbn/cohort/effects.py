@@ -1,29 +1,24 @@
-r"""Effects of covariates and sites: the design columns that span them, and rows without them.
+r"""Effects of covariates and sites: their design columns, their slopes, and rows without them.
 
-A covariate of numbers is one design column. A smooth covariate has the columns of its spline
-(`sgbn.cohort.effects`). A covariate of labels has one indicator column for each level except the
-first. Each site has one indicator column.
+A covariate of numbers is one design column. A smooth covariate has the columns of its spline. A
+covariate of labels has one indicator column for each level except the first. Each site has one
+indicator column.
 
-Permutation tests regress the regions Y on the nuisance design N, whose pseudo-inverse is
-:math:`N^+`. They permute the rows of the residuals :math:`E = (I - N N^+) Y` by a permutation
-:math:`\Pi` (Freedman and Lane, 1983). The method then adds the nuisance effects to the permuted
-rows and regresses the sum on N again, which gives :math:`(I - N N^+) \Pi E`.
+Permutation tests regress the regions Y on the nuisance design N (`nuisance_of`), whose
+pseudo-inverse is :math:`N^+`. They permute the rows of the residuals :math:`E = (I - N N^+) Y` by a
+permutation :math:`\Pi` (Freedman and Lane, 1983). The method then adds the nuisance effects to the
+permuted rows and regresses the sum on N again, which gives :math:`(I - N N^+) \Pi E`.
 
-Smooth effects of covariates: cubic splines as columns of a design.
+A spline (`learn_spline`) is a sum of cubic B-splines with knots at quantiles of the covariate. Its
+design columns are one straight column x and several curved columns :math:`b_k(x)`, where x is the
+covariate on a scale from 0 to 1. The columns are chosen such that the penalty on the curvature of a
+function :math:`f = a x + \sum_k u_k b_k(x)` is :math:`\int f''(x)^2 dx = \sum_k u_k^2`. Least
+squares with this penalty is the model of one smooth term in Wood (2017, Generalized Additive
+Models, 2nd edition, chapter 5).
 
-The spline is a sum of cubic B-splines with knots at quantiles of the covariate. Its design columns
-are one straight column x and several curved columns :math:`b_k(x)`, where x is the covariate on a
-scale from 0 to 1. The columns are chosen such that the penalty on the curvature of a function
-:math:`f = a x + \sum_k u_k b_k(x)` is :math:`\int f''(x)^2 dx = \sum_k u_k^2`. Least squares with
-this penalty is the model of one smooth term in Wood (2017, Generalized Additive Models, 2nd
-edition, chapter 5).
-
-Design matrices: the covariates as columns of numbers.
-
-A numeric covariate gives one column, a categorical covariate one column for each level except the
-first. A smooth covariate gives the columns of a spline (`sgbn.cohort.effects`): one straight
-column and several curved columns. All columns are centred at their training means. If a subject has
-a category that training did not have, the cells of this covariate are 0, the training average.
+A design that is learned from training rows (`learn_design`) centres all its columns at their
+training means. If a subject has a category that training did not have, the cells of this covariate
+are 0, the training average.
 """
 
 from __future__ import annotations
@@ -164,7 +159,15 @@ def _design_columns(name: str, column: Any, n: int) -> Array:
     """Return the design columns of one covariate: numbers, levels of a text, or a spline."""
     values = np.asarray(column)
     if values.ndim == 2 and len(values) == n and values.size and values.dtype.kind == "f":
-        return _spline_columns(name, values)
+        # A column with a gap would look constant and be left out without notice.
+        gaps = np.flatnonzero(~np.isfinite(values).all(axis=1))
+        if len(gaps):
+            raise InputError(
+                f"covariate {name!r} has {counted(len(gaps), 'row')} with a missing or infinite "
+                f"value. The first is row {gaps[0]} (counted from 0). Fill them in, or leave these "
+                "rows out."
+            )
+        return values
     if values.shape != (n,):
         raise InputError(
             f"covariate {name!r} has shape {values.shape}: give one value for each of the {n} "
@@ -183,20 +186,6 @@ def _design_columns(name: str, column: Any, n: int) -> Array:
         return values.astype(float)[:, None]
     # Without the first level, because the columns of all levels add up to a constant.
     return indicators(np.unique(values.astype(str), return_inverse=True)[1])[:, 1:]
-
-
-def _spline_columns(name: str, columns: Array) -> Array:
-    """Return the spline columns of a covariate; raise InputError if one has a gap.
-
-    A column with a gap would look constant and be left out without notice.
-    """
-    gaps = np.flatnonzero(~np.isfinite(columns).all(axis=1))
-    if len(gaps):
-        raise InputError(
-            f"covariate {name!r} has {counted(len(gaps), 'row')} with a missing or infinite value. "
-            f"The first is row {gaps[0]} (counted from 0). Fill them in, or leave these rows out."
-        )
-    return columns
 
 
 def _numbers(name: str, values: NDArray[Any]) -> Array:
@@ -316,29 +305,19 @@ def check_curves(cohort: Cohort) -> None:
 def held_fixed(cohort: Cohort) -> dict[str, NDArray[Any]]:
     """Return the covariates by name, and smooth covariates as the columns of their spline.
 
-    Their effects are held fixed when groups are compared.
+    Their effects are held fixed when groups are compared. Spline columns have the shape (n, k). A
+    covariate with gaps is returned as it is: code that needs complete values reports the gaps.
     """
-    return smooth_columns(cohort.covariates, cohort.smooth)
+    columns = dict(cohort.covariates)
+    for name in cohort.smooth:
+        if name in columns and not np.isnan(columns[name]).any():
+            columns[name] = learn_spline(columns[name], name).columns(columns[name])
+    return columns
 
 
 def effect_names(cohort: Cohort) -> list[str]:
     """Return the names of the covariates for texts, such as ``sex`` or ``age (a curve)``."""
     return [f"{name} (a curve)" if name in cohort.smooth else name for name in cohort.covariates]
-
-
-def smooth_columns(
-    covariates: Mapping[str, NDArray[Any]], smooth: tuple[str, ...]
-) -> dict[str, NDArray[Any]]:
-    """Return the covariates by name, and smooth covariates as the columns of their spline.
-
-    Spline columns have the shape (n, k). A covariate with gaps is returned as it is: code that
-    needs complete values reports the gaps.
-    """
-    columns = dict(covariates)
-    for name in smooth:
-        if name in columns and not np.isnan(columns[name]).any():
-            columns[name] = learn_spline(columns[name], name).columns(columns[name])
-    return columns
 
 
 def _too_few_values(values: Array, name: Any, df: int) -> str:
@@ -356,8 +335,7 @@ def _functions(knots: Array, unit: Array, derivative: int = 0) -> Array:
     """Return the B-splines, or their derivatives, at points from 0 to 1."""
     from scipy.interpolate import BSpline  # slow to import, and rarely needed
 
-    n_functions = len(knots) - DEGREE - 1
-    splines = BSpline(knots, np.eye(n_functions), DEGREE)
+    splines = BSpline(knots, np.eye(len(knots) - DEGREE - 1), DEGREE)
     return splines(unit, nu=derivative)
 
 
@@ -449,9 +427,8 @@ class CovariateColumns:
     @property
     def smooth(self) -> list[Indices]:
         """Return the indices of the curved columns, as one array per smooth covariate."""
-        sizes = [len(covariate.design_names()) for covariate in self.covariates]
         # The first column of a spline is straight, and it is not penalised.
-        starts = np.cumsum([0, *sizes])
+        starts = np.cumsum([0, *(len(covariate.design_names()) for covariate in self.covariates)])
         return [
             np.arange(starts[k] + 1, starts[k + 1])
             for k, covariate in enumerate(self.covariates)
@@ -592,8 +569,7 @@ def within_group_slopes(D: Array, Y: Array, codes: Indices) -> Slopes:
     codes : array of shape (rows,)
         Group of each row, numbered from 0 without gaps. All zeros give one common intercept.
     """
-    n_columns = D.shape[1]
-    if n_columns == 0:
+    if D.shape[1] == 0:
         none = np.empty(0, np.intp)
         return Slopes(np.zeros((0, Y.shape[1])), none, none)
     spread, varies, U, s, Vt, rank = _decompose(D, codes)

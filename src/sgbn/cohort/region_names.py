@@ -1,8 +1,7 @@
-"""Find the columns of a table that are regions, and the atlas that has these regions.
+"""Columns of a table: which are regions, of which atlas, and readable names of regions.
 
-Make readable names of regions: ``lh_S_oc-temp_lat`` becomes "L lat. occ.-temp. sulcus".
-
-Recognise the columns of segmentation tools that are not regions, such as totals.
+`match_columns` finds the atlas of a table. `region_labels` makes ``lh_S_oc-temp_lat`` into "L lat.
+occ.-temp. sulcus". `is_total` recognises the columns of segmentation tools that are not regions.
 """
 
 from __future__ import annotations
@@ -153,7 +152,11 @@ def _best(columns: Sequence[str]) -> AtlasMatch:
     best = max(equal, key=lambda match: (_is_complete(match), _as_written(match)))
     if best.atlas is None or not is_schaefer(best.atlas) or len(equal) == 1:
         return best
-    return _of_schaefer(equal)
+    # The first of Schaefer's atlases with nearly complete networks is chosen, and `others` names the
+    # later ones. If none is nearly complete, all equal matches count.
+    whole = [match for match in equal if _share(match) >= MIN_SHARE_OF_NETWORKS] or equal
+    names = [match.atlas.name for match in whole if match.atlas]
+    return replace(whole[0], others=tuple(names[1:]))
 
 
 def _evidence(columns: Sequence[str], atlas: Atlas) -> tuple[int, int]:
@@ -174,14 +177,6 @@ def _is_complete(match: AtlasMatch) -> bool:
     return matched.issuperset(region for region in regions if not is_aseg(region))
 
 
-def _of_schaefer(equal: Sequence[AtlasMatch]) -> AtlasMatch:
-    """Return the first match whose networks are nearly complete. `others` names the later ones."""
-    # If no atlas is nearly complete, all equal matches count.
-    whole = [match for match in equal if _share(match) >= MIN_SHARE_OF_NETWORKS] or list(equal)
-    names = [match.atlas.name for match in whole if match.atlas]
-    return replace(whole[0], others=tuple(names[1:]))
-
-
 def _share(match: AtlasMatch) -> float:
     """Return the share of regions that are columns, among the networks and sides with a column."""
     matched = {column.region for column in match.columns}
@@ -199,7 +194,8 @@ def _regions(columns: Sequence[str], atlas: Atlas | None) -> AtlasMatch:
         reading = None if atlas is None else atlas.read(column)
         if reading is not None:
             region, measure = reading
-            matched.append(ColumnMatch(column, region, measure or _usual_measure(region)))
+            measure = measure or ("volume" if is_aseg(region) else "")
+            matched.append(ColumnMatch(column, region, measure))
         elif is_total(column) or is_csf(column):
             totals.append(column)
         else:
@@ -234,10 +230,6 @@ def _as_written(match: AtlasMatch) -> int:
         any(name in matched.column for name in (matched.region.name, *matched.region.other_names))
         for matched in match.columns
     )
-
-
-def _usual_measure(region: Region) -> str:
-    return "volume" if is_aseg(region) else ""
 
 
 SHARED = re.compile(r".*[\s_.:-]", re.DOTALL)  # up to the last separator
@@ -337,25 +329,18 @@ def _from_atlas(regions: tuple[str, ...], atlas: Atlas | None) -> list[str]:
 
 def plain_names(names: Sequence[str]) -> list[str]:
     """Return names with their side first. Words at the ends that all names share are removed."""
-    sided = [_side_first(name) for name in names]
-    shortened = _without_shared([rest for _, rest in sided])
-    spaced = (rest.replace("_", " ").strip() for rest in shortened)
+    sided = []
+    for name in names:
+        parts = FIRST_SIDE.fullmatch(name) or LAST_SIDE.fullmatch(name)
+        sided.append((parts["side"][0].upper(), parts["rest"]) if parts else ("", name))
+    shortened = _without_beginning([rest for _, rest in sided])
+    # The ending of a name is the beginning of the name written backwards.
+    backwards = _without_beginning([name[::-1] for name in shortened])
+    spaced = (rest[::-1].replace("_", " ").strip() for rest in backwards)
     return [
         f"{side} {rest}".strip() if rest else name
         for (side, _), rest, name in zip(sided, spaced, names, strict=True)
     ]
-
-
-def _side_first(name: str) -> tuple[str, str]:
-    """Return the side in the first or last word of a name ("L", "R" or ""), and the rest."""
-    parts = FIRST_SIDE.fullmatch(name) or LAST_SIDE.fullmatch(name)
-    return (parts["side"][0].upper(), parts["rest"]) if parts else ("", name)
-
-
-def _without_shared(names: Sequence[str]) -> list[str]:
-    # The ending of a name is the beginning of the name written backwards.
-    backwards = [name[::-1] for name in _without_beginning(names)]
-    return [name[::-1] for name in _without_beginning(backwards)]
 
 
 def _without_beginning(names: Sequence[str]) -> list[str]:

@@ -1,4 +1,7 @@
-"""Readers and checks of the rows, groups and networks that this package's functions take."""
+"""Readers and checks of the rows, groups and networks that functions take.
+
+`read_sample` and `read_rows` read the rows of one group, `read_groups` the rows of all groups.
+"""
 
 from __future__ import annotations
 
@@ -126,17 +129,6 @@ def refuse_cohort(X: Any, instead: str) -> None:
         raise InputError(f"X is a Cohort, but estimators take arrays and tables: give {instead}.")
 
 
-def check_complete(cohort: Cohort) -> None:
-    """Raise InputError if cells are missing; the message names the first region and subject."""
-    missing = np.argwhere(np.isnan(cohort.values))
-    if len(missing):
-        row, column = missing[0]
-        raise InputError(
-            f"region {cohort.regions[column]!r} of subject {cohort.ids[row]!r} is missing "
-            f"({counted(len(missing), 'such cell')}). Impute with RegionImputer, {REMEDY}"
-        )
-
-
 def check_groups_vary(
     values: Array, codes: Indices, groups: Sequence[Any], names: Sequence[str]
 ) -> None:
@@ -203,7 +195,13 @@ def one_group(cohort: Cohort, group: str | None) -> Cohort:
             f"the cohort has the groups {list(cohort.groups)}: name one of them with group=."
         )
     chosen = cohort if group is None else cohort.subset(groups=[group])
-    check_complete(chosen)
+    gaps = np.argwhere(np.isnan(chosen.values))
+    if len(gaps):
+        row, region = gaps[0]
+        raise InputError(
+            f"region {chosen.regions[region]!r} of subject {chosen.ids[row]!r} is missing "
+            f"({counted(len(gaps), 'such cell')}). Impute with RegionImputer, {REMEDY}"
+        )
     for name, column in chosen.covariates.items():
         missing = missing_rows(column)
         if missing:

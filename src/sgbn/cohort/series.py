@@ -1,9 +1,8 @@
 r"""The class SeriesCohort: region time series of subjects, with their groups and covariates.
 
-Correlations of each subject's series, and the effective number of its volumes.
-
-Successive volumes resemble each other, so that T volumes tell less than T independent ones. This is
-corrected in two steps:
+`subject_moments` returns the correlations of each subject's series, and the effective number of its
+volumes. Successive volumes resemble each other, so that T volumes tell less than T independent
+ones. This is corrected in two steps:
 
 - Each subject has one autoregressive filter, the same for all regions. If
   :math:`x_t = B^T x_t + e_t`, the filtered series has the same weights B. A separate filter for
@@ -120,8 +119,7 @@ class SeriesCohort(Cohort):
         if not series:
             raise InputError("there is no series. Give one array (volumes x regions) per subject.")
         arrays = [np.asarray(table) for table in series]
-        first = arrays[0]
-        width = first.shape[1] if first.ndim == 2 else 0
+        width = arrays[0].shape[1] if arrays[0].ndim == 2 else 0
         regions = tuple(f"x{j}" for j in range(width)) if regions is None else tuple(regions)
         ids = tuple(f"s{i}" for i in range(len(arrays))) if ids is None else tuple(ids)
         if len(ids) != len(arrays):
@@ -423,7 +421,13 @@ def _filtered(cohort: SeriesCohort, row: int, lagged: bool) -> Filtered:
         )
     order, lost = 0, 0
     if lagged:
-        _check_long_enough(cohort, row)
+        needed = MIN_VOLUMES_PER_REGION * len(cohort.regions)
+        if len(series) < needed:
+            raise InputError(
+                f"subject {subject} has {len(series)} volumes of "
+                f"{counted(len(cohort.regions), 'region')}, but lagged=True needs at least "
+                f"{needed} volumes. Leave lagged out, or choose fewer regions."
+            )
         runs, lost = _without_lagged(runs), series.shape[1]
     else:
         runs, order = whiten(runs)
@@ -481,17 +485,6 @@ def _correlations(rows: Array, names: tuple[str, ...], subject: str) -> Array:
             )
     np.fill_diagonal(R, 1.0)
     return (1 - NOISE_SHARE) * R + NOISE_SHARE * np.eye(len(R))
-
-
-def _check_long_enough(cohort: SeriesCohort, row: int) -> None:
-    """Raise InputError if a subject has too few volumes for ``lagged=True``."""
-    needed = MIN_VOLUMES_PER_REGION * len(cohort.regions)
-    if len(cohort.series[row]) < needed:
-        raise InputError(
-            f"subject {shown(cohort.ids[row])} has {len(cohort.series[row])} volumes of "
-            f"{counted(len(cohort.regions), 'region')}, but lagged=True needs at least {needed} "
-            "volumes. Leave lagged out, or choose fewer regions."
-        )
 
 
 def ar_filter(runs: Sequence[Array]) -> Array:

@@ -1,14 +1,11 @@
-"""Simulate cohorts: groups of subjects whose networks, sites and covariates are known.
+"""Simulated data whose truth is known: cohorts of brain volumes, and the paper's Exp-II.
 
-Draw a network for the first group, and networks of further groups that differ from it.
+`simulate_cohort` draws a network for the first group and networks of further groups that differ
+from it, and then what is not biology: sites, covariates and missing cells.
 
-Simulate what is not biology in a cohort: sites, covariates and missing cells.
-
-Choose the regions of an atlas for a simulated cohort.
-
-The nine networks of the paper's Exp-II, from the published Bayesian Network Repository.
-
-Linear Gaussian structural equation models with random weights.
+The data of Exp-II come from the nine published networks of the Bayesian Network Repository
+(`load_network`) and linear Gaussian structural equation models with random weights
+(`simulate_sem`).
 """
 
 from __future__ import annotations
@@ -195,15 +192,25 @@ def simulate_cohort(
     """
     sizes = group_sizes(n_per_group, group_names(groups))
     asked = covariate_names(covariates, COVARIATES)
-    difference = _difference(differ, n_changed, mean_shift)
+    OneOf(*DIFFER).check("differ", differ)
+    Whole(0).check("n_changed", n_changed)
+    Number(-MAX_MEAN_SHIFT, MAX_MEAN_SHIFT).check("mean_shift", mean_shift)
+    edges, means = differ in ("both", "edges"), differ in ("both", "means")
     Number(0, MAX_SITE_EFFECT).check("site_effect", site_effect)
     PROBABILITY.check("missing", missing)
-    _check_sites_and_confounding(n_sites, confounding, asked)
+    N_SITES.check("n_sites", n_sites)
+    PROBABILITY.check("confounding", confounding)
+    if confounding and not n_sites and "age" not in asked:
+        raise InputError(
+            f"confounding is {confounding:g}, but there are no sites and no ages in which groups "
+            "can differ. Ask for sites (n_sites) or for the covariate 'age'."
+        )
     space = as_atlas(atlas)
     places = choose_regions(space, regions)
     rng = np.random.default_rng(random_state)
     # Sites, covariates and missing cells have their own streams, and do not change the networks.
     for_sites, for_covariates, for_missing = rng.spawn(3)
+    difference = Difference(edges, means, n_changed, mean_shift)
     networks, changed = group_networks(places, tuple(sizes), difference, rng)
     biology = np.vstack([networks[name].sample(size, rng) for name, size in sizes.items()])
     reference = next(iter(networks.values())).mean
@@ -269,24 +276,6 @@ def group_sizes(
         name: Whole(1).check(f"the size of group {name!r}", size)
         for name, size in zip(groups, given, strict=True)
     }
-
-
-def _difference(differ: str, n_changed: int, mean_shift: float) -> Difference:
-    OneOf(*DIFFER).check("differ", differ)
-    Whole(0).check("n_changed", n_changed)
-    Number(-MAX_MEAN_SHIFT, MAX_MEAN_SHIFT).check("mean_shift", mean_shift)
-    edges, means = differ in ("both", "edges"), differ in ("both", "means")
-    return Difference(edges, means, n_changed, mean_shift)
-
-
-def _check_sites_and_confounding(n_sites: int, confounding: float, asked: tuple[str, ...]) -> None:
-    N_SITES.check("n_sites", n_sites)
-    PROBABILITY.check("confounding", confounding)
-    if confounding and not n_sites and "age" not in asked:
-        raise InputError(
-            f"confounding is {confounding:g}, but there are no sites and no ages in which groups "
-            "can differ. Ask for sites (n_sites) or for the covariate 'age'."
-        )
 
 
 def subject_ids(n: int) -> tuple[str, ...]:
@@ -366,7 +355,11 @@ def group_networks(
         # The spread is in proportion to the mean, unless only the means may differ.
         own_sd = SPREAD * (own_mean if difference.edges else mean)
         networks[group] = _in_volumes(other, own_mean, own_sd, names)
-        changed[group] = tuple((names[i], names[j]) for i, j in _differing(weights, other))
+        size = np.abs(other - weights)
+        differing = np.argwhere(size > WEIGHT_EPS)
+        # The largest difference comes first.
+        largest = differing[np.argsort(-size[*differing.T], kind="stable")]
+        changed[group] = tuple((names[i], names[j]) for i, j in largest)
         if difference.edges and difference.n_changed and not changed[group]:
             warn(
                 f"no edge of group {group!r} could be changed, because the network has too few "
@@ -378,8 +371,7 @@ def group_networks(
 def standardised(network: GaussianNetwork) -> Array:
     """Return the weights of a network after scaling all regions to variance one."""
     sd = np.sqrt(np.diag(network.covariance))
-    weights: Array = network.coef * sd[:, None] / sd
-    return weights
+    return network.coef * sd[:, None] / sd
 
 
 def _graph(regions: Sequence[Region], rng: np.random.Generator) -> Mask:
@@ -401,8 +393,7 @@ def _weights(graph: Mask, rng: np.random.Generator) -> Array:
     """Draw standardised weights. Most are positive, as volumes mostly covary positively."""
     size = rng.uniform(0.35, 0.8, graph.shape)
     sign = np.where(rng.random(graph.shape) < 0.85, 1.0, -1.0)
-    weights: Array = graph * size * sign
-    return limited(weights)[0]
+    return limited(graph * size * sign)[0]
 
 
 def limited(weights: Array, most: float = EXPLAINED) -> tuple[Array, Array]:
@@ -458,13 +449,6 @@ def _changed_weights(
     return limited(changed)[0]
 
 
-def _differing(first: Array, other: Array) -> Indices:
-    """Return the edges whose weights differ, the largest difference first."""
-    size = np.abs(other - first)
-    edges = np.argwhere(size > WEIGHT_EPS)
-    return edges[np.argsort(-size[edges[:, 0], edges[:, 1]], kind="stable")]
-
-
 def _choose(edges: Indices, count: int, rng: np.random.Generator) -> Indices:
     return edges[rng.permutation(len(edges))[:count]]
 
@@ -475,8 +459,7 @@ def _in_volumes(weights: Array, mean: Array, sd: Array, names: tuple[str, ...]) 
     coef = weights * sd / sd[:, None]
     _, explained = limited(weights, most=np.inf)
     # The noise is the share of the variance that parents do not explain.
-    noise = (1.0 - explained) * sd**2
-    return GaussianNetwork(coef, mean - mean @ coef, noise, names)
+    return GaussianNetwork(coef, mean - mean @ coef, (1.0 - explained) * sd**2, names)
 
 
 BySite = dict[str, Array]
@@ -533,8 +516,7 @@ def _whole_parts(total: int, shares: Array) -> Indices:
     # Largest remainder method: round down, then add 1 where rounding took the most.
     exact = total * shares
     parts = np.floor(exact).astype(np.intp)
-    last = np.argsort(parts - exact, kind="stable")[: total - parts.sum()]
-    parts[last] += 1
+    parts[np.argsort(parts - exact, kind="stable")[: total - parts.sum()]] += 1
     return parts
 
 
@@ -582,11 +564,7 @@ def draw_covariates(
     male = rng.random(n) < 0.5
     etiv = REFERENCE_ETIV + SEX_GAP_ETIV * (male - 0.5) + ETIV_SD * rng.standard_normal(n)
     # Rounded as in the table of a study
-    return {
-        "age": np.round(age, 1),
-        "sex": np.where(male, "M", "F"),
-        "eTIV": np.round(etiv),
-    }
+    return {"age": np.round(age, 1), "sex": np.where(male, "M", "F"), "eTIV": np.round(etiv)}
 
 
 def draw_slopes(mean: Array, rng: np.random.Generator) -> dict[str, Array]:
@@ -609,8 +587,7 @@ def covariate_part(
 def _centred(name: str, column: NDArray[Any]) -> Array:
     if name == "sex":  # women are the reference
         return (column == "M").astype(np.float64)
-    centred: Array = column - {"age": REFERENCE_AGE, "eTIV": REFERENCE_ETIV}[name]
-    return centred
+    return column - {"age": REFERENCE_AGE, "eTIV": REFERENCE_ETIV}[name]
 
 
 # Missing cells ----------------------------------------------------------------------------------
@@ -644,9 +621,8 @@ Frontal_Sup Frontal_Mid Frontal_Inf_Tri Rectus Cingulum_Ant Cingulum_Post Insula
 ParaHippocampal Amygdala Fusiform Temporal_Sup Temporal_Mid Temporal_Pole_Sup Parietal_Sup
 Precuneus Angular Lingual Thalamus Caudate
 """
-FORTY = tuple(  # the default of AAL: twenty regions of each hemisphere, from the whole brain
-    f"{name}_{side}" for name in _FORTY_NAMES.split() for side in "LR"
-)
+# The default of AAL: twenty regions of each hemisphere, from the whole brain
+FORTY = tuple(f"{name}_{side}" for name in _FORTY_NAMES.split() for side in "LR")
 
 
 def choose_regions(atlas: Atlas, wanted: int | Sequence[str] | None) -> tuple[Region, ...]:
@@ -807,8 +783,7 @@ def random_weights(
     support = adjacency(graph)
     size = rng.uniform(low, high, support.shape)
     sign = rng.choice([-1.0, 1.0], support.shape)
-    weights: Array = support * size * sign
-    return weights
+    return support * size * sign
 
 
 def simulate_sem(

@@ -1,8 +1,7 @@
 """Simulate time series of brain regions, as in resting-state fMRI, with known networks.
 
-The response of the blood to neural activity, as a linear filter of each region.
-
-Draw the weights and the series of one simulated subject.
+Each subject has its own weights, drawn around the weights of its group. The response of the blood
+to neural activity is a linear filter of each region.
 """
 
 from __future__ import annotations
@@ -42,85 +41,8 @@ from sgbn.core.graph import kinds_of_change
 from sgbn.core.types import Array, Indices, Labels
 from sgbn.core.validation import NOT_NEGATIVE, PROBABILITY, Number, Parameters, Whole, is_whole
 
-PEAK, UNDERSHOOT = 6.0, 16.0  # seconds; shapes of the two gammas of the canonical response
-RATIO = 6.0  # the undershoot is a sixth of the response
-DURATION = 32.0  # seconds; afterwards the response is zero
-LEAST_PEAK = 2.0  # seconds; the blood does not respond earlier
 MOST_TR = 5.0  # seconds; slower volumes would miss the response
-MEMORY = 64  # volumes; afterwards an autoregression of MOST_AUTOREGRESSION has faded
 MOST_AUTOREGRESSION = 0.9
-
-
-def canonical_response(tr: float, delay: float = 0.0) -> Array:
-    """Return the double-gamma response to an impulse, one value per volume.
-
-    Parameters
-    ----------
-    tr : float
-        Seconds from volume to volume.
-    delay : float
-        Seconds by which the response is later than the canonical response. A later response is
-        also wider.
-
-    Returns
-    -------
-    ndarray of shape (volumes,)
-        The response. Its sum of squares is one, so that white noise keeps its variance.
-    """
-    t = np.arange(0.0, DURATION, tr)
-    # The variance of a gamma grows with its shape, so that a later peak is wider.
-    peak = max(PEAK + delay, LEAST_PEAK)
-    response: Array = gamma.pdf(t, peak) - gamma.pdf(t, peak + UNDERSHOOT - PEAK) / RATIO
-    return response / np.linalg.norm(response)
-
-
-def smoothing_filters(tr: float, delays: Array, autoregression: float) -> Array:
-    """Return one filter per region: autoregression, and then the response of the blood.
-
-    Parameters
-    ----------
-    tr : float
-        Seconds from volume to volume.
-    delays : ndarray of shape (regions,)
-        Seconds by which the response of each region is later than the canonical response.
-    autoregression : float
-        Coefficient of the autoregression of order one.
-
-    Returns
-    -------
-    ndarray of shape (volumes, regions)
-        The filters. Each column has a sum of squares of one.
-    """
-    responses = np.column_stack([canonical_response(tr, delay) for delay in delays])
-    # The autoregression continues after the end of the response.
-    padded = np.vstack([responses, np.zeros((MEMORY, len(delays)))])
-    filters: Array = lfilter([1.0], [1.0, -autoregression], padded, axis=0)
-    return filters / np.linalg.norm(filters, axis=0)
-
-
-def fading_filter(autoregression: float, n_regions: int) -> Array:
-    """Return the filter of an autoregression alone, with the same column for each region."""
-    column = np.float64(autoregression) ** np.arange(MEMORY)
-    return np.tile((column / np.linalg.norm(column))[:, None], n_regions)
-
-
-def filtered(activity: Array, filters: Array) -> Array:
-    """Return the filtered activity, without the first volumes, whose past is incomplete.
-
-    Parameters
-    ----------
-    activity, filters : ndarray of shape (volumes, regions)
-        Activity of each region, and its filter.
-
-    Returns
-    -------
-    ndarray of shape (len(activity) - len(filters) + 1, regions)
-        The filtered activity.
-    """
-    passed: Array = fftconvolve(activity, filters, mode="valid", axes=0)
-    return passed
-
-
 MOTION = "mean_fd"
 COVARIATES = (MOTION, "age", "sex")
 # Mean and SD of the logarithm of the mean framewise displacement (mm) of ABIDE's NYU subjects
@@ -184,8 +106,7 @@ class SimulatedSeries(SeriesCohort):
         return rebuild, (kind, state | {name: dict(state[name]) for name in _TRUTH})
 
     def _part(self, rows: Indices, columns: list[int]) -> dict[str, Any]:
-        weights = self.subject_weights[rows]
-        return super()._part(rows, columns) | {"subject_weights": weights}
+        return super()._part(rows, columns) | {"subject_weights": self.subject_weights[rows]}
 
     def kinds(self, group: str) -> dict[Edge, str]:
         """Return how each changed edge of a group differs: lost, weaker, stronger, ..."""
@@ -394,15 +315,13 @@ def _lengths(n_volumes: int | tuple[int, int], n: int, rng: np.random.Generator)
         raise InputError(
             f"n_volumes is {n_volumes!r}. Give (fewest, most): the second must not be smaller."
         )
-    lengths: list[int] = rng.integers(fewest, most + 1, n).tolist()
-    return lengths
+    return rng.integers(fewest, most + 1, n).tolist()
 
 
 def _motion(sizes: Sequence[int], gap: float, rng: np.random.Generator) -> Array:
     """Draw log mean_fd of each subject in standard deviations; the last group is higher by gap."""
     later = np.repeat(np.linspace(0.0, gap, len(sizes)), sizes)
-    motion: Array = rng.standard_normal(len(later)) + later
-    return motion
+    return rng.standard_normal(len(later)) + later
 
 
 def _changes_by_motion(places: Sequence[Region], effects: Array) -> Array:
@@ -410,8 +329,7 @@ def _changes_by_motion(places: Sequence[Region], effects: Array) -> Array:
     lobe = np.array([place.lobe for place in places])
     sign = np.where(lobe[:, None] == lobe, 1.0, -1.0)
     # With a factor of 0 an edge is gone. A negative factor would change its sign.
-    factors: Array = np.maximum(1 + effects[:, None, None] * sign, 0.0)
-    return factors
+    return np.maximum(1 + effects[:, None, None] * sign, 0.0)
 
 
 def _noises(noise: float, site: Labels | None, n: int) -> list[float]:
@@ -420,8 +338,7 @@ def _noises(noise: float, site: Labels | None, n: int) -> list[float]:
         return [noise] * n
     _, place = np.unique(site, return_inverse=True)
     around = 2 * place / place.max() - 1  # from -1 to 1
-    noises: list[float] = np.minimum(noise * (1 + SITE_NOISE * around), 1.0).tolist()
-    return noises
+    return np.minimum(noise * (1 + SITE_NOISE * around), 1.0).tolist()
 
 
 def _covariates(
@@ -431,6 +348,82 @@ def _covariates(
     drawn = draw_covariates(sizes, 0.0, rng)
     drawn[MOTION] = np.round(np.exp(LOG_MOTION + LOG_MOTION_SD * motion), 4)
     return {name: drawn[name] for name in asked}
+
+
+PEAK, UNDERSHOOT = 6.0, 16.0  # seconds; shapes of the two gammas of the canonical response
+RATIO = 6.0  # the undershoot is a sixth of the response
+DURATION = 32.0  # seconds; afterwards the response is zero
+LEAST_PEAK = 2.0  # seconds; the blood does not respond earlier
+MEMORY = 64  # volumes; afterwards an autoregression of MOST_AUTOREGRESSION has faded
+
+
+def canonical_response(tr: float, delay: float = 0.0) -> Array:
+    """Return the double-gamma response to an impulse, one value per volume.
+
+    Parameters
+    ----------
+    tr : float
+        Seconds from volume to volume.
+    delay : float
+        Seconds by which the response is later than the canonical response. A later response is
+        also wider.
+
+    Returns
+    -------
+    ndarray of shape (volumes,)
+        The response. Its sum of squares is one, so that white noise keeps its variance.
+    """
+    t = np.arange(0.0, DURATION, tr)
+    # The variance of a gamma grows with its shape, so that a later peak is wider.
+    peak = max(PEAK + delay, LEAST_PEAK)
+    response: Array = gamma.pdf(t, peak) - gamma.pdf(t, peak + UNDERSHOOT - PEAK) / RATIO
+    return response / np.linalg.norm(response)
+
+
+def smoothing_filters(tr: float, delays: Array, autoregression: float) -> Array:
+    """Return one filter per region: autoregression, and then the response of the blood.
+
+    Parameters
+    ----------
+    tr : float
+        Seconds from volume to volume.
+    delays : ndarray of shape (regions,)
+        Seconds by which the response of each region is later than the canonical response.
+    autoregression : float
+        Coefficient of the autoregression of order one.
+
+    Returns
+    -------
+    ndarray of shape (volumes, regions)
+        The filters. Each column has a sum of squares of one.
+    """
+    responses = np.column_stack([canonical_response(tr, delay) for delay in delays])
+    # The autoregression continues after the end of the response.
+    padded = np.vstack([responses, np.zeros((MEMORY, len(delays)))])
+    filters: Array = lfilter([1.0], [1.0, -autoregression], padded, axis=0)
+    return filters / np.linalg.norm(filters, axis=0)
+
+
+def fading_filter(autoregression: float, n_regions: int) -> Array:
+    """Return the filter of an autoregression alone, with the same column for each region."""
+    column = np.float64(autoregression) ** np.arange(MEMORY)
+    return np.tile((column / np.linalg.norm(column))[:, None], n_regions)
+
+
+def filtered(activity: Array, filters: Array) -> Array:
+    """Return the filtered activity, without the first volumes, whose past is incomplete.
+
+    Parameters
+    ----------
+    activity, filters : ndarray of shape (volumes, regions)
+        Activity of each region, and its filter.
+
+    Returns
+    -------
+    ndarray of shape (len(activity) - len(filters) + 1, regions)
+        The filtered activity.
+    """
+    return fftconvolve(activity, filters, mode="valid", axes=0)
 
 
 MOST_EXPLAINED = 0.9  # largest share of a region's variance that its parents explain in a subject
@@ -490,8 +483,7 @@ def own_weights(
         Random generator of the weights.
     """
     spread = heterogeneity * rng.standard_normal(weights.shape)
-    drawn: Array = (weights + spread) * (weights != 0) * factor
-    return limited(drawn, MOST_EXPLAINED)[0]
+    return limited((weights + spread) * (weights != 0) * factor, MOST_EXPLAINED)[0]
 
 
 def own_series(
@@ -501,8 +493,7 @@ def own_series(
 
     Smoothed and unsmoothed activity are drawn from the same network.
     """
-    m = len(weights)
-    fading = fading_filter(signal.autoregression, m)
+    fading = fading_filter(signal.autoregression, len(weights))
     # The filters need some volumes before the first one, and cut them off.
     slow = _activity(weights, signal.loadings, n_volumes + len(signal.smoothing) - 1, rng)
     fast = _activity(weights, signal.loadings, n_volumes + len(fading) - 1, rng)
@@ -510,8 +501,7 @@ def own_series(
     neural = np.sqrt(signal.smoothed) * filtered(slow, signal.smoothing)
     neural += np.sqrt(1 - signal.smoothed) * filtered(fast, fading)
     measured = rng.standard_normal(neural.shape)
-    series: Array = np.sqrt(1 - noise) * neural + np.sqrt(noise) * measured
-    return series
+    return np.sqrt(1 - noise) * neural + np.sqrt(noise) * measured
 
 
 def _activity(weights: Array, loadings: Array, length: int, rng: np.random.Generator) -> Array:
@@ -521,5 +511,4 @@ def _activity(weights: Array, loadings: Array, length: int, rng: np.random.Gener
     noise = np.sqrt(1 - (loadings**2).sum(axis=0)) * rng.standard_normal((length, m))
     noise += rng.standard_normal((length, len(loadings))) @ loadings
     # x = W' x + e for each volume, so that x = (I - W')^-1 e.
-    drawn: Array = np.linalg.solve((np.eye(m) - weights).T, (np.sqrt(1 - explained) * noise).T).T
-    return drawn
+    return np.linalg.solve((np.eye(m) - weights).T, (np.sqrt(1 - explained) * noise).T).T

@@ -140,8 +140,7 @@ class GaussianNetwork:
         line = "sgbn.edge_table(...) lists all edges."
         if len(i) > MAX_SHOWN_EDGES:
             which = "the edges with the largest standardised weights"
-            shown = f"{MAX_SHOWN_EDGES} of {len(i)} edges are shown: {which}."
-            line = f"{shown} {line}"
+            line = f"{MAX_SHOWN_EDGES} of {len(i)} edges are shown: {which}. {line}"
         return html_repr(repr(self), [line], ("source", "target", "weight"), rows)
 
     @property

@@ -50,6 +50,32 @@ Matrix = ArrayLike | Sequence[object]  # to mypy [[0, 0.5], [0, 0]] is a list of
 GraphLike = Matrix | HasCoef | HasLearnedCoef | HasGraph  # what `adjacency` reads
 
 
+def adjacency(A: Any) -> Mask:
+    """Return a new boolean matrix that is True where the graph has an edge.
+
+    A graph is a matrix of weights, a table, a network (with `coef` or `graph`) or a fitted learner
+    (with `coef_`).
+    """
+    # A DataFrame is left out: its column called "graph" or "coef" would be read as the whole graph.
+    if not isinstance(A, np.ndarray) and not hasattr(A, "columns"):
+        held = [getattr(A, name) for name in ("coef_", "coef", "graph") if hasattr(A, name)]
+        A = held[0] if held else A
+    return np.asarray(A) != 0
+
+
+def levels(A: ArrayLike) -> NDArray[np.int64]:
+    """Return the length of the longest directed path into every node.
+
+    It is -1 for nodes on a cycle, and for nodes that a path from a cycle leads to.
+
+    For a DAG these are the smallest order variables o with o_j >= o_i + 1 for every edge i -> j.
+    """
+    support = adjacency(A)
+    # np.nonzero returns strided views: numba would compile both kernels a second time for them.
+    tails, heads = (np.ascontiguousarray(ends) for ends in np.nonzero(support))
+    return levels_of_edges(tails, heads, len(support))
+
+
 def levels_of_edges(tails: Indices, heads: Indices, m: int) -> NDArray[np.int64]:
     """Return the `levels` of a graph on `m` nodes whose edges are tails[e] -> heads[e]."""
     level, n_parents, queue = np.zeros((3, m), np.int64)
@@ -103,32 +129,6 @@ def _fill_levels(first, children, n_parents, queue, level):  # type: ignore[no-u
     for j in range(level.size):
         if n_parents[j] > 0:  # never ready: a cycle is among its ancestors
             level[j] = -1
-
-
-def adjacency(A: Any) -> Mask:
-    """Return a new boolean matrix that is True where the graph has an edge.
-
-    A graph is a matrix of weights, a table, a network (with `coef` or `graph`) or a fitted learner
-    (with `coef_`).
-    """
-    # A DataFrame is left out: its column called "graph" or "coef" would be read as the whole graph.
-    if not isinstance(A, np.ndarray) and not hasattr(A, "columns"):
-        held = [getattr(A, name) for name in ("coef_", "coef", "graph") if hasattr(A, name)]
-        A = held[0] if held else A
-    return np.asarray(A) != 0
-
-
-def levels(A: ArrayLike) -> NDArray[np.int64]:
-    """Return the length of the longest directed path into every node.
-
-    It is -1 for nodes on a cycle, and for nodes that a path from a cycle leads to.
-
-    For a DAG these are the smallest order variables o with o_j >= o_i + 1 for every edge i -> j.
-    """
-    support = adjacency(A)
-    # np.nonzero returns strided views: numba would compile both kernels a second time for them.
-    tails, heads = (np.ascontiguousarray(ends) for ends in np.nonzero(support))
-    return levels_of_edges(tails, heads, len(support))
 
 
 def is_dag(A: ArrayLike) -> bool:

@@ -1,8 +1,7 @@
-"""Review of sites and covariates: whether their effects can be separated from the groups.
+"""Review of a cohort's covariates, sites and cells, and tests of whether groups differ in them.
 
-Tests of whether groups differ in a covariate or in their sites.
-
-Review of the cells: missing, copied and outlying values, and regions without a place.
+Can the effects of covariates and sites be separated from the groups? Which cells are missing,
+copied or outlying, and which regions have no place in the atlas?
 """
 
 from __future__ import annotations
@@ -421,8 +420,7 @@ def _combined_of(centred: Array, column: int, combined: list[int]) -> list[int]:
     weights, *_ = np.linalg.lstsq(
         centred[:, free] / scale[free], centred[:, column] / scale[column]
     )
-    parts: list[int] = free[np.abs(weights) > PART_OF_A_SUM].tolist()
-    return parts
+    return free[np.abs(weights) > PART_OF_A_SUM].tolist()
 
 
 def robust_z(values: ArrayLike) -> Array:

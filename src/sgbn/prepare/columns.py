@@ -92,8 +92,7 @@ class NamedColumnTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
         """Return the names of the columns that `transform` returns."""
         check_is_fitted(self)
-        names: NDArray[np.object_] = super().get_feature_names_out(input_features)
-        return names[self._kept_places]
+        return super().get_feature_names_out(input_features)[self._kept_places]
 
     @property
     def _site(self) -> Any:
@@ -114,19 +113,22 @@ class NamedColumnTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
 
     def _frame(self, X: Any, reset: bool) -> pd.DataFrame:
         if isinstance(X, pd.DataFrame):
-            _check_frame(X)
+            if not X.columns.is_unique:
+                twice = X.columns[X.columns.duplicated()][0]
+                raise InputError(
+                    f"more than one column has the name {twice!r}. Rename or drop one of them."
+                )
+            if not len(X):
+                raise InputError(
+                    "Found array with 0 sample(s): X has no row. Give one row per subject."
+                )
             validate_data(self, X, reset=reset, skip_check_array=True)
             self._check_order(X.columns, reset)
             return X
         # An array with named columns may hold text, which must not become a float here.
         mixed = any(as_names(names) for names in self._roles().values())
-        array = validate_data(
-            self,
-            X,
-            reset=reset,
-            dtype=None if mixed else np.float64,
-            ensure_all_finite=False,
-        )
+        dtype = None if mixed else np.float64
+        array = validate_data(self, X, reset=reset, dtype=dtype, ensure_all_finite=False)
         return pd.DataFrame(array, columns=getattr(self, "feature_names_in_", None))
 
     def _check_order(self, columns: pd.Index[Any], reset: bool) -> None:
@@ -151,8 +153,7 @@ class NamedColumnTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
         self._named_places = np.array(
             [find(name, columns, role) for role, names in roles.items() for name in names], np.intp
         )
-        everywhere = np.arange(len(columns))
-        self._region_places = np.setdiff1d(everywhere, self._named_places)
+        self._region_places = np.setdiff1d(np.arange(len(columns)), self._named_places)
         if not len(self._region_places):
             raise InputError(
                 "X has no region, because a parameter names each of its columns. Add the columns "
@@ -268,16 +269,6 @@ def check_site(labels: pd.Series[Any]) -> None:
             f"{row_name(labels.index, int(np.argmax(gaps)))} ({int(gaps.sum())} such rows). Give "
             "these subjects an extra site label, or drop them."
         )
-
-
-def _check_frame(X: pd.DataFrame) -> None:
-    if not X.columns.is_unique:
-        twice = X.columns[X.columns.duplicated()][0]
-        raise InputError(
-            f"more than one column has the name {twice!r}. Rename or drop one of them."
-        )
-    if not len(X):
-        raise InputError("Found array with 0 sample(s): X has no row. Give one row per subject.")
 
 
 def _check_once(roles: Mapping[str, tuple[Any, ...]]) -> None:

@@ -1,6 +1,6 @@
-"""The findings of a review, and functions that its checks share.
+"""The findings of a review, functions that its checks share, and the review of the groups.
 
-Review of the groups: their sizes, their pairs, and whether they have too many regions.
+Do the groups have enough subjects for their regions, complete pairs, and an obvious reference?
 """
 
 from __future__ import annotations

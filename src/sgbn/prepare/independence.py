@@ -1,20 +1,16 @@
-"""Review of the rows: whether each row is a different subject.
+"""Review of the rows: whether each row is a different subject, and series the right way round.
 
 Sessions of a person, copies of rows and points in time may look like subjects. A test that counts
-them as subjects finds differences that do not exist. Rows of the same known person
+them as subjects finds differences that do not exist. The checks look at the names of rows, and at
+how similar rows are, compared with independent rows. Rows of the same known person
 (`Cohort.person`, `Cohort.pair`) or family (`Cohort.block`) may be similar. Rows of different
 persons or families may not.
 
-Measures of how similar rows are, for the data and for independent rows.
-
-Functions that find sessions, counters and points in time in the names of rows.
-
-Review of series in which rows and columns may be exchanged.
-
-The values of a region are similar from one volume to the next. The values of a volume are hardly
-similar from one region to the next, after the mean over the regions is removed. In ABIDE (60 to 200
-regions, one volume every 2 s) the correlation from volume to volume is at least 0.2 in each
-subject, and the correlation from region to region is -0.03 on average.
+`find_exchanged` finds series in which rows and columns may be exchanged. The values of a region are
+similar from one volume to the next. The values of a volume are hardly similar from one region to
+the next, after the mean over the regions is removed. In ABIDE (60 to 200 regions, one volume every
+2 s) the correlation from volume to volume is at least 0.2 in each subject, and the correlation from
+region to region is -0.03 on average.
 """
 
 from __future__ import annotations
@@ -26,7 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from scipy.spatial import KDTree
 
-from sgbn.cohort.cohort import Cohort
+from sgbn.cohort.cohort import Cohort, label_counts
 from sgbn.cohort.series import SeriesCohort
 from sgbn.core.exceptions import counted, listed
 from sgbn.core.graph import joined_parts
@@ -71,7 +67,11 @@ def check_independence(cohort: Cohort, *, overruled: bool = False) -> Iterator[F
     # Copies are lookalikes too, and would be reported twice.
     checks = CHECKS if copies else (*CHECKS, _lookalikes, unnamed_persons)
     findings = copies + next(filter(None, ([*check(cohort)] for check in checks)), [])
-    hint = _hint(cohort)
+    # The option to give, if a column of the table may identify the persons.
+    repeated = cohort.provenance.get("repeated", {})
+    columns = {**repeated.get("persons", {}), **repeated.get("nested", {})}
+    options = [f"{option} {column}" for column, option in columns.items()]
+    hint = f". In this table: {' or '.join(options)}" if options else ""
     for finding in findings:
         if finding.level == "stop" and overruled:
             yield finding._replace(level="warning", action=OVERRULED)
@@ -83,14 +83,6 @@ def check_independence(cohort: Cohort, *, overruled: bool = False) -> Iterator[F
             f"there are {len(cohort)} rows, more than most studies have subjects",
             "Check that the rows are subjects, and not points in time or space",
         )
-
-
-def _hint(cohort: Cohort) -> str:
-    """Return the option to give, if a column of the table may identify the persons."""
-    repeated = cohort.provenance.get("repeated", {})
-    columns = {**repeated.get("persons", {}), **repeated.get("nested", {})}
-    options = [f"{option} {column}" for column, option in columns.items()]
-    return f". In this table: {' or '.join(options)}" if options else ""
 
 
 def unnamed_persons(cohort: Cohort) -> Iterator[Finding]:
@@ -175,9 +167,7 @@ def _of_several(cohort: Cohort, stems: Stems) -> Stems:
     kept = {stem: rows for stem, rows in stems.items() if len(np.unique(unit[rows])) > 1}
     if site is None:
         return kept
-    sizes = dict(
-        zip(*(column.tolist() for column in np.unique(site, return_counts=True)), strict=True)
-    )
+    sizes = label_counts(site)
     return {
         stem: rows
         for stem, rows in kept.items()
@@ -223,21 +213,17 @@ def _near_copies(cohort: Cohort) -> Iterator[Finding]:
 
 def copies_in_words(cohort: Cohort, pairs: Indices, things: str = "rows") -> tuple[str, str]:
     """Return two texts: the number of copies with an example, and a list of all copies."""
-    groups = _linked(pairs, len(cohort))
+    # Rows are in one group if pairs link them, directly or through other rows.
+    label = joined_parts(pairs[:, 0], pairs[:, 1], len(cohort))
+    linked: dict[int, list[int]] = defaultdict(list)
+    for row in np.unique(pairs).tolist():
+        linked[int(label[row])].append(row)
+    groups = [*linked.values()]
     named = [" and ".join(cohort.ids[k] for k in rows) for rows in groups]
     kind = "pair" if max(map(len, groups)) == 2 else "group"
     first = " and ".join(cohort.ids[k] for k in groups[0][:2])
     count = f"{counted(len(groups), kind)} of {things} are copies of each other or nearly so"
     return f"{count}, such as {first}", f"The copies: {'; '.join(named)}"
-
-
-def _linked(pairs: Indices, n: int) -> list[list[int]]:
-    """Return groups of rows that are linked by pairs, directly or through other rows."""
-    label = joined_parts(pairs[:, 0], pairs[:, 1], n)
-    groups: dict[int, list[int]] = {}
-    for row in np.unique(pairs).tolist():
-        groups.setdefault(int(label[row]), []).append(row)
-    return [*groups.values()]
 
 
 def _neighbours(cohort: Cohort) -> Iterator[Finding]:
@@ -312,9 +298,8 @@ def _lookalikes(cohort: Cohort) -> Iterator[Finding]:
     asked = np.random.default_rng(0).permutation(len(cohort))[:MAX_ROWS_ASKED]
     gaps, likest = gaps_to_likest(profiles(cohort), unit, asked, MOST_SESSIONS)
     # The gap depends on the numbers of rows and regions, which are the same in the surrogates.
-    by_chance, _ = gaps_to_likest(
-        unit_rows(surrogate(centred_rows(cohort))), unit, asked, MOST_SESSIONS
-    )
+    random = unit_rows(surrogate(centred_rows(cohort)))
+    by_chance, _ = gaps_to_likest(random, unit, asked, MOST_SESSIONS)
     share = float((gaps > np.quantile(by_chance, 0.99)).mean())
     if gaps.mean() - by_chance.mean() > MIN_GAP and share > MIN_SHARE_OF_ROWS:
         largest = np.argsort(-gaps, kind="stable")
@@ -328,12 +313,8 @@ def _lookalikes(cohort: Cohort) -> Iterator[Finding]:
         )
 
 
-CHECKS = (
-    _volumes_of_persons,
-    find_sessions,
-    _neighbours,
-    _numbered,
-)  # only the first check that finds something is reported
+# Only the first check that finds something is reported.
+CHECKS = (_volumes_of_persons, find_sessions, _neighbours, _numbered)
 
 
 SEARCHED_REGIONS = 8  # regions in the tree that finds near rows; a tree of more regions is slow
@@ -351,8 +332,7 @@ def near_pairs(values: Array, tolerance: float) -> Indices:
     near = np.ones(len(pairs), bool)
     for column in values.T:  # one column at a time, because there may be very many pairs
         near &= np.abs(column[first] - column[second]) <= tolerance
-    close: Indices = pairs[near]
-    return close
+    return pairs[near]
 
 
 def gaps_to_likest(Z: Array, unit: Indices, asked: Indices, n_likest: int) -> tuple[Array, Indices]:
@@ -386,18 +366,15 @@ def gaps_to_likest(Z: Array, unit: Indices, asked: Indices, n_likest: int) -> tu
 
 def surrogate(values: Array) -> Array:
     """Return independent Gaussian rows, with the number and the covariance of the given rows."""
-    centred = values - values.mean(axis=0)
     # The singular values and axes give a square root of the covariance.
-    _, sizes, axes = np.linalg.svd(centred, full_matrices=False)
+    _, sizes, axes = np.linalg.svd(values - values.mean(axis=0), full_matrices=False)
     drawn = np.random.default_rng(0).standard_normal((len(values), len(sizes)))
-    rows: Array = drawn @ (sizes[:, None] * axes) / np.sqrt(len(values))
-    return rows
+    return drawn @ (sizes[:, None] * axes) / np.sqrt(len(values))
 
 
 def _in_sd(values: Array) -> Array:
     spread = values.std(axis=0)
-    scaled: Array = values / np.where(spread > 0, spread, 1.0)
-    return scaled
+    return values / np.where(spread > 0, spread, 1.0)
 
 
 def in_robust_sd(values: Array) -> Array:
@@ -440,8 +417,7 @@ def unit_rows(values: Array) -> Array:
     """Return the rows minus their own mean, scaled to length one."""
     values = values - values.mean(axis=1, keepdims=True)
     lengths = np.linalg.norm(values, axis=1, keepdims=True)
-    unit: Array = values / np.where(lengths > 0, lengths, 1.0)
-    return unit
+    return values / np.where(lengths > 0, lengths, 1.0)
 
 
 Stems = dict[str, list[int]]  # name without the words of a session -> rows

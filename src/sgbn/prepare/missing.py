@@ -122,9 +122,8 @@ class RegionImputer(NamedColumnTransformer):
         self._centres = _site_medians(table, self._site)
         # Differences from the site's median are used, so that unequal sites do not blur a region.
         self._imputer = _fit_imputer(self.strategy, table.values - self._levels(table))
-        names = as_names(self.covariates)
         # A simple filling is enough for covariates: it only keeps their rows in the analysis.
-        self._fillings = {name: _filling(table.named[name]) for name in names}
+        self._fillings = {name: _filling(table.named[name]) for name in as_names(self.covariates)}
         return self
 
     def _count(self, table: Table) -> pd.Series[int]:
@@ -181,12 +180,10 @@ def _site_medians(table: Table, site: Any) -> dict[Any, Array]:
 def _fit_imputer(strategy: str, values: Array) -> Pipeline:
     if strategy in ("median", "mean"):
         return Pipeline([("impute", SimpleImputer(strategy=strategy))]).fit(values)
-    nearest = MAX_PREDICTORS if values.shape[1] > MAX_PREDICTORS + 1 else None
-    imputer = (
-        KNNImputer()
-        if strategy == "knn"
-        else IterativeImputer(n_nearest_features=nearest, random_state=0)
-    )
+    imputer: KNNImputer | IterativeImputer = KNNImputer()
+    if strategy == "iterative":
+        nearest = MAX_PREDICTORS if values.shape[1] > MAX_PREDICTORS + 1 else None
+        imputer = IterativeImputer(n_nearest_features=nearest, random_state=0)
     # Neighbours and ridge penalties depend on units, and regions may have different units.
     pipeline = Pipeline([("standardise", StandardScaler()), ("impute", imputer)])
     with warnings.catch_warnings():

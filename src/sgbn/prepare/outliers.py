@@ -86,14 +86,16 @@ def _squared_distances(X: Array) -> Array:
         return np.zeros(len(X))
 
     def standardised(rows: Array, most: float = MAX_ABS_VALUE) -> Array:
-        Z = (rows[:, columns] - centre[columns]) / scale[columns]
-        return np.clip(Z, -most, most)
+        return np.clip((rows[:, columns] - centre[columns]) / scale[columns], -most, most)
 
     # In an order by content, so that rounding does not depend on the user's order of columns.
     columns = columns[canonical_order(standardised, sample, np.zeros(len(columns)))]
     # One thread, for the same rounding on any machine. Blocks, for no second copy of a large table.
     with one_blas_thread():
-        decorrelate = _decorrelation(standardised(sample, CLIP_SD))
+        # W with W W' = R^-1, where R are the shrunken correlations
+        factor = cholesky(_shrunken_correlations(standardised(sample, CLIP_SD)), lower=True)
+        inverse: Array = solve_triangular(factor, np.eye(len(factor)), lower=True)
+        decorrelate = np.ascontiguousarray(inverse.T)
         squares = np.empty(len(X))
         for first in range(0, len(X), ROWS_PER_BLOCK):
             part = standardised(X[first : first + ROWS_PER_BLOCK]) @ decorrelate
@@ -121,16 +123,6 @@ def _shrunken_correlations(X: Array) -> Array:
     R: Array = (1 - m / (n + m)) * (scaled.T @ scaled)
     np.fill_diagonal(R, 1.0)
     return R
-
-
-def _decorrelation(Z: Array) -> Array:
-    r"""Return a matrix W with :math:`W W^T = R_\rho^{-1}`.
-
-    :math:`R_\rho` are the shrunken correlations of the columns of Z.
-    """
-    factor = cholesky(_shrunken_correlations(Z), lower=True)
-    inverse: Array = solve_triangular(factor, np.eye(len(factor)), lower=True)
-    return np.ascontiguousarray(inverse.T)
 
 
 def normal_scores(X: Array) -> Array:

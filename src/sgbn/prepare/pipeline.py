@@ -1,6 +1,7 @@
-"""Functions that make the default analysis, and the default preparation, as one Pipeline.
+"""The default analysis and the default preparation as one Pipeline, for tables and for cohorts.
 
-Functions that prepare a cohort for learning networks, and that show a cohort as a table.
+`make_analysis` and `make_preparation` make Pipelines. `prepare` prepares a cohort for learning
+networks, and `cohort_table` shows a cohort as a table.
 """
 
 from __future__ import annotations
@@ -116,14 +117,22 @@ def make_analysis(
     regressor = CovariateRegressor(
         names, smooth=columns.smooth, reference=reference, within_groups=within_groups
     )
+    selector = None
+    if k is not None:
+        selector = (
+            RegionSelector(k, by=select_by) if is_whole(k) else RegionSelector(regions=as_names(k))
+        )
+    if classifier is None:
+        # The covariance is shrunken, because there are often more regions than subjects in a group.
+        classifier = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
     steps = {
         "impute": None if impute is None else _imputer(impute, columns),
         # Never within groups: test rows have no label to be harmonised with.
         "harmonise": _harmonizer(columns),
         "covariates": regressor if names else None,
-        "select": None if k is None else _selector(k, select_by),
+        "select": selector,
         "standardise": StandardScaler(),
-        "classify": _default_classifier() if classifier is None else classifier,
+        "classify": classifier,
     }
     analysis = _pipeline(steps)
     # Each step finds its columns by name, even after a step that returns arrays by default.
@@ -236,17 +245,6 @@ def _harmonizer(columns: _Columns, *, within_groups: bool = False) -> SiteHarmon
         subject=columns.subject,
         within_groups=within_groups,
     )
-
-
-def _selector(k: Names, select_by: str) -> RegionSelector:
-    if is_whole(k):
-        return RegionSelector(k, by=select_by)
-    return RegionSelector(regions=as_names(k))
-
-
-def _default_classifier() -> LinearDiscriminantAnalysis:
-    # The covariance is shrunken, because there are often more regions than subjects in a group.
-    return LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
 
 
 def prepare(cohort: Cohort) -> Cohort:

@@ -1,8 +1,7 @@
 """The review of a cohort: what may be wrong with it, and what is done about it.
 
-Review of what the regions measure: thickness and volume should not be in one network.
-
-Review of prepared regions: outlying subjects, and dependences that ranks show better.
+`review` is for a cohort as it was read. `review_prepared` looks at prepared regions: outlying
+subjects, and dependences that ranks show better.
 """
 
 from __future__ import annotations
@@ -55,80 +54,12 @@ from sgbn.prepare.series_review import (
     leave_out_short_series,
 )
 
-OTHER_SCALE = 30.0  # ratio of typical sizes; above, unnamed measures count as another measure
-
-
-def check_measures(cohort: Cohort) -> Iterator[Finding]:
-    """Check whether one network would mix measures, such as thickness and volume."""
-    by_measure = regions_by_measure(cohort)
-    if len(by_measure) < 2:
-        return
-    most = max(by_measure, key=lambda name: len(by_measure[name]))
-    measures = [
-        f"{name.replace('_', ' ') or 'an unknown measure'} ({_counted(regions)})"
-        for name, regions in by_measure.items()
-    ]
-    excluding = "--exclude the regions of the other measures"
-    remedy = f"--measure {most}, or {excluding}" if most else excluding
-    head_size = any("volume" in name for name in by_measure) and not any(
-        map(is_total, cohort.covariates)
-    )
-    yield Finding(
-        "warning",
-        f"one network mixes measures: {'; '.join(measures)}",
-        "An edge between two measures may show head size or the quality of a scan. Compare one "
-        f"measure at a time ({remedy})"
-        + (", or name head size (eTIV) as a covariate" if head_size else ""),
-    )
-
-
-def regions_by_measure(cohort: Cohort) -> dict[str, list[str]]:
-    """Return the regions of each measure; the names of the regions say what they measure.
-
-    Regions without a measure in their name have the key "". They are returned only if their sizes
-    differ much from the other regions.
-    """
-    measure_of = {name: _named_measure(name) for name in cohort.regions}
-    if cohort.atlas is not None:  # an atlas may say more, such as that aseg structures are volumes
-        matched = match_columns(cohort.regions, cohort.atlas).columns
-        measure_of |= {match.column: match.measure for match in matched}
-    regions: dict[str, list[str]] = defaultdict(list)
-    for name, measure in measure_of.items():
-        regions[measure].append(name)
-    # Many names have no measure. Only another scale suggests that they have another measure.
-    if "" in regions and len(regions) > 1 and not _other_scale(cohort, regions[""]):
-        del regions[""]
-    return dict(sorted(regions.items(), key=lambda item: -len(item[1])))
-
-
-def _named_measure(name: str) -> str:
-    """Return the measure that the words at either end of a name mean; "" if none."""
-    return next((measure for _, measure in reversed(readings(name)) if measure), "")
-
-
-def _other_scale(cohort: Cohort, unsaid: list[str]) -> bool:
-    """Return whether regions of an unknown measure are much larger or smaller than the others."""
-    # Thickness is about 2.5 mm, and volumes are thousands of cubic millimetres.
-    sizes = np.nanmedian(np.abs(cohort.values), axis=0)
-    unknown = np.isin(cohort.regions, unsaid)
-    first, second = np.median(sizes[unknown]), np.median(sizes[~unknown])
-    smaller, larger = sorted((float(first), float(second)))
-    return smaller > 0 and larger > OTHER_SCALE * smaller
-
-
-def _counted(regions: list[str]) -> str:
-    return f"{len(regions)}: {listed(regions)}" if len(regions) < 4 else f"{len(regions)} regions"
-
-
 SUBJECT_MISSING = 0.5  # a subject that lacks a larger share of the regions is left out
 REGION_MISSING = 0.2  # a region that a larger share of the subjects lacks is left out
+OTHER_SCALE = 30.0  # ratio of typical sizes; above, unnamed measures count as another measure
 Step = Callable[[Any], tuple[Any, list[Finding]]]
 Check = Callable[..., Iterable[Finding]]
 GRAVITY = ("stop", "warning", "note")  # levels of findings, the most serious first
-CHECKS = (
-    *(check_groups, check_sites, check_covariates, check_missing),
-    *(check_copies, check_outliers, check_atlas, check_measures),
-)
 
 
 @dataclass(frozen=True)
@@ -238,6 +169,67 @@ def _leave_out_constant_regions(cohort: Cohort) -> tuple[Cohort, list[Finding]]:
     return leave_out_regions(cohort, constant, ("has", "have"), what)
 
 
+def check_measures(cohort: Cohort) -> Iterator[Finding]:
+    """Check whether one network would mix measures, such as thickness and volume."""
+    by_measure = regions_by_measure(cohort)
+    if len(by_measure) < 2:
+        return
+    most = max(by_measure, key=lambda name: len(by_measure[name]))
+    measures = [
+        f"{name.replace('_', ' ') or 'an unknown measure'} ({_counted(regions)})"
+        for name, regions in by_measure.items()
+    ]
+    excluding = "--exclude the regions of the other measures"
+    remedy = f"--measure {most}, or {excluding}" if most else excluding
+    head_size = any("volume" in name for name in by_measure) and not any(
+        map(is_total, cohort.covariates)
+    )
+    yield Finding(
+        "warning",
+        f"one network mixes measures: {'; '.join(measures)}",
+        "An edge between two measures may show head size or the quality of a scan. Compare one "
+        f"measure at a time ({remedy})"
+        + (", or name head size (eTIV) as a covariate" if head_size else ""),
+    )
+
+
+def regions_by_measure(cohort: Cohort) -> dict[str, list[str]]:
+    """Return the regions of each measure; the names of the regions say what they measure.
+
+    Regions without a measure in their name have the key "". They are returned only if their sizes
+    differ much from the other regions.
+    """
+    # The words at either end of a name may mean a measure.
+    measure_of = {
+        name: next((measure for _, measure in reversed(readings(name)) if measure), "")
+        for name in cohort.regions
+    }
+    if cohort.atlas is not None:  # an atlas may say more, such as that aseg structures are volumes
+        matched = match_columns(cohort.regions, cohort.atlas).columns
+        measure_of |= {match.column: match.measure for match in matched}
+    regions: dict[str, list[str]] = defaultdict(list)
+    for name, measure in measure_of.items():
+        regions[measure].append(name)
+    # Many names have no measure. Only another scale suggests that they have another measure.
+    if "" in regions and len(regions) > 1 and not _other_scale(cohort, regions[""]):
+        del regions[""]
+    return dict(sorted(regions.items(), key=lambda item: -len(item[1])))
+
+
+def _other_scale(cohort: Cohort, unsaid: list[str]) -> bool:
+    """Return whether regions of an unknown measure are much larger or smaller than the others."""
+    # Thickness is about 2.5 mm, and volumes are thousands of cubic millimetres.
+    sizes = np.nanmedian(np.abs(cohort.values), axis=0)
+    unknown = np.isin(cohort.regions, unsaid)
+    first, second = np.median(sizes[unknown]), np.median(sizes[~unknown])
+    smaller, larger = sorted((float(first), float(second)))
+    return smaller > 0 and larger > OTHER_SCALE * smaller
+
+
+def _counted(regions: list[str]) -> str:
+    return f"{len(regions)}: {listed(regions)}" if len(regions) < 4 else f"{len(regions)} regions"
+
+
 # Subjects come first: leaving one out may break a pair, and changes the shares of the regions.
 STEPS = (
     _leave_out_empty_subjects,
@@ -252,6 +244,10 @@ SERIES_STEPS = (
     leave_out_empty_subjects,
     leave_out_short_series,
     leave_out_incomplete_pairs,
+)
+CHECKS = (
+    *(check_groups, check_sites, check_covariates, check_missing),
+    *(check_copies, check_outliers, check_atlas, check_measures),
 )
 SERIES_CHECKS = (
     *(check_series_sizes, check_sites, check_covariates),

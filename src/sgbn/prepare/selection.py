@@ -106,12 +106,8 @@ class RegionSelector(SelectorMixin, NamedColumnTransformer):
 
     def _changed(self, table: Table) -> Table:
         kept = np.flatnonzero(self.support_)
-        return replace(
-            table,
-            values=table.values[:, kept],
-            labels=table.labels[kept],
-            places=table.places[kept],
-        )
+        values, labels, places = table.values[:, kept], table.labels[kept], table.places[kept]
+        return replace(table, values=values, labels=labels, places=places)
 
     def _scores(self, values: Array, y: Any) -> Array:
         if y is None:

@@ -1,15 +1,14 @@
-"""Review of time series: empty regions, few volumes, filters, copies, sessions.
+"""Review of time series: empty regions, few volumes, filters, copies, censoring and motion.
 
-The quality of region time series, with one row per subject.
+`series_quality` measures the quality of series, with one row per subject.
 
 The spectrum shows whether series were filtered. A low-pass filter leaves hardly any power above its
 border frequency, and a high-pass filter leaves hardly any below. Frequencies are in Hz if the TR
 (the time from one volume to the next) is known. Otherwise a TR of 2 s is assumed, and frequencies
 are shares of the highest frequency.
 
-Review of censored volumes, which cut runs of time series into pieces.
-
-Review of motion: mean framewise displacement, which changes correlations between regions.
+Censored volumes cut runs into pieces. Motion, measured as mean framewise displacement, changes
+correlations between regions.
 """
 
 from __future__ import annotations
@@ -199,7 +198,7 @@ def copied_series(cohort: SeriesCohort) -> Iterator[Finding]:
     for length in np.unique(lengths):
         # Copies have the same length; only such series can be compared cell by cell.
         rows = np.flatnonzero(lengths == length)
-        cells = np.array([_some_cells(cohort, row) for row in rows.tolist()])
+        cells = np.array([_some_cells(cohort.series[row]) for row in rows.tolist()])
         pairs.append(rows[near_pairs(cells, COPY)])
     near = np.concatenate(pairs)
     if len(near):
@@ -208,15 +207,12 @@ def copied_series(cohort: SeriesCohort) -> Iterator[Finding]:
         yield Finding("stop", what, f"{action}. {all_copies}")
 
 
-def _some_cells(cohort: SeriesCohort, row: int) -> Array:
+def _some_cells(series: Array) -> Array:
     """Return some cells of a series, in standard deviations of their region."""
-    series = cohort.series[row]
     # A few hundred cells, spread over volumes and regions, are enough to tell two series apart.
     places = np.linspace(0, series.size - 1, min(COMPARED, series.size)).astype(np.intp)
     volumes, columns = np.unravel_index(places, series.shape)
-    centred = series[volumes, columns] - series.mean(axis=0)[columns]
-    cells: Array = centred / series.std(axis=0)[columns]
-    return cells
+    return (series[volumes, columns] - series.mean(axis=0)[columns]) / series.std(axis=0)[columns]
 
 
 USUAL_TR = 2.0  # seconds; assumed if the TR is not known
@@ -343,9 +339,8 @@ def _spectrum(cohort: SeriesCohort, row: int) -> Spectrum:
     runs = [run for run in _runs(cohort, row) if len(run) >= MIN_SHARE_OF_LONGEST_RUN * longest]
     if not runs[0].shape[1]:
         return Spectrum(*[np.nan] * 5)
-    weights = [len(run) for run in runs]
     parts = np.array([_spectrum_of_run(run, tr) for run in runs])
-    slow, fast, drifts, *edges = np.average(parts, axis=0, weights=weights)
+    slow, fast, drifts, *edges = np.average(parts, axis=0, weights=[len(run) for run in runs])
     # A filter is seen at several borders. Its own border is the lowest with hardly any power above.
     seen = np.array(edges) < LOW_PASS
     border = float(ABOVE * BORDERS[seen][0] / (2 * tr)) if seen.any() else np.nan
@@ -443,7 +438,12 @@ def check_motion(cohort: Cohort) -> Iterator[Finding]:
     """Check whether motion is a covariate and, if not, whether the groups differ in it."""
     if motion_column(cohort.covariates) is not None:
         if TAKEN in cohort.provenance:
-            yield _taken(cohort.provenance[TAKEN])
+            name = cohort.provenance[TAKEN]
+            yield Finding(
+                "note",
+                f"motion was found beside the series, and is held fixed as the covariate {name!r}",
+                f"You did not name it. To leave it out: --exclude {name} (exclude={name!r})",
+            )
         return
     known = cohort.provenance.get(UNNAMED, {})
     if not known:
@@ -473,11 +473,3 @@ def check_motion(cohort: Cohort) -> Iterator[Finding]:
                 f"motion is known ({name!r}: {means}), but is not a covariate",
                 f"Motion changes correlations between regions. Name it: {remedy}",
             )
-
-
-def _taken(name: str) -> Finding:
-    return Finding(
-        "note",
-        f"motion was found beside the series, and is held fixed as the covariate {name!r}",
-        f"You did not name it. To leave it out: --exclude {name} (exclude={name!r})",
-    )

@@ -1,9 +1,7 @@
-"""The transformer that removes site effects from the regions (ComBat).
+"""The transformer that removes site effects from the regions (ComBat), and its arithmetic.
 
-ComBat, which estimates location and scale of each site by empirical Bayes (arrays only).
-
-The model follows Johnson et al. (2007) and Fortin et al. (2018). For subject i of site s and
-region j it is
+ComBat estimates location and scale of each site by empirical Bayes. The model follows Johnson et
+al. (2007) and Fortin et al. (2018). For subject i of site s and region j it is
 
     y_ij = mean_j + d_i' coef_j + sd_j (location_sj + scale_sj e_ij)
 
@@ -294,8 +292,7 @@ class SiteHarmonizer(NamedColumnTransformer):
 
     def _changed(self, table: Table) -> Table:
         D = self._design.rows(self._preserved(table))
-        # The columns of groups come last. Groups are unknown here, so that each cell is the mean,
-        # 0.
+        # The columns of groups come last. Groups are unknown here: each cell is the mean, 0.
         n_groups = len(self._fitted.slopes.coef) - D.shape[1]
         D = np.hstack([D, np.zeros((len(D), n_groups))])
         # -1 is the average site: without a site column all rows stay as they are.
@@ -522,7 +519,9 @@ def fit_combat(
     if smooth or persons is not None:
         kept = _mixed_effects(values, D, codes, smooth, persons, weights)
     else:
-        kept = _linear_effects(values, D, codes)
+        slopes = within_group_slopes(D, values, codes)
+        rest = values - D @ slopes.coef
+        kept = _Moved(rest.mean(axis=0), slopes, rest, _spread(rest, codes))
     mean, slopes, rest, sd, person_effects = kept
     counts = np.bincount(codes)
     site_means = group_means(rest, codes)
@@ -535,16 +534,13 @@ def fit_combat(
     variance = squares * (counts / np.maximum(counts - 1, 1))[:, None]
     location, scale = _effects(gamma, variance, counts, flat, empirical_bayes)
     # A constant region has no site effect to remove.
-    unchanged = np.ptp(values, axis=0) == 0
-    location[:, unchanged] = 0.0
+    location[:, np.ptp(values, axis=0) == 0] = 0.0
     return Combat(mean, slopes, sd, location, scale, person_effects)
 
 
-def _linear_effects(values: Array, D: Array, codes: Indices) -> _Moved:
-    slopes = within_group_slopes(D, values, codes)
-    rest = values - D @ slopes.coef
-    sd = np.sqrt(np.mean((rest - group_means(rest, codes)[codes]) ** 2, axis=0))
-    return _Moved(rest.mean(axis=0), slopes, rest, sd)
+def _spread(rest: Array, codes: Indices) -> Array:
+    """Return the spread of each region within sites."""
+    return np.sqrt(np.mean((rest - group_means(rest, codes)[codes]) ** 2, axis=0))
 
 
 def _mixed_effects(
@@ -564,8 +560,7 @@ def _mixed_effects(
     # Each site is weighted by its number of subjects, as in the grand mean of ComBat.
     mean = np.bincount(codes) @ fitted.intercepts / len(codes)
     if persons is None:
-        sd = np.sqrt(np.mean((rest - group_means(rest, codes)[codes]) ** 2, axis=0))
-        return _Moved(mean, fitted.slopes, rest, sd)
+        return _Moved(mean, fitted.slopes, rest, _spread(rest, codes))
     effects = PersonEffects(fitted.persons, fitted.person_ratio, fitted.intercepts)
     rest = rest - fitted.persons[persons]
     return _Moved(mean, fitted.slopes, rest, np.sqrt(fitted.variance), effects)
@@ -598,8 +593,7 @@ def _intercepts(rest: Array, codes: Indices, persons: Indices, known: PersonEffe
     predicted = known.ratio / (1 + known.ratio) * (rest - known.site_means[codes])
     # If the mean of its site is unknown, a row cannot separate the person from the site.
     predicted[codes < 0] = 0.0
-    new = (persons < 0)[:, None]
-    return np.where(new, predicted, known.intercepts[persons])
+    return np.where((persons < 0)[:, None], predicted, known.intercepts[persons])
 
 
 def shrink(gamma: Array, variance: Array, counts: Indices) -> tuple[Array, Array]:
@@ -617,9 +611,8 @@ def shrink(gamma: Array, variance: Array, counts: Indices) -> tuple[Array, Array
         Number of subjects of each site.
     """
     n = counts[:, None].astype(float)
-    single = n == 1
     # 1 is the average scale: a single subject does not show the scale of its site.
-    delta_hat = np.where(single | (variance <= FLAT_EPS**2), 1.0, variance)
+    delta_hat = np.where((n == 1) | (variance <= FLAT_EPS**2), 1.0, variance)
     # Moments over regions give the priors of each site, which shrink it towards its own average.
     centre, tau2 = gamma.mean(axis=1, keepdims=True), gamma.var(axis=1, ddof=1, keepdims=True)
     m, s2 = delta_hat.mean(axis=1, keepdims=True), delta_hat.var(axis=1, ddof=1, keepdims=True)
@@ -642,20 +635,16 @@ def shrink(gamma: Array, variance: Array, counts: Indices) -> tuple[Array, Array
 
 
 def _effects(
-    gamma: Array,
-    variance: Array,
-    counts: Indices,
-    flat: Mask,
-    empirical_bayes: bool,
+    gamma: Array, variance: Array, counts: Indices, flat: Mask, empirical_bayes: bool
 ) -> tuple[Array, Array]:
     """Return location and scale of each site. Regions that are flat within sites keep scale 1."""
     location = gamma.copy()
     delta = np.where(flat | (variance <= FLAT_EPS**2), 1.0, variance)
-    alone = counts == 1
     # Flat regions would pull the priors of all other regions towards zero.
     rough = np.flatnonzero(~flat)
     if empirical_bayes and len(rough) > 1:
         location[:, rough], delta[:, rough] = shrink(gamma[:, rough], variance[:, rough], counts)
     else:  # With one subject and no prior, the effect of the site cannot be estimated.
+        alone = counts == 1
         location[alone], delta[alone] = 0.0, 1.0
     return location, np.sqrt(delta)

@@ -342,11 +342,7 @@ def _job_keywords(options: SlurmOptions) -> dict[str, Any]:
         "local_directory": options.scratch or None,
         "python": shlex.quote(sys.executable),  # becomes part of a line of shell
         "worker_extra_args": [*_site("worker-extra-args", []), "--no-dashboard"],
-        "job_extra_directives": [
-            *_site("job-extra-directives", []),
-            *directives,
-            *options.extra,
-        ],
+        "job_extra_directives": [*_site("job-extra-directives", []), *directives, *options.extra],
         "job_script_prologue": [
             *_site("job-script-prologue", []),
             *(f"export {name}=1" for name in THREADS),
@@ -380,12 +376,7 @@ def _run(words: Sequence[str], given: str | None = None) -> str:
     """Return the output of a command of SLURM; raise StudyError with its message if it fails."""
     try:
         done = subprocess.run(
-            words,
-            input=given,
-            capture_output=True,
-            text=True,
-            timeout=COMMAND_SECONDS,
-            check=False,
+            words, input=given, capture_output=True, text=True, timeout=COMMAND_SECONDS, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise StudyError(f"{words[0]} of SLURM does not answer: {error}") from error
