@@ -108,7 +108,8 @@ class Cohort:
     def __reduce__(self) -> tuple[Any, ...]:
         # Pickle does not keep arrays read-only, and cannot store a mapping proxy.
         state = {f.name: getattr(self, f.name) for f in fields(self)}
-        state |= {name: dict(state[name]) for name in ("covariates", "provenance")}
+        views = {name: view for name, view in state.items() if isinstance(view, MappingProxyType)}
+        state |= {name: dict(view) for name, view in views.items()}
         return _rebuild, (type(self), state)
 
     def __len__(self) -> int:

@@ -152,7 +152,7 @@ def _best(columns: Sequence[str]) -> AtlasMatch:
     best = max(equal, key=lambda match: (_is_complete(match), _as_written(match)))
     if best.atlas is None or not is_schaefer(best.atlas) or len(equal) == 1:
         return best
-    # The first of Schaefer's atlases with nearly complete networks is chosen, and `others` names the
+    # The first of Schaefer's atlases with nearly complete networks is chosen. `others` names the
     # later ones. If none is nearly complete, all equal matches count.
     whole = [match for match in equal if _share(match) >= MIN_SHARE_OF_NETWORKS] or equal
     names = [match.atlas.name for match in whole if match.atlas]

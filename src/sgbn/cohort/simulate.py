@@ -91,11 +91,6 @@ class SimulatedCohort(Cohort):
         for name in _TRUTH:
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        # A read-only view of a dict cannot be pickled, but cohorts are sent to workers.
-        rebuild, (kind, state) = super().__reduce__()
-        return rebuild, (kind, state | {name: dict(state[name]) for name in _TRUTH})
-
     def subset(
         self,
         rows: ArrayLike | None = None,

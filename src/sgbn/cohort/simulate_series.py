@@ -100,11 +100,6 @@ class SimulatedSeries(SeriesCohort):
         for name in _TRUTH:
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        # A read-only view of a dict cannot be pickled, but cohorts are sent to workers.
-        rebuild, (kind, state) = super().__reduce__()
-        return rebuild, (kind, state | {name: dict(state[name]) for name in _TRUTH})
-
     def _part(self, rows: Indices, columns: list[int]) -> dict[str, Any]:
         return super()._part(rows, columns) | {"subject_weights": self.subject_weights[rows]}
 
@@ -247,7 +242,9 @@ def simulate_series(
         smoothed, smoothing_filters(tr, delays, autoregression), autoregression, loadings
     )
     lengths = _lengths(n_volumes, n, for_design)
-    motion = _motion([*sizes.values()], motion_gap, for_motion)
+    # Log mean_fd in standard deviations. The last group is higher by `motion_gap`.
+    later = np.repeat(np.linspace(0.0, motion_gap, len(sizes)), list(sizes.values()))
+    motion = for_motion.standard_normal(n) + later
     factors = _changes_by_motion(places, motion_effect * motion)
     site = assign_sites(sizes, site_names(n_sites), 0.0, for_sites) if n_sites else None
     noises = _noises(noise, site, n)
@@ -316,12 +313,6 @@ def _lengths(n_volumes: int | tuple[int, int], n: int, rng: np.random.Generator)
             f"n_volumes is {n_volumes!r}. Give (fewest, most): the second must not be smaller."
         )
     return rng.integers(fewest, most + 1, n).tolist()
-
-
-def _motion(sizes: Sequence[int], gap: float, rng: np.random.Generator) -> Array:
-    """Draw log mean_fd of each subject in standard deviations; the last group is higher by gap."""
-    later = np.repeat(np.linspace(0.0, gap, len(sizes)), sizes)
-    return rng.standard_normal(len(later)) + later
 
 
 def _changes_by_motion(places: Sequence[Region], effects: Array) -> Array:

@@ -115,7 +115,8 @@ def fit_mixed(
     solved = problem.solve(log_ratios)
     # Back to the units of the regions, with the fixed effects.
     fitted = (Y - residuals) + spread * (problem.C @ solved.coef)
-    bends = spread * solved.coef[problem.n_free :] / space.scales
+    scales = np.repeat(space.lengths, [len(columns) for columns in smooth])[:, None]
+    bends = spread * solved.coef[problem.n_free :] / scales
     slopes = _slopes(D, codes, smooth, fitted, bends)
     return MixedFit(
         slopes,
@@ -146,12 +147,6 @@ class _Space:
     bent: Array
     blocks: tuple[slice, ...]
     lengths: Array
-
-    @property
-    def scales(self) -> Array:
-        """Return the divisor of each column of `bent`, as a column vector."""
-        sizes = [block.stop - block.start for block in self.blocks]
-        return np.repeat(self.lengths, sizes)[:, None]
 
 
 def _space(D: Array, codes: Indices, smooth: Sequence[Indices]) -> _Space:
