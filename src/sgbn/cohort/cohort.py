@@ -25,6 +25,10 @@ from sgbn.core.graph import joined_parts
 from sgbn.core.types import Array, Indices, Labels, Mask
 from sgbn.core.validation import LARGEST, check_name_lengths, is_number
 
+# Names of these columns in the table of a cohort
+ID, SITE, PAIR, PERSON, BLOCK = "subject_id", "site", "pair", "person", "block"
+LABELS = ("group", "site", "pair", "person", "block")  # fields that hold one label per row
+
 
 # eq=False, because a generated == would compare arrays, which have no single truth value.
 @dataclass(frozen=True, eq=False)
@@ -372,11 +376,6 @@ def _as_list(names: Iterable[str]) -> list[str]:
 def _rebuild(kind: type[Cohort], state: dict[str, Any]) -> Cohort:
     # The constructor checks the fields and makes them read-only again.
     return kind(**state)
-
-
-# Names of these columns in the table of a cohort
-ID, SITE, PAIR, PERSON, BLOCK = "subject_id", "site", "pair", "person", "block"
-LABELS = ("group", "site", "pair", "person", "block")  # fields that hold one label per row
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:

@@ -24,6 +24,7 @@ from sgbn.core.validation import Whole
 
 CONTENT_DIGITS = 9  # columns are compared to this many decimals; further digits are round-off
 ROWS_PER_BLOCK = 2048  # rows per step, so that a large table is never copied as a whole
+MATRIX_EPS = 1e-8  # smaller asymmetries and negative eigenvalues of correlations are round-off
 
 
 @dataclass(frozen=True)
@@ -289,9 +290,6 @@ def canonical_order(standardised: Callable[[Array], Array], X: Array, names: Arr
     if np.all(np.diff(first[order]) > 0):
         return order
     return np.lexsort((np.asarray(names), *np.round(standardised(X.copy())[::-1], CONTENT_DIGITS)))
-
-
-MATRIX_EPS = 1e-8  # smaller asymmetries and negative eigenvalues of correlations are round-off
 
 
 def matrix_names(S: Any, names: Sequence[str] | None) -> tuple[str, ...] | None:
