@@ -23,10 +23,10 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).parents[1]))  # the folder of output.py
 from adapters import METHODS
 from metrics import measure
+from report import tables, write
 from studies import STUDIES, cases, make_data, warm_up_data
 from worker import Worker
 
-from report import tables, write
 from sgbn.runs.files import versions
 
 RESULTS = Path(__file__).parents[1] / "results"
