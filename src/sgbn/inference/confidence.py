@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import joblib
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
@@ -38,7 +37,13 @@ from sgbn.core.validation import (
 )
 from sgbn.learn.base import UNDECIDED, NetworkEstimator
 from sgbn.learn.confidence import EdgeConfidence
-from sgbn.learn.ensemble import MIN_ROWS_TO_HALVE, SGBNEnsemble, gather_pairs, pair_result
+from sgbn.learn.ensemble import (
+    MIN_ROWS_TO_HALVE,
+    SGBNEnsemble,
+    described,
+    gather_pairs,
+    pair_result,
+)
 from sgbn.learn.knowledge import KNOWLEDGE
 from sgbn.runs.files import Arrays
 from sgbn.runs.study import Study
@@ -157,7 +162,10 @@ def learn_pair(sample: Sample, learner: NetworkEstimator, random_state: int, pai
         with one_blas_thread():
             # Effects estimated from all rows would make the halves depend on each other.
             left, _ = without_nuisance(half.values, half.nuisance)
-        values = clean_part(learner, left, sample.names)
+        with warnings.catch_warnings():
+            # Warnings about single parts are not shown, since the whole sample was checked before.
+            warnings.simplefilter("ignore", DataWarning)
+            values = clone(learner).clean(np.ascontiguousarray(left), list(sample.names))
         constant.append(constant_columns(values))
         arrows.append(_learn_half(values, sample.names, learner, ~constant[-1], seed))
     return pair_result(arrows, constant)
@@ -188,8 +196,7 @@ def _arrows(learner: Any) -> Array:
     support = learner.coef_ != 0
     share = np.zeros(support.shape)
     share[support] = np.where(np.isin(learner.edge_kinds_, UNDECIDED), 0.5, 1.0)
-    undecided = np.where(share == 0.5, 0.5, 0.0)
-    return share + undecided.T
+    return share + np.where(share == 0.5, 0.5, 0.0).T
 
 
 def check_rows(sample: Sample) -> None:
@@ -219,25 +226,6 @@ def check_learner(learner: Any) -> NetworkEstimator:
         raise InputError(f"learner is a {type(learner).__name__}: give a learner of sgbn.")
     check_parameters(learner)
     return learner
-
-
-def described(sample: Sample, learner: NetworkEstimator, **more: int) -> dict[str, Any]:
-    """Return the settings of a study of parts: everything that its results depend on."""
-    return {
-        "data": joblib.hash([*sample]),
-        "learner": repr(learner),
-        # The repr cuts long parameters, so that it alone is not enough.
-        "learner_parameters": joblib.hash(learner.get_params()),
-        **more,
-    }
-
-
-def clean_part(learner: NetworkEstimator, values: Array, names: Sequence[str]) -> Array:
-    """Return the rows of a part without the outliers that the learner leaves out."""
-    with warnings.catch_warnings():
-        # Warnings about single parts are not shown, since the whole sample was checked before.
-        warnings.simplefilter("ignore", DataWarning)
-        return clone(learner).clean(np.ascontiguousarray(values), list(names))
 
 
 def learn_part(

@@ -193,7 +193,11 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         # Rows that the learner left out are not used: outliers would widen the usual range.
         self._norm = _Norm.learn(learned.network_, _kept(learned, values))
         self.network_ = self._norm.network
-        raw, log_likelihood = _cross_fit(learner, values, names, folds, self.n_jobs)
+        # Each row is scored by a network that was learned without this row.
+        raw, log_likelihood = np.empty_like(values), np.empty(len(values))
+        scored = parallel(partial(_score_fold, learner, values, names), folds, self.n_jobs)
+        for (_, test), scores in zip(folds, scored, strict=True):
+            raw[test], log_likelihood[test] = scores
         # Parents were chosen because they predict well in the rows of the fit. In unseen rows the
         # errors are larger, by this factor, than Student's t assumes.
         self.inflation_ = float(np.sqrt(np.square(raw).mean()))
@@ -230,7 +234,7 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         distance = np.square(z).sum(axis=1)
         n = len(self._distances) - n_own
         # A reference subject is ranked among all reference subjects and must not count itself.
-        as_far = len(self._distances) - np.searchsorted(self._distances, distance) - n_own
+        as_far = n - np.searchsorted(self._distances, distance)
         return Deviations(
             network.names,
             tuple(network.names[k] for k in i),
@@ -254,8 +258,7 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             )
         if persons is None:
             n_folds = min(self.n_folds, len(values))
-            splitter = KFold(n_folds, shuffle=True, random_state=self.random_state)
-            folds = list(splitter.split(values))
+            folds = list(KFold(n_folds, shuffle=True, random_state=self.random_state).split(values))
         else:
             folds = self._whole_persons(np.asarray(persons), len(values))
         for train, _ in folds:
@@ -273,8 +276,7 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 "persons, or leave persons= out."
             )
         n_folds = min(self.n_folds, count)
-        rng = np.random.default_rng(self.random_state)
-        fold = deal_rows(rng, n, n_folds, persons=persons)
+        fold = deal_rows(np.random.default_rng(self.random_state), n, n_folds, persons=persons)
         return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)]
 
 
@@ -301,8 +303,7 @@ class _Norm:
         degrees = np.maximum(self.n - support.sum(axis=0) - 1, 1)
         # The smaller tail is used. For a large t the larger tail rounds to 1, and z is infinite.
         tail = np.maximum(stdtr(degrees, -np.abs(t)), SMALLEST_TAIL)
-        z: Array = -np.sign(t) * ndtri(tail)
-        return z
+        return -np.sign(t) * ndtri(tail)
 
     def _leverage(self, values: Array, support: Mask) -> Array:
         """Return the variance of each prediction, as a share of the noise variance."""
@@ -321,21 +322,6 @@ class _Norm:
 def _kept(learner: NetworkEstimator, values: Array) -> Array:
     """Return the rows that a fitted learner used, without the outliers that it left out."""
     return values[~learner.outliers_] if hasattr(learner, "outliers_") else values
-
-
-def _cross_fit(
-    learner: NetworkEstimator,
-    values: Array,
-    names: list[str],
-    folds: list[tuple[Indices, Indices]],
-    n_jobs: int | None,
-) -> tuple[Array, Array]:
-    """Return z and log-likelihood of every row under a network learned without this row."""
-    z, log_likelihood = np.empty_like(values), np.empty(len(values))
-    scored = parallel(partial(_score_fold, learner, values, names), folds, n_jobs)
-    for (_, test), scores in zip(folds, scored, strict=True):
-        z[test], log_likelihood[test] = scores
-    return z, log_likelihood
 
 
 def _score_fold(

@@ -107,33 +107,36 @@ def read_group_data(
     The parameters are the same as in `edge_differences`. An argument that is given replaces the
     column of a cohort.
     """
-    labels: dict[str, Any] = {
-        "groups": groups,
-        "sites": sites,
-        "pairs": pairs,
-        "persons": persons,
-        "blocks": blocks,
-    }
+    columns: Sequence[Any] = (groups, sites, pairs, persons, blocks)
     if isinstance(X, Cohort):
         values, regions, lobes = X.values, X.regions, X.lobes
         ids: Sequence[Any] = X.ids
         covariates = held_fixed(X) if covariates is None else covariates
-        # These columns have the order of `labels`.
-        cohort_columns = (X.group, X.site, X.pair, X.person, X.block)
-        labels = {
-            what: column if given is None else given
-            for (what, given), column in zip(labels.items(), cohort_columns, strict=True)
-        }
+        own_columns = (X.group, X.site, X.pair, X.person, X.block)
+        both = zip(columns, own_columns, strict=True)
+        columns = [own if given is None else given for given, own in both]
     else:
         values, names = check_values(X)
         regions, lobes = tuple(names), (UNKNOWN_LOBE,) * len(names)
         ids = row_labels(X) or range(len(values))
-    codes = _checked_labels(X, labels, len(values), reference)
-    _check_cells(values, regions)
+    labels = zip(("groups", "sites", "pairs", "persons", "blocks"), columns, strict=True)
+    codes = _checked_labels(X, dict(labels), len(values), reference)
+    missing = np.argwhere(~np.isfinite(values))
+    if len(missing):
+        row, column = missing[0]
+        raise InputError(
+            f"the value of region {regions[column]!r} is missing or infinite in row {row} (counted "
+            "from 0). Fill it in (RegionImputer), or leave the subject out."
+        )
+    if covariates is not None and not hasattr(covariates, "items"):
+        raise InputError(
+            f"covariates is a {type(covariates).__name__}. Give a mapping of name to values, or a "
+            "DataFrame."
+        )
     return GroupData(
         values=np.asarray(values, float),
         regions=tuple(regions),
-        covariates=_read_covariates(covariates),
+        covariates={} if covariates is None else dict(covariates.items()),
         lobes=tuple(lobes),
         ids=tuple(ids),
         **codes,
@@ -148,9 +151,8 @@ def _checked_labels(
         raise InputError("there are no groups. Give the group of each subject (groups=).")
     for what, column in labels.items():
         _check_rows_agree(X, column, what)
-    groups, codes = _reference_first(
-        read_labels(_complete(labels["groups"], n, "groups"), n), reference
-    )
+    group_labels = read_labels(_complete(labels["groups"], n, "groups"), n)
+    groups, codes = _reference_first(group_labels, reference)
     pairs = None
     if labels["pairs"] is not None:
         pairs = check_pairs(_complete(labels["pairs"], n, "pairs").tolist(), codes)
@@ -173,18 +175,6 @@ def _checked_labels(
         "persons": persons,
         "families": families,
     }
-
-
-def _read_covariates(covariates: Any) -> dict[str, Any]:
-    """Return the covariates by name."""
-    if covariates is None:
-        return {}
-    if not hasattr(covariates, "items"):
-        raise InputError(
-            f"covariates is a {type(covariates).__name__}. Give a mapping of name to values, or a "
-            "DataFrame."
-        )
-    return dict(covariates.items())
 
 
 def without_outliers(
@@ -257,8 +247,7 @@ def _far_rows(data: GroupData) -> Mask:
 
 def _part(data: GroupData, rows: Mask) -> GroupData:
     """Return some of the rows, with persons, sites and families numbered again."""
-    names = ("sites", "pairs", "persons", "families")
-    labels = {name: getattr(data, name) for name in names}
+    labels = {name: getattr(data, name) for name in ("sites", "pairs", "persons", "families")}
     # Exchanges need numbers without gaps, and rows that are left out may leave gaps.
     numbered: dict[str, Any] = {
         name: None if column is None else np.unique(column[rows], return_inverse=True)[1]
@@ -290,15 +279,11 @@ def _complete(labels: Any, n: int, what: str) -> NDArray[Any]:
 def _check_rows_agree(X: Any, labels: Any, what: str) -> None:
     """Raise InputError if the index of labels has the rows of the table in another order."""
     rows, label_index = getattr(X, "index", None), getattr(labels, "index", None)
-    if (
-        rows is None
-        or label_index is None
-        or callable(label_index)
-        or len(rows) != len(label_index)
-    ):
+    if rows is None or label_index is None or callable(label_index):
         return
+    differs = len(rows) == len(label_index) and list(rows) != list(label_index)
     # Different names may be on purpose. The same names in another order are a mistake.
-    if list(rows) != list(label_index) and set(rows) == set(label_index):
+    if differs and set(rows) == set(label_index):
         raise InputError(
             f"the index of {what} has the rows of the table in another order. Give "
             f"{what}.loc[X.index]."
@@ -349,14 +334,3 @@ def _reference_first(labels: NDArray[Any], reference: str | None) -> tuple[list[
     # A difference is the last group minus the first group. So the reference comes first.
     order = [first, *(k for k in range(len(names)) if k != first)]
     return [names[k] for k in order], np.argsort(order)[codes]
-
-
-def _check_cells(values: Array, regions: tuple[str, ...]) -> None:
-    """Raise InputError if a cell of the values is missing or infinite."""
-    missing = np.argwhere(~np.isfinite(values))
-    if len(missing):
-        row, column = missing[0]
-        raise InputError(
-            f"the value of region {regions[column]!r} is missing or infinite in row {row} (counted "
-            "from 0). Fill it in (RegionImputer), or leave the subject out."
-        )

@@ -205,8 +205,7 @@ class Estimates(NamedTuple):
     def standard_error(self, first: int, last: int) -> Array:
         """Return the standard error of the difference between two groups."""
         C = self.covariances
-        error: Array = np.sqrt(C[first, first] + C[last, last] - 2 * C[first, last])
-        return error
+        return np.sqrt(C[first, first] + C[last, last] - 2 * C[first, last])
 
     def matrices(self, edges: Edges, m: int) -> list[GroupWeights]:
         """Return weights and variances of each group as matrices; noise variances are NaN."""
@@ -456,9 +455,7 @@ def read_among(names: Sequence[str], data: GroupData | Cohort) -> Mask | None:
         return None
     inside = np.zeros(len(data.regions), bool)
     for name in names:
-        named = np.array(
-            [name in (region, lobe) for region, lobe in zip(data.regions, data.lobes, strict=True)]
-        )
+        named = np.array([name in both for both in zip(data.regions, data.lobes, strict=True)])
         if not named.any() or name == UNKNOWN_LOBE:
             hint = did_you_mean(name, [*data.regions, *data.lobes])
             raise InputError(f"no region or lobe is called {name!r} (among=). {hint}")
@@ -482,15 +479,9 @@ def _check_sizes(data: GroupData) -> None:
         raise InputError(f"there is only one group, {shown(data.groups[0])}. Give two or more.")
     smallest = f"group {shown(data.groups[sizes.argmin()])}"
     if sizes.min() < MIN_SUBJECTS_PER_GROUP:
+        least, remedy = MIN_SUBJECTS_PER_GROUP, "Merge groups, or leave this one out."
         raise InputError(
-            too_few(
-                smallest,
-                sizes.min(),
-                "tests of differences need",
-                MIN_SUBJECTS_PER_GROUP,
-                "Merge groups, or leave this one out.",
-                noun,
-            )
+            too_few(smallest, sizes.min(), "tests of differences need", least, remedy, noun)
         )
     # The variance of a difference is the sum of the variances in both groups. So the variance in
     # the smaller group limits the test, however large the other group is.
@@ -531,14 +522,11 @@ def _check_exchanges(data: GroupData, n_permutations: int) -> None:
             "example the first two rows of each."
         )
     if log_count < np.log(n_permutations):
-        remedy = "Give sites with more subjects of both groups, or fewer sites."
+        remedy = "Give more persons with the same number of rows, or fewer sites."
+        if plain:
+            remedy = "Give sites with more subjects of both groups, or fewer sites."
         warn(
             f"the rows can be exchanged in {np.exp(log_count):.0f} ways only, fewer than "
             f"n_permutations={n_permutations}. So no p can be below about "
-            f"{np.exp(-log_count):.2g}. "
-            + (
-                remedy
-                if plain
-                else "Give more persons with the same number of rows, or fewer sites."
-            )
+            f"{np.exp(-log_count):.2g}. {remedy}"
         )

@@ -193,8 +193,7 @@ class Differences:
         groups do not differ. The value is then a little smaller than the difference that is needed.
         """
         SHARE.check("power", power)
-        difference: Array = (self.threshold(level) + ndtri(power)) * self.edges["standard_error"]
-        return difference
+        return (self.threshold(level) + ndtri(power)) * self.edges["standard_error"]
 
     def significant(self, level: float = 0.05, by: str = "q") -> NDArray[Any]:
         """Return the edges whose field `by` is at most `level`.
@@ -212,8 +211,7 @@ class Differences:
                 f"{by} cannot reach {level:g} with {self.n_permutations} permutations. Test again "
                 f"with {needed} or more (n_permutations=)."
             )
-        edges: NDArray[Any] = self.edges[self.edges[by] <= level]
-        return edges
+        return self.edges[self.edges[by] <= level]
 
 
 def summarised(
@@ -373,10 +371,8 @@ def named_table(problem: EdgeProblem, fit: Fit, null: Arrays) -> NDArray[Any] | 
     every = signed_statistic(raw, problem.alternative)
     # The data are the first of all permutations. The three ways of a pair lie side by side.
     flat = every.reshape(len(every), -1)
-    p, family_wise = (
-        p_values.reshape(every[0].shape)
-        for p_values in (shares_in(flat)[0], _own_family_wise(flat))
-    )
+    p = shares_in(flat)[0].reshape(every[0].shape)
+    family_wise = _own_family_wise(flat).reshape(every[0].shape)
     table = {
         **_weights(problem, problem.named.edges, fit.named.forward, (0, n_groups - 1)),
         "statistic": raw[0, :, 0],
@@ -403,8 +399,7 @@ def _own_family_wise(every: Array) -> Array:
 def shares_in(every: Array) -> Array:
     """Return, for each value, the share of the values in its column that are at least as large."""
     columns = [count_reaching(column, np.sort(column)) for column in every.T]
-    shares: Array = np.column_stack(columns) / len(every)
-    return shares
+    return np.column_stack(columns) / len(every)
 
 
 def among_of(problem: EdgeProblem, fit: Fit, observed: Arrays, null: Arrays) -> Among | None:
@@ -468,9 +463,8 @@ def _p_of_sets(
     problem: EdgeProblem, fit: Fit, nulls: Mapping[Members, Arrays]
 ) -> dict[str, dict[Members, Array]]:
     """Return, for each kind of p (such as "p_fwer"), the p of every set of two or more groups."""
-    by_set: dict[str, dict[Members, Array]] = {
-        name: {} for name in ("p", "p_fwer", "p_both", "p_fwer_both")
-    }
+    kinds = ("p", "p_fwer", "p_both", "p_fwer_both")
+    by_set: dict[str, dict[Members, Array]] = {kind: {} for kind in kinds}
     for members in sets_of_groups(len(problem.data.groups)):
         null = nulls.get(members)
         if null is None:  # these groups have no rows to exchange: nothing is known
@@ -479,13 +473,10 @@ def _p_of_sets(
                 p_of[members] = np.ones(len(fit.edges))
             continue
         observed = statistics_of(problem, fit, members)
-        ranks_of: dict[str, Ranked | BothWays] = {
-            "": rank_edges(observed, null),
-            "_both": rank_ways(observed, null),
-        }
-        for suffix, ranks in ranks_of.items():
-            by_set[f"p{suffix}"][members] = ranks.p
-            by_set[f"p_fwer{suffix}"][members] = ranks.family_wise
+        one_way, both_ways = rank_edges(observed, null), rank_ways(observed, null)
+        p_values = (one_way.p, one_way.family_wise, both_ways.p, both_ways.family_wise)
+        for kind, p in zip(kinds, p_values, strict=True):
+            by_set[kind][members] = p
     return by_set
 
 
@@ -497,14 +488,12 @@ def _weights(
     names, (i, j), (first, last) = np.array(data.regions, dtype=object), edges.T, pair
     # Weights were fitted per standard deviation.
     in_units = sd[j] / sd[i]
+    by_group = zip(data.groups, estimates.weights, strict=True)
     change = estimates.weights[last] - estimates.weights[first]
     return {
         "source": names[i],
         "target": names[j],
-        **{
-            f"weight_{name}": w * in_units
-            for name, w in zip(data.groups, estimates.weights, strict=True)
-        },
+        **{f"weight_{name}": weights * in_units for name, weights in by_group},
         "difference": change * in_units,
         "difference_std": change,
         "standard_error": estimates.standard_error(first, last),

@@ -223,11 +223,8 @@ def _networks(problem: TableProblem, fit: Fit) -> dict[str, GaussianNetwork]:
                 f"{shown(name)}, so that weights cannot be estimated. Leave out regions that are "
                 "sums or copies of others."
             )
-        networks[name] = GaussianNetwork(
-            weights.weights * sd / sd[:, None],
-            noise_variance=weights.noise * sd**2,
-            names=data.regions,
-        )
+        coef, noise = weights.weights * sd / sd[:, None], weights.noise * sd**2
+        networks[name] = GaussianNetwork(coef, noise_variance=noise, names=data.regions)
     return networks
 
 
@@ -278,9 +275,7 @@ class TableProblem(EdgeProblem):
         pooled, parents = self.choose(groups)
         targets, sources = np.nonzero(parents.T)
         edges = np.column_stack([sources, targets]).astype(np.int64)
-        named = None
-        if self.named is not None:
-            named = all_ways(groups, self.named.edges, self.named.given, self.units)
+        named = None if self.named is None else all_ways(groups, *self.named, self.units)
         return Fit(
             parents,
             edges,
@@ -409,11 +404,9 @@ def most_parents_of(data: GroupData, rank: int) -> int:
 def _refuse_copies(residuals: Array, regions: Sequence[str]) -> None:
     """Raise InputError if two regions are copies after nuisance effects are taken out."""
     R = np.abs(residuals.T @ residuals) / len(residuals)
-    i, j = np.nonzero(np.triu(R > 1 - COPY, 1))
-    if len(i):
-        pairs = [
-            f"{regions[a]} and {regions[b]}" for a, b in zip(i.tolist(), j.tolist(), strict=True)
-        ]
+    copies = np.argwhere(np.triu(R > 1 - COPY, 1)).tolist()
+    if copies:
+        pairs = [f"{regions[a]} and {regions[b]}" for a, b in copies]
         raise InputError(
             "these regions are copies of each other, so that weights between them cannot be "
             f"estimated: {listed(pairs)}. Leave out one region of each pair."

@@ -151,8 +151,7 @@ def total_effects(network: NetworkLike) -> Array:
     [[0.0, 2.0, 7.0], [0.0, 0.0, 3.0], [0.0, 0.0, 0.0]]
     """
     network = network_of(network)
-    effects: Array = network._total_effects - np.eye(network.m)
-    return effects
+    return network._total_effects - np.eye(network.m)
 
 
 def effect_difference(
@@ -212,26 +211,29 @@ def effect_difference(
     s, t = (region_index(name, names) for name in (source, target))
     if s == t:
         raise InputError(f"source and target are both {source!r}. Give two regions.")
-    graph_of = _graph_of_each(graphs, list(rows))
+    graph_of = dict.fromkeys(rows, graphs)
+    if isinstance(graphs, Mapping):
+        graph_of = {str(name): graph for name, graph in graphs.items()}
+    missing = [name for name in rows if name not in graph_of]
+    if missing:
+        raise InputError(f"graphs has no graph of the group {missing[0]!r}. Give one per group.")
     for name in rows:
         warn_about_few(rows[name].n_units, f"the group {name!r}")
     draws = {
         name: _draw(rows[name], graph_of[name], s, t, n_resamples, [random_state, place])
         for place, name in enumerate(rows)
     }
-    # With one graph for all groups, an unknown direction is the same in all of them.
-    shared = not isinstance(graphs, Mapping)
-    return EffectDifference(
-        source,
-        target,
-        {name: _effect([draw], draw.possible, level) for name, draw in draws.items()},
-        {
-            (a, b): _effect(
-                [draws[a], draws[b]], _possible_differences(draws[a], draws[b], shared), level
-            )
-            for a, b in combinations(rows, 2)
-        },
-    )
+    effects = {name: _effect([draw], draw.possible, level) for name, draw in draws.items()}
+    differences = {}
+    for a, b in combinations(rows, 2):
+        # With one graph for all groups, an unknown direction is the same in all of them.
+        if isinstance(graphs, Mapping):
+            pairs = product(draws[a].possible, draws[b].possible)
+            possible = np.array([second - first for first, second in pairs])
+        else:
+            possible = draws[b].possible - draws[a].possible
+        differences[a, b] = _effect([draws[a], draws[b]], possible, level)
+    return EffectDifference(source, target, effects, differences)
 
 
 def path_effects(weights: Array, support: Graph, source: int) -> Array:
@@ -278,7 +280,10 @@ def _draw(rows: Sample, graph: Any, s: int, t: int, n_resamples: int, seed: list
         fitted, _ = fixed_weights(rows, other)
         possible.append(path_effects(fitted[None], other, s)[0, t])
     # The interval allows for the coefficients of the largest regression on the paths.
-    on_path = _on_a_path(support, s, t)
+    leads = reachable(support)
+    to_target = leads[:, t].copy()
+    to_target[t] = True
+    on_path = leads[s] & to_target
     sd = rows.values.std(axis=0)
     return _Draws(
         rows.n_units,
@@ -288,22 +293,6 @@ def _draw(rows: Sample, graph: Any, s: int, t: int, n_resamples: int, seed: list
         path_effects(drawn, support, s)[:, t],
         np.array(possible),
     )
-
-
-def _on_a_path(support: Graph, s: int, t: int) -> Graph:
-    """Mark the regions after `s` on the directed paths from `s` to `t`, including `t`."""
-    leads = reachable(support)
-    to_target = leads[:, t].copy()
-    to_target[t] = True
-    on_path: Graph = leads[s] & to_target
-    return on_path
-
-
-def _possible_differences(first: _Draws, second: _Draws, shared: bool) -> Array:
-    """Return all possible differences; with a shared graph both groups have the same DAG."""
-    if shared:
-        return second.possible - first.possible
-    return np.array([b - a for a, b in product(first.possible, second.possible)])
 
 
 def _effect(draws: list[_Draws], possible: Array, level: float) -> Effect:
@@ -327,17 +316,6 @@ def _distinct(values: Array, unit: float) -> tuple[float, ...]:
     ordered = np.sort(values)
     apart = np.diff(ordered) > SAME_EFFECT * max(unit, float(np.abs(ordered).max()))
     return tuple(ordered[np.concatenate([[True], apart])].tolist())
-
-
-def _graph_of_each(graphs: Any, groups: list[str]) -> dict[str, Any]:
-    """Return the graph of each group; raise InputError if a group has none."""
-    if not isinstance(graphs, Mapping):
-        return dict.fromkeys(groups, graphs)
-    given = {str(name): graph for name, graph in graphs.items()}
-    missing = [name for name in groups if name not in given]
-    if missing:
-        raise InputError(f"graphs has no graph of the group {missing[0]!r}. Give one per group.")
-    return given
 
 
 DIGITS = 12  # decimals of a divergence; further digits are round-off
@@ -368,8 +346,7 @@ class Lesion:
     @property
     def variance_change(self) -> Array:
         """Change of the variance of every region, as a share of its variance before."""
-        change: Array = np.diag(self.after.covariance) / np.diag(self.before.covariance) - 1
-        return change
+        return np.diag(self.after.covariance) / np.diag(self.before.covariance) - 1
 
     @property
     def covariance_change(self) -> Array:
@@ -390,8 +367,7 @@ class Lesion:
             - `coupling_change`: root of the sum of the squared changes of the region's correlations
               with the remaining regions
         """
-        lesioned = self.before.names.index(self.region)
-        rest = np.delete(np.arange(self.before.m), lesioned)
+        rest = np.delete(np.arange(self.before.m), self.before.names.index(self.region))
         shift = (self.mean_change / np.sqrt(np.diag(self.before.covariance)))[rest]
         change = self.variance_change[rest]
         # The divergence of two Gaussians depends on the ratio of variances and the shift of means.
@@ -454,11 +430,9 @@ def lesion(network: NetworkLike, region: str, value: float | None = None) -> Les
 
 
 def _correlation(network: GaussianNetwork, rest: Indices) -> Array:
-    """Return the correlations between some regions of a network."""
     covariance = network.covariance[np.ix_(rest, rest)]
     sd = np.sqrt(np.diag(covariance))
-    correlation: Array = covariance / np.outer(sd, sd)
-    return correlation
+    return covariance / np.outer(sd, sd)
 
 
 MOST_SETS = 4096  # largest number of sets of parents that are tried
@@ -525,8 +499,7 @@ def _with_parents(
     directed[list(chosen), node] = True
     directed[node, list(chosen)] = False
     # Further directions follow from these. Without them an extension may add a collision.
-    closed = close_orientations(directed)
-    graph = consistent_extension(closed)
+    graph = consistent_extension(close_orientations(directed))
     # By the last condition, edges that prior knowledge directs keep their direction.
     if graph is None or v_structures(graph) != collisions or not np.all(graph <= directed):
         return None

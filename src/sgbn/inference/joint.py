@@ -105,10 +105,9 @@ class SharedOrder:
         """Return at most `most` parents of each region, ``[i, j]`` for i -> j, by extended BIC."""
         m, sd = len(S), np.sqrt(np.diag(S))
         most = min(most, most_parents(n, m, self.max_parents))
-        known = self.allowed, self.required
         # Extended BIC (gamma above 0) is stricter, since m candidates compete for each child.
         prices = self.penalty * ebic_prices(n, m, gamma)
-        problem = ParentProblem(S / np.outer(sd, sd), n, prices, most, *known)
+        problem = ParentProblem(S / np.outer(sd, sd), n, prices, most, self.allowed, self.required)
         return parents_for(make_trees(problem), self.order).parents.T
 
     def parents(self, residuals: Array, codes: Indices, separate: bool = True) -> Graph:
@@ -198,8 +197,7 @@ class JointSGBN(BaseEstimator):
             raise InputError("requires y to be passed, but the target y is None.")
         values = check_data(self, X)
         check_parameters(self)
-        labels = read_labels(y, len(values))
-        self.classes_, codes = np.unique(labels, return_inverse=True)
+        self.classes_, codes = np.unique(read_labels(y, len(values)), return_inverse=True)
         sizes = np.bincount(codes)
         if len(sizes) < 2:
             raise InputError(
@@ -261,8 +259,7 @@ def _places(moments: Moments) -> Indices:
 
 def _covariance(rows: Array) -> Array:
     """Return the covariance matrix of centred rows."""
-    S: Array = rows.T @ rows / len(rows)
-    return S
+    return rows.T @ rows / len(rows)
 
 
 SINGULAR = 1e-12  # pivot as a share of the variance; below it, other parents determine a parent

@@ -81,10 +81,11 @@ from sgbn.core.validation import (
     combined_columns,
     copied_columns,
 )
-from sgbn.inference.confidence import check_learner, described, learn_part
+from sgbn.inference.confidence import check_learner, learn_part
 from sgbn.inference.difference_tables import records
 from sgbn.inference.intervals import fixed_weights
 from sgbn.learn.base import NetworkEstimator
+from sgbn.learn.ensemble import described
 from sgbn.learn.sgbn import SGBN
 from sgbn.runs.files import Arrays
 from sgbn.runs.study import Study
@@ -214,7 +215,8 @@ class ModelComparison:
     def _numbers(self, first: str, second: str) -> str:
         """Return the log-likelihoods of two models, and the standard error of their difference."""
         rows = [self.table[MODELS.index(name)] for name in (first, second)]
-        scores = " against ".join(_signed(row.log_likelihood) for row in rows)
+        # With a true minus sign instead of a hyphen.
+        scores = " against ".join(f"{row.log_likelihood:.3f}".replace("-", "−") for row in rows)
         # One of the two is the network, whose own error is 0: differences are from the network.
         error = max(row.standard_error for row in rows)
         return f"{scores} per variable, standard error of the difference {error:.3f}"
@@ -318,11 +320,6 @@ def compare_models(
         np.array([result["log_likelihood"] for result in results]),
         np.array([result["n_factors"] for result in results], np.intp),
     )
-
-
-def _signed(value: float) -> str:
-    """Format a number with three decimals and a true minus sign instead of a hyphen."""
-    return f"{value:.3f}".replace("-", "−")
 
 
 MODELS = ("network", "factor analysis", "graphical lasso", "independence")
@@ -540,8 +537,7 @@ def _lasso(R: Array, penalty: float) -> Array | None:
             np.linalg.cholesky(covariance)
         except (FloatingPointError, np.linalg.LinAlgError):
             return None
-    estimate: Array = covariance
-    return estimate
+    return covariance
 
 
 LEAST_OWN = 0.005  # least own variance, as a share of the variance; near 0 the likelihood diverges
@@ -576,8 +572,7 @@ class FactorModel(NamedTuple):
     @property
     def covariance(self) -> Array:
         """Return the covariance that the factors and the own variances imply."""
-        covariance: Array = self.loadings @ self.loadings.T + np.diag(self.own_variance)
-        return covariance
+        return self.loadings @ self.loadings.T + np.diag(self.own_variance)
 
 
 def factor_analysis(R: Array, n_factors: int, start: Array | None = None) -> FactorModel:
@@ -605,17 +600,15 @@ def factor_analysis(R: Array, n_factors: int, start: Array | None = None) -> Fac
     # By default, half of each variance is its own, which is far from both bounds.
     first = np.full(m, 0.5) if start is None else np.clip(start, LEAST_OWN, 1.0)
     bounds = [(np.log(LEAST_OWN), 0.0)] * m
+    options = {"maxiter": MAX_ITER, "gtol": TOL / m, "ftol": 1e-8}
     optimum = minimize(
-        objective,
-        np.log(first),
-        jac=True,
-        method="L-BFGS-B",
-        bounds=bounds,
-        options={"maxiter": MAX_ITER, "gtol": TOL / m, "ftol": 1e-8},
+        objective, np.log(first), jac=True, method="L-BFGS-B", bounds=bounds, options=options
     )
     own_variance = np.exp(optimum.x)
     loadings, _ = _best_loadings(root, own_variance, n_factors)
-    violation = _violation(optimum.x, m * optimum.jac, bounds[0])
+    # At a bound a gradient that points outwards is not a violation.
+    step = np.clip(optimum.x - m * optimum.jac, *bounds[0]) - optimum.x
+    violation = float(np.abs(step).max())
     return FactorModel(loadings, own_variance, int(optimum.nit), violation, bool(optimum.success))
 
 
@@ -633,8 +626,7 @@ def _root(R: Array) -> Array:
     """Return a matrix A with A A' = R. It has few columns if R comes from few rows."""
     w, V = eigh(R)
     kept = w > SINGULAR * w[-1]
-    root: Array = V[:, kept] * np.sqrt(w[kept])
-    return root
+    return V[:, kept] * np.sqrt(w[kept])
 
 
 def _best_loadings(root: Array, own_variance: Array, n_factors: int) -> tuple[Array, Array]:
@@ -649,13 +641,6 @@ def _best_loadings(root: Array, own_variance: Array, n_factors: int) -> tuple[Ar
     # An eigenvalue below 1 would need an imaginary loading: that factor explains nothing.
     w = np.maximum(w, 1.0)
     return np.sqrt(own_variance)[:, None] * V * np.sqrt(w - 1), w
-
-
-def _violation(log_own: Array, gradient: Array, bounds: tuple[float, float]) -> float:
-    """Return the largest gradient along which an own variance could still move."""
-    # At a bound a gradient that points outwards is not a violation.
-    step = np.clip(log_own - gradient, *bounds) - log_own
-    return float(np.abs(step).max())
 
 
 # Coverage of the intervals. Edges were chosen as the strongest of all pairs. At 95 %, one in five

@@ -116,9 +116,7 @@ def _compared_sets(data: GroupData) -> list[Members]:
     for members in sets_of_groups(n_groups)[1:]:
         can_move = data.exchange(members).log_exchanges(data.codes) > np.log(MIN_EXCHANGES)
         (sets if can_move else stuck).append(members)
-    pairs = [
-        " and ".join(data.groups[c] for c in members) for members in stuck if len(members) == 2
-    ]
+    pairs = [" and ".join(data.groups[c] for c in pair) for pair in stuck if len(pair) == 2]
     if pairs:
         warn(
             "these groups have no rows that can be exchanged, so that they are not compared with "
@@ -151,9 +149,7 @@ def permute(problem: EdgeProblem, seed: tuple[int, ...], count: int, members: Me
         refit = problem.refit(members)
         drawn = [statistics_of(problem, refit(exchange.draw(rng)), members) for _ in range(count)]
     return {
-        name: np.concatenate([statistics[name] for statistics in drawn])
-        if drawn[0][name].ndim
-        else np.array([statistics[name] for statistics in drawn])
+        name: np.concatenate([np.atleast_1d(statistics[name]) for statistics in drawn])
         for name in drawn[0]
     }
 
@@ -171,12 +167,14 @@ def statistics_of(problem: EdgeProblem, fit: Fit, members: Members) -> Arrays:
     if len(members) < len(problem.data.groups):
         return {name: np.asarray(values) for name, values in kept.items()}
     strongest = changed_components(fit, t)
+    weights = fit.weights.matrices(fit.edges, len(problem.data.regions))
+    sums = np.concatenate(list(strength_statistics(weights, problem.lobes).values()))
     kept |= {
         "totals": np.square(t).sum(),
         # The leading axis lets permutations be concatenated.
         "totals_ways": np.square(ways).sum(axis=0)[None],
         "components": strongest[0].strength if strongest else 0.0,
-        "sums": _sums(problem, fit)[None],
+        "sums": sums[None],
     }
     if problem.among is not None:
         inside = problem.among[tuple(fit.edges.T)]
@@ -191,12 +189,6 @@ def signed_statistic(statistic: Array, alternative: str) -> Array:
     if alternative == "two-sided":
         return np.abs(statistic)
     return statistic if alternative == "greater" else -statistic
-
-
-def _sums(problem: EdgeProblem, fit: Fit) -> Array:
-    """Return the statistics of hubs and lobes in one array."""
-    weights = fit.weights.matrices(fit.edges, len(problem.data.regions))
-    return np.concatenate(list(strength_statistics(weights, problem.lobes).values()))
 
 
 def changed_components(fit: Fit, statistic: Array) -> list[Component]:
@@ -368,8 +360,7 @@ def count_reaching(values: Array, ascending: Array) -> Indices:
 
 def shares_reaching(values: Array, null: Array) -> Array:
     """Return the share of null statistics that reach each value; the value itself counts too."""
-    shares: Array = (1 + count_reaching(values, np.sort(null))) / (1 + len(null))
-    return shares
+    return (1 + count_reaching(values, np.sort(null))) / (1 + len(null))
 
 
 def reached(value: float, null: Array) -> float:
@@ -384,10 +375,7 @@ def nearly(value: Any) -> Any:
 
 def discovery_rates(p: Array) -> Array:
     """Return the q of Benjamini and Hochberg."""
-    if not len(p):
-        return np.empty(0)
-    q: Array = false_discovery_control(p, method="bh")
-    return q
+    return false_discovery_control(p, method="bh") if len(p) else np.empty(0)
 
 
 def holm(p: Array) -> Array:
@@ -499,8 +487,7 @@ def _components(edges: Edges) -> NDArray[Any]:
     """Return the number of each edge's component."""
     if len(edges) == 1:  # as in most permutations
         return np.zeros(1, np.intp)
-    m = int(edges.max()) + 1
-    return joined_parts(edges[:, 0], edges[:, 1], m)[edges[:, 0]]
+    return joined_parts(edges[:, 0], edges[:, 1], int(edges.max()) + 1)[edges[:, 0]]
 
 
 def strengths(weights: Sequence[GroupWeights], lobes: Indices) -> dict[str, Array]:
@@ -538,9 +525,8 @@ def strength_statistics(weights: Sequence[GroupWeights], lobes: Indices) -> dict
     if len(B) == 2:
         statistics = _studentised(sign * (B[1] - B[0]), known * V.sum(axis=0), lobes)
     else:
-        parts = [
-            _studentised(sign * (b - mean), known * v, lobes) for b, v in zip(B, V, strict=True)
-        ]
+        groups = zip(B, V, strict=True)
+        parts = [_studentised(sign * (b - mean), known * v, lobes) for b, v in groups]
         statistics = {
             name: np.linalg.norm([group[name] for group in parts], axis=0) for name in parts[0]
         }
@@ -598,8 +584,7 @@ def _lobe_sums(edges: NDArray[Any], lobes: Indices) -> Array:
     """Add up the edges from each lobe to each lobe; -1 marks regions without a lobe."""
     # Unknown lobes are -1, which no column has.
     member = (lobes[:, None] == np.arange(lobes.max() + 1)).astype(float)
-    total: Array = (member.T @ edges @ member).ravel()
-    return total
+    return (member.T @ edges @ member).ravel()
 
 
 def _studentised(change: Array, variance: Array, lobes: Indices) -> dict[str, Array]:
@@ -613,5 +598,4 @@ def _studentised(change: Array, variance: Array, lobes: Indices) -> dict[str, Ar
 
 def _change(groups: list[Array]) -> Array:
     """Return the second group minus the first; the range if there are more than two groups."""
-    change: Array = groups[1] - groups[0] if len(groups) == 2 else np.ptp(groups, axis=0)
-    return change
+    return groups[1] - groups[0] if len(groups) == 2 else np.ptp(groups, axis=0)

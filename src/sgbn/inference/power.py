@@ -95,14 +95,6 @@ class StudyDesign:
         SHARE.check("level", self.level)
         OneOf(*CORRECTIONS).check("by", self.by)
         SEED.check("random_state", self.random_state)
-        self._check_permutations()
-        if isinstance(self.network, GaussianNetwork):
-            self._check_network(self.network)
-        else:
-            self._check_regions(self.network)
-
-    def _check_permutations(self) -> None:
-        """Raise InputError if there are too few permutations for the level."""
         count = Whole(FEWEST_PERMUTATIONS).check("n_permutations", self.n_permutations)
         needed = permutations_needed(self.level, self.by)
         if count < needed:
@@ -110,6 +102,10 @@ class StudyDesign:
                 f"n_permutations is {count}, which is too few for by={self.by!r} and "
                 f"level={self.level:g}. Give {needed} or more."
             )
+        if isinstance(self.network, GaussianNetwork):
+            self._check_network(self.network)
+        else:
+            self._check_regions(self.network)
 
     def _check_regions(self, m: int) -> None:
         """Raise InputError if random networks of m regions do not suit the design."""
@@ -125,7 +121,6 @@ class StudyDesign:
             )
 
     def _check_network(self, network: GaussianNetwork) -> None:
-        """Raise InputError if the network does not suit the design."""
         for source, target in self.edges:
             i, j = (region_index(name, network.names) for name in (source, target))
             if network.coef[i, j] == 0:
@@ -228,17 +223,14 @@ def power(
         effect, network, chosen, n_changed, level, by, n_permutations, random_state
     )
     n = Whole(MIN_SUBJECTS_PER_GROUP).check("n_per_group", n_per_group)
-    tasks = {
-        f"{k:05d}": {"simulation": k} for k in range(Whole(2).check("n_simulations", n_simulations))
-    }
+    n_simulations = Whole(2).check("n_simulations", n_simulations)
+    tasks = {f"{k:05d}": {"simulation": k} for k in range(n_simulations)}
     described = design.described() | {"n_per_group": n}
     study = Study(folder, n_jobs, progress)
     results = study.run(_simulate, tasks, described, shared={"design": design, "n": n})
     shares = np.array([result["found"] for result in results.values()])
-    any_edge, overall = (
-        float(np.mean([result[name] for result in results.values()]))
-        for name in ("any_edge", "overall")
-    )
+    any_edge = float(np.mean([result["any_edge"] for result in results.values()]))
+    overall = float(np.mean([result["overall"] for result in results.values()]))
     share, trials = float(shares.mean()), effective_trials(shares, design.n_changed)
     return Power(n, share, *wilson(share, trials), any_edge, overall, trials)
 
@@ -295,12 +287,9 @@ def _simulate(design: StudyDesign, n: int, simulation: int) -> dict[str, float]:
     with warnings.catch_warnings(), one_blas_thread():
         warnings.simplefilter("ignore", DataWarning)
         rows, changed = _draw(design, n, simulation)
+        groups, learner, count = np.repeat([0, 1], n), SGBN(n_kicks=0), design.n_permutations
         tests = edge_differences(
-            rows,
-            np.repeat([0, 1], n),
-            learner=SGBN(n_kicks=0),
-            n_permutations=design.n_permutations,
-            random_state=simulation,
+            rows, groups, learner=learner, n_permutations=count, random_state=simulation
         )
     place = {name: k for k, name in enumerate(tests.regions)}
     # A find counts in either direction, since the pair differs.
@@ -320,7 +309,11 @@ def _draw(design: StudyDesign, n: int, simulation: int) -> tuple[Array, Indices]
         np.random.default_rng([design.random_state, simulation, part]) for part in range(3)
     )
     network = _truth(design.network, design.n_changed, rng)
-    edges = _chosen_edges(network, design, rng)
+    if design.edges:
+        ends = [[region_index(name, network.names) for name in edge] for edge in design.edges]
+        edges = np.array(ends)
+    else:
+        edges = rng.permutation(np.argwhere(network.coef))[: design.n_changed]
     other = _changed(network, edges, design.effect)
     return np.vstack([network.sample(n, for_first), other.sample(n, for_second)]), edges
 
@@ -335,16 +328,6 @@ def _truth(network: int | GaussianNetwork, least: int, rng: np.random.Generator)
         graph = random_dag(network, DEGREE, rng)
     sign = rng.choice([-1.0, 1.0], graph.shape)
     return GaussianNetwork(graph * sign * rng.uniform(*WEIGHTS, graph.shape))
-
-
-def _chosen_edges(
-    network: GaussianNetwork, design: StudyDesign, rng: np.random.Generator
-) -> Indices:
-    """Return the edges that change: the edges of the design, or random edges of the network."""
-    if design.edges:
-        ends = [[region_index(name, network.names) for name in edge] for edge in design.edges]
-        return np.array(ends)
-    return rng.permutation(np.argwhere(network.coef))[: design.n_changed]
 
 
 def _changed(network: GaussianNetwork, edges: Indices, effect: float) -> GaussianNetwork:
@@ -437,7 +420,12 @@ def sample_size(
     InputError
         If the power is not reached with 5,000 subjects per group.
     """
-    _check_wanted(power, n_simulations)
+    SHARE.check("power", power)
+    if wilson(1.0, Whole(2).check("n_simulations", n_simulations))[0] < power:
+        raise InputError(
+            f"{n_simulations} simulations cannot tell a power of {power:g} from a lower one, even "
+            "if all of them find the difference. Give more simulations, or a lower power."
+        )
     settings: dict[str, Any] = {**options, "network": network, "n_simulations": n_simulations}
     settings["edges"] = edge_pairs(options.get("edges", ()))  # an iterator would be empty next time
     tried: dict[int, Power] = {}
@@ -457,16 +445,6 @@ def sample_size(
     return SampleSize(needed, low, high or LARGEST, tuple(tried[k] for k in sorted(tried)))
 
 
-def _check_wanted(power: float, n_simulations: int) -> None:
-    """Raise InputError if so few simulations can never show that the power is reached."""
-    SHARE.check("power", power)
-    if wilson(1.0, Whole(2).check("n_simulations", n_simulations))[0] < power:
-        raise InputError(
-            f"{n_simulations} simulations cannot tell a power of {power:g} from a lower one, even "
-            "if all of them find the difference. Give more simulations, or a lower power."
-        )
-
-
 def _brackets(tried: dict[int, Power], wanted: float) -> list[Bracket]:
     """Return three pairs: the largest size that is too small, and the smallest that is enough.
 
@@ -477,9 +455,8 @@ def _brackets(tried: dict[int, Power], wanted: float) -> list[Bracket]:
     sizes = sorted(tried)
     curve = isotonic_regression([tried[size].power for size in sizes])
     # The interval of the smoothed power counts only the trials of this size, which is cautious.
-    ends = np.array(
-        [wilson(share, tried[size].trials) for share, size in zip(curve, sizes, strict=True)]
-    )
+    smoothed = zip(curve, sizes, strict=True)
+    ends = np.array([wilson(share, tried[size].trials) for share, size in smoothed])
     brackets: list[Bracket] = []
     for values in (curve, ends[:, 1], ends[:, 0]):
         # Sizes that share one mean may differ by round-off.

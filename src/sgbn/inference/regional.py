@@ -97,10 +97,8 @@ def regional_differences(
     if cohort.block is not None:
         raise InputError(FAMILIES)
     names = tuple(cohort.groups if groups is None else groups)
-    parts = [
-        _rows(cohort, group, _contrast(cohort, names, k), level)
-        for k, group in enumerate(names[1:], start=1)
-    ]
+    others = range(1, len(names))
+    parts = [_rows(cohort, names[k], _contrast(cohort, names, k), level) for k in others]
     table = np.concatenate(parts)
     table["p_holm"], table["q"] = holm(table["p"]), discovery_rates(table["p"])
     return table[np.argsort(table["p"], kind="stable")]
@@ -123,12 +121,8 @@ def _per_person(
     person: NDArray[Any], codes: Indices, values: Array, design: Array
 ) -> tuple[Array, Array, Indices]:
     """Return the mean row of each person in each group: values, design and group code."""
-    _, first, unit = np.unique(
-        np.column_stack([np.unique(person, return_inverse=True)[1], codes]),
-        axis=0,
-        return_index=True,
-        return_inverse=True,
-    )
+    units = np.column_stack([np.unique(person, return_inverse=True)[1], codes])
+    _, first, unit = np.unique(units, axis=0, return_index=True, return_inverse=True)
     mean = indicators(unit.ravel()).T
     mean /= mean.sum(axis=1, keepdims=True)
     return mean @ values, mean @ design, codes[first]
@@ -186,18 +180,14 @@ def _rows(cohort: Cohort, group: str, contrast: _Contrast, level: float) -> NDAr
     error = np.sqrt(np.square(contrast.error / contrast.sd) + np.square(g) / (2 * contrast.freedom))
     half = ndtri(1 - level / 2) * error
     p = 2 * stdtr(contrast.df, -np.abs(t))
-    return records(
-        {
-            "group": np.full(len(t), group, dtype=object),
-            "region": np.array(cohort.regions, dtype=object),
-            "difference": contrast.difference,
-            "hedges_g": g,
-            "low": g - half,
-            "high": g + half,
-            "t": t,
-            "df": contrast.df,
-            "p": p,
-            "p_holm": p,
-            "q": p,
-        }
-    )
+    columns = {
+        "group": np.full(len(t), group, dtype=object),
+        "region": np.array(cohort.regions, dtype=object),
+        "difference": contrast.difference,
+        "hedges_g": g,
+        "low": g - half,
+        "high": g + half,
+        "t": t,
+        "df": contrast.df,
+    }
+    return records(columns | dict.fromkeys(("p", "p_holm", "q"), p))

@@ -57,9 +57,8 @@ def replication_rows(cohort: Cohort, how: str, random_state: int = 0) -> Mask:
     if how == HALF:
         rng = np.random.default_rng(SEED.check("random_state", random_state))
         labels = [column for column in (cohort.group, cohort.site) if column is not None]
-        strata = [
-            "\n".join(cells) for cells in zip(*(column.tolist() for column in labels), strict=True)
-        ]
+        rows = zip(*(column.tolist() for column in labels), strict=True)
+        strata = ["\n".join(cells) for cells in rows]
         # Each group at each site is halved. Persons and families stay whole.
         held_back = deal_rows(rng, len(cohort), 2, strata or None, cohort.units) == 1
     else:
@@ -146,15 +145,10 @@ def check_parts(cohort: Cohort, held_back: Mask, how: str = "held_back") -> None
             sizes.items(), key=lambda item: item[1], default=("", MIN_SUBJECTS_PER_GROUP)
         )
         if size < MIN_SUBJECTS_PER_GROUP:
-            raise InputError(
-                too_few(
-                    f"group {group!r} in the part for {name} ({how})",
-                    size,
-                    "tests of differences need",
-                    MIN_SUBJECTS_PER_GROUP,
-                    "Hold back other rows, merge groups, or leave out the replication.",
-                )
-            )
+            who = f"group {group!r} in the part for {name} ({how})"
+            needs, least = "tests of differences need", MIN_SUBJECTS_PER_GROUP
+            remedy = "Hold back other rows, merge groups, or leave out the replication."
+            raise InputError(too_few(who, size, needs, least, remedy))
 
 
 def count_subjects(cohort: Cohort, rows: Mask) -> int:
@@ -226,8 +220,7 @@ class Replication:
     @property
     def confirmed(self) -> NDArray[Any]:
         """Rows of the edges that were confirmed."""
-        rows: NDArray[Any] = self.table[self.table["confirmed"]]
-        return rows
+        return self.table[self.table["confirmed"]]
 
     @property
     def same_sign(self) -> float:
@@ -240,7 +233,10 @@ class Replication:
         who = " and ".join(
             f"{part} ({_listed(self.sizes[part])})" for part in (DISCOVERY, CONFIRMATION)
         )
-        split = f"The subjects were split into {who}{self._without}."
+        left_out = [names for part in self.left_out.values() for names in part.values()]
+        n_out = sum(map(len, left_out))
+        without = f", without {n_out} that lie far from the others of their group" if n_out else ""
+        split = f"The subjects were split into {who}{without}."
         if not len(self.table):
             return (
                 f"{split} The discovery finds none of {self.tested} edges at a false discovery "
@@ -256,13 +252,6 @@ class Replication:
             f"{'has' if n == 1 else 'have'} the same sign."
             f"{'' if self.confirmed['holds_both_ways'].all() else one_way}"
         )
-
-    @property
-    def _without(self) -> str:
-        """Number of rows that were left out of the tests, in words."""
-        parts = [names for part in self.left_out.values() for names in part.values()]
-        n = sum(map(len, parts))
-        return f", without {n} that lie far from the others of their group" if n else ""
 
 
 def _edge_text(row: Any) -> str:
@@ -334,13 +323,8 @@ def replicate_differences(
             part = _part(cohort, rows)
             parts[name] = part if prepare is None else prepare(part)
     study = Study(folder, n_jobs, progress)
-    options: dict[str, Any] = {
-        "reference": reference,
-        "learner": learner,
-        "outliers": outliers,
-        "n_permutations": n_permutations,
-        "random_state": random_state,
-    }
+    options: dict[str, Any] = {"reference": reference, "learner": learner, "outliers": outliers}
+    options |= {"n_permutations": n_permutations, "random_state": random_state}
     discovery = _test(parts, DISCOVERY, study, options)
     results = {DISCOVERY: discovery}
     discovered = discovery.significant(level)
@@ -350,10 +334,8 @@ def replicate_differences(
         # Holm's method over many edges needs a small p, which needs many permutations.
         options["n_permutations"] = max(discovery.n_permutations, enough)
         results[CONFIRMATION] = _test(parts, CONFIRMATION, study, options | {"edges": edges})
-    sizes = {
-        name: _sizes(parts[name], result.groups, result.left_out)
-        for name, result in results.items()
-    }
+    tests = results.items()
+    sizes = {name: _sizes(parts[name], test.groups, test.left_out) for name, test in tests}
     # Without edges nobody was tested, so that nobody was left out.
     if not edges:
         sizes[CONFIRMATION] = _sizes(cohort.subset(marked), discovery.groups, {})
@@ -366,7 +348,7 @@ def replicate_differences(
         len(discovery.edges),
         discovery.n_permutations,
         discovery,
-        {name: result.left_out for name, result in results.items()},
+        {name: test.left_out for name, test in tests},
     )
 
 
@@ -434,9 +416,8 @@ def _part(cohort: Cohort, rows: Mask) -> Cohort:
     """
     part = cohort.subset(rows)
     # If a part has only one site, or only women, there is no effect to hold fixed.
-    varying = {
-        name: column for name, column in part.covariates.items() if len(np.unique(column)) > 1
-    }
+    columns = part.covariates.items()
+    varying = {name: column for name, column in columns if len(np.unique(column)) > 1}
     site = part.site if part.site is not None and len(np.unique(part.site)) > 1 else None
     smooth = tuple(name for name in part.smooth if name in varying)
     return with_curves_that_fit(replace(part, covariates=varying, smooth=smooth, site=site))

@@ -332,11 +332,8 @@ def series_problem_of(
     # Edges must be sorted by target, see `Fit`.
     targets, sources = np.nonzero(graph.T)
     edges = np.column_stack([sources, targets]).astype(np.int64)
-    given = parents_of_both(graph, edges)
-    parts = [
-        subject_weights(moments, graph)[:, sources, targets],
-        *pair_weights(moments, edges, given),
-    ]
+    weights = subject_weights(moments, graph)[:, sources, targets]
+    parts = [weights, *pair_weights(moments, edges, parents_of_both(graph, edges))]
     beforehand = None
     if len(named):
         pairs = np.array(named, np.int64)
@@ -368,21 +365,15 @@ def pair_weights(moments: SubjectMoments, edges: Edges, given: Graph) -> list[Ar
     by_way = np.empty((N_WAYS, len(moments), len(edges)))
     for e, (i, j) in enumerate(edges.tolist()):
         regions = np.array([*np.flatnonzero(given[e]), i, j])
-        C = _left_of_pair(moments, regions)
+        C = moments.R[:, regions[:, None], regions]
+        # Each step eliminates the first region, for all subjects at once, until the pair is left.
+        # Correlations have no zero on the diagonal.
+        for _ in range(len(regions) - 2):
+            slopes = C[:, 0, 1:] / C[:, :1, 0]
+            C = C[:, 1:, 1:] - slopes[:, :, None] * C[:, :1, 1:]
         r, s, product = C[:, 0, 0], C[:, 1, 1], C[:, 0, 1]
         by_way[:, :, e] = product / r, product / s, np.arctanh(product / np.sqrt(r * s))
     return list(by_way)
-
-
-def _left_of_pair(moments: SubjectMoments, regions: Indices) -> Array:
-    """Return the covariances (subjects, 2, 2) of the last two regions, given the others."""
-    C = moments.R[:, regions[:, None], regions]
-    # Each step eliminates the first region, for all subjects at once. Correlations have no zero on
-    # the diagonal.
-    for _ in range(len(regions) - 2):
-        slopes = C[:, 0, 1:] / C[:, :1, 0]
-        C = C[:, 1:, 1:] - slopes[:, :, None] * C[:, :1, 1:]
-    return C
 
 
 @dataclass(frozen=True)
@@ -448,8 +439,8 @@ class AdjustedMeans:
             # Fitted values of the reduced model stay in place (Freedman and Lane). What they add
             # to the means is computed once, before the permutations.
             drawn = residuals[order]
-            means = expected + self.rows @ drawn
-            return Estimates(means, self._covariances(self.full.residuals(drawn)))
+            covariances = self._covariances(self.full.residuals(drawn))
+            return Estimates(expected + self.rows @ drawn, covariances)
 
         return refit
 
@@ -461,7 +452,6 @@ class AdjustedMeans:
         return _spanned(numbered, self.design)
 
     def _refuse_explained_groups(self) -> None:
-        """Raise InputError if covariates and sites explain the groups."""
         every = tuple(range(len(self.data.groups)))
         if self.full.rank - self._reduced(every).rank == len(every) - 1:
             return
@@ -498,8 +488,7 @@ class AdjustedMeans:
         """
         basis, pairs = self.full.basis, self.data.pairs
         if pairs is None:
-            alone: Array = self.rows / np.maximum(1 - np.square(basis).sum(axis=1), FULL)
-            return alone
+            return self.rows / np.maximum(1 - np.square(basis).sum(axis=1), FULL)
         order = np.argsort(pairs, kind="stable").reshape(-1, len(self.data.groups))
         blocks = basis[order]  # (persons, groups, p)
         # I - H_u is inverted by its eigenvalues. If one person alone determines a slope, H_u has
@@ -523,14 +512,12 @@ class AdjustedMeans:
         if self.data.units is None:
             # If each row is a unit, the sum over units is one matrix product for all columns.
             products = (self._influences[:, None] * self._influences).reshape(-1, n)
-            C: Array = (products @ np.square(residuals)).reshape(n_groups, n_groups, -1)
-            return C
+            return (products @ np.square(residuals)).reshape(n_groups, n_groups, -1)
         order, starts = self._by_unit
         influences = self._influences[:, order, None] * residuals[order]
         # Rows of a unit are dependent: their influences are added before they are squared.
         sums = np.add.reduceat(influences, starts, axis=1)
-        covariances: Array = np.einsum("guk,huk->ghk", sums, sums)
-        return covariances
+        return np.einsum("guk,huk->ghk", sums, sums)
 
 
 def _held_fixed(data: GroupData) -> Array:
@@ -544,9 +531,7 @@ def _held_fixed(data: GroupData) -> Array:
         return design
     persons = indicators(data.pairs)
     centred = design - (persons.T @ design / persons.sum(axis=0)[:, None])[data.pairs]
-    varies = column_lengths(design, centred)[1]
-    varying: Array = centred[:, varies]
-    return varying
+    return centred[:, column_lengths(design, centred)[1]]
 
 
 def _spanned(codes: Indices, design: Array) -> Nuisance:

@@ -89,13 +89,11 @@ class Arrows(NamedTuple):
         """Return what decides the direction of each edge of `coef`, as `LearnedNetwork` lists."""
         # The graph counts and not `coef`, because a lasso adds edges that only the order directs.
         support = self.graph != 0
-        known, required = (
-            (None, None)
-            if self.knowledge is None
-            else (self.knowledge.directions, self.knowledge.required)
+        known = (
+            () if self.knowledge is None else (self.knowledge.directions, self.knowledge.required)
         )
         table = np.full(support.shape, "order only", dtype=object)
-        kinds = edge_kinds(support, known, required)
+        kinds = edge_kinds(support, *known)
         # This comes before "equal variances" is set: residuals only decide edges that are open.
         is_open = kinds == "reversible"
         kinds = np.where(self.equal & is_open, "equal variances", kinds).astype(object)
@@ -240,11 +238,7 @@ class NetworkEstimator(DensityMixin, LearnedNetwork, ABC):
         return moments, values
 
     def _store(
-        self,
-        moments: Moments,
-        B: Array,
-        names: list[str],
-        arrows: Arrows | None = None,
+        self, moments: Moments, B: Array, names: list[str], arrows: Arrows | None = None
     ) -> None:
         """Store the network as fitted attributes.
 
@@ -343,14 +337,10 @@ def _support_on(graph: Any, names: Sequence[str], labelled: bool) -> Mask:
     the graph are assumed to be in the order of the columns.
     """
     support = adjacency(graph)
-    if hasattr(graph, "columns"):
-        nodes = [str(column) for column in graph.columns]
-    elif hasattr(graph, "names"):
-        nodes = list(graph.names)
-    else:
+    labels = getattr(graph, "columns", getattr(graph, "names", None))
+    if labels is None or not labelled:
         return support
-    if not labelled:
-        return support
+    nodes = [str(label) for label in labels]
     if sorted(nodes) != sorted(names):
         raise InputError(
             "the variables of the graph are not the columns of X: rename the variables or the "
@@ -402,11 +392,9 @@ def user_weights(moments: Moments, B: Array, names: Sequence[str]) -> Weights:
     else:  # in the canonical order, so that rounding does not depend on the order of the columns
         centre = (moments.mean / moments.scale)[moments.columns]
         intercept = moments.mean - (B @ centre)[inverse] * moments.scale
-    n_parents = np.count_nonzero(coef, axis=0)
     # At least 1, so that a variable with as many parents as rows causes no division by zero.
-    degrees = np.maximum(moments.n - n_parents - 1, 1)
-    residual = residual_variances(moments.R, B)[inverse] * moments.scale**2
-    noise = residual * moments.n / degrees
+    degrees = np.maximum(moments.n - np.count_nonzero(coef, axis=0) - 1, 1)
+    noise = residual_variances(moments.R, B)[inverse] * moments.scale**2 * moments.n / degrees
     floor = NOISE_FLOOR * moments.sd**2
     exact = np.flatnonzero(noise < floor)
     if exact.size:

@@ -213,8 +213,7 @@ def warn_about_classes(
             )
     moments = moments_of(_centred(values, labels), names)
     # Each class mean costs a degree of freedom. `Moments` already subtracts one mean.
-    n_free = len(values) - len(classes) + 1
-    warn_collinear(replace(moments, n=n_free), names)
+    warn_collinear(replace(moments, n=len(values) - len(classes) + 1), names)
 
 
 def _learn(
@@ -242,10 +241,8 @@ def _learn(
             "pool centres the rows, so it cannot go with a penalised intercept. Set pool=0, or "
             "give a learner that does not penalise the intercept."
         )
-    mean = values[labels == label].mean(axis=0)
-    moments = replace(moments, n=n_effective, mean=mean)
-    blended: GaussianNetwork = learner.learn(moments, rows, names).network_
-    return blended
+    moments = replace(moments, n=n_effective, mean=values[labels == label].mean(axis=0))
+    return learner.learn(moments, rows, names).network_
 
 
 def blended_rows(values: Array, labels: NDArray[Any], label: Any, pool: float) -> tuple[Array, int]:
@@ -403,18 +400,15 @@ class SGBNClassifier(ClassifierMixin, BaseEstimator):
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the class with the largest posterior probability for every row."""
         best = self._scores(X).argmax(axis=1)
-        predicted: NDArray[Any] = self.classes_[best]
-        return predicted
+        return self.classes_[best]
 
     def predict_proba(self, X: ArrayLike) -> Array:
         """Return the posterior probability of every class."""
-        posterior: Array = softmax(self._scores(X), axis=1)
-        return posterior
+        return softmax(self._scores(X), axis=1)
 
     def predict_log_proba(self, X: ArrayLike) -> Array:
         """Return the logarithm of the posterior probability of every class."""
-        posterior: Array = log_softmax(self._scores(X), axis=1)
-        return posterior
+        return log_softmax(self._scores(X), axis=1)
 
     def explain(
         self, X: ArrayLike, of: Label | None = None, against: Label | None = None
@@ -489,22 +483,17 @@ class SGBNClassifier(ClassifierMixin, BaseEstimator):
             return None
         unseen = np.empty((len(values), len(self.classes_)))
         for train, test in inner_folds(codes, self._units, n_folds, 1, self.random_state):
-            networks = self._fold_networks(values[train], labels[train], names)
+            try:
+                with warnings.catch_warnings():
+                    # The fit to all rows has already warned about ties and few rows.
+                    warnings.simplefilter("ignore", DataWarning)
+                    networks = self._learn(values[train], labels[train], names).networks
+            except InputError as error:  # such as a region that is constant in a fold
+                raise InputError(
+                    f"in a fold for the temperature: {error} Or set temperature=1."
+                ) from error
             unseen[test] = log_likelihoods(networks, values[test])
         return unseen
-
-    def _fold_networks(
-        self, values: Array, labels: NDArray[Any], names: list[str]
-    ) -> dict[Any, GaussianNetwork]:
-        try:
-            with warnings.catch_warnings():
-                # The fit to all rows has already warned about ties and few rows.
-                warnings.simplefilter("ignore", DataWarning)
-                return self._learn(values, labels, names).networks
-        except InputError as error:  # such as a region that is constant in a fold
-            raise InputError(
-                f"in a fold for the temperature: {error} Or set temperature=1."
-            ) from error
 
     def _warn_about_temperature(self, labels: NDArray[Any]) -> None:
         lowest = TEMPERATURES[0]
@@ -526,8 +515,7 @@ class SGBNClassifier(ClassifierMixin, BaseEstimator):
             shares = given_shares(self.priors, classes.tolist())
         elif self.priors == "equal":
             shares = np.ones(len(classes))
-        normalised: Array = shares / shares.sum()
-        return normalised
+        return shares / shares.sum()
 
 
 def given_shares(priors: Mapping[Any, Any], classes: list[Any]) -> Array:

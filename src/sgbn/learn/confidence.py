@@ -101,8 +101,7 @@ class EdgeConfidence:
 
         It is 0 if no network joins them.
         """
-        joined = self.adjacency_ > 0
-        return self.arrow_ / np.where(joined, self.adjacency_, 1.0)
+        return self.arrow_ / np.where(self.adjacency_ > 0, self.adjacency_, 1.0)
 
     @property
     def n_adjacent(self) -> float:
@@ -185,8 +184,7 @@ class EdgeConfidence:
         rows.sort(key=lambda row: (-row[2], -row[3], row[0], row[1]))
         # As wide as the longest name, because numpy cuts longer names off without a warning.
         text = np.asarray(self.names).dtype
-        fields = [("source", text), ("target", text), *EDGE_FIELDS]
-        return np.array(rows, dtype=fields).view(np.recarray)
+        return np.array(rows, [("source", text), ("target", text), *EDGE_FIELDS]).view(np.recarray)
 
 
 def supported_of(network: NetworkLike, confidence: EdgeConfidence | None = None) -> Mask:
@@ -282,10 +280,7 @@ ROUND_OFF = 1e-9  # shares are sums of floats, and may miss a threshold by this 
 
 
 def consensus(
-    arrows: Array,
-    threshold: float = 0.5,
-    other_way: float = 1.0,
-    max_parents: int | None = None,
+    arrows: Array, threshold: float = 0.5, other_way: float = 1.0, max_parents: int | None = None
 ) -> Graph:
     """Return the DAG of the pairs that at least a share `threshold` of the networks joins.
 

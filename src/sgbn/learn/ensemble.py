@@ -311,7 +311,13 @@ class SGBNEnsemble(ConfidentNetwork, NetworkEstimator):
         with one_blas_thread():
             # Out of all rows, for the estimate. Each part takes them out again, on its own rows.
             values, lost = without_nuisance(sample.values, sample.nuisance)
-        _check_freedom(len(values), lost)
+        n = len(values)
+        if not enough_left(n, lost):
+            raise InputError(
+                f"the nuisance columns use up {lost} of {n} rows, and each part leaves out a tenth "
+                f"of the rows. At least {FEW_SAMPLES} rows must remain. Give fewer columns, or "
+                "more rows."
+            )
         # This sets `outliers_`. The next line takes these rows out, together with their labels.
         self.clean(values, sample.names, labels)
         sample = sample._replace(values=values).take(~self.outliers_)
@@ -338,21 +344,21 @@ class SGBNEnsemble(ConfidentNetwork, NetworkEstimator):
         most = most_parents(moments.n, moments.m, self.max_parents)
         knowledge = read_knowledge(self.forbidden, self.required, self.tiers, names, most)
         check_required(knowledge.required, names)
+        n_pairs = self._pairs_for(sample, len(sample.values) - moments.n)
+        seed = int(self.random_state)
         self.posterior_, self.confidence_ = learn_parts(
-            sample,
-            searcher,
-            knowledge,
-            self.n_chains,
-            self._pairs_for(sample, len(sample.values) - moments.n),
-            int(self.random_state),
-            study,
+            sample, searcher, knowledge, self.n_chains, n_pairs, seed, study
         )
-        graph = _consensus(self.posterior_, moments, most)
+        # In the canonical order, so that ties do not depend on the order of the columns.
+        canonical = np.ix_(moments.columns, moments.columns)
+        graph = np.zeros(self.posterior_.shape, bool)
+        graph[canonical] = consensus(
+            self.posterior_[canonical], other_way=OTHER_WAY_WEIGHT, max_parents=most
+        )
         B = least_squares(moments, moments.to_canonical(graph.astype(float)), names)
         self._store(moments, B, names, Arrows(graph, knowledge))
-        n_halves = 0 if self.confidence_ is None else self.confidence_.n_halves
         self.coef_low_, self.coef_high_ = weight_limits(
-            sample, graph, self.coef_, moments.columns, n_halves // 2, int(self.random_state)
+            sample, graph, self.coef_, moments.columns, n_pairs, seed
         )
         return self
 
@@ -384,15 +390,6 @@ class SGBNEnsemble(ConfidentNetwork, NetworkEstimator):
         return 0
 
 
-def _check_freedom(n: int, lost: int) -> None:
-    """Raise InputError if nuisance columns leave too few degrees of freedom."""
-    if not enough_left(n, lost):
-        raise InputError(
-            f"the nuisance columns use up {lost} of {n} rows, and each part leaves out a tenth of "
-            f"the rows. At least {FEW_SAMPLES} rows must remain. Give fewer columns, or more rows."
-        )
-
-
 def _check_nested(sample: Sample) -> None:
     """Raise InputError if a person is in two blocks: halves could not keep both together."""
     if sample.persons is None or sample.blocks is None:
@@ -406,17 +403,6 @@ def _check_nested(sample: Sample) -> None:
             f"the rows of {listed(astray)} are in several blocks. Give all rows of a person the "
             "same block."
         )
-
-
-def _consensus(arrows: Array, moments: Moments, most: int) -> Mask:
-    """Return the consensus network.
-
-    It is computed in the canonical order, so that ties do not depend on the order of the columns.
-    """
-    canonical = np.ix_(moments.columns, moments.columns)
-    graph = np.zeros(arrows.shape, bool)
-    graph[canonical] = consensus(arrows[canonical], other_way=OTHER_WAY_WEIGHT, max_parents=most)
-    return graph
 
 
 def _design(nuisance: ArrayLike | None, n: int) -> Array:
@@ -504,13 +490,7 @@ def learn_parts(
         Runs the tasks, and keeps their results. The result of a task depends only on the data, the
         learner, the seed and the number of the task. So a study can be continued with more pairs.
     """
-    settings = {
-        "data": joblib.hash([*sample]),
-        "learner": repr(learner),
-        "learner_parameters": joblib.hash(learner.get_params()),  # long ones are cut in the repr
-        "seed": seed,
-        "plan": list(PLAN),
-    }
+    settings = described(sample, learner, seed=seed, plan=list(PLAN))
     wholes = {f"whole{k:05d}": {"kind": "whole", "number": k} for k in range(n_chains)}
     pairs = {f"pair{k:05d}": {"kind": "pair", "number": k} for k in range(n_pairs)}
     # These are sent to each worker once, and not with every task.
@@ -522,6 +502,17 @@ def learn_parts(
     if not n_pairs:
         return arrows, None
     return arrows, gather_pairs([results[name] for name in pairs], sample.names)
+
+
+def described(sample: Sample, learner: NetworkEstimator, **more: Any) -> dict[str, Any]:
+    """Return the settings of a study of parts: everything that its results depend on."""
+    return {
+        "data": joblib.hash([*sample]),
+        "learner": repr(learner),
+        # The repr cuts long parameters, so that it alone is not enough.
+        "learner_parameters": joblib.hash(learner.get_params()),
+        **more,
+    }
 
 
 def learn_task(
@@ -572,11 +563,7 @@ def deal(sample: Sample, seed: int, stream: int, number: int, n_parts: int) -> I
 
 
 def _learn_part(
-    sample: Sample,
-    rows: Indices,
-    learner: SGBN,
-    knowledge: Knowledge,
-    seed: Sequence[int],
+    sample: Sample, rows: Indices, learner: SGBN, knowledge: Knowledge, seed: Sequence[int]
 ) -> tuple[Array, Mask]:
     """Return the share of each arrow in a part of the rows, and which columns are constant there.
 
@@ -605,11 +592,10 @@ def _warn_about_constants(constant: Mask, names: Sequence[str]) -> None:
     counts = constant.sum(axis=0)
     if counts.any():
         worst = int(np.argmax(counts))
-        n_columns = int((counts > 0).sum())
         warn(
             f"{names[worst]!r} is constant in {counts[worst]} of {len(constant)} halves, and has "
-            f"no edge there ({counted(n_columns, 'such column')}). So its shares are too low. "
-            "Leave the column out, or read its shares with care."
+            f"no edge there ({counted(int((counts > 0).sum()), 'such column')}). So its shares "
+            "are too low. Leave the column out, or read its shares with care."
         )
 
 
@@ -619,12 +605,7 @@ RIDGE = 1e-10
 
 
 def weight_limits(
-    sample: Sample,
-    graph: Mask,
-    coef: Array,
-    columns: Indices,
-    n_pairs: int,
-    seed: int,
+    sample: Sample, graph: Mask, coef: Array, columns: Indices, n_pairs: int, seed: int
 ) -> tuple[Array, Array]:
     """Return the lower and the upper ends of 95 % intervals of the weights of a graph.
 

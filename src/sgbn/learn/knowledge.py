@@ -80,7 +80,6 @@ def read_knowledge(
         If a variable is unknown, if the knowledge contradicts itself, or if a variable has more
         required parents than it may have. The message names the variables.
     """
-    m = len(names)
     tier = _read_tiers(tiers, names)
     placed = tier >= 0
     if tiers is not None and not placed.all():
@@ -104,21 +103,15 @@ def read_knowledge(
         raise InputError(
             f"the required edges form a directed cycle: {circle}. Remove one of these edges."
         )
-    if max_parents is not None:
-        _check_number_of_parents(must, max_parents, names)
-    # A required edge forbids its reverse, so that `allowed` holds every known direction.
-    return Knowledge(~(excluded | backwards | must.T | np.eye(m, dtype=bool)), must)
-
-
-def _check_number_of_parents(required: Mask, max_parents: int, names: Sequence[str]) -> None:
-    """Raise InputError if a variable has more required parents than it may have."""
-    needed = required.sum(axis=0)
-    if needed.max() > max_parents:
+    needed = must.sum(axis=0)
+    if max_parents is not None and needed.max() > max_parents:
         j = int(np.argmax(needed))
         raise InputError(
             f"{names[j]!r} has {needed[j]} required parents, but at most {max_parents} are allowed "
             "(the smallest of max_parents, a third of the samples, and 60). Require fewer."
         )
+    # A required edge forbids its reverse, so that `allowed` holds every known direction.
+    return Knowledge(~(excluded | backwards | must.T | np.eye(len(names), dtype=bool)), must)
 
 
 def _refuse(bad: Mask, names: Sequence[str], what: str, remedy: str) -> None:

@@ -89,9 +89,8 @@ class Residuals:
             variance = float(np.square(r).mean())
             # A residual that is only round-off has a shape, but the shape means nothing.
             is_exact = variance < MIN_NOISE_SHARE
-            self._gain[j, parents] = (
-                np.zeros(len(r)) if is_exact else density_gain(r / variance**0.5)
-            )
+            gain = np.zeros(len(r)) if is_exact else density_gain(r / variance**0.5)
+            self._gain[j, parents] = gain
         return self._gain[j, parents]
 
     def score(self, j: int, parents: Parents) -> float:

@@ -59,13 +59,11 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X: ArrayLike) -> Array:
         """Return the posterior probability of every class."""
-        posterior: Array = softmax(self._scores(np.asarray(X, dtype=np.float64)), axis=1)
-        return posterior
+        return softmax(self._scores(np.asarray(X, dtype=np.float64)), axis=1)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the class with the largest posterior probability for every row."""
-        predicted: NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
-        return predicted
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     def _scores(self, X: Array) -> Array:
         columns = []

@@ -222,8 +222,7 @@ class NetworkPosterior(NetworkEstimator):
         if n is not None:
             rng = np.random.default_rng(random_state)
             chosen = chosen[rng.integers(len(chosen), size=Whole(1).check("n", n))]
-        m = self.networks_.shape[1]
-        return np.unpackbits(chosen, axis=2, count=m).astype(bool)
+        return np.unpackbits(chosen, axis=2, count=chosen.shape[1]).astype(bool)
 
     def networks(self, n: int = 200, random_state: int = 0) -> list[GaussianNetwork]:
         r"""Return `n` networks with weights, drawn from the posterior.
@@ -415,35 +414,23 @@ def sample_networks(
     # The criterion of the search has its own gamma, which differs from the gamma of the prior.
     problem = SearchProblem.of(moments, knowledge, default_gamma(n), most)
     fast = SearchPlan.for_size(n, m, "fast", SEARCHES_PER_CHAIN)
-    starts = [
-        search_network(problem, fast, np.random.RandomState(chain_seed))
-        for chain_seed in seeds[:, 0]
-    ]
+    starts = [search_network(problem, fast, np.random.RandomState(s)) for s in seeds[:, 0]]
     # The search sorts the variables in its own way. `place` is their place in the canonical order.
     place = np.argsort(moments.columns)[problem.columns]
     near = np.zeros((m, m), bool)
     # Two variables that any search joins, in either direction, are candidates for each other.
-    near[np.ix_(place, place)] = np.any(
-        [start.parents | start.parents.T for start in starts], axis=0
-    )
+    near[np.ix_(place, place)] = np.any([s.parents | s.parents.T for s in starts], axis=0)
     allowed, required = knowledge.rows(moments)
-    tables = score_tables(
-        moments.R,
-        n,
-        arrow_prices(n, m, gamma),
-        most,
-        candidate_parents(moments.R, near, allowed, required, plan.n_candidates),
-        required,
-    )
+    candidates = candidate_parents(moments.R, near, allowed, required, plan.n_candidates)
+    prices = arrow_prices(n, m, gamma)
+    tables = score_tables(moments.R, n, prices, most, candidates, required)
     total = log_totals(tables)
-    thin = max(MIN_STEPS_BETWEEN, round(plan.thin * m))
-    chains = (
-        run_chain(
-            tables, total, place[start.order], plan.n_burn * m, plan.n_kept, thin, int(chain_seed)
-        )
+    lengths = plan.n_burn * m, plan.n_kept, max(MIN_STEPS_BETWEEN, round(plan.thin * m))
+    chains = tuple(
+        run_chain(tables, total, place[start.order], *lengths, int(chain_seed))
         for start, chain_seed in zip(starts, seeds[:, 1], strict=True)
     )
-    return Sampled(tables, tuple(chains))
+    return Sampled(tables, chains)
 
 
 def split_r_hat(traces: Array) -> float:

@@ -252,7 +252,14 @@ class SeriesSGBN(ConfidentNetwork):
         moments = subject_moments(cohort, lagged=self.lagged)
         persons = _person_codes(units, len(moments))
         residuals = None
-        if self.non_gaussian == "orient" and _enough_subjects(persons):
+        n_persons = int(persons.max()) + 1
+        if self.non_gaussian == "orient" and n_persons < MIN_SUBJECTS_TO_ORIENT:
+            warn(
+                f"{counted(n_persons, 'subject is', 'subjects are')} too few for "
+                f"non_gaussian='orient', which needs at least {MIN_SUBJECTS_TO_ORIENT}. It has no "
+                "effect. Give more subjects, or leave it out."
+            )
+        elif self.non_gaussian == "orient":
             rows = [subject.rows for subject in filtered_series(cohort, self.lagged)]
             residuals = SubjectResiduals(rows, persons)
         study = Study(folder, self.n_jobs, progress)
@@ -284,15 +291,17 @@ class SeriesSGBN(ConfidentNetwork):
         residuals: SubjectResiduals | None = None,
     ) -> Self:
         """Search the graph, decide open directions by residuals if given, and learn the halves."""
-        n, names = len(moments), list(moments.names)
+        n, names, seed = len(moments), list(moments.names), int(self.random_state)
         persons = _person_codes(units, n)
-        sites = _site_codes(strata, n)
+        sites = (
+            np.zeros(n, np.intp) if strata is None else label_codes(strata, n, "strata", "subjects")
+        )
         # By the median, so that one short series does not limit the parents for all subjects.
         most = most_parents(int(np.median(moments.n)), moments.m, self.max_parents)
         knowledge = read_knowledge(self.forbidden, self.required, self.tiers, names, most)
         subjects = Subjects(moments, persons, sites, knowledge, self.penalty, most)
         problem = subjects.problem()
-        best = search_subjects(problem, np.random.RandomState(int(self.random_state)))
+        best = search_subjects(problem, np.random.RandomState(seed))
         self.score_ = best.score
         arrows = Arrows(problem.to_user(best.parents), knowledge)
         if residuals is not None:
@@ -300,8 +309,14 @@ class SeriesSGBN(ConfidentNetwork):
             arrows = arrows._replace(non_gaussian=decided)
         self._store(moments, arrows.hubs_first(problem.columns), persons)
         self.confidence_ = None
-        if self._has_halves(persons.max() + 1):
-            seed = int(self.random_state)
+        n_persons = int(persons.max()) + 1
+        if self.n_pairs and n_persons < MIN_SUBJECTS_TO_HALVE:
+            warn(
+                f"{counted(n_persons, 'subject is', 'subjects are')} too few for half samples: at "
+                f"least {MIN_SUBJECTS_TO_HALVE} are needed. So confidence_ is None. Give more "
+                "subjects. n_pairs=0 silences this warning."
+            )
+        elif self.n_pairs:
             self.confidence_ = learn_halves(subjects, self.n_pairs, seed, study)
         return self
 
@@ -321,25 +336,14 @@ class SeriesSGBN(ConfidentNetwork):
         # The series are centred.
         self.intercept_ = np.zeros(moments.m)
         self.noise_variance_ = _means_of_persons(noise_shares(moments, graph), persons).mean(axis=0)
-        self.network_ = GaussianNetwork(
-            self.coef_, self.intercept_, self.noise_variance_, list(moments.names)
-        )
+        numbers = self.coef_, self.intercept_, self.noise_variance_
+        self.network_ = GaussianNetwork(*numbers, moments.names)
         self.order_ = levels(graph)
         gains = _means_of_persons(edge_gains(moments, graph, self.penalty), persons)
         self.support_share_ = (gains > 0).mean(axis=0)
         # At least one subject is left out, even if there are fewer than ten.
         kept = len(gains) - int(np.ceil(STRONGEST_SHARE * len(gains)))
         self.survives_ = np.sort(gains, axis=0)[:kept].sum(axis=0) > 0
-
-    def _has_halves(self, n_units: int) -> bool:
-        """Return whether to learn from half samples; warn if there are too few subjects."""
-        if self.n_pairs and n_units < MIN_SUBJECTS_TO_HALVE:
-            warn(
-                f"{counted(n_units, 'subject is', 'subjects are')} too few for half samples: at "
-                f"least {MIN_SUBJECTS_TO_HALVE} are needed. So confidence_ is None. Give more "
-                "subjects. n_pairs=0 silences this warning."
-            )
-        return bool(self.n_pairs) and n_units >= MIN_SUBJECTS_TO_HALVE
 
 
 def _limits(weights: Array) -> tuple[Array, Array]:
@@ -359,29 +363,12 @@ def _person_codes(units: ArrayLike | None, n: int) -> Indices:
     return np.arange(n) if units is None else label_codes(units, n, "units", "subjects")
 
 
-def _site_codes(strata: ArrayLike | None, n: int) -> Indices:
-    """Return the code of each series' stratum, from 0 upwards; by default there is one stratum."""
-    return np.zeros(n, np.intp) if strata is None else label_codes(strata, n, "strata", "subjects")
-
-
 def _means_of_persons(values: Array, persons: Indices) -> Array:
     """Return the mean over the series of each person; `values` has one entry per series."""
     sums = np.zeros((int(persons.max()) + 1, *values.shape[1:]))
     # Unlike `sums[persons] += values`, this adds up all sessions of a person.
     np.add.at(sums, persons, values)
     return (sums.T / np.bincount(persons)).T
-
-
-def _enough_subjects(persons: Indices) -> bool:
-    """Return whether there are enough subjects to decide directions by residuals; warn if not."""
-    n_persons = int(persons.max()) + 1
-    if n_persons < MIN_SUBJECTS_TO_ORIENT:
-        warn(
-            f"{counted(n_persons, 'subject is', 'subjects are')} too few for "
-            f"non_gaussian='orient', which needs at least {MIN_SUBJECTS_TO_ORIENT}. It has no "
-            "effect. Give more subjects, or leave it out."
-        )
-    return n_persons >= MIN_SUBJECTS_TO_ORIENT
 
 
 DIGITS = 8  # decimals of correlations on which machines agree, so that folders can be moved
@@ -493,10 +480,7 @@ class SubjectResiduals(Residuals):
         A residual of zero stays zero.
         """
         residuals = self._by_subject(j, parents)
-        sizes = [np.sqrt(np.square(residual).mean()) for residual in residuals]
-        return np.concatenate(
-            [residual / (size or 1.0) for residual, size in zip(residuals, sizes, strict=True)]
-        )
+        return np.concatenate([r / (np.sqrt(np.square(r).mean()) or 1.0) for r in residuals])
 
     def _by_subject(self, j: int, parents: Parents) -> list[Array]:
         """Return the least-squares residual of j in each subject."""
@@ -532,8 +516,7 @@ class SubjectResiduals(Residuals):
 
     def _sums(self, gains: Array) -> Array:
         """Return the sum over the volumes of each person."""
-        sums = np.bincount(self.units, np.add.reduceat(gains, self.starts))
-        return sums.astype(float)
+        return np.bincount(self.units, np.add.reduceat(gains, self.starts)).astype(float)
 
 
 def subject_weights(moments: SubjectMoments, graph: Graph) -> Array:
@@ -556,8 +539,7 @@ def subject_weights(moments: SubjectMoments, graph: Graph) -> Array:
     with one_blas_thread():
         for j in np.flatnonzero(edges.any(axis=0)):
             P = np.flatnonzero(edges[:, j])
-            right = R[:, P, j][:, :, None]
-            weights[:, P, j] = np.linalg.solve(R[:, P[:, None], P], right)[:, :, 0]
+            weights[:, P, j] = np.linalg.solve(R[:, P[:, None], P], R[:, P, j][:, :, None])[:, :, 0]
     return weights
 
 
@@ -593,8 +575,7 @@ def edge_gains(moments: SubjectMoments, graph: Graph, penalty: float) -> Array:
     gains = np.zeros((len(moments), *edges.shape))
     with one_blas_thread():
         for i, j in np.argwhere(edges).tolist():
-            other_parents = np.flatnonzero(edges[:, j])
-            other_parents = other_parents[other_parents != i]
+            other_parents = np.setdiff1d(np.flatnonzero(edges[:, j]), i)
             # Without other parents this is 1, because all of the variance is left.
             left = np.maximum(residual_shares(moments.R, j, other_parents), SMALLEST_RSS)
             better = np.log(left) - with_all[:, j]

@@ -61,11 +61,9 @@ class _OnCommonGraph(TransformerMixin, BaseEstimator):
         self.graph = graph
 
     def _fit_graph(self, moments: SubjectMoments) -> None:
-        self.graph_ = (
-            common_graph(moments, self.learner) if self.graph is None else np.asarray(self.graph)
-        )
-        names = moments.names
-        self.edges_ = [(names[i], names[j]) for i, j in np.argwhere(self.graph_)]
+        given = self.graph
+        self.graph_ = common_graph(moments, self.learner) if given is None else np.asarray(given)
+        self.edges_ = [(moments.names[i], moments.names[j]) for i, j in np.argwhere(self.graph_)]
         if not self.edges_:
             raise InputError(
                 "the network of the training subjects has no edge, so there is no weight that "
@@ -111,8 +109,7 @@ class SeriesWeights(_OnCommonGraph):
     def transform(self, X: Series) -> Array:
         """Return the weights of each subject, shape (subjects, edges)."""
         check_is_fitted(self)
-        weights = subject_weights(as_moments(X, self.learner), self.graph_)
-        return weights[:, self.graph_]
+        return subject_weights(as_moments(X, self.learner), self.graph_)[:, self.graph_]
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:  # noqa: ARG002
         """Return the names of the edges, in the form ``source -> target``."""
@@ -243,8 +240,7 @@ def common_graph(moments: SubjectMoments, learner: SeriesSGBN | None = None) -> 
     """
     plain = SeriesSGBN() if learner is None else clone(learner)
     plain.set_params(n_pairs=0, non_gaussian="ignore")
-    graph: Mask = plain.fit_moments(moments).network_.coef != 0
-    return graph
+    return plain.fit_moments(moments).network_.coef != 0
 
 
 def network_on(moments: SubjectMoments, graph: Mask) -> GaussianNetwork:
@@ -269,8 +265,7 @@ def log_likelihoods(moments: SubjectMoments, network: GaussianNetwork) -> Array:
     log_det = np.linalg.slogdet(C)[1]
     # This is tr(C^-1 R_s) for all subjects at once, because both matrices are symmetric.
     traces = np.einsum("ij,sij->s", np.linalg.inv(C), moments.R)
-    likelihoods: Array = -(len(C) * np.log(2 * np.pi) + log_det + traces) / 2
-    return likelihoods
+    return -(len(C) * np.log(2 * np.pi) + log_det + traces) / 2
 
 
 def whiten(

@@ -299,9 +299,16 @@ class SGBN(NetworkEstimator):
                 "moments is not a result of Moments.from_covariance. Call Moments.from_covariance, "
                 "and give its result."
             )
+        transform, tuned = self.column_transform, self.weights == "lasso" and self.alpha == "cv"
+        of_scores = "Compute the covariance matrix of the normal scores."
         # Only the first one is named: users correct one parameter at a time.
-        for wanted, remedy in self._needs_rows().items():
-            raise InputError(f"{wanted} needs rows, but moments do not hold rows. {remedy}")
+        for is_given, wanted, remedy in (
+            (transform != "none", f"column_transform={transform!r}", of_scores),
+            (self.non_gaussian == "orient", "non_gaussian='orient'", "Leave out non_gaussian."),
+            (tuned, "alpha='cv'", "Give alpha a number."),
+        ):
+            if is_given:
+                raise InputError(f"{wanted} needs rows, but moments do not hold rows. {remedy}")
         # These may be left from an earlier fit to rows.
         for stale in ("outliers_", "feature_names_in_"):
             self.__dict__.pop(stale, None)
@@ -311,19 +318,6 @@ class SGBN(NetworkEstimator):
         names = column_names(self)
         warn_about_moments(moments, names)
         return self.learn(moments, np.empty((0, moments.m)), names)
-
-    def _needs_rows(self) -> dict[str, str]:
-        """Return the parameters that need rows, each with what to do instead."""
-        asked = {}
-        if self.column_transform != "none":
-            asked[f"column_transform={self.column_transform!r}"] = (
-                "Compute the covariance matrix of the normal scores."
-            )
-        if self.non_gaussian == "orient":
-            asked["non_gaussian='orient'"] = "Leave out non_gaussian."
-        if self.weights == "lasso" and self.alpha == "cv":
-            asked["alpha='cv'"] = "Give alpha a number."
-        return asked
 
     def learn(self, moments: Moments, values: Array, names: list[str]) -> Self:
         """Search for a graph, choose the DAG of its class with hubs first, and fit weights."""
@@ -353,12 +347,11 @@ class SGBN(NetworkEstimator):
         # Equal variances decide every direction: no other DAG of the class has the same score.
         if not is_equal:
             arrows = arrows.hubs_first(problem.columns)
+        graph = arrows.graph
         if self.weights == "refit":
-            B = least_squares(moments, moments.to_canonical(arrows.graph.astype(float)), names)
+            B = least_squares(moments, moments.to_canonical(graph.astype(float)), names)
         else:
-            B = lasso_along_order(
-                self.alpha, self.cv, moments, values, names, arrows.graph, knowledge
-            )
+            B = lasso_along_order(self.alpha, self.cv, moments, values, names, graph, knowledge)
         self._store(moments, B, names, arrows)
         return self
 

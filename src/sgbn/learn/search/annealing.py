@@ -137,22 +137,11 @@ def anneal(
     # The kernel has its own generator, because numba cannot use a RandomState.
     seed = np.array([rng.randint(1, LARGEST_SEED, dtype=np.int64)], np.uint64)
     best_order = np.array(order, np.int64)
-    hot, cold = temperatures
-    _anneal(
-        tables.best,
-        tables.first,
-        tables.bit,
-        tables.relatives.copy(),
-        best_order,
-        best_order.copy(),
-        np.argsort(best_order),
-        _available(tables.bit, best_order),
-        np.empty((2, tables.relatives.shape[1] + 1)),
-        n_steps,
-        hot,
-        cold,
-        seed,
-    )
+    orders = best_order, best_order.copy(), np.argsort(best_order)
+    available = _available(tables.bit, best_order)
+    work = np.empty((2, tables.relatives.shape[1] + 1))
+    own_tables = tables._replace(relatives=tables.relatives.copy())
+    _anneal(*own_tables, *orders, available, work, n_steps, *temperatures, seed)
     return best_order, score_along(tables, best_order)
 
 
@@ -166,8 +155,7 @@ def parents_along(tables: OrderTables, order: Order) -> Mask:
     chosen = _available(tables.bit, order)
     _drop_idle(tables.best, tables.first, tables.bit.max(axis=1) + 1, chosen)
     is_chosen = (chosen[:, None] >> np.maximum(tables.bit, 0)) & 1 == 1
-    parents: Mask = is_chosen & (tables.bit >= 0)
-    return parents
+    return is_chosen & (tables.bit >= 0)
 
 
 @jit_loops
@@ -185,8 +173,7 @@ def _available(bit: NDArray[np.int64], order: Order) -> NDArray[np.int64]:
     """Return the candidates that stand before each variable in the order, as bits."""
     rank = np.argsort(order)
     before = (rank[None, :] < rank[:, None]) & (bit >= 0)
-    available: NDArray[np.int64] = np.where(before, 1 << np.maximum(bit, 0), 0).sum(axis=1)
-    return available
+    return np.where(before, 1 << np.maximum(bit, 0), 0).sum(axis=1)
 
 
 @jit_inside
@@ -442,8 +429,7 @@ def _annealed(
     runs = [(pool[i % len(pool)].order, rng.uniform(*WARM)) for i in range(plan.n_warm)]
     for i in range(plan.n_crossed):
         first, second = pool[i % len(pool)], pool[rng.randint(len(pool))]
-        order = respecting(required, crossed(first, second, rng))
-        runs.append((order, rng.uniform(*WARM)))
+        runs.append((respecting(required, crossed(first, second, rng)), rng.uniform(*WARM)))
     runs += [(respecting(required, rng.permutation(m)), HOT) for _ in range(plan.n_random)]
     networks = []
     for start, temperature in runs:

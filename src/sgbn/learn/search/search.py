@@ -139,15 +139,9 @@ def search_on_trees(
         starts = [_rough_order(problem, plan.n_rough, order) for order in starts]
     for _ in range(MAX_CANDIDATE_ROUNDS):
         trees = make_trees(problem, candidates, weight)
+        limits = TUCK_DEPTH, plan.n_tucks
         network = search_order(
-            trees,
-            starts,
-            plan.n_kicks,
-            rng,
-            TUCK_DEPTH,
-            plan.n_tucks,
-            seen,
-            kick_agreed=plan.kick_agreed,
+            trees, starts, plan.n_kicks, rng, *limits, seen, kick_agreed=plan.kick_agreed
         )
         if np.array_equal(candidates, allowed):
             break
@@ -200,8 +194,8 @@ def _search_with_common_variance(
             # Bounded, because scores add up these ratios, and prices are divided by them.
             ratio = np.clip(variance / common, 1 / MAX_VARIANCE_RATIO, MAX_VARIANCE_RATIO)
         network = search_on_trees(problem, plan, starts, rng, problem.n * ratio)
-        n_parents = network.parents.sum(axis=1)
-        rss = network.score - problem.price[n_parents].sum()  # in units of the common variance
+        # In units of the common variance.
+        rss = network.score - problem.price[network.parents.sum(axis=1)].sum()
         # A copy of another variable has no noise: the smallest positive number replaces 0.
         before, common = common, max(common * rss / (problem.n * len(variance)), SMALLEST_VARIANCE)
         if abs(common / before - 1) < SAME_VARIANCE:

@@ -498,8 +498,7 @@ def score_changes(problem: ParentProblem, network: ScoredNetwork) -> tuple[Array
     now, at_end = np.empty((m, m)), np.empty((m, m))
     R, n = problem.samples
     _fill_changes(R, n, problem.price, network.parents, neighbours, problem.required, now, at_end)
-    now[rank[None, :] > rank[:, None]] = np.inf
-    now[neighbours] = np.inf
+    now[neighbours | (rank[None, :] > rank[:, None])] = np.inf
     at_end[neighbours] = np.inf
     return now, at_end
 
@@ -606,13 +605,10 @@ def candidate_priorities(
             cost = -(counted + merit + partial)
         else:
             cost = (now if which == "now" else last).min(axis=0)
+    # The place of every cost in its row, from the smallest to the largest.
+    places = np.argsort(np.argsort(cost, axis=1, kind="stable"), axis=1, kind="stable")
     # Neighbours come first: their priority is above 1, and all others have at most 1.
-    return np.where(best | best.T, 1.0 + counted, 1.0 / (1.0 + _places(cost)))
-
-
-def _places(values: Array) -> NDArray[np.int64]:
-    """Return the place of every value in its row, from the smallest to the largest."""
-    return np.argsort(np.argsort(values, axis=1, kind="stable"), axis=1, kind="stable")
+    return np.where(best | best.T, 1.0 + counted, 1.0 / (1.0 + places))
 
 
 def best_candidates(
