@@ -39,10 +39,7 @@ from sgbn.runs.files import Arrays
 
 METHODS = {"OR-SGBN": ORSGBN, "H-SGBN": HSGBN}
 # Distance and correlation in the paper's table, for the weights of its two groups.
-PAPER = {
-    "OR-SGBN": ((0.08, 0.9996), (0.18, 0.9981)),
-    "H-SGBN": ((1.91, 0.6828), (2.06, 0.6396)),
-}
+PAPER = {"OR-SGBN": ((0.08, 0.9996), (0.18, 0.9981)), "H-SGBN": ((1.91, 0.6828), (2.06, 0.6396))}
 # Penalties lambda_2 / n of a path, with their colours in the figure. 1 forbids an edge.
 PENALTIES = {0.05: "tab:blue", 0.2: "tab:orange", 1.0: "k"}
 SUBJECTS = 100  # per simulated group, which is about the size of the paper's groups
@@ -152,11 +149,9 @@ def _iterate(R: Array, alpha: float, penalty: float, n_iter: int, frozen: bool) 
     # The same support gives the same prices, so that everything that follows repeats.
     last = supports[-1]
     earlier = [k for k in range(len(supports) - 1) if np.array_equal(supports[k], last)]
-    return History(
-        np.array([support.sum() for support in supports]),
-        np.array([is_dag(support) for support in supports]),
-        len(supports) - 1 - earlier[-1] if earlier else 0,
-    )
+    n_edges = np.array([support.sum() for support in supports])
+    dags = np.array([is_dag(support) for support in supports])
+    return History(n_edges, dags, len(supports) - 1 - earlier[-1] if earlier else 0)
 
 
 class Invariance(NamedTuple):
@@ -183,14 +178,11 @@ class Invariance(NamedTuple):
 def invariance(original: Array, permuted: Array) -> Invariance:
     """Compare the weights of all permutations with the original weights, in the same order."""
     average = permuted.mean(axis=0)
-    return Invariance(
-        original,
-        average,
-        float(np.linalg.norm(average - original)),
-        float(np.corrcoef(average.ravel(), original.ravel())[0, 1]),
-        np.linalg.norm(permuted - original, axis=(1, 2)),
-        ((permuted != 0) != (original != 0)).sum(axis=(1, 2)),
-    )
+    distance = float(np.linalg.norm(average - original))
+    correlation = float(np.corrcoef(average.ravel(), original.ravel())[0, 1])
+    distances = np.linalg.norm(permuted - original, axis=(1, 2))
+    changed = ((permuted != 0) != (original != 0)).sum(axis=(1, 2))
+    return Invariance(original, average, distance, correlation, distances, changed)
 
 
 Results = tuple[dict[tuple[str, str], Invariance], dict[str, Arrays]]

@@ -131,11 +131,8 @@ def methods(
     networks: Iterable[str], bias: str, rule: str = LIKELIHOOD, varied: str = "base"
 ) -> list[Method]:
     """Return the methods of one rule for each network, at each setting of a series in `VARIED`."""
-    return [
-        Method(network, bias, rule, **settings)
-        for network in networks
-        for settings in VARIED[varied]
-    ]
+    settings = product(networks, VARIED[varied])
+    return [Method(network, bias, rule, **numbers) for network, numbers in settings]
 
 
 def grid() -> list[Method]:

@@ -147,11 +147,9 @@ def make_sample(cohort: Cohort, settings: Settings, reference: str | None = None
     # Covariates keep their gaps, which later steps refuse.
     ready = replace(usable, values=prepare(usable).values)
     if ready.atlas is not None:
-        places = (
-            place._replace(lobe=PAPERS_LOBES.get(place.lobe, place.lobe))
-            for place in ready.atlas.regions
-        )
-        ready = replace(ready, atlas=replace(ready.atlas, regions=tuple(places)))
+        known = ready.atlas.regions
+        places = tuple(r._replace(lobe=PAPERS_LOBES.get(r.lobe, r.lobe)) for r in known)
+        ready = replace(ready, atlas=replace(ready.atlas, regions=places))
     [second] = set(cohort.groups) - {first}
     return Sample(choose_regions(ready, settings.regions), (first, second))
 
@@ -268,15 +266,14 @@ def chance(sample: Sample, settings: Settings, block: str) -> dict[str, Any]:
     rng = np.random.default_rng([settings.seed, int(block)])
     nuisance, codes, residuals = sample.nuisance, sample.codes, sample.residuals
     exchange = exchange_of(codes, sample.sites)
+    layout = sample.cohort.regions, sample.cohort.lobes
     changes: dict[str, list[float]] = {}
     # Rows of residuals are exchangeable under the null hypothesis. Exchanged rows have small
     # nuisance effects again, which are removed as in the tests of `edge_differences`.
     for _ in range(min(BLOCK, settings.permutations - int(block) * BLOCK)):
         X = nuisance.residuals(residuals[exchange.draw(rng)])
-        first, second = (
-            counts(weights, sample.cohort.regions, sample.cohort.lobes)
-            for weights in learn("OR-SGBN", X, codes, settings.alpha)
-        )
+        learned = learn("OR-SGBN", X, codes, settings.alpha)
+        first, second = (counts(weights, *layout) for weights in learned)
         for name in first:
             changes.setdefault(name, []).append(second[name] - first[name])
     return changes

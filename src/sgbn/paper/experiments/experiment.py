@@ -106,18 +106,15 @@ class Experiment:
         settings = study["settings"]
         slots = dict(self.report(self.results(folder), settings))
         if self.check is not None:
-            slots[self.check.name] = self._text_of_check(self.check, folder / self.check.name)
+            inside = folder / self.check.name
+            command = f"sgbn reproduce {self.name} --{self.check.name}"
+            slots[self.check.name] = f"To see it here, run `{command}` with the same folder."
+            if (inside / "study.json").exists():  # the report of the check, without its title
+                slots[self.check.name] = self.check.text(inside).partition("\n\n")[2].rstrip()
         filled = {name: _joined(content) for name, content in slots.items()}
         template = _file(f"{self.name}.md")
         # A field such as {settings[seed]} in the template takes a setting by its name.
         return template.format(settings=settings, provenance=provenance(study), **filled)
-
-    def _text_of_check(self, check: Experiment, folder: Path) -> str:
-        """Return the report of the check without its title, or how to get this report."""
-        if not (folder / "study.json").exists():
-            command = f"sgbn reproduce {self.name} --{check.name}"
-            return f"To see it here, run `{command}` with the same folder."
-        return check.text(folder).partition("\n\n")[2].rstrip()
 
     def finish(self, folder: Path) -> tuple[str, list[Path]]:
         """Write the report and all further files. Return the report's text and the files' paths."""
@@ -327,11 +324,8 @@ def evaluate(classifier: Any, problem: Problem, on_covariates: bool = False) -> 
         probabilities = classifier.predict_proba(test)
         # Classes are named, because a small test part may lack one of them.
         loss = float(log_loss(problem.y_test, probabilities, labels=classifier.classes_))
-    return Outcome(
-        balanced_accuracy_score(problem.y_test, predicted),
-        loss,
-        max((after / before - 1 for before, after, _ in errors.values()), default=np.nan),
-    )
+    growth = max((after / before - 1 for before, after, _ in errors.values()), default=np.nan)
+    return Outcome(balanced_accuracy_score(problem.y_test, predicted), loss, growth)
 
 
 COVARIATES = {
@@ -429,8 +423,7 @@ def most_different(cohort: Cohort, n_regions: int = 40) -> Cohort:
 
 def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:
     """Return the lines of a table."""
-    ruler = "|" + "---|" * len(header)
-    return [row(header), ruler, *map(row, rows)]
+    return [row(header), "|" + "---|" * len(header), *map(row, rows)]
 
 
 def row(cells: Iterable[Any]) -> str:
