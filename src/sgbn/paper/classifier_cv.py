@@ -91,6 +91,7 @@ from sgbn.learn.search.trees import make_trees
 from sgbn.paper.mm_sgbn import CLSGBNClassifier
 
 Numbers = Sequence[float] | Array
+Sample = tuple[Array, NDArray[Any], list[str]]  # rows, their labels, and the names of the columns
 
 REPEATS = 3  # number of splits into folds; several, so that the result depends less on one split
 EVIDENCE = 0.5  # factor of the summed log-loss; below 1, because candidates err on the same rows
@@ -270,9 +271,9 @@ class SGBNClassifierCV(SGBNClassifier):
         with warnings.catch_warnings():
             # The fits in folds only choose the radius. Only the final fit to all rows may warn.
             warnings.simplefilter("ignore", ConvergenceWarning)
-            self.slack_, self._temperature = self._choose_move(folds, candidates, *sample)
+            self.slack_, self._temperature = self._choose_move(folds, candidates, sample)
         whole = Fold.of(moments, settings, every, every)
-        networks = self._networks(whole, candidates, self.slack_, *sample)
+        networks = self._networks(whole, candidates, self.slack_, sample)
         self._record(candidates, candidates.weights(every))
         return Learned(networks)
 
@@ -288,18 +289,14 @@ class SGBNClassifierCV(SGBNClassifier):
             return []
         folds = inner_folds(codes, self._units, n_folds, REPEATS, self.random_state)
         classes = self.classes_.tolist()
+        fitted = []
         try:
-            return [
-                Fold.of(
-                    ClassMoments.of(values[train], codes[train], classes, names),
-                    settings,
-                    train,
-                    test,
-                )
-                for train, test in folds
-            ]
+            for train, test in folds:
+                moments = ClassMoments.of(values[train], codes[train], classes, names)
+                fitted.append(Fold.of(moments, settings, train, test))
         except InputError as error:  # such as a region that is constant in a fold
             raise InputError(f"in a fold of the training rows: {error}") from error
+        return fitted
 
     def _compare(
         self, folds: list[Fold], settings: list[Setting], values: Array, codes: Indices
@@ -309,10 +306,7 @@ class SGBNClassifierCV(SGBNClassifier):
         temperatures = np.ones((len(settings), len(shares)))
         losses = np.zeros((*temperatures.shape, len(codes)))
         unseen = [  # log-likelihoods of test rows, by fold and setting
-            [
-                fold.centres.log_likelihoods(weights, shares, values[fold.test])
-                for weights in fold.weights
-            ]
+            [fold.centres.log_likelihoods(each, shares, values[fold.test]) for each in fold.weights]
             for fold in folds
         ]
         # Without folds all losses stay 0. All candidates then get the same weight.
@@ -340,16 +334,10 @@ class SGBNClassifierCV(SGBNClassifier):
         ]
         self.candidates_ = np.array(rows, dtype=[(field, float) for field in FIELDS])
         for field in FIELDS[:4]:
-            mean = float(self.candidates_["weight"] @ self.candidates_[field])
-            setattr(self, f"{field}_", mean)
+            setattr(self, f"{field}_", float(self.candidates_["weight"] @ self.candidates_[field]))
 
     def _choose_move(
-        self,
-        folds: list[Fold],
-        candidates: Candidates,
-        values: Array,
-        labels: NDArray[Any],
-        names: list[str],
+        self, folds: list[Fold], candidates: Candidates, sample: Sample
     ) -> tuple[float, float]:
         """Return the best radius and its temperature.
 
@@ -358,14 +346,12 @@ class SGBNClassifierCV(SGBNClassifier):
         radii = sorted(map(float, self.slacks))
         if not folds:
             return radii[0], 1.0
+        values, labels, _ = sample
         codes = np.searchsorted(self.classes_, labels)
         best, least = (radii[0], 1.0), np.full(len(codes), np.inf)
         for slack in radii:
             unseen = [
-                log_likelihoods(
-                    self._networks(fold, candidates, slack, values, labels, names),
-                    values[fold.test],
-                )
+                log_likelihoods(self._networks(fold, candidates, slack, sample), values[fold.test])
                 for fold in folds
             ]
             temperature, losses = self._loss(folds, unseen, codes)
@@ -376,13 +362,7 @@ class SGBNClassifierCV(SGBNClassifier):
         return best
 
     def _networks(
-        self,
-        fold: Fold,
-        candidates: Candidates,
-        slack: float,
-        values: Array,
-        labels: NDArray[Any],
-        names: list[str],
+        self, fold: Fold, candidates: Candidates, slack: float, sample: Sample
     ) -> dict[Any, GaussianNetwork]:
         """Return the weighted mean of the candidates' networks in a fold.
 
@@ -390,11 +370,19 @@ class SGBNClassifierCV(SGBNClassifier):
         0, the edge weights of the mean are then moved.
         """
         centres, rows = fold.centres, fold.train
+        values, labels, names = sample
         # Edge weights and noise depend on the setting only, and class means on the share only. So
         # the first mean needs only the row sums of the weights, and the second the column sums.
         weights = candidates.weights(rows)
         mean = mean_weights(fold.weights, weights.sum(axis=1))
-        self._warn_unless_converged(mean.violation, centres)
+        if mean.violation > TOL:
+            warn(
+                f"the edge weights are still {mean.violation:.1e} away from their optimum "
+                f"(tolerance: {TOL:g}). Without penalty and ridge, {centres.sizes.sum():g} rows of "
+                f"{len(centres.order)} regions hardly determine them. Give alphas or ridges above "
+                "0.",
+                ConvergenceWarning,
+            )
         mean_share = float(weights.sum(axis=0) @ candidates.shares)
         class_networks = centres.networks(mean, mean_share, names)
         networks = dict(zip(self.classes_.tolist(), class_networks, strict=True))
@@ -405,17 +393,6 @@ class SGBNClassifierCV(SGBNClassifier):
         moving = _FromNetworks(cast(Any, networks), slack=slack, sharpness=sharpness)
         moving.classes_, moving.priors_ = self.classes_, self.priors_
         return moving._learn(values[rows], labels[rows], names).networks
-
-    @staticmethod
-    def _warn_unless_converged(violation: float, centres: ClassCentres) -> None:
-        if violation > TOL:
-            warn(
-                f"the edge weights are still {violation:.1e} away from their optimum (tolerance: "
-                f"{TOL:g}). Without penalty and ridge, {centres.sizes.sum():g} rows of "
-                f"{len(centres.order)} regions hardly determine them. Give alphas or ridges above "
-                "0.",
-                ConvergenceWarning,
-            )
 
 
 DEPARTURE_PRICE = 2.0  # price of a departure, relative to an edge of the common network
@@ -572,9 +549,8 @@ class ClassCentres:
         networks, means = [], self.centre + share * (self.means - self.centre)
         for mean, B, variances in zip(means, weights.matrices, weights.variances, strict=True):
             coef = B[np.ix_(place, place)].T
-            networks.append(
-                GaussianNetwork(coef, (mean - B @ mean)[place], variances[place], names)
-            )
+            intercept = (mean - B @ mean)[place]
+            networks.append(GaussianNetwork(coef, intercept, variances[place], names))
         return networks
 
 
@@ -640,9 +616,8 @@ class ClassMoments:
             if pool == 1:  # every class has the pooled covariance, so no class can depart
                 yield number, base.weights(len(self.sizes))
                 continue
-            fitted, last[pool, ridge] = self._depart(
-                base, settings[number], last.get((pool, ridge))
-            )
+            first = last.get((pool, ridge))
+            fitted, last[pool, ridge] = self._depart(base, settings[number], first)
             yield number, fitted
 
     def _common(self, alpha: float, ridge: float, start: Array | None) -> _Common:

@@ -536,7 +536,10 @@ def max_margin(g: Array, nu: float) -> MaxMargin:
     InputError
         If `nu` is outside its range or `g` is empty.
     """
-    _check(g, nu)
+    if not 0.0 < nu <= 1.0:
+        raise InputError(f"nu = {nu}: give a number above 0 and at most 1.")
+    if g.size == 0:
+        raise InputError("g is empty: give one margin per sample, and at least one sample.")
     if not np.isfinite(g).all():
         return MaxMargin(np.nan, np.full(g.size, np.nan), np.nan)
     budget = nu * g.size  # number of samples that may be given up, not always a whole number
@@ -549,14 +552,6 @@ def max_margin(g: Array, nu: float) -> MaxMargin:
     if left > 0.0:  # otherwise r = 0 is above the quantile, and samples at 0 cost nothing
         weights[tied] = left / tied.sum()
     return MaxMargin(float((r - g)[below].sum()) / budget - r, weights, r)
-
-
-def _check(g: Array, nu: float) -> None:
-    """Raise InputError unless the problem has a solution."""
-    if not 0.0 < nu <= 1.0:
-        raise InputError(f"nu = {nu}: give a number above 0 and at most 1.")
-    if g.size == 0:
-        raise InputError("g is empty: give one margin per sample, and at least one sample.")
 
 
 @jit

@@ -347,7 +347,13 @@ class FisherVectors(TransformerMixin, BaseEstimator):
     def _score_functions(self, sizes: Array) -> dict[Any, Any]:
         # Networks use `NetworkScore`, which has options. Other densities have their own scores.
         networks = {c: d for c, d in self.networks_.items() if isinstance(d, GaussianNetwork)}
-        other = {c: _checked(d) for c, d in self.networks_.items() if c not in networks}
+        other = {c: d for c, d in self.networks_.items() if c not in networks}
+        for density in other.values():
+            if not isinstance(density, HasScore):
+                raise InputError(
+                    f"{type(density).__name__} has no score function. Give a learner of sgbn, a "
+                    "GaussianNetwork, or a density with scores(X) and score_names."
+                )
         if other and (self.edges, self.scaling, self.variances) != ("all", None, "class"):
             raise InputError(
                 f"{type(next(iter(other.values()))).__name__} is not a GaussianNetwork: leave "
@@ -424,15 +430,6 @@ def _learned(learner: Any, rows: Any, label: Any) -> Any:
         where = "" if label is None else f"class {shown(label)} ({len(rows)} rows): "
         raise InputError(f"{where}{error}") from error
     return getattr(learner, "network_", learner)
-
-
-def _checked(density: Any) -> HasScore:
-    if not isinstance(density, HasScore):
-        raise InputError(
-            f"{type(density).__name__} has no score function. Give a learner of sgbn, a "
-            "GaussianNetwork, or a density with scores(X) and score_names."
-        )
-    return density
 
 
 def _kernel(score: Any, X: Array, Z: Array | None) -> Array:
@@ -512,7 +509,24 @@ def select_edges(scores: ArrayLike, k: int, present: ArrayLike | None = None) ->
         bias. Ties are sorted by network, then by parent, then by child.
     """
     scores = np.asarray(scores, dtype=float)
-    candidates = _candidates(scores, present)
+    if scores.ndim != 3 or scores.shape[1] != scores.shape[2] + 1:
+        raise InputError(
+            f"scores has shape {scores.shape} instead of (n_networks, m + 1, m): give the result "
+            "of edge_scores."
+        )
+    if not np.isfinite(scores).all():
+        raise InputError("scores contains NaN or infinity: give the result of edge_scores.")
+    regions = np.arange(scores.shape[2])
+    candidates = np.ones(scores.shape, dtype=bool)
+    candidates[:, regions, regions] = False  # no region is its own parent
+    if present is not None:
+        chosen = np.asarray(present, dtype=bool)
+        if chosen.shape != scores.shape:
+            raise InputError(
+                f"present has shape {chosen.shape}, but scores has shape {scores.shape}: give both "
+                "for the same networks."
+            )
+        candidates &= chosen
     Whole(1).check("k", k)
     places = np.argwhere(candidates)
     # Rounding makes the choice independent of the order in which sums were added up.
@@ -529,8 +543,7 @@ def present_edges(networks: Any) -> Mask:
     -------
     ndarray of bool of shape (n_networks, m + 1, m)
     """
-    given = labelled(networks).values()
-    return np.array([parameters_of(network, "present") for network in given])
+    return np.array([parameters_of(each, "present") for each in labelled(networks).values()])
 
 
 def component_scores(
@@ -539,12 +552,8 @@ def component_scores(
     """Compute `edge_scores` for rows that were checked before, with classes numbered from 0."""
     Xb = np.column_stack([X, np.ones(len(X))])
     count = int(codes.max()) + 1
-    return np.array(
-        [
-            _correlation_ratios(Xb, network.residuals(X), codes, count, signed)
-            for network in networks
-        ]
-    )
+    residuals = (network.residuals(X) for network in networks)
+    return np.array([_correlation_ratios(Xb, R, codes, count, signed) for R in residuals])
 
 
 def _correlation_ratios(Xb: Array, R: Array, codes: Indices, n_classes: int, signed: bool) -> Array:
@@ -583,25 +592,3 @@ def _variances(x: Array, r: Array, U: Array, V: Array, UV: Array) -> Array:
     # A constant column is not exactly zero after centring, because its mean is rounded.
     least = ROUND_OFF * squares + (ROUND_OFF * x * r) ** 2
     return np.where(variance > least, variance, 0.0)
-
-
-def _candidates(scores: Array, present: ArrayLike | None) -> Mask:
-    if scores.ndim != 3 or scores.shape[1] != scores.shape[2] + 1:
-        raise InputError(
-            f"scores has shape {scores.shape} instead of (n_networks, m + 1, m): give the result "
-            "of edge_scores."
-        )
-    if not np.isfinite(scores).all():
-        raise InputError("scores contains NaN or infinity: give the result of edge_scores.")
-    places = np.arange(scores.shape[2])
-    possible = np.ones(scores.shape, dtype=bool)
-    possible[:, places, places] = False  # no region is its own parent
-    if present is None:
-        return possible
-    chosen = np.asarray(present, dtype=bool)
-    if chosen.shape != scores.shape:
-        raise InputError(
-            f"present has shape {chosen.shape}, but scores has shape {scores.shape}: give both for "
-            "the same networks."
-        )
-    return possible & chosen

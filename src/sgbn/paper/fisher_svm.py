@@ -205,8 +205,7 @@ class FisherSVMClassifier(ClassifierMixin, BaseEstimator):
         return predicted
 
     def _fitted(self, table: Any, labels: NDArray[Any]) -> Any:
-        given = SGBNClassifier() if self.classifier is None else self.classifier
-        classifier = clone(given)
+        classifier = clone(SGBNClassifier() if self.classifier is None else self.classifier)
         if "temperature" in classifier.get_params(deep=False):
             # "cv" would learn networks in folds for probabilities, which are not used here.
             classifier.set_params(temperature=1.0)
@@ -469,15 +468,9 @@ def l2_svm(
     beta = goal.beta
     # The dual objective: its error is of second order in the remaining violation.
     objective = beta @ y - 0.5 * beta @ (goal.K_beta + beta / C)
-    return L2SVM(
-        beta,
-        goal.intercept - float(means @ beta),
-        float(objective),
-        np.flatnonzero(beta * y > 0.0),
-        n_iter,
-        violation,
-        converged,
-    )
+    b = goal.intercept - float(means @ beta)
+    support = np.flatnonzero(beta * y > 0.0)
+    return L2SVM(beta, b, float(objective), support, n_iter, violation, converged)
 
 
 def _optimum_on(K: Array, y: Array, C: float, inside: Mask, b: float) -> _Plane:
@@ -714,15 +707,9 @@ def l2_svm_primal(
         slack = 1.0 - y * (F @ w + b)
     taken = np.where(inside, np.maximum(reached, 0.0), 0.0)
     objective = 0.5 * goal @ goal + 0.5 * C * taken @ taken
-    return L2SVM(
-        C * y * taken,
-        goal_b - float(means @ goal),
-        float(objective),
-        np.flatnonzero(taken),
-        n_iter,
-        violation,
-        violation <= tol,
-    )
+    b = goal_b - float(means @ goal)
+    support = np.flatnonzero(taken)
+    return L2SVM(C * y * taken, b, float(objective), support, n_iter, violation, violation <= tol)
 
 
 def _primal_optimum_on(F: Array, y: Array, C: float, inside: Mask, b: float) -> tuple[Array, float]:

@@ -101,9 +101,8 @@ class HSGBN(PenalizedEstimator):
     def learn_weights(self, moments: Moments, alpha: float) -> Learned:
         """Learn one variable after the other, with a rising penalty for cycles."""
         units = penalty_units(moments, self.standardize)
-        B = initial_weights(
-            self.init, moments, units, np.full((moments.m, len(moments.R)), alpha)
-        ).x
+        prices = np.full((moments.m, len(moments.R)), alpha)
+        B = initial_weights(self.init, moments, units, prices).x
         sweep_order = np.argsort(moments.columns)  # the user's columns from left to right
         steps: list[tuple[float, float]] = []
         for mu in penalty_path(strongest_penalty(units, alpha)):
@@ -206,12 +205,7 @@ def _sweep(R, B, alpha, mu, units, sweep_order):  # type: ignore[no-untyped-def]
 
 
 def sweep_columns(
-    R: Array,
-    B: Array,
-    alpha: float,
-    mu: float,
-    units: Array,
-    sweep_order: Indices,
+    R: Array, B: Array, alpha: float, mu: float, units: Array, sweep_order: Indices
 ) -> tuple[int, float, float]:
     """Solve each row of `B` once, in place, in the order `sweep_order`.
 

@@ -99,7 +99,11 @@ class FisherKernelObjective:
         R holds the moving residuals divided by the noise variance, shape (n, blocks).
         """
         K = self.kernel(R) if self.dense else None
-        svm = self._svm(R) if K is None else self._dual_svm(K)
+        if K is None:
+            svm, self._weights = l2_svm_cg(self._features(R), self.signs, self.C, self._weights)
+        else:
+            svm = l2_svm(K, self.signs, self.C, self._support)
+            self._support = svm.support
         spread = self._spread(R, K)
         return spread.value * svm.objective, self._gradient(R, svm, spread)
 
@@ -125,20 +129,10 @@ class FisherKernelObjective:
         children = np.append(self.children, self.still_children)
         return FisherFeatures(self.Xb, np.hstack([R, self.still]), children)
 
-    def _dual_svm(self, K: Array) -> L2SVM:
-        svm = l2_svm(K, self.signs, self.C, self._support)
-        self._support = svm.support
-        return svm
-
-    def _svm(self, R: Array) -> L2SVM:
-        svm, self._weights = l2_svm_cg(self._features(R), self.signs, self.C, self._weights)
-        return svm
-
     def _spread(self, R: Array, K: Array | None) -> _Spread:
         n = len(R)
         if self.measure == "ball" and K is not None:
-            augmented = K + np.eye(n) / self.C
-            ball = radius(augmented, self._centre)
+            ball = radius(K + np.eye(n) / self.C, self._centre)
             self._centre = ball.weights
             return _Spread(ball.squared, ball.weights, 1.0)
         scatter = self.scatter(R) if K is None else total_scatter(K)
@@ -300,11 +294,7 @@ class KLSGBNClassifier(MovedClassifier):
     of the SVM are solved again at each step.
     """
 
-    _parameters: ClassVar[Parameters] = {
-        "shared": TRUTH,
-        "C": POSITIVE,
-        "radius": OneOf(*RADII),
-    }
+    _parameters: ClassVar[Parameters] = {"shared": TRUTH, "C": POSITIVE, "radius": OneOf(*RADII)}
 
     def __init__(
         self,
@@ -326,9 +316,7 @@ class KLSGBNClassifier(MovedClassifier):
         super().__init__(learner, variances=variances, pool=pool, priors=priors)
         self.temperature, self.random_state = temperature, random_state
         self.edges, self.slack, self.anchor = edges, slack, anchor
-        self.shared = shared
-        self.C = C
-        self.radius = radius
+        self.shared, self.C, self.radius = shared, C, radius
         self.max_iter = max_iter
 
     def _optimise(self, likelihoods: MovingLikelihoods) -> Optimum:

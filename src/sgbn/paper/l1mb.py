@@ -160,18 +160,10 @@ def neighbourhoods_by_bic(R: Array, m: int, n: int) -> Array:
     n : int
         Number of samples.
     """
-    return _neighbourhoods(R, m, n, _rss_on_all_others(R, n))
-
-
-def _rss_on_all_others(R: Array, n: int) -> Array:
-    """Return the residual variance of each variable given all others.
-
-    If R is singular, or there are not more samples than variables, it is `MIN_RSS`.
-    """
     precision = inverse_gram(R) if n > len(R) else None
-    if precision is None:
-        return np.full(len(R), MIN_RSS)
-    return np.maximum(1.0 / np.diag(precision), MIN_RSS)
+    # The residual variance of each variable given all others.
+    rss = np.zeros(len(R)) if precision is None else 1.0 / np.diag(precision)
+    return _neighbourhoods(R, m, n, np.maximum(rss, MIN_RSS))
 
 
 def inverse_gram(R: Array) -> Array | None:

@@ -99,18 +99,12 @@ class GraphEstimator(NetworkEstimator):
         # One thread, so that rounding does not depend on the number of processors.
         with one_blas_thread():
             learned = self.learn_graph(moments)
-        B = least_squares(moments, learned.dag.T.astype(float), names)
-        self._store(moments, B, names)
-        self.blankets_ = _to_user(moments, learned.blankets)
-        self.pdag_ = _to_user(moments, learned.pdag)
+        self._store(moments, least_squares(moments, learned.dag.T.astype(float), names), names)
+        # `to_user` takes rows of parents: the transpose of an adjacency matrix.
+        self.blankets_ = moments.to_user(learned.blankets.T.astype(float)) != 0
+        self.pdag_ = moments.to_user(learned.pdag.T.astype(float)) != 0
         self.consistent_ = extends(learned.dag, learned.pdag)
         return self
-
-
-def _to_user(moments: Moments, graph: Graph) -> Graph:
-    """Return a graph in the user's order of columns."""
-    # `to_user` takes rows of parents: the transpose of an adjacency matrix.
-    return moments.to_user(graph.T.astype(float)) != 0
 
 
 class ConstraintEstimator(GraphEstimator):
@@ -217,9 +211,7 @@ class GS(ConstraintEstimator):
         # The user's columns from left to right, as in bnlearn. The canonical order would hide how
         # much the method depends on the order of the columns.
         order = np.argsort(moments.columns)
-        return blanket_matrix(
-            [shrink(test, i, _grow(test, i, order)) for i in range(moments.m)],
-        )
+        return blanket_matrix([shrink(test, i, _grow(test, i, order)) for i in range(moments.m)])
 
 
 def _grow(test: IndependenceTest, target: int, order: Indices) -> list[int]:
@@ -374,20 +366,13 @@ class IAMBnPC(IAMB):
         # The usual memory layout, because numba would compile the kernel again for another one.
         R = np.ascontiguousarray(test.R[np.ix_(members, members)])
         joined, separators = pc_skeleton(test._replace(R=R))
+        # A shared neighbour is a common child if it is not in the set that separates the two.
         return [
             member
             for x, member in enumerate(blanket, start=1)
-            if joined[0, x] or _is_spouse(joined, separators, x)
+            if joined[0, x]
+            or not separators[0, x].issuperset(np.flatnonzero(joined[0] & joined[x]))
         ]
-
-
-def _is_spouse(joined: Graph, separators: Separators, x: int) -> bool:
-    """Return whether x and variable 0, which are not joined, share a child.
-
-    A shared neighbour is a child if it is not in the set that separates the two.
-    """
-    common = np.flatnonzero(joined[0] & joined[x])
-    return any(c not in separators[0, x] for c in common)
 
 
 def pc_skeleton(test: IndependenceTest) -> tuple[Graph, Separators]:
@@ -771,5 +756,4 @@ def _faults_of_sink(P: Graph, x: int) -> tuple[int, int]:
 
 def extends(A: Graph, P: Graph) -> bool:
     """Return whether the DAG A has all arrows of the PDAG P and the same v-structures."""
-    arrows_kept = not np.any(P & ~P.T & ~A)
-    return arrows_kept and v_structures(A) == v_structures(P)
+    return not np.any(P & ~P.T & ~A) and v_structures(A) == v_structures(P)

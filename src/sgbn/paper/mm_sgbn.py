@@ -98,8 +98,7 @@ class MMSGBNClassifier(MovedClassifier):
         super().__init__(learner, variances=variances, pool=pool, priors=priors)
         self.temperature, self.random_state = temperature, random_state
         self.edges, self.slack, self.anchor = edges, slack, anchor
-        self.nu = nu
-        self.max_iter = max_iter
+        self.nu, self.max_iter = nu, max_iter
 
     def _optimise(self, likelihoods: MovingLikelihoods) -> Optimum:
         moves = likelihoods.moves
@@ -111,18 +110,10 @@ class MMSGBNClassifier(MovedClassifier):
         spread = spread if spread > ROUND_OFF else 1.0
         n_iter = 0
         narrow = (NARROW_HINGE * self.nu, NARROW_STALL * self.nu)
+        problem = likelihoods.residuals, moves.offsets, moves.radii
         for width, stall in ((WIDE_HINGE, WIDE_STALL), narrow):
-            u, rounds, _ = minimise_margin(
-                likelihoods.residuals,
-                moves.offsets,
-                moves.radii,
-                u,
-                float(self.nu),
-                width * spread,
-                TOL,
-                int(self.max_iter),
-                stall,
-            )
+            end = TOL, int(self.max_iter), stall
+            u, rounds, _ = minimise_margin(*problem, u, float(self.nu), width * spread, *end)
             n_iter += rounds
             reached = exact_margin(likelihoods, u, self.nu)
             if reached.value < margin.value:
@@ -193,22 +184,14 @@ class CLSGBNClassifier(MovedClassifier):
         super().__init__(learner, variances=variances, pool=pool, priors=priors)
         self.temperature, self.random_state = temperature, random_state
         self.edges, self.slack, self.anchor = edges, slack, anchor
-        self.sharpness = sharpness
-        self.max_iter = max_iter
+        self.sharpness, self.max_iter = sharpness, max_iter
 
     def _optimise(self, likelihoods: MovingLikelihoods) -> Optimum:
         moves = likelihoods.moves
         # Numba would compile the kernel again for any other types than float and int.
-        u, n_iter, _ = minimise_log_loss(
-            likelihoods.residuals,
-            moves.offsets,
-            moves.radii,
-            moves.u0,
-            float(self.sharpness),
-            TOL,
-            int(self.max_iter),
-            STALL,
-        )
+        problem = likelihoods.residuals, moves.offsets, moves.radii, moves.u0
+        end = TOL, int(self.max_iter), STALL
+        u, n_iter, _ = minimise_log_loss(*problem, float(self.sharpness), *end)
         return Optimum(u, n_iter, n_iter < self.max_iter)
 
     def _log_priors(self) -> Array:

@@ -31,7 +31,8 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import pairwise
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -224,18 +225,9 @@ def moves_of(
         squared_radius = limit - error + float(to_fit @ to_fit)
     # If it is below 0, not even least squares is within the limit, and `feasible` is False.
     radius = float(np.sqrt(max(squared_radius, 0.0)))
+    feasible = squared_radius >= 0
     return ClassMoves(
-        theta,
-        parents,
-        children,
-        starts,
-        centre,
-        factors,
-        u0,
-        radius,
-        error,
-        limit,
-        squared_radius >= 0,
+        theta, parents, children, starts, centre, factors, u0, radius, error, limit, feasible
     )
 
 
@@ -331,17 +323,15 @@ class MovedClassifier(SGBNClassifier, ABC):
         learned = self._moved()
         rows: list[tuple[Any, ...]] = []
         for label, moves in _by_class(learned.after, learned.moves.classes).items():
-            names = [*learned.after[label].names]
+            names = list(learned.after[label].names)
             names.append(bias_name(names))
             pairs = theta_of(learned.before[label]), theta_of(learned.after[label])
             moved = pairs[0] != pairs[1]  # this includes edges that a new order removed
             moved[moves.parents, moves.children] = True
             before, after = (theta[moved] for theta in pairs)
-            parents, children = np.nonzero(moved)
-            sources = [names[k] for k in parents]
-            targets = [names[k] for k in children]
-            labels = [label] * len(sources)
-            rows += zip(labels, sources, targets, before, after, after - before, strict=True)
+            ends = ([names[k] for k in places] for places in np.nonzero(moved))
+            labels = [label] * len(before)
+            rows += zip(labels, *ends, before, after, after - before, strict=True)
         # row[5] is the difference. Ties are sorted by name, so the order of columns has no effect.
         rows.sort(key=lambda row: (-abs(row[5]), str(row[0]), row[1], row[2]))
         ranked = [(*row, rank) for rank, row in enumerate(rows, start=1)]
@@ -384,11 +374,10 @@ class MovedClassifier(SGBNClassifier, ABC):
             GaussianNetwork(theta[:-1], theta[-1], network.noise_variance, names)
             for theta, network in zip(moved.thetas, starts, strict=True)
         ]
+        parts = zip(rows, thetas, moved.thetas, moved.moves.classes, strict=True)
         errors = [
             (fitting_error(Z[class_rows], theta), fitting_error(Z[class_rows], after), part.limit)
-            for class_rows, theta, after, part in zip(
-                rows, thetas, moved.thetas, moved.moves.classes, strict=True
-            )
+            for class_rows, theta, after, part in parts
         ]
         after = _by_class(before, networks)
         in_units = {label: scale.in_units(network) for label, network in after.items()}
@@ -415,16 +404,9 @@ class MovedClassifier(SGBNClassifier, ABC):
     ) -> Moves:
         """Return the coordinates in which the given parameters of each network move."""
         limits = [None] * len(rows) if limits is None else limits
+        of_class = partial(moves_of, slack=self.slack, anchor=self.anchor, ridge=ridge)
         parts = [
-            moves_of(
-                values[class_rows],
-                theta,
-                *place,
-                slack=self.slack,
-                anchor=self.anchor,
-                limit=limit,
-                ridge=ridge,
-            )
+            of_class(values[class_rows], theta, *place, limit=limit)
             for class_rows, theta, place, limit in zip(rows, thetas, places, limits, strict=True)
         ]
         return Moves(tuple(parts))
@@ -588,38 +570,27 @@ class MovingLikelihoods:
         n = len(sample.codes)
         # The kernels take no lists, so all classes share one array, which is filled part by part.
         D, A, rest, still, sds = np.empty((len(moves.u0), n)), [], [], [], []
-        for class_moves, part, variance, prior in zip(
-            moves.classes, _parts(D, moves), sample.variances, sample.log_priors, strict=True
-        ):
+        # These are views of D, which `regressors` fills in place.
+        parts = [D[a:b] for a, b in pairwise(moves.offsets)]
+        of_classes = zip(moves.classes, parts, sample.variances, sample.log_priors, strict=True)
+        for each, part, variance, prior in of_classes:
             sd = np.sqrt(variance)
-            R = (sample.values - columns.T @ class_moves.theta(np.zeros(len(class_moves.u0)))) / sd
-            regressors(
-                class_moves.factors,
-                class_moves.starts,
-                columns,
-                class_moves.parents,
-                sd[class_moves.moving],
-                part,
-            )
-            stays = class_moves.still
+            R = (sample.values - columns.T @ each.theta(np.zeros(len(each.u0)))) / sd
+            moving, stays = each.moving, each.still
+            regressors(each.factors, each.starts, columns, each.parents, sd[moving], part)
             # The term log(2 pi) is left out, because it is the same for all classes.
             rest.append(prior - np.log(sd).sum() - np.square(R[:, stays]).sum(axis=1) / 2)
-            A.append(R[:, class_moves.moving].T)
+            A.append(R[:, moving].T)
             still.append(R[:, stays] / sd[stays])
-            sds.append(sd[class_moves.moving])
+            sds.append(sd[moving])
         # The blocks of all classes follow each other, and `starts` are places in the whole of u.
         owner = np.repeat(np.arange(len(A)), [len(rows) for rows in A])
         pairs = zip(moves.classes, moves.offsets[:-1], strict=True)
         # The last start of a class is left out, because it is the first start of the next class.
         starts = [class_moves.starts[:-1] + offset for class_moves, offset in pairs]
-        residuals = LinearResiduals(
-            D,
-            np.concatenate(A),
-            np.append(np.concatenate(starts), len(D)),
-            owner,
-            np.array(rest),
-            np.asarray(sample.codes, np.int64),  # numba would compile again for another type
-        )
+        bounds = np.append(np.concatenate(starts), len(D))
+        codes = np.asarray(sample.codes, np.int64)  # numba would compile again for another type
+        residuals = LinearResiduals(D, np.concatenate(A), bounds, owner, np.array(rest), codes)
         children = np.concatenate([class_moves.moving for class_moves in moves.classes])
         return cls(sample, moves, residuals, still, children, np.concatenate(sds))
 
@@ -632,10 +603,4 @@ class MovingLikelihoods:
 
 def exact_margin(likelihoods: MovingLikelihoods, u: Array, nu: float) -> MaxMargin:
     """Return the soft margin at u, without smoothing."""
-    g, _ = margins(likelihoods.log_likelihoods(u), likelihoods.residuals.codes)
-    return max_margin(g, nu)
-
-
-def _parts(D: Array, moves: Moves) -> Sequence[Array]:
-    # These are views of D, which `regressors` fills in place.
-    return [D[a:b] for a, b in zip(moves.offsets, moves.offsets[1:], strict=False)]
+    return max_margin(margins(likelihoods.log_likelihoods(u), likelihoods.residuals.codes)[0], nu)

@@ -37,7 +37,6 @@ that differ only by round-off count as equal. For example, two variables with
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import ClassVar, Self
 
 import numpy as np
@@ -152,13 +151,7 @@ class _Alternation:
     """
 
     def __init__(
-        self,
-        R: Array,
-        units: Array,
-        A: Array,
-        required: Indices,
-        B: Array,
-        fresh: bool,
+        self, R: Array, units: Array, A: Array, required: Indices, B: Array, fresh: bool
     ) -> None:
         self.R, self.units, self.A, self.required = R, units, A, required
         self.B, self.fresh = B, fresh
@@ -168,20 +161,15 @@ class _Alternation:
         self.steps: list[tuple[float, float]] = []
         self.violation = 0.0
 
-    def _solve_weights(self, mu: float) -> None:
-        """Solve the weights for the current order, and record the objective."""
-        value, violation = _lasso_step(
-            self.R, self.A, mu, self.order, *self.solved_for, self.units, self.B, self.fresh
-        )
-        self.fresh = False
-        self.solved_for = (mu, self.order)
-        self.steps.append((mu, value))
-        self.violation = max(self.violation, violation)
-
     def converge(self, mu: float, max_iter: int) -> bool:
         """Alternate at one penalty until the order stays the same; return whether it did."""
         for _ in range(max_iter):
-            self._solve_weights(mu)
+            value, violation = _lasso_step(
+                self.R, self.A, mu, self.order, *self.solved_for, self.units, self.B, self.fresh
+            )
+            self.fresh, self.solved_for = False, (mu, self.order)
+            self.steps.append((mu, value))
+            self.violation = max(self.violation, violation)
             before, self.order = self.order, self._solve_order()
             if np.array_equal(before, self.order):
                 return True
@@ -349,11 +337,11 @@ class ORSGBN(PenalizedEstimator):
         units = penalty_units(moments, self.standardize)
         allowed, required = self._knowledge.rows(moments)
         A = np.full((moments.m, len(moments.R)), alpha)
+        strongest = strongest_penalty(units, alpha)
         # A price that no forbidden edge is worth in any order. It is finite, so that all steps of
         # the lasso are finite as well.
-        A[:, : moments.m][~allowed] = alpha + 2.0 * strongest_penalty(units, alpha)
+        A[:, : moments.m][~allowed] = alpha + 2.0 * strongest
         A[:, : moments.m][required] = 0.0
-        penalties = self._penalties(strongest_penalty(units, alpha))
         start = initial_weights(self.init, moments, units, A)
         # Least squares and L1MB do not use the prices: their forbidden weights are removed here.
         start.x[:, : moments.m][~allowed] = 0.0
@@ -363,15 +351,12 @@ class ORSGBN(PenalizedEstimator):
             moments.R, units, A, np.argwhere(required), start.x, fresh=not is_lasso
         )
         converged = True
-        for mu in penalties:
+        # These penalties for breaking the order are used one after the other.
+        for mu in [strongest] if self.path == "literal" else penalty_path(strongest):
             converged = state.converge(mu, self.max_iter)
             if state.is_dag():
                 break
         return Learned(state.B, len(state.steps), state.steps, state.violation, converged)
-
-    def _penalties(self, strongest: float) -> Iterable[float]:
-        """Return the penalties for breaking the order, which are used one after the other."""
-        return [strongest] if self.path == "literal" else penalty_path(strongest)
 
 
 RESOLUTION = 2.0**40  # steps of the largest weight; int64 holds the sum of 2^22 such weights
@@ -615,11 +600,6 @@ def solve_order(tails: Indices, heads: Indices, weights: Array, m: int) -> Solve
     return SolverResult(o, n_rises, 0.0, n_rises < MAX_RISES_PER_NODE * m)
 
 
-def order_cost(
-    tails: Indices,
-    heads: Indices,
-    weights: Array,
-    o: NDArray[np.int64],
-) -> float:
+def order_cost(tails: Indices, heads: Indices, weights: Array, o: NDArray[np.int64]) -> float:
     """Return the objective of the order step: sum of |Theta_ij| max(0, 1 - (o_j - o_i))."""
     return float(weights @ np.maximum(0, 1 - (o[heads] - o[tails])))

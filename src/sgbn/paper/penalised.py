@@ -86,22 +86,15 @@ def initial_weights(init: str, moments: Moments, units: Array, A: Array) -> Solv
     m, R = moments.m, moments.R
     if init == "lasso":
         return lasso_gram(R, A * np.outer(units[:m], units))
-    if init == "ols":
-        return SolverResult(_regression_on_all_others(R)[:m], 1, 0.0, True)
-    return SolverResult(neighbourhoods_by_bic(R, m, moments.n), 1, 0.0, True)
-
-
-def _regression_on_all_others(R: Array) -> Array:
-    """Return the least-squares weights of each variable on all others.
-
-    If R is singular, a small ridge is added.
-    """
+    if init == "l1mb":
+        return SolverResult(neighbourhoods_by_bic(R, m, moments.n), 1, 0.0, True)
+    # The least-squares weights of each variable on all others. A singular R gets a small ridge.
     exact = inverse_gram(R)
     precision = np.linalg.inv(R + RIDGE * np.eye(len(R))) if exact is None else exact
     # With K the inverse of R, the weight of k in the regression of j on all others is -K_jk / K_jj.
     B: Array = -precision / np.diag(precision)[:, None]
     np.fill_diagonal(B, 0.0)
-    return B
+    return SolverResult(B[:m], 1, 0.0, True)
 
 
 CRITERIA = ("bic", "ebic", "cv_error", "cv_likelihood")

@@ -111,7 +111,15 @@ class TC(ConstraintEstimator):
         joined = mutual.copy()
         for i, j in separators:
             joined[i, j] = joined[j, i] = False
-        return direct(joined, list(_colliders(test, joined, separators)))
+        # Common neighbours that are not in the separating set are colliders. Their strength is the
+        # dependence of i and j given the separating set and k.
+        evidence = [
+            Collider(test.strength(i, j, [*given, k]), i, k, j)
+            for (i, j), given in separators.items()
+            for k in np.flatnonzero(joined[i] & joined[j]).tolist()
+            if k not in given
+        ]
+        return direct(joined, evidence)
 
 
 def strengths_given_all_others(precision: Array, borders: Array) -> Array:
@@ -167,19 +175,6 @@ def _subsets(members: list[int]) -> Iterator[tuple[int, ...]]:
     return chain.from_iterable(combinations(members, size) for size in sizes)
 
 
-def _colliders(
-    test: IndependenceTest, joined: Graph, separators: dict[tuple[int, int], set[int]]
-) -> Iterator[Collider]:
-    """Yield the colliders i -> k <- j: common neighbours k that are not in the separating set.
-
-    The strength is the dependence of i and j given the separating set and k.
-    """
-    for (i, j), given in separators.items():
-        for k in np.flatnonzero(joined[i] & joined[j]).tolist():
-            if k not in given:
-                yield Collider(test.strength(i, j, [*given, k]), i, k, j)
-
-
 class TCbw(TC):
     """A network from total conditioning with backward elimination (TC-bw).
 
@@ -210,9 +205,7 @@ class TCbw(TC):
 
     def _blankets(self, test: IndependenceTest, moments: Moments) -> Graph:
         precision = self._precision(moments)
-        return blanket_matrix(
-            [_eliminate(precision, test.borders, i) for i in range(moments.m)],
-        )
+        return blanket_matrix([_eliminate(precision, test.borders, i) for i in range(moments.m)])
 
 
 def _eliminate(precision: Array, borders: Array, target: int) -> list[int]:
