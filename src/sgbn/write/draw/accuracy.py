@@ -109,12 +109,8 @@ def plot_sparsity(ax: Axes, table: Any, *, chance: float = 0.5) -> Axes:
         The axes `ax`.
     """
     check_axes(ax, "plot_sparsity")
-    gamma, edges, mean, low, high = (
-        np.asarray(column, dtype=float)
-        for column in columns(table, "gamma", "edges", "mean", "low", "high")
-    )
-    order = np.argsort(edges, kind="stable")
-    gamma, edges, mean, low, high = (each[order] for each in (gamma, edges, mean, low, high))
+    cells = np.array(columns(table, "gamma", "edges", "mean", "low", "high"), dtype=float)
+    gamma, edges, mean, low, high = cells[:, np.argsort(cells[1], kind="stable")]
     ax.fill_between(edges, low, high, color=FINE, alpha=0.18, lw=0)
     ax.plot(edges, mean, color=FINE, marker="o", ms=4.5, lw=1.5)
     ax.axhline(chance, color="0.5", lw=0.9, ls="--", zorder=1)
@@ -171,10 +167,7 @@ def plot_roc(ax: Axes, curves: Mapping[str, Any]) -> Axes:
     # The diagonal is the curve of a guess.
     ax.plot((0, 1), (0, 1), color="0.6", lw=0.9, zorder=1)
     for k, (name, table) in enumerate(curves.items()):
-        right, specific = (
-            np.asarray(column, dtype=float)
-            for column in columns(table, "sensitivity", "specificity")
-        )
+        right, specific = np.array(columns(table, "sensitivity", "specificity"), dtype=float)
         style = {"color": FINE, "lw": 2.0} if not k else {"color": OTHERS[(k - 1) % 3], "lw": 1.4}
         dashes = "-" if not k else DASHES[(k - 1) % len(DASHES)]
         ax.plot(1 - specific, right, ls=dashes, label=literal(name), **style)  # type: ignore[arg-type]
@@ -225,16 +218,17 @@ def plot_quality(
     """
     check_figure(figure, "plot_quality")
     z, coverage = np.asarray(z, dtype=float), np.asarray(coverage, dtype=float)
-    scores, by_subject, by_region = _panels(figure)
+    grid = figure.add_gridspec(2, 2, width_ratios=(6, 1), height_ratios=(4, 1))
+    places = (0, 0), (0, 1), (1, 0)  # the coverage of subjects at the right, of regions below
+    scores, by_subject, by_region = (figure.add_subplot(grid[place]) for place in places)
     picture = scores.imshow(z, cmap=DIVERGING, vmin=-LIMIT, vmax=LIMIT, aspect="auto")
     scores.set_facecolor("0.8")
     scores.set_title("robust z score of each value (grey: not known)", fontsize=9)
     scores.tick_params(bottom=False, labelbottom=False)
     _name(scores, "y", subjects)
     if not np.isfinite(z).any():
-        scores.text(
-            0.5, 0.5, "too few subjects to find outliers", transform=scores.transAxes, ha="center"
-        )
+        few = "too few subjects to find outliers"
+        scores.text(0.5, 0.5, few, transform=scores.transAxes, ha="center")
     _bars(by_subject, coverage.mean(axis=1), full, horizontal=True)
     # The rows of an image begin at the top. The bars beside it must begin there too.
     by_subject.set_ylim(scores.get_ylim())
@@ -245,12 +239,6 @@ def plot_quality(
     bar.ax.tick_params(labelsize=7)
     bar.set_label("robust z", fontsize=8)
     return np.array([scores, by_subject, by_region], dtype=object)
-
-
-def _panels(figure: Figure) -> tuple[Axes, Axes, Axes]:
-    """Return three axes: scores, coverage of subjects at the right, coverage of regions below."""
-    grid = figure.add_gridspec(2, 2, width_ratios=(6, 1), height_ratios=(4, 1))
-    return tuple(figure.add_subplot(grid[place]) for place in ((0, 0), (0, 1), (1, 0)))  # type: ignore[return-value]
 
 
 def _bars(ax: Axes, shares: Array, full: float, *, horizontal: bool) -> None:

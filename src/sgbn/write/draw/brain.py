@@ -139,7 +139,8 @@ def plot_glass_brain(
     )
     axes = [panels[name] for name in ("left", "right", "top", "back")]
     for ax, view in zip(axes, VIEWS, strict=True):
-        visible = _in_view(places, shown, view)
+        # The view of a side includes the midline.
+        visible = shown & (np.nan_to_num(places[:, 0]) * view.side >= 0)
         _draw_view(ax, view, places[shown], places[visible])
         inside = [edge for edge in edges if visible[edge.source] and visible[edge.target]]
         _draw_edges(ax, inside, places[:, [view.across, view.up]], limit, faint)
@@ -153,7 +154,11 @@ def plot_glass_brain(
     add_legend(
         panels["legend"], entries, loc="center left", bbox_to_anchor=(-0.02, 0.5), fontsize=8
     )
-    figure.suptitle(_title(title, len(edges), n_edges, shown), fontsize=10)
+    missing = int((~shown).sum())
+    nowhere = f"{missing} region{'s' * (missing > 1)} without coordinates left out"
+    below = [left_out(len(edges), n_edges), nowhere if missing else ""]
+    lines = [literal(title), "; ".join(filter(None, below))]
+    figure.suptitle("\n".join(filter(None, lines)), fontsize=10)
     return np.array(axes, dtype=object)
 
 
@@ -165,20 +170,6 @@ def _places(coordinates: ArrayLike, m: int) -> Array:
             "if a region has no coordinates."
         )
     return places
-
-
-def _title(title: str, drawn: int, total: int, shown: Mask) -> str:
-    """Return the title, with a second line about edges and regions that are not drawn."""
-    missing = int((~shown).sum())
-    nowhere = f"{missing} region{'s' * (missing > 1)} without coordinates left out"
-    below = [left_out(drawn, total), nowhere if missing else ""]
-    lines = [literal(title), "; ".join(filter(None, below))]
-    return "\n".join(filter(None, lines))
-
-
-def _in_view(places: Array, shown: Mask, view: View) -> Mask:
-    """Mark the regions that a view shows; the view of a side includes the midline."""
-    return shown & (np.nan_to_num(places[:, 0]) * view.side >= 0)
 
 
 def _draw_view(ax: Axes, view: View, everywhere: Array, visible: Array) -> None:
@@ -223,9 +214,8 @@ def _schematics(source: str, direction: str) -> Path:
     but each patch takes as long to draw as an arrow.
     """
     # The file needs only matplotlib. An import would also load its package, which takes seconds.
-    nilearn = run_path(source)
     pieces = _Pieces()
-    nilearn["plot_brain_schematics"](pieces, direction)
+    run_path(source)["plot_brain_schematics"](pieces, direction)
     return Path.make_compound_path(*pieces.paths)
 
 
@@ -247,33 +237,20 @@ class _Pieces:
 def _draw_outline(ax: Axes, points: Array) -> None:
     """Draw an ellipse around the points."""
     low, high = points.min(axis=0), points.max(axis=0)
-    width, height = MARGIN * (high - low)
-    around = Ellipse(
-        tuple((low + high) / 2), width, height, fill=False, ec="0.75", lw=1, zorder=0.5
-    )
-    ax.add_patch(around)
+    middle, (width, height) = tuple((low + high) / 2), MARGIN * (high - low)
+    ax.add_patch(Ellipse(middle, width, height, fill=False, ec="0.75", lw=1, zorder=0.5))
 
 
 def _draw_edges(ax: Axes, edges: Sequence[Edge], points: Array, limit: float, faint: bool) -> None:
     bend = -BEND if ax.xaxis_inverted() else BEND  # arrows bend in the units of the page
+    style = {"connectionstyle": f"arc3,rad={BEND}", "shrinkA": 1.5, "shrinkB": 1.5, "zorder": 2}
     for edge in edges:
         start, stop = points[edge.source], points[edge.target]
         across, up = stop - start
         # rad of arc3 places the control point, which is twice as far away as the curve's middle.
         middle = (start + stop) / 2 + bend / 2 * np.array([up, -across])
-        add_arrow(
-            ax,
-            edge,
-            limit,
-            tuple(middle),
-            faint=faint,
-            posA=tuple(start),
-            posB=tuple(stop),
-            connectionstyle=f"arc3,rad={BEND}",
-            shrinkA=1.5,
-            shrinkB=1.5,
-            zorder=2,
-        )
+        course = {"posA": tuple(start), "posB": tuple(stop)}
+        add_arrow(ax, edge, limit, tuple(middle), faint=faint, **course, **style)
     ends = sorted({end for edge in edges for end in edge[:2]})
     ax.scatter(points[ends, 0], points[ends, 1], s=NODE, color="0.2", lw=0, zorder=2.5)
 

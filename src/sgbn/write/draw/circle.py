@@ -136,8 +136,7 @@ def plot_circle(
     ax.set_axis_off()
     text = "\n".join(filter(None, [literal(title), left_out(len(edges), n_edges)]))
     ax.set_title(text, fontsize=10)
-    widest = None if kinds is None else limit
-    entries = arrow_entries(supported is not None, widest, edges)
+    entries = arrow_entries(supported is not None, None if kinds is None else limit, edges)
     add_legend_below(ax, entries, ncols=2 if kinds is None else 3, fontsize=7)
     lay_out(ax)  # sizes of names depend on the space that title and legend leave
     size = _fit(ax, names, arcs, labels)
@@ -147,7 +146,9 @@ def plot_circle(
     if size.font:
         for name, angle in zip(names, angles, strict=True):
             _write(ax, [name], angle, OUTSIDE, fontsize=size.font)
-    _draw_arcs(ax, arcs)
+    for number, arc in enumerate(arcs):
+        ends, shade = (90 - arc.stop, 90 - arc.start), SHADES[number % 2]
+        ax.add_patch(Wedge((0, 0), 1 + 1.5 * RING, *ends, width=RING, color=shade, lw=0))
     _name_lobes(ax, arcs, OUTSIDE + lengths, size)
     half = np.array(size_points(ax)) / (2 * size.radius)
     ax.set(xlim=(-half[0], half[0]), ylim=(-half[1], half[1]), aspect="equal")
@@ -266,23 +267,9 @@ def _write(ax: Axes, lines: Sequence[str], angle: float, radius: float, **style:
     """Write a name that points outwards and is not upside down."""
     left = 180 < angle % 360 < 360
     side = "right" if left else "left"
-    ax.text(
-        *_point(angle, radius),
-        "\n".join(map(literal, lines)),
-        rotation=(270 - angle if left else 90 - angle) % 360,
-        rotation_mode="anchor",
-        ha=side,
-        multialignment=side,
-        va="center",
-        **style,
-    )
-
-
-def _draw_arcs(ax: Axes, arcs: Sequence[Arc]) -> None:
-    for number, arc in enumerate(arcs):
-        angles = 90 - arc.stop, 90 - arc.start
-        shade = SHADES[number % 2]
-        ax.add_patch(Wedge((0, 0), 1 + 1.5 * RING, *angles, width=RING, color=shade, lw=0))
+    turn = (270 - angle if left else 90 - angle) % 360
+    style |= {"rotation_mode": "anchor", "ha": side, "multialignment": side, "va": "center"}
+    ax.text(*_point(angle, radius), "\n".join(map(literal, lines)), rotation=turn, **style)
 
 
 def _name_lobes(ax: Axes, arcs: Sequence[Arc], ends: Array, size: Size) -> None:
@@ -300,15 +287,9 @@ def _name_lobes(ax: Axes, arcs: Sequence[Arc], ends: Array, size: Size) -> None:
             continue
         # Names in the lower part are turned, so that they are not upside down.
         below = 100 < angle % 360 < 260
-        ax.text(
-            *_point(angle, radius),
-            literal(arc.lobe),
-            rotation=(180 - angle if below else -angle) % 360,
-            rotation_mode="anchor",
-            ha="center",
-            va="center",
-            **style,
-        )
+        turn = (180 - angle if below else -angle) % 360
+        along = style | {"rotation_mode": "anchor", "ha": "center", "va": "center"}
+        ax.text(*_point(angle, radius), literal(arc.lobe), rotation=turn, **along)
 
 
 WIDTHS = 0.5, 2.4  # points; width of an edge without weight, and of the strongest edge
@@ -450,9 +431,7 @@ def add_arrow(
 
 
 def arrow_entries(
-    directions: bool,
-    limit: float | None = None,
-    edges: Sequence[Edge] = (),
+    directions: bool, limit: float | None = None, edges: Sequence[Edge] = ()
 ) -> dict[str, Artist]:
     """Return the entries of a legend: signs or kinds of change, heads of arrows, and widths.
 
@@ -472,10 +451,7 @@ def arrow_entries(
     kinds = [kind for kind in (*KIND_STYLES, NOT_FOUND) if any(e.kind == kind for e in edges)]
     entries: dict[str, Artist] = {kind: kind_entry(kind) for kind in kinds}
     if not kinds:
-        entries = {
-            "positive weight": line(color=POSITIVE),
-            "negative weight": line(color=NEGATIVE),
-        }
+        entries = {"positive weight": line(color=POSITIVE), "negative weight": line(color=NEGATIVE)}
     if directions:
         entries["arrow: direction supported"] = line(marker=">", ms=5)
         entries["line: direction not supported"] = line()

@@ -156,16 +156,9 @@ def _rows(
     for k in order.tolist():
         source, target, supported, kind, change, error = (column[k] for column in per_edge)
         ends = (labels.get(str(end), str(end)) for end in (source, target))
-        rows.append(
-            Row(
-                (" → " if supported else " – ").join(ends),
-                str(kind),
-                float(change),
-                float(error),
-                f"{_rounded(before[k])} → {_rounded(after[k])}",
-                bool(sure[k]),
-            )
-        )
+        name = (" → " if supported else " – ").join(ends)
+        pair = f"{_rounded(before[k])} → {_rounded(after[k])}"
+        rows.append(Row(name, str(kind), float(change), float(error), pair, bool(sure[k])))
     return rows
 
 
@@ -243,7 +236,13 @@ def plot_permutations(
         The axes `ax`.
     """
     check_axes(ax, "plot_permutations")
-    values = _finite(null)
+    values = np.asarray(null, dtype=float).ravel()
+    if not len(values) or not np.isfinite(values).all():
+        bad = int((~np.isfinite(values)).sum())
+        raise InputError(
+            f"null holds {len(values)} values, and {bad} of them are not finite. Give one finite "
+            "number per permutation."
+        )
     if not 0 < level < 1:
         raise InputError(f"level is {level}. Give a number between 0 and 1.")
     given = dict(observed) if isinstance(observed, Mapping) else {"observed": float(observed)}
@@ -277,17 +276,6 @@ def threshold(null: Array, level: float) -> float | None:
     # The number of permutations that may reach a significant value.
     allowed = math.floor(level * (len(null) + 1) + ROUND_OFF) - 1
     return float(np.sort(null)[::-1][allowed]) if allowed >= 0 else None
-
-
-def _finite(null: ArrayLike) -> Array:
-    values = np.asarray(null, dtype=float).ravel()
-    if not len(values) or not np.isfinite(values).all():
-        bad = int((~np.isfinite(values)).sum())
-        raise InputError(
-            f"null holds {len(values)} values, and {bad} of them are not finite. Give one finite "
-            "number per permutation."
-        )
-    return values
 
 
 FONT_SIZES = 3.5, 8.0  # points; smaller names cannot be read, and larger names are not needed
@@ -340,7 +328,8 @@ def plot_changes(
     rows = _change_rows(changes)
     # Sorted by name, because the order of first appearance depends on the order of the methods.
     groups = sorted({row.group for row in rows})
-    chosen = sorted(rows, key=lambda row: -_size(row, len(changes)))[:top]
+    # By the mean over all methods: a method that did not change the edge counts as 0.
+    chosen = sorted(rows, key=lambda row: -sum(map(abs, row.changes.values())) / len(changes))[:top]
     chosen.sort(key=lambda row: groups.index(row.group))  # a stable sort, by size within a group
     styles = method_styles(changes)
     _separate_groups(ax, [row.group for row in chosen])
@@ -373,11 +362,6 @@ def _change_rows(changes: Mapping[str, Any]) -> list[ChangeRow]:
     return list(rows.values())
 
 
-def _size(row: ChangeRow, n_methods: int) -> float:
-    # The mean over all methods: a method that did not change the edge counts as 0.
-    return sum(map(abs, row.changes.values())) / n_methods
-
-
 def _opposite(row: ChangeRow) -> bool:
     return min(row.changes.values()) < 0 < max(row.changes.values())
 
@@ -407,10 +391,8 @@ def _name_edges(
     ax: Axes, rows: list[ChangeRow], supported: Collection[tuple[str, str, str]]
 ) -> None:
     font_size = size_points(ax)[1] / max(len(rows), 1) / LINE_HEIGHT
-    signs = ["→" if row[:3] in supported else "–" for row in rows]
-    names = [
-        literal(f"{row.source} {sign} {row.target}") for row, sign in zip(rows, signs, strict=True)
-    ]
+    texts = (f"{row.source} {'→' if row[:3] in supported else '–'} {row.target}" for row in rows)
+    names = list(map(literal, texts))
     ax.set_yticks(range(len(rows)), names, fontsize=float(np.clip(font_size, *FONT_SIZES)))
     ax.tick_params(axis="y", length=0)
     ax.set_ylim(max(len(rows), 1) - 0.5, -0.5)

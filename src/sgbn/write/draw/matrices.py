@@ -92,8 +92,8 @@ def plot_matrix(
     limit = largest(weights, limit)
     ordered = weights[np.ix_(order, order)]
     if kinds is None:
-        cells = np.ma.masked_equal(ordered, 0.0)  # masked cells are transparent and show the bands
-        ax.imshow(cells, cmap=DIVERGING, vmin=-limit, vmax=limit)
+        # Masked cells are transparent and show the bands.
+        ax.imshow(np.ma.masked_equal(ordered, 0.0), cmap=DIVERGING, vmin=-limit, vmax=limit)
     side = min(size_points(ax))
     cell_size = side / max(len(order), 1)  # points
     large = float(np.clip(side / USUAL_SIDE, 0.8, 1.8))
@@ -103,14 +103,21 @@ def plot_matrix(
     emphasised = _accents(highlight, names)
     _name_regions(ax, [names[k] for k in order], emphasised, cell_size)
     _box_lobes(ax, [lobes[k] for k in order], 6.0 * large, cell_size)
-    outlined = _cells(np.zeros(weights.shape) if marked is None else marked, weights)
-    outlined = outlined[np.ix_(order, order)]
+    cells = np.zeros(weights.shape, bool) if marked is None else np.asarray(marked, dtype=bool)
+    if cells.shape != weights.shape:
+        raise InputError(
+            f"marked has shape {cells.shape}, but weights has shape {weights.shape}. Give one "
+            "value per cell."
+        )
+    outlined = cells[np.ix_(order, order)]
     if kinds is not None:
         named = check_kinds(kinds, weights)[np.ix_(order, order)]
         _draw_kinds(ax, ordered, named, outlined, limit, cell_size)
         below = CHARACTER * _font(cell_size) * max(map(len, names), default=0) + 16 * large
         add_legend_below(ax, _kind_entries(ordered, named), below, ncols=5, fontsize=7 * large)
-    _outline(ax, outlined, cell_size)
+    boxes = [Rectangle((column - 0.5, row - 0.5), 1, 1) for row, column in np.argwhere(outlined)]
+    width = float(np.clip(cell_size / 8, 0.5, 1.2))
+    ax.add_collection(PatchCollection(boxes, facecolor="none", edgecolor="black", lw=width))
     return ax
 
 
@@ -188,30 +195,14 @@ def _box_lobes(ax: Axes, lobes: Sequence[str], fontsize: float, cell_size: float
     shown = list(dict.fromkeys(filter(None, lobes)))
     for lobe in shown:
         first, size = lobes.index(lobe), lobes.count(lobe)
-        box = Rectangle((first - 0.5, first - 0.5), size, size, fill=False, ec="0.25", lw=0.8)
-        ax.add_patch(box)
+        corner = first - 0.5, first - 0.5
+        ax.add_patch(Rectangle(corner, size, size, fill=False, ec="0.25", lw=0.8))
         middles.append(first + size / 2 - 0.5)
     # Names are moved apart, because names of small lobes would overlap.
     apart = spread(middles, [LINE_HEIGHT * fontsize / max(cell_size, 0.1)] * (len(shown) - 1))
     for lobe, place in zip(shown, apart, strict=True):
         style = {"fontsize": fontsize, "va": "center", "color": "0.25"}
         ax.text(len(lobes) - 0.2, float(place), literal(lobe), **style)  # type: ignore[arg-type]
-
-
-def _cells(marked: ArrayLike, weights: Array) -> Mask:
-    cells = np.asarray(marked, dtype=bool)
-    if cells.shape != weights.shape:
-        raise InputError(
-            f"marked has shape {cells.shape}, but weights has shape {weights.shape}. Give one "
-            "value per cell."
-        )
-    return cells
-
-
-def _outline(ax: Axes, cells: Mask, cell_size: float) -> None:
-    boxes = [Rectangle((column - 0.5, row - 0.5), 1, 1) for row, column in np.argwhere(cells)]
-    width = float(np.clip(cell_size / 8, 0.5, 1.2))
-    ax.add_collection(PatchCollection(boxes, facecolor="none", edgecolor="black", lw=width))
 
 
 def plot_recovery(
@@ -243,9 +234,8 @@ def plot_recovery(
     # One scale for all panels, so that their colours can be compared.
     limit = max(np.abs(np.asarray(w)).max() for w in (*true.values(), *learned.values()))
     for column, (label, weights) in enumerate((("true", true), ("learned", learned))):
-        difference = np.asarray(weights[second]) - np.asarray(weights[first])
         panels = {first: weights[first], second: weights[second]}
-        panels[f"{second} minus {first}"] = difference
+        panels[f"{second} minus {first}"] = np.asarray(weights[second]) - np.asarray(weights[first])
         for row, (panel, values) in enumerate(panels.items()):
             plot_matrix(
                 axes[row, column], values, names, lobes, limit=limit, title=f"{panel}, {label}"

@@ -22,7 +22,7 @@ from functools import cache
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from matplotlib import colormaps
@@ -99,13 +99,21 @@ def plot_surface(
     """
     check_figure(figure, "plot_surface")
     atlas = as_atlas(atlas)
-    parcels = _parcels(parcellation, atlas)
+    if parcellation is None:
+        parcellation = find_parcellation(atlas)
+    elif not isinstance(parcellation, Parcellation):
+        parcellation = read_parcellation(*parcellation)
     values = np.asarray(values, dtype=float)
     chosen = np.zeros(len(names), bool) if marked is None else np.asarray(marked, dtype=bool)
-    _check_lengths(names, values=values, marked=chosen)
-    numbers = parcel_numbers(names, atlas, parcels)
+    for what, array in (("values", values), ("marked", chosen)):
+        if array.shape != (len(names),):
+            raise InputError(
+                f"{what} has shape {array.shape}, but there are {counted(len(names), 'name')}. "
+                "Give one name and one value per region."
+            )
+    numbers = parcel_numbers(names, atlas, parcellation)
     return draw_surface(
-        figure, parcels, numbers, values, chosen, label=label, title=title, limit=limit
+        figure, parcellation, numbers, values, chosen, label=label, title=title, limit=limit
     )
 
 
@@ -140,7 +148,10 @@ def draw_surface(
     # Without hidden regions, because a large value of such a region would make all others pale.
     limit = largest(values[numbers >= 0], limit)
     scale = ScalarMappable(Normalize(-limit, limit), colormaps[DIVERGING])
-    palette = _palette(parcels, numbers, values, scale)
+    # One colour per region of the parcellation, and last the colour for no region.
+    palette = np.tile(to_rgb(NO_VALUE), (len(parcels.names) + 1, 1))
+    shown = (numbers >= 0) & np.isfinite(values)
+    palette[numbers[shown]] = np.asarray(scale.to_rgba(values[shown]))[:, :3]
     outlined = np.zeros(len(palette), bool)
     outlined[numbers[(numbers >= 0) & marked]] = True
     axes = figure.subplots(2, 2, gridspec_kw={"wspace": 0.06, "hspace": 0.1}).ravel()
@@ -180,33 +191,6 @@ def parcel_numbers(names: Sequence[str], atlas: Atlas, parcellation: Parcellatio
         if number >= 0:
             first[number] = name
     return numbers
-
-
-def _parcels(
-    given: Parcellation | tuple[str | Path, str | Path] | None, atlas: Atlas
-) -> Parcellation:
-    if isinstance(given, Parcellation):
-        return given
-    return find_parcellation(atlas) if given is None else read_parcellation(*given)
-
-
-def _check_lengths(names: Sequence[str], **per_region: NDArray[Any]) -> None:
-    for what, array in per_region.items():
-        if array.shape != (len(names),):
-            raise InputError(
-                f"{what} has shape {array.shape}, but there are {counted(len(names), 'name')}. "
-                "Give one name and one value per region."
-            )
-
-
-def _palette(
-    parcels: Parcellation, numbers: Indices, values: Array, scale: ScalarMappable
-) -> Array:
-    """Return one colour per region of a parcellation, and last the colour for no region."""
-    palette = np.tile(to_rgb(NO_VALUE), (len(parcels.names) + 1, 1))
-    shown = (numbers >= 0) & np.isfinite(values)
-    palette[numbers[shown]] = np.asarray(scale.to_rgba(values[shown]))[:, :3]
-    return palette
 
 
 def _painted(
@@ -332,11 +316,8 @@ def load_mesh(side: str) -> Mesh:
     """
     vertices, faces = read_gifti(f"infl_{side}")
     (depth,) = read_gifti(f"sulc_{side}")
-    return Mesh(
-        np.asarray(vertices, dtype=np.float64),
-        np.asarray(faces, dtype=np.intp),
-        np.asarray(depth, dtype=np.float64),
-    )
+    vertices, depth = np.asarray(vertices, np.float64), np.asarray(depth, np.float64)
+    return Mesh(vertices, np.asarray(faces, np.intp), depth)
 
 
 def read_gifti(name: str) -> tuple[Array, ...]:
@@ -387,11 +368,8 @@ def look(view: View, width: int) -> Picture:
     corners = mesh.faces[face]
     light, depth = ((shares * cells[corners]).sum(axis=-1) for cells in (facing, mesh.depth))
     vertex = np.take_along_axis(corners, shares.argmax(axis=-1)[..., None], axis=-1)[..., 0]
-    return Picture(
-        np.where(inside, vertex, -1),
-        np.where(inside, np.clip(light, 0.0, 1.0), 0.0),
-        depth * inside,
-    )
+    light = np.where(inside, np.clip(light, 0.0, 1.0), 0.0)
+    return Picture(np.where(inside, vertex, -1), light, depth * inside)
 
 
 def vertex_normals(mesh: Mesh) -> Array:
@@ -402,9 +380,7 @@ def vertex_normals(mesh: Mesh) -> Array:
     total = np.zeros_like(mesh.vertices)
     for k in range(3):
         for axis in range(3):
-            total[:, axis] += np.bincount(
-                mesh.faces[:, k], weights=across[:, axis], minlength=len(total)
-            )
+            total[:, axis] += np.bincount(mesh.faces[:, k], across[:, axis], len(total))
     return total / np.linalg.norm(total, axis=1, keepdims=True)
 
 
