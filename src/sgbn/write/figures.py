@@ -154,19 +154,12 @@ def picture(
     """
     stream = BytesIO()
     more: dict[str, Any] = {"pil_kwargs": {"compress_level": COMPRESSION}} if kind == "png" else {}
+    more |= {"facecolor": "white", "bbox_inches": "tight" if part is None else part}
     # Without this, Matplotlib writes the time into these files, and each file would differ.
     dated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})
     fonts = mpl.rc_context({"svg.hashsalt": SALT, "pdf.fonttype": TRUETYPE})
     with fonts, _fonts_without_typesetting(), missing_glyphs_allowed():
-        figure.savefig(
-            stream,
-            format=kind,
-            dpi=dpi,
-            metadata=dated,
-            facecolor="white",
-            bbox_inches="tight" if part is None else part,
-            **more,
-        )
+        figure.savefig(stream, format=kind, dpi=dpi, metadata=dated, **more)
     return stream.getvalue()
 
 

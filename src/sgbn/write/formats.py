@@ -197,7 +197,9 @@ def read_script(text: str) -> NamedGraph:
 
 def _read_fit(name: str, fit: re.Match[str], line: int, builder: GraphBuilder) -> None:
     """Read the coefficients and the standard deviation of one node."""
-    weights = _coefficients(fit[2], line)
+    wrong = 'line {line}: expected coefficients as "name" = number, not {part}. Correct the line.'
+    cells = (cell for cell, _ in pieces(_COEFFICIENT, fit[2], wrong, line))
+    weights = {_unquoted(cell[1], line): number_of(cell[2], line) for cell in cells}
     # R lists the intercept among the coefficients, under this name.
     builder.intercept[name] = weights.pop(R_INTERCEPT, 0.0)
     sd = number_of(fit[3], line)
@@ -205,12 +207,6 @@ def _read_fit(name: str, fit: re.Match[str], line: int, builder: GraphBuilder) -
     builder.set_variance(name, sd * abs(sd), line)
     for parent, weight in weights.items():
         builder.add_edge(parent, name, line, weight, arrow=True)
-
-
-def _coefficients(text: str, line: int) -> dict[str, float]:
-    wrong = 'line {line}: expected coefficients as "name" = number, not {part}. Correct the line.'
-    cells = (cell for cell, _ in pieces(_COEFFICIENT, text, wrong, line))
-    return {_unquoted(cell[1], line): number_of(cell[2], line) for cell in cells}
 
 
 def _names(content: NamedGraph) -> dict[str, str]:
@@ -524,9 +520,8 @@ NODES, EDGES = "Graph Nodes:", "Graph Edges:"
 # White space ends a name in an edge, and ";" or "," ends it in the list of nodes. Brackets mark a
 # latent variable.
 _PLAIN_IN_TETRAD = re.compile(r"(?!\#)[^\s;,()\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
-_EDGE = re.compile(
-    r"\d+\.\s+(\S+)\s+(\S+)\s+(\S+)(?:\s.*)?"
-)  # other text, such as colours, may follow
+# Other text, such as colours, may follow.
+_EDGE = re.compile(r"\d+\.\s+(\S+)\s+(\S+)\s+(\S+)(?:\s.*)?")
 
 
 def write_tetrad(content: NamedGraph) -> str:
@@ -539,8 +534,7 @@ def write_tetrad(content: NamedGraph) -> str:
         for number, ((source, target), mark) in enumerate(marked, start=1)
     ]
     nodes = ";".join(names[name] for name in content.names)
-    parts = [NODES, nodes, "", EDGES, *rows, "", *name_comments(names)]
-    return "\n".join(parts) + "\n"
+    return "\n".join([NODES, nodes, "", EDGES, *rows, "", *name_comments(names), ""])
 
 
 def read_tetrad(text: str) -> NamedGraph:
@@ -620,9 +614,9 @@ def write_bif(content: NamedGraph) -> str:
         "network structure_only {",
         "}",
     ]
+    kind = f"  type discrete [ 2 ] {{ {', '.join(STATES)} }};"
     for name in content.names:
-        states = ", ".join(STATES)
-        lines += [f"variable {names[name]} {{", f"  type discrete [ 2 ] {{ {states} }};", "}"]
+        lines += [f"variable {names[name]} {{", kind, "}"]
     for j, name in enumerate(content.names):
         parents = [content.names[i] for i in np.flatnonzero(content.graph[:, j])]
         if len(parents) > MAX_PARENTS:
@@ -985,8 +979,7 @@ def from_pgmpy(model: Any) -> NamedGraph:
     for cpd in model.get_cpds() if hasattr(model, "get_cpds") else []:
         if hasattr(cpd, "beta") and hasattr(cpd, "std"):
             name = str(cpd.variable)
-            intercept, *betas = map(float, cpd.beta)
-            builder.intercept[name] = intercept
+            builder.intercept[name], *betas = map(float, cpd.beta)
             sd = float(cpd.std)
             builder.set_variance(name, sd * sd, 0)  # there is no line to name
             parents = [str(parent) for parent in cpd.evidence]

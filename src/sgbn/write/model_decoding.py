@@ -478,18 +478,15 @@ def build(name: str, state: dict[str, Any]) -> Any:
     if not is_estimator(name):
         return cls(**state)  # the constructor checks the values
     for attribute in state:
-        # Without this check, a file could replace a method by data, and change what a model does.
-        if not attribute.isidentifier() or attribute.startswith("__") or _is_member(cls, attribute):
+        # Without this check, a file could replace a method or a property by data, and change what a
+        # model does.
+        member = getattr_static(cls, attribute, None)
+        taken = callable(member) or hasattr(member, "__get__")
+        if taken or not attribute.isidentifier() or attribute.startswith("__"):
             raise InputError(f"it has an attribute {attribute!r}, which a {name} cannot have.")
     made = cls(**{attribute: part for attribute, part in state.items() if attribute in known})
     vars(made).update(state)  # a fit sets attributes that are not parameters
     return made
-
-
-def _is_member(cls: type[Any], attribute: str) -> bool:
-    """Return whether an attribute is a method or property of the class."""
-    member = getattr_static(cls, attribute, None)
-    return callable(member) or hasattr(member, "__get__")
 
 
 def require(right: bool, wrong: str) -> None:

@@ -241,7 +241,14 @@ def write_members(path: PathName, about: Mapping[str, Any], members: Mapping[str
     sums = {name: sha256(content).hexdigest() for name, content in members.items()}
     manifest = {"format": FORMAT, "schema": SCHEMA, **about, "files": sums}
     members = {**members, MANIFEST: to_json(manifest)}
-    content = _zipped(members)
+    stream = io.BytesIO()
+    with ZipFile(stream, "w", ZIP_STORED) as archive:
+        # Sorted, so that the same model gives the same bytes.
+        for name in sorted(members):
+            info = ZipInfo(name, FIRST_TIME)
+            info.create_system, info.external_attr = 3, READ_BY_ALL  # the same on all systems
+            archive.writestr(info, members[name])
+    content = stream.getvalue()
     total, n_members = len(content), content.count(ENTRY_MARK)  # as `read_members` counts them
     largest = max(len(members[MODEL]), len(members[MANIFEST]))
     if total > MAX_FILE_BYTES or largest > MAX_JSON_BYTES or n_members > MAX_MEMBERS:
@@ -252,24 +259,12 @@ def write_members(path: PathName, about: Mapping[str, Any], members: Mapping[str
             f"{MAX_JSON_BYTES >> 20} MB. Use fewer regions, or an imputer that does not keep all "
             "rows."
         )
-    return write_file(path, lambda stream: stream.write(content))
-
-
-def _zipped(members: Mapping[str, bytes]) -> bytes:
-    stream = io.BytesIO()
-    with ZipFile(stream, "w", ZIP_STORED) as archive:
-        # Sorted, so that the same model gives the same bytes.
-        for name in sorted(members):
-            info = ZipInfo(name, FIRST_TIME)
-            info.create_system, info.external_attr = 3, READ_BY_ALL  # the same on all systems
-            archive.writestr(info, members[name])
-    return stream.getvalue()
+    return write_file(path, lambda file: file.write(content))
 
 
 def to_json(content: Any) -> bytes:
     """Return the content as JSON. Keys are sorted, so the same content gives the same bytes."""
-    text = json.dumps(content, allow_nan=False, sort_keys=True, separators=(",", ":"))
-    return text.encode()
+    return json.dumps(content, allow_nan=False, sort_keys=True, separators=(",", ":")).encode()
 
 
 def read_members(content: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
@@ -508,13 +503,8 @@ def inputs_of(model: Any) -> Inputs:
         for name in as_names(getattr(step, parameter, None))
     ]
     site = next((step._site for step in named if step._site is not None), None)
-    return Inputs(
-        tuple(columns.tolist()),
-        tuple(dict.fromkeys(covariates)),
-        site,
-        dict(_levels(named, site)),
-        getattr(model, "site_column_", None),
-    )
+    levels, column = dict(_levels(named, site)), getattr(model, "site_column_", None)
+    return Inputs(tuple(columns.tolist()), tuple(dict.fromkeys(covariates)), site, levels, column)
 
 
 def _levels(steps: Iterable[Any], site: str | None) -> Iterator[tuple[str, tuple[Any, ...]]]:
@@ -567,6 +557,11 @@ def read_inputs(
     inputs = inputs_of(model)
     if site is not None and inputs.site is None:
         raise InputError(f"the model was fitted without sites. Leave out site={site!r} (--site).")
+    # The atlas consists of the regions of the model. With a standard atlas, a region of the user's
+    # atlas could be mistaken for a total, such as Left-Cerebral-Cortex.
+    nowhere = (np.nan,) * 3  # coordinates are not needed, since no figure is drawn
+    regions = (Region(name, "", UNKNOWN_LOBE, *nowhere, np.nan) for name in inputs.regions)
+    atlas = Atlas("model", "regions of the model", tuple(regions))
 
     def read(column: str | None) -> tuple[RawTable, Options]:
         options = Options.of(
@@ -575,7 +570,7 @@ def read_inputs(
             site=column,
             regions=inputs.regions,
             missing=missing,
-            atlas=_atlas_of(inputs),
+            atlas=atlas,
         )
         marks = {"sheet": sheet, "delimiter": delimiter, "decimal": decimal}
         return load_cells(source, options, **marks), options
@@ -587,17 +582,6 @@ def read_inputs(
         table, options = read(names[-1])  # again, because a column of sites is read as text
     _check_columns(table, options, inputs, joined=participants is not None)
     return _rows(assemble(table, options, participants)[0], inputs)
-
-
-def _atlas_of(inputs: Inputs) -> Atlas:
-    """Return an atlas that consists of the regions of the model.
-
-    With a standard atlas, a region of a user's own atlas could be mistaken for a total, such as
-    Left-Cerebral-Cortex.
-    """
-    nowhere = (np.nan,) * 3  # coordinates are not needed, since no figure is drawn
-    regions = (Region(name, "", UNKNOWN_LOBE, *nowhere, np.nan) for name in inputs.regions)
-    return Atlas("model", "regions of the model", tuple(regions))
 
 
 def _lacks(table: RawTable, name: str | None) -> bool:

@@ -33,7 +33,7 @@ from numpy.typing import ArrayLike
 from sgbn.cohort.atlas import UNKNOWN_LOBE, Atlas, AtlasLike, as_atlas
 from sgbn.core.exceptions import InputError, listed, warn
 from sgbn.core.gaussian import GaussianNetwork, NetworkLike
-from sgbn.core.types import Array
+from sgbn.core.types import Array, Mask
 from sgbn.learn.confidence import EdgeConfidence
 from sgbn.write.tables import (
     ENDS,
@@ -114,7 +114,9 @@ def write_brainnet(
     # columns by number.
     drawn = has_place(nodes)
     check_drawn(nodes["region"], weights, drawn, "the files for BrainNet Viewer")
-    colours = {lobe: k for k, lobe in enumerate(_lobes(atlas), start=1)}
+    # All lobes of the atlas, so that a lobe has the same colour in every network.
+    lobes = dict.fromkeys(region.lobe for region in atlas.regions)
+    colours = {lobe: k for k, lobe in enumerate(lobes, start=1)}
     rows = [_row(node, colours) for node in nodes[drawn].to_dict("records")]
     kept = weights[np.ix_(drawn, drawn)]  # in a DAG, at least one of the two weights of a pair is 0
     files = [
@@ -130,14 +132,9 @@ def write_brainnet(
     return files
 
 
-def has_place(nodes: pd.DataFrame) -> np.ndarray[Any, np.dtype[np.bool_]]:
+def has_place(nodes: pd.DataFrame) -> Mask:
     """Return which rows of a table of nodes have coordinates."""
     return np.isfinite(nodes[PLACE].to_numpy(float)).all(axis=1)
-
-
-def _lobes(atlas: Atlas) -> list[str]:
-    """Return all lobes of an atlas, so that a lobe has the same colour in every network."""
-    return list(dict.fromkeys(region.lobe for region in atlas.regions))
 
 
 def _row(node: dict[Any, Any], colours: dict[str, int]) -> str:
@@ -147,12 +144,7 @@ def _row(node: dict[Any, Any], colours: dict[str, int]) -> str:
     return "\t".join(map(str, cells))
 
 
-def check_drawn(
-    regions: pd.Series[Any],
-    weights: np.ndarray[Any, Any],
-    drawn: np.ndarray[Any, Any],
-    picture: str,
-) -> None:
+def check_drawn(regions: pd.Series[Any], weights: Array, drawn: Mask, picture: str) -> None:
     """Warn about what a picture leaves out. Raise InputError if it would show no region."""
     missing = regions[~drawn].tolist()
     if not missing:
@@ -495,11 +487,13 @@ def write_relation_matrix(
     gaussian = network_of(network)
     atlas = None if atlas is None else as_atlas(atlas)
     # Only the last part of the stem, because folders are not part of the name of a group.
-    about = _about(beside(stem, "").name if group is None else group, atlas)
+    # The file name has only labels of group and atlas, and the JSON has their true names.
+    group = beside(stem, "").name if group is None else group
+    about = {"Group": group} | ({} if atlas is None else {"Atlas": atlas.name})
     start = bids_stem(stem, atlas)
     matrix_start = beside(start, f"_meas-{MEASURE}{MATRIX}")
     # Checked before a file is written, because two groups of one label would share all files.
-    _check_not_taken(beside(matrix_start, ".json"), about["Group"])
+    _check_not_taken(beside(matrix_start, ".json"), group)
     nodes = _node_indices(gaussian, atlas)
     for column in ("name", "label", "lobe"):
         check_text(nodes[column])
@@ -550,11 +544,6 @@ def _check_not_taken(path: Path, group: str) -> None:
             "name, because file names have letters and digits only. Rename one of the two groups, "
             "or write to another folder."
         )
-
-
-def _about(group: str, atlas: Atlas | None) -> dict[str, Any]:
-    """Return the true names of group and atlas, because the file name has only their labels."""
-    return {"Group": group} | ({} if atlas is None else {"Atlas": atlas.name})
 
 
 def _node_indices(network: GaussianNetwork, atlas: Atlas | None) -> pd.DataFrame:

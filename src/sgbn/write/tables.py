@@ -401,12 +401,8 @@ def write_json(path: PathName, content: Mapping[str, Any]) -> Path:
 def write_matrix(path: PathName, table: pd.DataFrame, *, header: bool) -> Path:
     """Write a table with tabs between its cells, and with ``n/a`` for missing cells."""
     # BIDS prescribes "n/a" for missing cells.
-    return write_file(
-        path,
-        lambda stream: table.to_csv(
-            stream, sep="\t", header=header, index=False, na_rep="n/a", lineterminator="\n"
-        ),
-    )
+    style: dict[str, Any] = {"sep": "\t", "index": False, "na_rep": "n/a", "lineterminator": "\n"}
+    return write_file(path, lambda stream: table.to_csv(stream, header=header, **style))
 
 
 # Path.with_suffix is not used, because it would cut the name of a group at its last dot ("T1.5").
