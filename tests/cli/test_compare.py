@@ -36,6 +36,7 @@ from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.inference.deviation import NormativeDeviation
 from sgbn.paper.classifier_cv import SGBNClassifierCV
 from sgbn.paper.mm_sgbn import CLSGBNClassifier
+from sgbn.read.files import EXCEL, PARQUET
 from sgbn.read.roles import EXTRACTED
 from sgbn.read.series_sources import PARTICIPANTS
 from sgbn.runs import tasks
@@ -251,11 +252,13 @@ def test_without_a_table_it_says_what_to_give(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("command", [["check"], ["compare", "--out", "x"]])
-def test_a_list_that_took_the_table_is_named(command, capsys):
-    assert main([*command, "--group", "dx", "--exclude", "IQ", "table.csv"]) == 2
+@pytest.mark.parametrize("suffix", [".csv", ".psv", ".npz", *EXCEL, *PARQUET])
+def test_a_list_that_took_the_table_is_named(command, suffix, capsys):
+    table = f"table{suffix}"
+    assert main([*command, "--group", "dx", "--exclude", "IQ", table]) == 2
     said = capsys.readouterr().err
-    assert "--exclude took 'table.csv' as one of its values" in said
-    assert f"sgbn {command[0]} table.csv --exclude" in said
+    assert f"--exclude took {table!r} as one of its values" in said
+    assert f"sgbn {command[0]} {table} --exclude" in said
 
 
 @pytest.mark.parametrize(

@@ -347,7 +347,11 @@ def _covariates(cohort: SimulatedCohort) -> pd.DataFrame | None:
     return pd.DataFrame({"region": cohort.regions, **cohort.covariate_effects})
 
 
-SUFFIXES = (".csv", ".tsv", ".txt", ".xlsx", ".xls", ".parquet", ".gz", ".npz")  # of tables
+SUFFIXES = (  # of tables
+    *(".csv", ".tsv", ".txt", ".psv", ".gz"),
+    *(".xlsx", ".xlsm", ".xls", ".ods"),
+    *(".parquet", ".pq", ".npz"),
+)
 # Facts of the provenance that list columns which the reader left out.
 LEFT_OUT = ("totals", "other_measures", "other_lobes", "excluded", "ignored")
 
