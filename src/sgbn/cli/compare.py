@@ -1,11 +1,10 @@
 """`sgbn compare` compares groups, from a table or from time series, and writes a report.
 
-`sgbn demo` compares the groups of a simulated cohort, and shows the truth beside the results.
+`run_compare` comes first. `run_demo` (`sgbn demo`) compares the groups of a simulated cohort, and
+shows the truth beside the results. `with_names` reads the edges that the user chose in advance, and
+checks the names in ``--edges`` and ``--among``.
 
-Edges and regions that the user chose in advance: ``--edges`` and ``--among``.
-
-A note about a finished comparison, so that the same command need not compute it again.
-
+The end notes a finished comparison, so that the same command need not compute it again.
 ``work/finished.json`` has a hash of all that the files depend on (command, options, data, program
 and libraries), a hash of each written file, and the printed summary. If all hashes are still the
 same, the command prints the summary again and does nothing else. This module imports no numerical
@@ -525,7 +524,7 @@ def split_edge(text: str, regions: Sequence[str]) -> tuple[str, str]:
 
 
 FINISHED = "finished.json"
-REPORT = "report.html"  # not taken from `sgbn.report`, whose import takes seconds
+REPORT = "report.html"  # not taken from `sgbn.comparison.report`, whose import takes seconds
 ATLAS = "atlas.csv"  # written by `sgbn extract`; `sgbn compare` looks for it beside a table
 PARTICIPANTS = ("participants.tsv", "participants.csv")  # looked for in the folders above
 # Another version of these libraries may change numbers, tables, figures or the page.

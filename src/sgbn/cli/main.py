@@ -1,6 +1,6 @@
 """The `sgbn` command: its parser, and the exit code after each kind of error.
 
-The message for an unexpected error, which is an error in sgbn and not in the data.
+`main` runs a command. `own_error_text` is the message for an error in sgbn, not in the data.
 """
 
 from __future__ import annotations

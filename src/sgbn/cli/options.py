@@ -1,23 +1,20 @@
-"""The options that several commands share, which are read from ``options.toml``.
+"""What all commands share: their options, parsers, help pages, configs and messages.
 
-The parser, its help, config.toml and the calls of the readers and of `Settings` are made from these
-lists. The lists are not made from the library, because its import takes seconds and ``--help`` must
-be fast. tests/cli/test_options.py compares them with the signatures and defaults of the library.
+In the order of the file:
 
-Types of command-line arguments, the folder that a command writes to, and its workers.
+- types of command-line arguments, the folder that a command writes to, and its workers;
+- the options of ``options.toml``, which several commands have, and the help texts and options of
+  each command in ``commands.toml``;
+- the layout of help pages: text in paragraphs, and examples in lines that can be copied;
+- the settings of a run as a TOML file. Every run writes one, and ``--config`` repeats the run.
+  Paths in it are relative to its folder, so that a folder with data and results can be moved;
+- messages of the library, rewritten for the command line. They often name both the Python argument
+  and the option, such as "(regions=, --regions)". On the command line only the option is shown.
 
-The help texts and options of each command, which are read from ``commands.toml``.
-
-The layout of help pages: text in paragraphs, and examples in lines that can be copied.
-
-The settings of a run as a TOML file. Every run writes one, and ``--config`` repeats the run.
-
-Paths in the file are relative to its folder, so that a folder with data and results can be moved.
-
-Functions that rewrite messages of the library for the command line.
-
-A message of the library often names both the Python argument and the option, such as
-"(regions=, --regions)". On the command line only the option is shown.
+The parser, its help, config.toml and the calls of the readers and of `Settings` are made from the
+TOML files, not from the library, because the import of the library takes seconds and ``--help``
+must be fast. tests/cli/test_options.py compares them with the signatures and defaults of the
+library.
 """
 
 from __future__ import annotations
@@ -234,6 +231,7 @@ def step_of_srun(arguments: argparse.Namespace) -> AbstractContextManager[object
 
 
 ENSEMBLE = "ensemble"
+# Names of classes in write/classes.toml, except `ENSEMBLE`.
 LEARNERS = (ENSEMBLE, "SGBN", "ORSGBN", "HSGBN", *BASELINES)
 # Kind of an option -> keywords of argparse's `add_argument`
 KINDS: dict[str, Mapping[str, Any]] = {

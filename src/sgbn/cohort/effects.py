@@ -407,7 +407,7 @@ class Covariate:
             return numeric_cells(cells)[:, None]
         codes = level_codes(cells, self.levels)
         columns = indicators(codes, len(self.levels))[:, 1:]
-        # `Design.rows` replaces NaN by 0, which is the training average.
+        # `CovariateColumns.rows` replaces NaN by 0, which is the training average.
         columns[codes < 0] = np.nan
         return columns
 

@@ -1,8 +1,8 @@
 """The comparison of groups: one network per group, tests of differences, and classifiers.
 
-The steps of a comparison, with one set for tables and one set for time series.
-
-The network of one group of a cohort, as a comparison learns it.
+`compare` checks and prepares the cohort, and then does the steps in their order. `Flow` says which
+functions differ between tables and time series. `group_network` learns the network of one group as
+`compare` does.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
 """The figures of a comparison: for a paper, and for the page.
 
-Maps of regional results on the cortex, or the reason why there is no map.
+`figures` draws them, and `plans` lists what can be drawn. `surface_maps` shows regional results on
+the cortex, and `no_surface` says why there are none. `changes_of` chooses the surest changes of
+edges from the reference to another group.
 
-The data of the interactive views of the networks, in a form that JSON can write.
-
-A table is a mapping of names to columns of equal length, so that a page with thousands of edges
-stays small. A region, a lobe or a kind of edge is written as its place in its list, from 0.
-
-The surest changes of edges from the reference to another group, for the figures.
+`payload` has the data of the interactive views of the networks, in a form that JSON can write. A
+table is a mapping of names to columns of equal length, so that a page with thousands of edges stays
+small. A region, a lobe or a kind of edge is written as its place in its list, from 0.
 """
 
 from __future__ import annotations

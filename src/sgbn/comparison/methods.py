@@ -1,12 +1,9 @@
 """The methods of a comparison as paragraphs for a paper, which describe only what was done.
 
-The words are in the templates ``methods*.txt.j2`` and ``folds.txt.j2``. This file has the facts.
-
-Words of the methods paragraph about the learner of the networks: its source and settings.
-
-The works that the methods paragraph cites, as lines of a list and as BibTeX.
-
-``references.toml`` beside this file lists all of them.
+`describe_methods` makes them. The words are in the templates ``methods*.txt.j2`` and
+``folds.txt.j2``, and this file has the facts. `learned_by` describes the learner of the networks by
+its source (`SOURCES`) and its settings. A `Reference` is a work that is cited, as a line of a list
+or as BibTeX; ``references.toml`` in `sgbn.write` lists all works.
 """
 
 from __future__ import annotations

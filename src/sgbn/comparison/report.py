@@ -1,14 +1,10 @@
-"""The report: one HTML file that contains everything it needs, and loads nothing.
+"""The report of a comparison: one HTML file that contains everything it needs, and loads nothing.
 
-Write a comparison to a folder: report, tables, networks for other programs, and figures.
-
-The first screen of the page: verdict, figures of the differences, and what can be trusted.
-
-Text alternatives and captions of the figures of the page; ``captions.toml`` has the words.
-
-Hide the names of subjects in a report that is passed on.
-
-The CSV files beside the report keep the names.
+`render_report` makes the page. `write_comparison` writes the whole folder: report, tables, networks
+for other programs, and figures. Then come parts of the page: the first screen (verdict, figures of
+the differences, and what can be trusted), and text alternatives and captions of figures, whose
+words are in ``captions.toml``. A `Veil` hides the names of subjects in a report that is passed on;
+the CSV files beside the report keep them.
 """
 
 from __future__ import annotations
@@ -268,7 +264,7 @@ def _how_it_was_made(
 
 def _libraries() -> dict[str, Markup]:
     """Return the scripts and styles, which the page contains as they are."""
-    # Markup prevents escaping, which would break them. `assets` checks that they are safe.
+    # Markup prevents escaping, which would break them. `sgbn.write.page` checks that they are safe.
     texts = {
         "tables_style": tables_style(),
         "page_style": own_file("report.css") + own_file("networks.css"),

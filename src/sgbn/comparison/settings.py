@@ -1,6 +1,7 @@
-"""The settings of a comparison: its steps, and how thoroughly they are done.
+"""The settings of a comparison, and its input.
 
-The input of a comparison: a cohort, or a table that is read as a cohort.
+`Settings` says which steps are done, and how thoroughly. `read_source` returns the input: a cohort
+as it is, or one that is read from a table.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """The steps of a comparison, with one function per step.
 
-The steps of a comparison that are different for time series.
+`STEPS` lists them, and a `Job` holds what they share. The functions of tables come first. Those of
+time series follow, with the steps and settings that time series do not have.
 
-Files that note how many seconds each finished step of a comparison took.
-
-A finished step writes ``steps/NAME.json`` in the folder of finished work. A later start reads the
-results of the step from the same folder, and reports the seconds of the start that computed them.
+A finished step writes ``steps/NAME.json`` in the folder of finished work, with the seconds that it
+took. A later start reads the results of the step from the same folder, and reports the seconds of
+the start that computed them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Base classes of the learners of one network: scikit-learn's interface around their learning.
 
-Weights, intercepts and noise variances for parents that are already known.
-
-A context in which warnings name the group or class that they are about.
+`NetworkEstimator` has `fit`, and the attributes that all learners store. `Arrows` says what decides
+the directions of a graph, and chooses one DAG where nothing does. `fit_weights`, `least_squares`
+and `user_weights` give weights, intercepts and noise variances for known parents. With
+`warnings_about`, warnings name the group or class that they are about.
 """
 
 from __future__ import annotations
@@ -179,13 +180,16 @@ class LearnedNetwork(BaseEstimator):
 class NetworkEstimator(DensityMixin, LearnedNetwork, ABC):
     """The base class of the learners of one network from one sample.
 
-    A learner implements `learn`, which learns weights from moments and ends with `_store`. The
+    A learner implements `learn`, which ends with `_store`. It may also replace `moments`. The
     docstrings of `SGBN` and `ORSGBN` describe the fitted attributes.
     """
 
     @abstractmethod
     def learn(self, moments: Moments, values: Array, names: list[str]) -> Self:
-        """Learn weights from the moments of the checked rows `values`, and `_store` them."""
+        """Learn weights from the moments of the checked rows, and `_store` them.
+
+        `values` are these rows, for learners that need more than the moments.
+        """
 
     def moments(self, values: Array, names: list[str]) -> Moments:
         """Return the moments of the rows, in the form that this learner needs."""

@@ -16,7 +16,7 @@ joins. Then
 The bound holds for any learner and any number of splits. It also holds if the two halves give
 shares a and b instead of yes or no, because its proof only needs :math:`a + b - 1 \le a b`.
 
-The consensus of many networks: one DAG with the pairs that most of them join.
+`consensus` makes one DAG of many networks, with the pairs that most of them join.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class EdgeConfidence:
     def consensus(self, threshold: float = 0.5) -> Mask:
         """Return the DAG of the pairs that at least a share `threshold` of the networks joins.
 
-        See `sgbn.learn.consensus`. The DAG shows the sure edges. It is not a better
+        See `sgbn.learn.confidence.consensus`. The DAG shows the sure edges. It is not a better
         estimate than one network of all rows, because edges that half of the rows cannot show are
         missing.
 

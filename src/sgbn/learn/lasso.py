@@ -1,4 +1,4 @@
-r"""Weighted lasso of every variable on all others, on the Gram matrix.
+r"""Weighted lasso of every variable on all others, on the Gram matrix, and its penalties.
 
 For each target j, with R the Gram matrix of variables scaled to a unit diagonal,
 
@@ -13,7 +13,9 @@ coordinate descent on this set finds the signs of the weights. The normal equati
 then give the weights to round-off ("polish"). With a tolerance alone, supports could differ from
 run to run.
 
-The result that solvers return.
+`lasso_gram` solves this for all targets. `refit_column` replaces the weights of one target by least
+squares, and `residual_variances` gives what they leave. Then come `SolverResult`, which all solvers
+return, and what the choice of a penalty needs: `alpha_max`, `alpha_grid` and folds.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 r"""SGBN: a network by order search, the learner to start with.
 
-It minimises the extended BIC (Chen and Chen 2008):
+`SGBN` minimises the extended BIC (Chen and Chen 2008):
 
 .. math:: \min_{DAG} \sum_j n \log \frac{RSS_j}{n} + k_j \log n
           + 2 \gamma \log \binom{m - 1}{k_j}, \quad k_j = |PA_j|
@@ -10,7 +10,8 @@ regression on them, and there are n samples of m variables. The search goes thro
 variables, and chooses parents greedily for each order (`sgbn.learn.search.orders`). With equal
 noise variances the first term is :math:`RSS_j / \sigma^2`.
 
-A lasso of every variable on the variables before it in an order, for weights that predict well.
+With ``weights="lasso"``, `lasso_along_order` then replaces least squares by a lasso of every
+variable on the variables before it in an order, for weights that predict well:
 
 .. math:: \min_{\theta_j} \frac{1}{2n} \|x_j - X \theta_j\|^2 + \alpha_j \|\theta_j\|_1
           \quad \text{over } \{k : k \text{ before } j\}

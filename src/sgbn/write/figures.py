@@ -206,7 +206,7 @@ class Plan(NamedTuple):
         Label of the colour bar of a matrix; "" if the figure has no colour bar.
     """
 
-    # A partial of a named function can be sent to other processes, and hashed (see `drawing`).
+    # A partial of a named function can be sent to other processes, and hashed (see `_key`).
     plot: partial[Any]
     inches: tuple[float, float]
     scale: str = ""

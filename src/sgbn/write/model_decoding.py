@@ -1,22 +1,16 @@
-"""Make a model from JSON and arrays. Content that `encoding` does not write is refused.
+"""Make a model from JSON and arrays. Content that `sgbn.save` does not write is refused.
 
 There is one exception. An estimator may have attributes that a fit does not set, because other
 versions of scikit-learn set other attributes. These attributes are plain values, never methods.
 
-Write arrays as npy files, and read them. The header of a file must fit its size.
+`to_npy` and `from_npy` write and read arrays as npy files; the header of a file must fit its size.
+`Decoder` turns JSON into values. `check_object` then checks that the parts of an object fit
+together. The parts of a file that was made by hand may not fit, and such a file must be refused
+when it is read, not fail later in a prediction. ``classes.toml`` has the shapes of arrays, and all
+other conditions are here.
 
-Check that the parts of a model fit together.
-
-The parts of a file that was made by hand may not fit. Such a file must be refused when it is read,
-and must not fail later in a prediction. The shapes of arrays are in ``classes.toml``. All other
-conditions are here.
-
-The classes whose instances a model file may hold.
-
-``classes.toml`` lists them by name. A class that is not in this list is never imported, even if a
-file names it.
-
-Checks that raise InputError if a part of a model file is wrong.
+``classes.toml`` also lists by name the classes whose instances a model file may hold. A class that
+is not in this list is never imported, even if a file names it (`class_named`).
 """
 
 from __future__ import annotations

@@ -1,20 +1,18 @@
 """Save a model to a file, and load it again.
 
-Write and read the zip file around a model, with its manifest.
-
+`write_members` and `read_members` write and read the zip file around a model, with its manifest.
 Members are sorted by name and all have the same date, so that the same model always gives the same
 bytes. They are not compressed, so that no member can be larger than the file. The number of members
 is checked before the directory of the zip is read.
 
-Turn a model into JSON and arrays.
+`Encoder` turns a model into JSON and arrays. None, truth values, integers, finite numbers, text and
+lists are written as in JSON. Every other value is a JSON object whose key ``is`` names its kind:
+tuple, set, dict, float (nan or inf), array, file (an array in its own npy file), labels, records,
+range, index, series, dtype, slice, or object (an instance of a class in ``classes.toml``). Only
+`sgbn.write.model_decoding` checks whether values belong in a model: it refuses NaN in a weight, for
+example. So `save` decodes each model before it writes the file.
 
-None, truth values, integers, finite numbers, text and lists are written as in JSON. Every other
-value is a JSON object whose key ``is`` names its kind: tuple, set, dict, float (nan or inf), array,
-file (an array in its own npy file), labels, records, range, index, series, dtype, slice, or object
-(an instance of a class in `registry`). Only `decoding` checks whether values belong in a model: it
-refuses NaN in a weight, for example. So `save` decodes each model before it writes the file.
-
-Find the columns that a fitted model needs, and read them from a table.
+`inputs_of` finds the columns that a fitted model needs, and `read_inputs` reads them from a table.
 """
 
 from __future__ import annotations
@@ -397,7 +395,7 @@ class Encoder:
 
 
 def described(value: Any) -> tuple[str, dict[str, Any]]:
-    """Return the kind of a value and its parts, from which `decoding` makes it again."""
+    """Return the kind of a value and its parts, from which a `Decoder` makes it again."""
     kind = type(value)
     if isinstance(value, np.ndarray):
         return _described_array(value)

@@ -1,14 +1,10 @@
-"""The section of the page on the data: sizes of the groups, findings of the review, and origin.
+"""The data of a comparison, in words and in the page.
 
-Words about the origin of the data: how a table was read, and what was left out.
-
-How many subjects were left out, in words, for the terminal and the report.
-
-The names of these subjects are in a table beside the report. So the sentence can be shared.
-
-Table 1 of a paper, which describes the groups and tests whether their covariates differ.
-
-Table 1: the characteristics of the groups, as a paper shows them.
+`cohort_section` shows the sizes of the groups, the findings of the review, and the origin of the
+data: how a table was read, and what was left out. `left_out_words` counts the subjects who were
+left out. Their names are in a table beside the report, so that the sentence can be shared.
+`table_one` is Table 1 of a paper, which describes the groups and tests whether their covariates
+differ.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
-"""The learners of a comparison, and the network of one group.
+"""The networks of a comparison: their learners, their words, and their tables in the page.
 
-Sentences about the supported arrows of a comparison, for the terminal and the report.
-
-benchmarks/results/replication.md shows how well halves of other data agree.
-
-The sections of the page on edges, refinements, subjects and diagnostics.
+First come the default learner and the functions that learn the network of one group. Then come
+sentences about supported arrows; benchmarks/results/replication.md shows how well halves of other
+data agree. The tables at the end list edges, refinements, subjects, and how networks were learned.
 """
 
 from __future__ import annotations

@@ -5,21 +5,20 @@ r"""Simulated annealing over orders on score tables, for problems with many loca
 :math:`M_v` are the candidate parents of v that stand before v in the order. The scores are those of
 `sgbn.learn.search.tables`.
 
-A step takes one variable x out of the order and puts it back, usually at another place. Its
-relatives are the variables that are candidates of x, or have x as a candidate. r relatives leave
-r + 1 gaps: before, between and behind them. Two look-ups per relative give the scores of all gaps.
-A gap is drawn with a probability proportional to
+`anneal` makes one annealing of many steps. A step takes one variable x out of the order and puts it
+back, usually at another place. Its relatives are the variables that are candidates of x, or have x
+as a candidate. r relatives leave r + 1 gaps: before, between and behind them. Two look-ups per
+relative give the scores of all gaps. A gap is drawn with a probability proportional to
 
 .. math:: \text{places in the gap} \times e^{-score / temperature}
 
 (a heat bath). No step is rejected. A step examines only relatives, so that it costs about half a
 microsecond for any number of variables. The temperature falls geometrically.
 
-The search for networks by annealing on score tables, in rounds with new candidates.
-
-One round chooses candidate parents around the best networks known and fills score tables. It
-anneals from some of these networks and from random orders, and keeps the best distinct networks.
-The search ends when several rounds in a row found no better network.
+`search_tables` searches for networks by annealing, in rounds with new candidates. One round chooses
+candidate parents around the best networks known and fills score tables. It anneals from some of
+these networks and from random orders, and keeps the best distinct networks. The search ends when
+several rounds in a row found no better network.
 
 An island is such a search from its own starting networks. If no network is clearly the best, one
 search often misses the best network. So there may be several islands, and the networks of all

@@ -2,28 +2,24 @@ r"""The search for the order of the variables that allows the best parents.
 
 .. math:: \min_{order} \sum_v \min_{P \subseteq before(v)} score(v, P)
 
-Local scores and parents come from `sgbn.learn.search.trees`. Variables are moved one at a time to
-their best place. When no move helps, tucks are tried: a variable moves before one of its parents,
-together with its ancestors in between (`sgbn.learn.search.orders`). Then kicks, random moves from
-the best order found, lead to other orders.
+Local scores and parents come from `sgbn.learn.search.trees`. `search_order` moves variables one at
+a time to their best place. When no move helps, it tries tucks: a variable moves before one of its
+parents, together with its ancestors in between. Then kicks, random moves from the best order found,
+lead to other orders.
 
 The best place of a variable x is found without computing a score for every place. While x moves
 towards the front, its parents change only when it passes one of them, so that its score has few
 steps. The tree node of another variable u shows whether the parents of u change when x moves to the
 other side of u.
 
+`move_to` is the step that all searches over orders share: one variable moves to another place.
+
+`tuck_any` tries tucks, for orders that no single move improves. A tuck for an edge x -> y moves y,
+and the ancestors of y that stand after x, to just before x. They keep their order. If the edge is
+covered (x and y have the same other parents), the tuck only reverses the edge. The score then stays
+the same, but another tuck may help afterwards.
+
 In all kernels `T` is a `sgbn.learn.search.trees.Trees` and `S` a `SearchState`.
-
-The step that all searches over orders share: one variable moves to another place.
-
-Tucks move several variables at once, for orders that no single move improves.
-
-A tuck for an edge x -> y moves y, and the ancestors of y that stand after x, to just before x. They
-keep their order. If the edge is covered (x and y have the same other parents), the tuck only
-reverses the edge. The score then stays the same, but another tuck may help afterwards.
-
-In all kernels `T` is a `sgbn.learn.search.trees.Trees` and `S` a
-`sgbn.learn.search.orders.SearchState`.
 """
 
 from __future__ import annotations
@@ -84,19 +80,19 @@ class SearchState(NamedTuple):
     moved : bool, (m,)
         True for the variables that a tuck moves. All False between tucks.
     affected : int64, (m,)
-        Variables whose parents a tuck may change. Written by `tucks._list_affected`.
+        Variables whose parents a tuck may change. Written by `_list_affected`.
     parents : int64, (3, width)
         Lists of the parents of one variable. Two rows are for two nested loops over tucks, the
-        third is for `tucks._mark_ancestors`.
+        third is for `_mark_ancestors`.
     kept_order, kept_node : int64, (2, m)
         The variables at the places that a tuck changes, and their nodes, as they were before the
-        tuck. There is one row for each of two nested tucks. Written by `tucks._tuck` and read by
-        `tucks._untuck`.
+        tuck. There is one row for each of two nested tucks. Written by `_tuck` and read by
+        `_untuck`.
     tuck_sets : uint64, (2, words)
         Two sets, 64 variables per word: the variables that a tuck moves, and the variables in
-        between that stay. Written by `tucks._list_affected`.
+        between that stay. Written by `_list_affected`.
     turned : int64, (m,)
-        Variables whose parents the last tuck changed. Written by `tucks._list_turned`.
+        Variables whose parents the last tuck changed. Written by `_list_turned`.
     sweep : int64, (m,)
         The order in which `_move_each` looks at the variables.
     """

@@ -1,19 +1,18 @@
 """The plan of a search: how long SGBN searches, for an effort and a size of the problem.
 
-All rules about sizes are in this file. A search follows its plan.
+All rules about sizes are in this file. `SearchPlan.for_size` makes the plan, and a
+search follows it.
 
 The search on trees (`sgbn.learn.search.orders`) is fast and considers all variables. It improves an
-order step by step, by moves and by tucks (`sgbn.learn.search.orders`). A kick makes random moves in
-the best order, and the search continues from there. On many real tables no network is clearly the
-best, and this search ends at one of many good networks. The search on score tables
-(`sgbn.learn.search.annealing`) then finds better networks, in a time that grows with the number of
-variables. `benchmarks/search.py` measures both.
+order step by step, by moves and by tucks. A kick makes random moves in the best order, and the
+search continues from there. On many real tables no network is clearly the best, and this search
+ends at one of many good networks. The search on score tables (`sgbn.learn.search.annealing`) then
+finds better networks, in a time that grows with the number of variables. `benchmarks/search.py`
+measures both.
 
-The input of a search: correlations, prices of parents, and limits.
-
-`SearchProblem.of` sorts the variables in an order that does not depend on the order of the user's
-columns. `to_user` returns the network in the user's order. So the same seed gives the same network
-for any order of the columns.
+`SearchProblem` is the input of a search: correlations, prices of parents, and limits. Its variables
+are in an order that does not depend on the order of the user's columns. `to_user` returns the
+network in the user's order. So the same seed gives the same network for any order of the columns.
 """
 
 from __future__ import annotations
@@ -47,8 +46,8 @@ class TablePlan(NamedTuple):
     steps : int
         Steps of one annealing per variable.
     lists : tuple of str
-        Names of lists of `table_candidates`. Each round takes its candidates, in addition to the
-        neighbours, from the next of these lists. Islands use only "mixed".
+        Names in `LISTS` of `sgbn.learn.search.tables`. Each round takes its candidates, in
+        addition to the neighbours, from the next of these lists. Islands use only "mixed".
     patience : int
         The search ends after this many rounds in a row without a better network. Islands end after
         `ISLAND_PATIENCE` such rounds.

@@ -1,9 +1,10 @@
 r"""The search of SGBN: first on trees, then on score tables. A plan says how long it takes.
 
-Trees (`sgbn.learn.search.trees`) find good parents fast. Score tables
-(`sgbn.learn.search.tables`) hold the score of every parent set among a few candidates.
+`search_network` searches for the network of one sample. Trees (`sgbn.learn.search.trees`) find good
+parents fast. Score tables (`sgbn.learn.search.tables`) hold the score of every parent set among a
+few candidates.
 
-The best order of a few variables, by dynamic programming over sets.
+`best_network` finds the best order of a few variables, by dynamic programming over sets:
 
 .. math:: f(S) = \min_{v \in S} f(S \setminus v) + best_v(S \setminus v), \qquad f(\emptyset) = 0
 
@@ -12,7 +13,7 @@ v, is the last of S, and its parents are among the others (Silander and Myllymä
 is examined once. So the network is the best of all, and each further variable doubles time and
 memory.
 
-The search for one graph that several subjects share, by the mean of their scores.
+`search_subjects` searches for one graph that several subjects share, by the mean of their scores:
 
 .. math:: \min_{DAG} \frac{1}{S} \sum_j \Big[ 2 \gamma \log \binom{m - 1}{k_j}
           + \sum_s \big( n_s \log RSS_{sj} + c \, k_j \log n_s \big) \Big], \qquad k_j = |PA_j|

@@ -10,27 +10,25 @@ T or M of candidates, as the bits of an integer:
 The sum over s is over samples. Usually there is one sample. If each subject has a series, there is
 one sample per subject.
 
-M may be the candidates that stand before v in an order. Then `best` gives the score of this order
-and `total` its posterior weight, with one look-up per variable. So a move in an order costs a few
-look-ups instead of regressions.
+`score_tables` and `fill_tables` compute them. M may be the candidates that stand before v in an
+order. Then `best` gives the score of this order and `total` its posterior weight, with one look-up
+per variable. So a move in an order costs a few look-ups instead of regressions.
 
 The residual sums of squares (RSS) of all sets come from one recursion over the candidates. It
 decides for each candidate whether it is in the set. If it is, the covariances of all later
 candidates are conditioned on it, otherwise they stay. This takes about eight operations per set.
 Minima and sums over subsets are zeta transforms, with one pass over the table per candidate.
 
-The choice of a few candidate parents for every variable.
+`candidate_parents` chooses the candidates around one given graph. The neighbours of a variable v
+are chosen first, then other variables. v is regressed on the chosen variables, and each step
+chooses the variable that improves this regression most. This is the variable with the largest
+:math:`cov^2 / var`, where cov is its covariance with v and var its variance, both given the
+variables that are chosen already.
 
-The neighbours of a variable v in a given graph are chosen first, then other variables. v is
-regressed on the chosen variables, and each step chooses the variable that improves this regression
-most. This is the variable with the largest :math:`cov^2 / var`, where cov is its covariance with v
-and var its variance, both given the variables that are chosen already.
-
-The choice of candidate parents for score tables: a few per variable, around good networks.
-
-Score tables (`sgbn.learn.search.tables`) contain all sets of the candidates, but no other parents.
-On 60 random problems annealing always found the best network within its tables. It missed the best
-known network only if a parent was not a candidate.
+`candidate_priorities` and `best_candidates` choose them around several good networks, in rounds.
+Score tables contain all sets of the candidates, but no other parents. On 60 random problems
+annealing always found the best network within its tables. It missed the best known network only if
+a parent was not a candidate.
 
 The first candidates of v are its neighbours in the best network known. All further candidates come
 from lists. Each list ranks the other variables u by one criterion:

@@ -19,20 +19,17 @@ Each tree node also keeps three sets of variables as bits: the variables on its 
 and the better children that were not available along its path. A variable that becomes available,
 or no longer is, changes the result only if it is in one of these sets.
 
-In all kernels `T` is a `sgbn.learn.search.trees.Trees` and v a variable. `rank` is the place of
-each variable in the order, and variables of a rank below `limit` are available.
+In all kernels `T` is a `Trees` and v a variable. `rank` is the place of each variable in the order,
+and variables of a rank below `limit` are available.
 
-Regression of a variable v on a path: a list of variables that grows or shrinks by one.
+`add_to_factor` and the kernels after it regress v on a path, a list of variables that grows or
+shrinks by one. L is the Cholesky factor of the Gram matrix of the path, and :math:`b = L^{-1} R_v`.
+One more variable adds a row to L and takes :math:`b_a^2` from the residual sum of squares (RSS).
+The RSS is a share of the variance of v. Kernels change `L`, `b` and `rows` in place.
 
-L is the Cholesky factor of the Gram matrix of the path, and :math:`b = L^{-1} R_v`. One more
-variable adds a row to L and takes :math:`b_a^2` from the residual sum of squares (RSS). The RSS is
-a share of the variance of v. Kernels change `L`, `b` and `rows` in place. These arrays are
-described in `sgbn.learn.search.trees.Trees`.
-
-The arrays that hold the trees of `sgbn.learn.search.trees`, and how they grow.
-
-There is one tree per variable. The nodes of all trees share one pool of rows, and all children
-share another. So only four arrays are copied when the trees grow.
+`Trees` describes all arrays, `make_trees` makes them, and `grown` enlarges them. There is one tree
+per variable. The nodes of all trees share one pool of rows, and all children share another. So only
+four arrays are copied when the trees grow.
 """
 
 from __future__ import annotations

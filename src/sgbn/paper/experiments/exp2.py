@@ -1,13 +1,12 @@
 """Exp-II: how well are known networks recovered? (Section 5.2).
 
 Data of 1000 samples are simulated from nine published networks with random weights. The errors of
-OR-SGBN, H-SGBN, SGBN and the paper's eight other methods are compared (`exp2_methods`).
+OR-SGBN, H-SGBN, SGBN and the paper's eight other methods are compared.
 
-What Exp-II compares: simulated data from known networks, learners, and the paper's figures.
-
-Every learner gets the same data, in raw units. Learners that standardise do so themselves. The
-tests of independence, L1MB, and SGBN with unequal variances do not depend on units, so that one run
-serves for raw and for standardised data.
+Simulated data (`simulate`), learners and the paper's figures come first, then the tasks of the
+experiment and its report. Every learner gets the same data, in raw units. Learners that standardise
+do so themselves. The tests of independence, L1MB, and SGBN with unequal variances do not depend on
+units, so that one run serves for raw and for standardised data.
 """
 
 from __future__ import annotations
@@ -304,7 +303,7 @@ def _methods(results: Results) -> list[str]:
 def _variants(results: Results) -> list[list[Any]]:
     """Return the sums of each variant of OR-SGBN, H-SGBN and SGBN."""
     rows = []
-    # The baselines come first in `exp2_methods.learners`, and have no variants.
+    # The baselines come first in `learners`, and have no variants.
     for name in _methods(results)[len(BASELINES) :]:
         sums = [_cell(total(results, measure, name)) for measure in (*MEASURES, "edges")]
         alphas = np.concatenate([results[n].of(name, "alpha") for n in summed(results)])

@@ -2,19 +2,17 @@
 
 Real tables are split many times at random into a training and a test part. Simulated cohorts are
 drawn again for each split. Everything is learned from the training part only, including the choice
-of 40 regions (`protocol`). Then all methods (`exp3_methods`) and their peers
+of 40 regions (`sgbn.paper.experiments.experiment`). Then all methods and their peers
 (`sgbn.learn.peers`) classify the same test rows.
 
-What Exp-III compares: data, networks, the rules that classify by them, and their settings.
+A `Method` is a rule that classifies by networks, with its settings. One factor is varied at a time,
+as in the paper's figure: the sparsity or the number of edges that are moved. For the paper's last
+claim, the fitting error that may be added is varied too.
 
-One factor is varied at a time, as in the paper's figure: the sparsity or the number of edges that
-are moved. For the paper's last claim, the fitting error that may be added is varied too.
-
-The canary of Exp-III: the same pipelines with labels that are shuffled over the subjects.
-
-Shuffled labels contain no information. If the mean balanced accuracy of a pipeline then differs
-from one half, information has leaked from the test part into training. A control that chooses its
-regions by all rows shows that the canary detects such a leak.
+The canary of Exp-III (`shuffle_outcomes`) is the same pipelines with labels that are shuffled over
+the subjects. Shuffled labels contain no information. If the mean balanced accuracy of a pipeline
+then differs from one half, information has leaked from the test part into training. A control that
+chooses its regions by all rows shows that the canary detects such a leak.
 """
 
 from __future__ import annotations

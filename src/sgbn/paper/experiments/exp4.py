@@ -1,13 +1,12 @@
 """Exp-IV: how do the networks of two groups differ? (Section 5.4).
 
 H-SGBN, OR-SGBN and SGBN learn one network per group. The report shows the paper's counts of edges,
-and how much they change by chance (`exp4_methods`).
+and how much they change by chance.
 
-What Exp-IV computes: networks of two groups, the paper's counts of their edges, and tests.
-
-Each count is also computed after rows of residuals were exchanged between the groups, which shows
-how much it changes by chance. Further functions compute what another order of the columns and
-another alpha change, how KL- and MM-SGBN move the edges, and the tests of `edge_differences`.
+`networks` learns the networks, and `counts` counts their edges. Each count is also computed after
+rows of residuals were exchanged between the groups, which shows how much it changes by chance
+(`chance`). `orders` and `networks` compute what another order of the columns and another alpha
+change, `moves` how KL- and MM-SGBN move the edges, and `tests` the tests of `edge_differences`.
 """
 
 from __future__ import annotations
