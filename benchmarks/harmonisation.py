@@ -15,7 +15,7 @@ from output import main, select, values_of
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import StratifiedKFold
 
-from sgbn.core.exceptions import DataWarning
+from sgbn.core.problems import DataWarning
 from sgbn.paper.experiments.experiment import data_folder
 from sgbn.prepare.pipeline import make_analysis
 from sgbn.prepare.sites import SiteHarmonizer

@@ -24,8 +24,8 @@ from sklearn.covariance import graphical_lasso
 from sgbn.cohort.design import deal_rows
 from sgbn.cohort.effects import without_nuisance
 from sgbn.cohort.simulate import simulate_sem
-from sgbn.core.exceptions import DataWarning
 from sgbn.core.graph import random_dag
+from sgbn.core.problems import DataWarning
 from sgbn.learn.ensemble import SGBNEnsemble
 from sgbn.learn.posterior import NetworkPosterior
 from sgbn.learn.sgbn import SGBN

@@ -13,8 +13,8 @@ from output import half_width, main, select, values_of
 
 from sgbn.cohort.simulate import UNEQUAL_SD, random_weights
 from sgbn.core.equivalence import compare_graphs
-from sgbn.core.exceptions import DataWarning
 from sgbn.core.graph import random_dag
+from sgbn.core.problems import DataWarning
 from sgbn.learn.sgbn import SGBN
 from sgbn.paper.experiments.experiment import COVARIATES, data_folder, read_neuro
 from sgbn.prepare.outliers import OUTLIER_SD, TO_SD, far_rows, score_gain

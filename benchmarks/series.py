@@ -22,7 +22,7 @@ from series_effective import effective_runs
 from sgbn import compare
 from sgbn.cohort.series import SeriesCohort, filtered_series
 from sgbn.cohort.simulate_series import simulate_series
-from sgbn.core.exceptions import DataWarning
+from sgbn.core.problems import DataWarning
 from sgbn.learn.series import SeriesSGBN
 from sgbn.learn.sgbn import SGBN
 from sgbn.read.series import read_series

@@ -13,7 +13,7 @@ import numpy as np
 
 from sgbn.cohort.design import deal_rows
 from sgbn.cohort.effects import nuisance_of
-from sgbn.core.exceptions import DataWarning
+from sgbn.core.problems import DataWarning
 from sgbn.learn.sgbn import SGBN
 from sgbn.paper.experiments.experiment import data_folder, read_neuro
 

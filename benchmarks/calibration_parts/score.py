@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sgbn.core.exceptions import DataWarning
 from sgbn.core.moments import one_blas_thread
+from sgbn.core.problems import DataWarning
 from sgbn.inference.differences import edge_differences
 from sgbn.inference.joint import regressions
 from sgbn.inference.power import wilson

@@ -13,7 +13,7 @@ _load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 def __getattr__(name: str) -> object:
     if name in __all__:
         return _load(name)
-    from sgbn.core.exceptions import did_you_mean
+    from sgbn.core.problems import did_you_mean
 
     # Python and notebooks ask for private names on their own: a suggestion would only confuse.
     near = "" if name.startswith("_") else f". {did_you_mean(name, __all__)}"

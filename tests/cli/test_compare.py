@@ -32,7 +32,7 @@ from sgbn.cohort.simulate_series import SimulatedSeries, simulate_series
 from sgbn.comparison import step
 from sgbn.comparison.compare import compare
 from sgbn.comparison.settings import Settings
-from sgbn.core.exceptions import DataWarning, InputError
+from sgbn.core.problems import DataWarning, InputError
 from sgbn.inference.deviation import NormativeDeviation
 from sgbn.paper.classifier_cv import SGBNClassifierCV
 from sgbn.paper.mm_sgbn import CLSGBNClassifier

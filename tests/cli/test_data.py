@@ -13,7 +13,7 @@ from sgbn.cli import data
 from sgbn.cli.data import add_table_options, read_cohort
 from sgbn.cli.main import main
 from sgbn.cohort.simulate import simulate_cohort
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 
 
 @pytest.fixture

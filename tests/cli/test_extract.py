@@ -8,7 +8,7 @@ import pytest
 
 from sgbn.cli import extract
 from sgbn.cli.main import main
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 
 AFFINE = np.diag([-2.0, 2, 2, 1])
 

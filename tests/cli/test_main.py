@@ -6,8 +6,8 @@ import pytest
 
 from sgbn import __version__
 from sgbn.cli.main import main, own_error_text, parser
-from sgbn.core.exceptions import InputError, StudyError
 from sgbn.core.graph import topological_order
+from sgbn.core.problems import InputError, StudyError
 
 
 def test_version_and_help(capsys):

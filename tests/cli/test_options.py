@@ -59,7 +59,7 @@ from sgbn.cohort import simulate as nuisance
 from sgbn.comparison.compare import compare as help_compare
 from sgbn.comparison.settings import REFINEMENTS
 from sgbn.comparison.settings import Settings as help_Settings
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 from sgbn.inference.intervals import repeats_for
 from sgbn.paper.experiments import exp2, exp3
 from sgbn.prepare.outliers import OUTLIERS, TRANSFORMS

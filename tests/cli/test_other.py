@@ -12,9 +12,9 @@ from sgbn.cohort.simulate import simulate_cohort
 from sgbn.comparison.compare import compare
 from sgbn.comparison.settings import Settings
 from sgbn.core import jit
-from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.graph import levels
+from sgbn.core.problems import InputError
 from sgbn.paper.experiments import experiment as protocol
 from sgbn.paper.experiments.experiment import Experiment
 from sgbn.read.table import write_table

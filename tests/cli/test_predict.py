@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 import sgbn
 from sgbn.cli.main import main
 from sgbn.cli.predict import predictions
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 
 
 @pytest.fixture(scope="module")

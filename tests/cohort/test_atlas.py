@@ -47,7 +47,7 @@ from sgbn.cohort.atlas import (
     words,
 )
 from sgbn.cohort.region_names import match_columns
-from sgbn.core.exceptions import DataWarning, InputError
+from sgbn.core.problems import DataWarning, InputError
 
 SIDED = re.compile(r"^((7|17)Networks_)?(lh_|rh_|Left[- ]|Right[- ]|[LR]H?_)|(_L|_R)$")
 # The smaller of Schaefer's have the same kinds of names, and HCPEx has the areas of Glasser.

@@ -11,7 +11,7 @@ from sgbn import Cohort, compare
 from sgbn.cohort.atlas import load_atlas
 from sgbn.cohort.cohort import LABELS
 from sgbn.cohort.series import SeriesCohort
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 from sgbn.core.validation import MAX_NAME
 from sgbn.learn.classifier import SGBNClassifier
 from sgbn.learn.sgbn import SGBN

@@ -25,7 +25,7 @@ from sgbn.cohort.design import (
     usual_reference,
     why_reference,
 )
-from sgbn.core.exceptions import DataWarning, InputError
+from sgbn.core.problems import DataWarning, InputError
 from sgbn.inference.difference_input import check_pairs
 from sgbn.inference.differences import edge_differences
 

@@ -28,7 +28,7 @@ from sgbn.cohort.effects import (
     within_group_slopes,
     without_nuisance,
 )
-from sgbn.core.exceptions import DataWarning, InputError
+from sgbn.core.problems import DataWarning, InputError
 
 
 def test_residuals_are_those_of_least_squares(design):

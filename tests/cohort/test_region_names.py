@@ -10,7 +10,7 @@ import pytest
 
 from sgbn.cohort.atlas import ATLASES, Region, load_atlas, stem
 from sgbn.cohort.region_names import is_total, label_of, match_columns, plain_names, region_labels
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 from sgbn.paper.experiments.experiment import data_folder
 
 FOLDER = data_folder()

@@ -13,8 +13,8 @@ from sgbn.cohort.rows import (
     refuse_cohort,
     region_index,
 )
-from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.gaussian import GaussianNetwork
+from sgbn.core.problems import DataWarning, InputError
 from sgbn.inference.joint import JointSGBN
 from sgbn.learn.base import network_of
 from sgbn.learn.sgbn import SGBN

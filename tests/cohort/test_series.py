@@ -11,7 +11,7 @@ from sgbn.cohort.series import (
     filtered_series,
     subject_moments,
 )
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 
 
 @pytest.fixture

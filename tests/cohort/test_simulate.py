@@ -32,8 +32,8 @@ from sgbn.cohort.simulate import (
     twin_key,
     volume_of,
 )
-from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.graph import is_dag, random_dag
+from sgbn.core.problems import DataWarning, InputError
 
 EVERYTHING = {
     "n_sites": 3,

@@ -18,7 +18,7 @@ from sgbn.cohort.simulate_series import (
     simulate_series,
     smoothing_filters,
 )
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 
 ABIDE = (0.32, 0.10, 0.02, 0.00, -0.02)  # measured at lags 1 to 5, see simulate_series
 EVERYTHING = {

@@ -15,7 +15,7 @@ from sgbn.comparison.compare import compare as compare_fully
 from sgbn.comparison.settings import Settings
 from sgbn.comparison.steps.accuracy import OURS, REFINED
 from sgbn.comparison.steps.cross_validation import FIRST_PEER
-from sgbn.core.exceptions import DataWarning, InputError, StudyError
+from sgbn.core.problems import DataWarning, InputError, StudyError
 from sgbn.learn.ensemble import SGBNEnsemble
 from sgbn.learn.series import SeriesSGBN
 from sgbn.learn.sgbn import SGBN

@@ -20,7 +20,7 @@ from sgbn.comparison.figures import (
     plans,
 )
 from sgbn.comparison.steps.differences import change_words, differences_of, verdict
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 from sgbn.write.draw.style import KIND_STYLES
 from sgbn.write.figures import address
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sgbn.comparison.steps import networks
 from sgbn.comparison.steps.differences import differences_section
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 from sgbn.write import page
 from sgbn.write.draw import surface as surface_mesh
 from sgbn.write.page import (

@@ -3,7 +3,7 @@ from dataclasses import replace
 import matplotlib.pyplot as plt
 import pytest
 
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 
 
 @pytest.fixture(autouse=True)

@@ -48,7 +48,7 @@ from sgbn.comparison.report import (
 from sgbn.comparison.settings import Settings
 from sgbn.comparison.summary import Statement
 from sgbn.comparison.tables import Tables
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 from sgbn.paper.or_sgbn import ORSGBN
 from sgbn.prepare.findings import Finding
 from sgbn.prepare.pipeline import cohort_table

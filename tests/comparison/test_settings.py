@@ -7,7 +7,7 @@ from sgbn.cohort.series import SeriesCohort
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.comparison.compare import compare
 from sgbn.comparison.settings import READING, Settings, check_settings, read_source
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 from sgbn.prepare.pipeline import cohort_table
 
 

@@ -23,7 +23,7 @@ from sgbn.comparison.steps.networks import learn_network
 from sgbn.comparison.steps.sensitivity import HALF, TWICE
 from sgbn.comparison.steps.series_accuracy import cross_validate_series
 from sgbn.comparison.summary import replication_words
-from sgbn.core.exceptions import InputError, StudyError
+from sgbn.core.problems import InputError, StudyError
 from sgbn.inference.series_differences import series_differences
 from sgbn.learn.series import SeriesSGBN
 from sgbn.learn.sgbn import SGBN

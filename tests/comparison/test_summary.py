@@ -19,8 +19,8 @@ from sgbn.comparison.summary import (
     pending_words,
     replication_words,
 )
-from sgbn.core.exceptions import counted
 from sgbn.core.gaussian import GaussianNetwork
+from sgbn.core.problems import counted
 from sgbn.learn.confidence import Agreement, EdgeConfidence
 from sgbn.learn.ensemble import SGBNEnsemble
 from sgbn.learn.sgbn import SGBN

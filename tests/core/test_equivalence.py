@@ -21,9 +21,9 @@ from sgbn.core.equivalence import (
     skeleton,
     v_structures,
 )
-from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.graph import is_dag, random_dag
+from sgbn.core.problems import InputError
 from sgbn.learn.sgbn import SGBN
 
 

@@ -4,8 +4,8 @@ import pandas as pd
 import pytest
 from scipy.stats import multivariate_normal
 
-from sgbn.core.exceptions import CycleError, InputError
 from sgbn.core.gaussian import GaussianNetwork, html_repr
+from sgbn.core.problems import CycleError, InputError
 from sgbn.learn.base import fit_weights
 
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_info
 
 from sgbn.core import moments as module
-from sgbn.core.exceptions import InputError
 from sgbn.core.moments import Moments, constant_columns, moments_of, one_blas_thread
+from sgbn.core.problems import InputError
 
 
 def names(X):

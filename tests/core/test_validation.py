@@ -14,7 +14,7 @@ from sklearn.model_selection import ShuffleSplit
 import sgbn
 from sgbn import inference
 from sgbn.cohort.simulate import simulate_cohort
-from sgbn.core.exceptions import DataWarning, InputError
+from sgbn.core.problems import DataWarning, InputError
 from sgbn.core.validation import (
     FOLDS,
     JOBS,

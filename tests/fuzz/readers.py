@@ -24,8 +24,8 @@ import sgbn
 from sgbn.cli.main import parser
 from sgbn.cli.options import config_text, with_config
 from sgbn.cli.predict import predictions
-from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.graph import is_dag
+from sgbn.core.problems import DataWarning, InputError
 from sgbn.read.cat12 import read_regions
 from sgbn.read.extract import measure_image
 from sgbn.read.freesurfer import read_stats

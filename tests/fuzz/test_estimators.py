@@ -13,8 +13,8 @@ from hypothesis.extra import numpy as hnp
 from sklearn.base import clone
 
 import sgbn
-from sgbn.core.exceptions import InputError
 from sgbn.core.graph import is_dag
+from sgbn.core.problems import InputError
 from sgbn.inference.confidence import edge_confidence
 from sgbn.inference.differences import edge_differences
 

@@ -11,8 +11,8 @@ from sgbn import Cohort
 from sgbn.cohort.rows import read_sample
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.equivalence import skeleton
-from sgbn.core.exceptions import DataWarning, InputError, StudyError
 from sgbn.core.graph import is_dag
+from sgbn.core.problems import DataWarning, InputError, StudyError
 from sgbn.inference.confidence import (
     check_learner,
     edge_confidence,

@@ -4,15 +4,15 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sgbn.cohort.simulate import simulate_cohort
-from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.gaussian import GaussianNetwork
+from sgbn.core.problems import DataWarning, InputError
 from sgbn.inference.deviation import NormativeDeviation, _Norm
 from sgbn.learn.base import fit_weights
 from sgbn.learn.sgbn import SGBN
 
 
 @parametrize_with_checks([NormativeDeviation(SGBN(n_kicks=0), n_folds=3)])
-@pytest.mark.filterwarnings("ignore::sgbn.core.exceptions.DataWarning")
+@pytest.mark.filterwarnings("ignore::sgbn.core.problems.DataWarning")
 def test_follows_scikit_learn(estimator, check):
     check(estimator)
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from sgbn.cohort.simulate import simulate_cohort
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 from sgbn.inference.difference_input import check_pairs, read_group_data, without_outliers
 from sgbn.inference.differences import edge_differences
 

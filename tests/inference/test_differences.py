@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from sgbn.cohort.simulate import simulate_cohort
-from sgbn.core.exceptions import DataWarning, InputError, StudyError
+from sgbn.core.problems import DataWarning, InputError, StudyError
 from sgbn.inference import permutations
 from sgbn.inference.difference_input import read_group_data
 from sgbn.inference.difference_problem import group_columns

@@ -6,9 +6,9 @@ import pytest
 from sgbn import Cohort
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.equivalence import cpdag, orient_known, skeleton
-from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.graph import is_dag, random_dag
+from sgbn.core.problems import DataWarning, InputError
 from sgbn.inference.effects import (
     effect_difference,
     lesion,

@@ -9,8 +9,8 @@ from sgbn import Cohort
 from sgbn.cohort.design import Sample
 from sgbn.cohort.rows import read_rows
 from sgbn.cohort.simulate import simulate_cohort
-from sgbn.core.exceptions import CycleError, DataWarning, InputError
 from sgbn.core.gaussian import GaussianNetwork
+from sgbn.core.problems import CycleError, DataWarning, InputError
 from sgbn.inference.intervals import (
     MIN_GAIN_PER_REPEAT,
     NARROW_HALF_WIDTH,

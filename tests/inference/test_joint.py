@@ -3,8 +3,8 @@ import pandas as pd
 import pytest
 
 from sgbn.cohort.simulate import simulate_cohort
-from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.graph import is_dag
+from sgbn.core.problems import DataWarning, InputError
 from sgbn.inference.differences import edge_differences
 from sgbn.inference.joint import POOLED_GAMMA, JointSGBN, SharedOrder, regressions
 from sgbn.learn.base import fit_weights

@@ -11,7 +11,7 @@ from sgbn.cohort.design import Sample
 from sgbn.cohort.effects import design_of
 from sgbn.cohort.rows import read_sample
 from sgbn.cohort.simulate import load_network, simulate_sem
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 from sgbn.inference import models
 from sgbn.inference.models import (
     LEAST_OWN,

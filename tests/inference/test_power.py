@@ -3,8 +3,8 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import GaussianNetwork
+from sgbn.core.problems import InputError
 from sgbn.inference.joint import JointSGBN
 from sgbn.inference.power import Power, _truth, effective_trials, power, sample_size, wilson
 from sgbn.learn.sgbn import SGBN

@@ -6,7 +6,7 @@ from statsmodels.stats.meta_analysis import effectsize_smd
 from statsmodels.stats.multitest import multipletests
 
 from sgbn.cohort.cohort import Cohort
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 from sgbn.inference.regional import regional_differences
 from sgbn.prepare.pipeline import prepare
 

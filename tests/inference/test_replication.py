@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sgbn.core.exceptions import DataWarning, InputError, StudyError, warn
+from sgbn.core.problems import DataWarning, InputError, StudyError, warn
 from sgbn.inference import replication
 from sgbn.inference.differences import edge_differences
 from sgbn.inference.replication import _said_of, _table, replicate_differences, replication_rows

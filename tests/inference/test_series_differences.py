@@ -8,7 +8,7 @@ from scipy.stats import kstest
 
 from sgbn import Cohort
 from sgbn.cohort.series import SeriesCohort, subject_moments
-from sgbn.core.exceptions import InputError, StudyError
+from sgbn.core.problems import InputError, StudyError
 from sgbn.inference.difference_input import read_group_data
 from sgbn.inference.difference_problem import fingerprint, parents_of_both
 from sgbn.inference.differences import edge_differences

@@ -13,9 +13,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sgbn import Cohort, Settings, compare
 from sgbn.core.equivalence import cpdag
-from sgbn.core.exceptions import CycleError, DataWarning, InputError
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.graph import certifies_dag, is_dag
+from sgbn.core.problems import CycleError, DataWarning, InputError
 from sgbn.learn.base import Arrows, fit_weights, warnings_about
 from sgbn.learn.classifier import SGBNClassifier
 from sgbn.learn.ensemble import SGBNEnsemble

@@ -13,8 +13,8 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sgbn.cohort.simulate import simulate_cohort
-from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.gaussian import GaussianNetwork
+from sgbn.core.problems import DataWarning, InputError
 from sgbn.learn.classifier import (
     Scale,
     SGBNClassifier,

@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from sgbn.core.exceptions import InputError
 from sgbn.core.graph import is_dag
+from sgbn.core.problems import InputError
 from sgbn.learn.confidence import (
     Agreement,
     EdgeConfidence,

@@ -6,9 +6,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import check_estimator
 
 from sgbn.cohort.design import Sample
-from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.graph import is_dag
 from sgbn.core.moments import Moments
+from sgbn.core.problems import DataWarning, InputError
 from sgbn.learn.ensemble import (
     SGBNEnsemble,
     deal,

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sgbn.core.exceptions import InputError
 from sgbn.core.graph import is_dag
+from sgbn.core.problems import InputError
 from sgbn.learn.knowledge import read_knowledge
 from sgbn.learn.sgbn import SGBN
 from sgbn.paper.or_sgbn import ORSGBN

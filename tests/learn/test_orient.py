@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from sgbn.core.equivalence import consistent_extension, cpdag, orient_known
-from sgbn.core.exceptions import InputError
 from sgbn.core.graph import is_dag
+from sgbn.core.problems import InputError
 from sgbn.learn import orient
 from sgbn.learn.orient import (
     Residuals,

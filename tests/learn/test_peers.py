@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from sgbn.core.exceptions import DataWarning
+from sgbn.core.problems import DataWarning
 from sgbn.learn.peers import GaussianBayes, covariates_alone, peers
 
 

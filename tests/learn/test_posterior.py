@@ -4,9 +4,9 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import check_estimator
 
-from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.graph import is_dag
 from sgbn.core.moments import moments_of
+from sgbn.core.problems import DataWarning, InputError
 from sgbn.inference.effects import total_effects
 from sgbn.learn.knowledge import read_knowledge
 from sgbn.learn.posterior import (

@@ -5,7 +5,7 @@ from sklearn.base import clone
 from sgbn.cohort.design import deal_rows
 from sgbn.cohort.series import SeriesCohort, filtered_series, subject_moments
 from sgbn.core.equivalence import cpdag, skeleton
-from sgbn.core.exceptions import DataWarning, InputError
+from sgbn.core.problems import DataWarning, InputError
 from sgbn.learn.knowledge import read_knowledge
 from sgbn.learn.orient import decide_directions
 from sgbn.learn.search.search import search_subjects

@@ -5,8 +5,8 @@ from sklearn.base import clone
 
 from sgbn.cohort.series import subject_moments
 from sgbn.cohort.simulate_series import simulate_series
-from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import GaussianNetwork
+from sgbn.core.problems import InputError
 from sgbn.learn.series import SeriesSGBN, subject_weights
 from sgbn.learn.series_features import (
     SeriesLikelihoods,

@@ -9,9 +9,9 @@ from sklearn.model_selection import KFold
 
 from sgbn.cohort.simulate import load_network, simulate_sem
 from sgbn.core.equivalence import compare_graphs, cpdag
-from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.graph import is_dag, random_dag
 from sgbn.core.moments import Moments, moments_of
+from sgbn.core.problems import DataWarning, InputError
 from sgbn.learn.lasso import alpha_grid
 from sgbn.learn.search import plan, trees
 from sgbn.learn.search.plan import SearchProblem

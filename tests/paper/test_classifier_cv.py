@@ -9,7 +9,7 @@ from sklearn.metrics import balanced_accuracy_score, log_loss
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sgbn.cohort.simulate import simulate_cohort
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 from sgbn.learn.classifier import SGBNClassifier
 from sgbn.learn.lasso import lasso_gram
 from sgbn.paper.classifier_cv import (

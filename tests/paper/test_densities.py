@@ -3,8 +3,8 @@ import pytest
 from scipy.special import logsumexp
 from sklearn.mixture import GaussianMixture
 
-from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import GaussianNetwork
+from sgbn.core.problems import InputError
 from sgbn.paper.densities import (
     MixtureMeans,
     ParametricDensity,

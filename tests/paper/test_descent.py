@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
 from scipy.special import log_softmax
 
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 from sgbn.paper.descent import (
     LinearResiduals,
     MaxMargin,

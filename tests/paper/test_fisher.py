@@ -12,9 +12,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.graph import is_dag, random_dag
+from sgbn.core.problems import InputError
 from sgbn.learn.sgbn import SGBN
 from sgbn.paper.fisher import (
     FisherVectors,

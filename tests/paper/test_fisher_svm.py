@@ -16,7 +16,7 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sgbn.cohort.simulate import simulate_cohort
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 from sgbn.learn.classifier import SGBNClassifier
 from sgbn.learn.sgbn import SGBN
 from sgbn.paper import fisher_svm

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Lasso
 
-from sgbn.core.exceptions import DataWarning
 from sgbn.core.graph import is_dag, reachable
 from sgbn.core.moments import moments_of
+from sgbn.core.problems import DataWarning
 from sgbn.learn.lasso import lasso_gram
 from sgbn.paper.h_sgbn import HSGBN, descendant_prices, sweep_columns
 

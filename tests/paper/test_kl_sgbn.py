@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 from sgbn.paper import kl_sgbn
 from sgbn.paper.fisher import FisherVectors
 from sgbn.paper.fisher_svm import FisherSVMClassifier, l2_svm, radius, total_scatter

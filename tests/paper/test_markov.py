@@ -11,9 +11,9 @@ from sgbn import paper
 from sgbn.cli.options import LEARNERS
 from sgbn.cohort.simulate import simulate_sem
 from sgbn.core.equivalence import consistent_extension, cpdag, shd, skeleton, v_structures
-from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.graph import certifies_dag, is_dag, random_dag
+from sgbn.core.problems import InputError
 from sgbn.learn.base import fit_weights
 from sgbn.paper import BASELINES, markov
 from sgbn.paper.markov import (

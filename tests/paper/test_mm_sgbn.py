@@ -4,7 +4,7 @@ from sklearn.metrics import log_loss as sklearn_log_loss
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sgbn.cohort.simulate import simulate_cohort
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 from sgbn.learn.classifier import Scale, SGBNClassifier
 from sgbn.paper.descent import log_loss
 from sgbn.paper.mm_sgbn import CLSGBNClassifier, MMSGBNClassifier

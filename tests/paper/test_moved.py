@@ -5,9 +5,9 @@ from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.graph import is_dag
 from sgbn.core.moments import one_blas_thread
+from sgbn.core.problems import DataWarning, InputError
 from sgbn.learn.classifier import SGBNClassifier
 from sgbn.paper import moved as moved_module
 from sgbn.paper.descent import log_loss, margins, max_margin, residuals_at

@@ -8,9 +8,9 @@ from scipy.sparse import csr_array
 from sklearn.linear_model import Lasso
 
 from sgbn.cohort.simulate import simulate_sem
-from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.graph import certifies_dag, is_dag, levels, random_dag, upsilon
 from sgbn.core.moments import moments_of
+from sgbn.core.problems import DataWarning, InputError
 from sgbn.learn.lasso import TOL, lasso_gram
 from sgbn.paper.or_sgbn import ORSGBN, order_cost, solve_order
 

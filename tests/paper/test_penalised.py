@@ -4,9 +4,9 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, LeaveOneOut
 
-from sgbn.core.exceptions import InputError
 from sgbn.core.graph import is_dag
 from sgbn.core.moments import moments_of
+from sgbn.core.problems import InputError
 from sgbn.learn.base import fit_weights
 from sgbn.learn.lasso import alpha_grid, alpha_max, lasso_gram, penalty_units
 from sgbn.learn.sgbn import SGBN

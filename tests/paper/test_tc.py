@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sgbn.core.exceptions import InputError
 from sgbn.core.moments import moments_of
+from sgbn.core.problems import InputError
 from sgbn.paper.markov import IndependenceTest, exact_t_borders
 from sgbn.paper.tc import TC, TCbw, separator_of_spouses
 

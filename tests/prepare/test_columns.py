@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 from sgbn.prepare.columns import as_names, labels_of
 from sgbn.prepare.covariates import CovariateRegressor
 from sgbn.prepare.missing import RegionImputer

@@ -4,7 +4,7 @@ import pytest
 from sgbn import Cohort
 from sgbn.cohort.series import SeriesCohort
 from sgbn.cohort.simulate import simulate_cohort
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 from sgbn.prepare.independence import (
     check_independence,
     counter_stems,

@@ -9,8 +9,8 @@ from scipy.stats import norm
 
 from sgbn.cohort.simulate import simulate_sem
 from sgbn.core.equivalence import compare_graphs
-from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.graph import random_dag
+from sgbn.core.problems import DataWarning, InputError
 from sgbn.inference.confidence import learn_part
 from sgbn.learn.sgbn import SGBN
 from sgbn.prepare import outliers

@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_valid
 from sgbn import Cohort
 from sgbn.cohort.series import SeriesCohort
 from sgbn.cohort.simulate import simulate_cohort
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 from sgbn.inference.difference_input import read_group_data
 from sgbn.prepare.pipeline import (
     cohort_table,

@@ -5,8 +5,8 @@ import pytest
 
 from sgbn import Cohort
 from sgbn.cohort.atlas import load_atlas
-from sgbn.core.exceptions import InputError
 from sgbn.core.graph import random_dag
+from sgbn.core.problems import InputError
 from sgbn.prepare.findings import Finding
 from sgbn.prepare.review import check_measures, regions_by_measure, review, review_prepared
 

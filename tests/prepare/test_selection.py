@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sklearn.feature_selection import f_classif
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 from sgbn.prepare.selection import RegionSelector
 
 

@@ -24,7 +24,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold, c
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sgbn.cohort.effects import learn_design
-from sgbn.core.exceptions import DataWarning, InputError
+from sgbn.core.problems import DataWarning, InputError
 from sgbn.paper.experiments.experiment import data_folder
 from sgbn.prepare.covariates import CovariateRegressor
 from sgbn.prepare.pipeline import make_analysis

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 from sgbn.read.cells import (
     ROW_NAMES,
     SENTINELS,

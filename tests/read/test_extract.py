@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from sgbn.core.exceptions import DataWarning, InputError, StudyError
+from sgbn.core.problems import DataWarning, InputError, StudyError
 from sgbn.read import extract
 from sgbn.read.extract import (
     extract_regions,

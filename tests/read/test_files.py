@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 from sgbn.read import files
 from sgbn.read.files import from_frame, load_table, read_sheet
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 from sgbn.read.freesurfer import (
     MAX_BYTES,
     NUCLEI,

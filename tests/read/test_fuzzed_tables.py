@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import pandas as hp
 
 from sgbn.cohort.cohort import Cohort
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 from sgbn.read.table import read_table, write_table
 
 TABLE = "subject_id,group,age,sex,site,lh_insula_thickness,rh_insula_thickness\n" + "".join(

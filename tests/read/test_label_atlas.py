@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sgbn.cohort.atlas import read_atlas
-from sgbn.core.exceptions import DataWarning, InputError
+from sgbn.core.problems import DataWarning, InputError
 from sgbn.read.label_atlas import (
     find_label_file,
     load_label_atlas,

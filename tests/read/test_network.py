@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sgbn.cohort.simulate import BenchmarkNetwork, load_network
-from sgbn.core.exceptions import InputError
 from sgbn.core.graph import random_dag
+from sgbn.core.problems import InputError
 from sgbn.read import network
 from sgbn.read import network as bif
 from sgbn.read import network as texts

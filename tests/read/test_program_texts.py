@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 from sgbn.read.program_texts import (
     RESERVED,
     name_comments,

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from sgbn.cohort.atlas import ATLASES, load_atlas
-from sgbn.core.exceptions import DataWarning, InputError
+from sgbn.core.problems import DataWarning, InputError
 from sgbn.prepare.review import review
 from sgbn.read.cells import Missing
 from sgbn.read.files import from_frame

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from sgbn.cohort.series import SeriesCohort
-from sgbn.core.exceptions import DataWarning, InputError
+from sgbn.core.problems import DataWarning, InputError
 from sgbn.read.extract import write_time_series
 from sgbn.read.series import is_series, join_runs, mean_fd_of, read_series, settle_motion, tr_of
 from sgbn.read.series_files import Volumes

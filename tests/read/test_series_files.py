@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn.core.exceptions import DataWarning, InputError
+from sgbn.core.problems import DataWarning, InputError
 from sgbn.read.cells import Missing, Origin, RawTable
 from sgbn.read.series_files import (
     Marks,

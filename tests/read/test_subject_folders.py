@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 from sgbn.read.subject_folders import SubjectRow, find_folders, kind_of, roi_files, whole_rows
 
 from .written import write, write_cat12, write_freesurfer

@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn.core.exceptions import DataWarning, InputError
+from sgbn.core.problems import DataWarning, InputError
 from sgbn.read.subjects import (
     collect_subjects,
     is_subjects_folder,

@@ -10,7 +10,7 @@ import pytest
 
 from sgbn.cohort.atlas import load_atlas
 from sgbn.cohort.cohort import Cohort
-from sgbn.core.exceptions import DataWarning, InputError
+from sgbn.core.problems import DataWarning, InputError
 from sgbn.paper.experiments.experiment import data_folder
 from sgbn.prepare.pipeline import cohort_table, make_preparation
 from sgbn.read.files import from_frame

@@ -1,6 +1,6 @@
 import pytest
 
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 from sgbn.read.text import MAX_DEPTH, parse_text, xml_tree
 
 

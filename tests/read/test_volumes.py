@@ -6,7 +6,7 @@ import nibabel as nib
 import numpy as np
 import pytest
 
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 from sgbn.read.volumes import (
     find_images,
     grid_of,

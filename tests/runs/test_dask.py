@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from sgbn.core.exceptions import InputError, StudyError
+from sgbn.core.problems import InputError, StudyError
 from sgbn.inference.differences import edge_differences
 from sgbn.runs import dask, study
 from sgbn.runs.dask import ClusterWarning, call, call_in_worker, on_dask, packed, unpacked

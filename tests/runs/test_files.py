@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sgbn import __version__
-from sgbn.core.exceptions import StudyError
+from sgbn.core.problems import StudyError
 from sgbn.runs import files
 from sgbn.runs.files import (
     LOCK,

@@ -22,7 +22,7 @@ from sgbn import Cohort
 from sgbn.cli.main import main
 from sgbn.cli.options import SLURM_HELP
 from sgbn.cohort.simulate import simulate_cohort
-from sgbn.core.exceptions import InputError, StudyError
+from sgbn.core.problems import InputError, StudyError
 from sgbn.read.table import write_table
 from sgbn.runs import slurm, study
 from sgbn.runs.dask import ClusterWarning

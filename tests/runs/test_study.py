@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 import numpy as np
 import pytest
 
-from sgbn.core.exceptions import InputError, StudyError
+from sgbn.core.problems import InputError, StudyError
 from sgbn.runs.files import read_result, versions
 from sgbn.runs.study import Study, find_studies, study_status
 from sgbn.runs.tasks import parallel

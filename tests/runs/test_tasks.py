@@ -9,7 +9,7 @@ import pytest
 from threadpoolctl import threadpool_info
 from tqdm.auto import tqdm
 
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 from sgbn.runs import tasks as progress
 from sgbn.runs.study import Study
 from sgbn.runs.tasks import Outcome, TimeLeft, n_processors, parallel, run_tasks, with_progress

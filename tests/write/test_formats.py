@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from sgbn.cohort.simulate import load_network
 from sgbn.core.equivalence import cpdag
-from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import GaussianNetwork
+from sgbn.core.problems import InputError
 from sgbn.read.network import NamedGraph, read_bif
 from sgbn.write.formats import (
     FORMATS,

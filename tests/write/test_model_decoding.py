@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 import sgbn
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 from sgbn.write import model_decoding
 from sgbn.write.model_decoding import (
     CLASSES,

@@ -23,7 +23,7 @@ from sklearn.preprocessing import StandardScaler
 
 import sgbn
 from sgbn.cli.predict import predictions
-from sgbn.core.exceptions import DataWarning, InputError
+from sgbn.core.problems import DataWarning, InputError
 from sgbn.write import model_files
 from sgbn.write.model_decoding import Decoder
 from sgbn.write.model_files import (
@@ -207,7 +207,7 @@ def test_the_svm_comes_back(classifier, regions, tmp_path):
 
 
 @pytest.mark.parametrize("impute", ["median", "knn", "iterative"])
-@pytest.mark.filterwarnings("ignore::sgbn.core.exceptions.DataWarning")
+@pytest.mark.filterwarnings("ignore::sgbn.core.problems.DataWarning")
 def test_whole_analyses_come_back(impute, analysis, table, tmp_path):
     X, y = table
     fitted = analysis  # its imputer takes medians
@@ -302,7 +302,7 @@ def test_kinds(analysis, regions):
     assert kind_of(analysis[:-1]) == "preparation"
 
 
-@pytest.mark.filterwarnings("ignore::sgbn.core.exceptions.DataWarning")
+@pytest.mark.filterwarnings("ignore::sgbn.core.problems.DataWarning")
 def test_a_file_of_schema_1_stays_readable():
     expected = json.loads((HERE / "schema_1.json").read_text())
     model = load(HERE / "schema_1.sgbn")

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sgbn.cohort.atlas import Atlas, Region, load_atlas
-from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.gaussian import GaussianNetwork
+from sgbn.core.problems import DataWarning, InputError
 from sgbn.learn.sgbn import SGBN
 from sgbn.write.network_files import (
     connectome,

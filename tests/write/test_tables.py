@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sgbn.cohort.atlas import load_atlas
-from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import GaussianNetwork
+from sgbn.core.problems import InputError
 from sgbn.inference.confidence import edge_confidence
 from sgbn.learn.confidence import MIN_ADJACENCY, MIN_DIRECTION
 from sgbn.learn.ensemble import SGBNEnsemble

@@ -50,7 +50,7 @@ from sgbn.cli.options import (
     workers,
 )
 from sgbn.cli.other import ABOUT, WORK, lacking
-from sgbn.core.exceptions import InputError, StudyError, counted, did_you_mean, warn
+from sgbn.core.problems import InputError, StudyError, counted, did_you_mean, warn
 
 if TYPE_CHECKING:
     from sgbn.cohort.cohort import Cohort

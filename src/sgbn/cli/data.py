@@ -33,7 +33,7 @@ from sgbn.cli.options import (
     make_folder,
     options_of,
 )
-from sgbn.core.exceptions import InputError, counted
+from sgbn.core.problems import InputError, counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -417,7 +417,7 @@ def _is_table(name: str) -> bool:
 
 def show_cohort(arguments: argparse.Namespace) -> Cohort:
     """Read a cohort, and print what it holds and which columns were left out."""
-    from sgbn.core.exceptions import listed
+    from sgbn.core.problems import listed
 
     cohort = read_cohort(arguments)
     print(cohort.summary())

@@ -16,7 +16,7 @@ from sgbn.cli.options import (
     workers,
     write_whole,
 )
-from sgbn.core.exceptions import counted, listed
+from sgbn.core.problems import counted, listed
 
 if TYPE_CHECKING:
     import pandas as pd

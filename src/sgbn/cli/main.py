@@ -21,7 +21,7 @@ from sgbn.cli.options import OptionError, Parser, examples, in_options, step_of_
 from sgbn.cli.other import add_convert, add_reproduce, add_status, add_warmup
 from sgbn.cli.predict import add_predict
 from sgbn.cli.read_subjects import add_read_subjects
-from sgbn.core.exceptions import InputError, StudyError
+from sgbn.core.problems import InputError, StudyError
 
 # Errors whose message a user understands. Messages of OSError name a file, a disk or a host.
 EXPLAINED = (InputError, StudyError, OSError)

@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from sgbn.cohort.atlas import ATLAS_NAMES, names_table
-from sgbn.core.exceptions import InputError, did_you_mean
+from sgbn.core.problems import InputError, did_you_mean
 from sgbn.paper import BASELINES
 
 if TYPE_CHECKING:

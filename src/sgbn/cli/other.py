@@ -28,7 +28,7 @@ from sgbn.cli.options import (
     options_of,
     workers,
 )
-from sgbn.core.exceptions import InputError, counted
+from sgbn.core.problems import InputError, counted
 
 if TYPE_CHECKING:
     from sgbn.core.gaussian import NetworkLike

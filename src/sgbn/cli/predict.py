@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sgbn.cli.options import TABLE, add_command, add_options, options_of
-from sgbn.core.exceptions import InputError, counted, listed, warn
+from sgbn.core.problems import InputError, counted, listed, warn
 
 if TYPE_CHECKING:
     import pandas as pd

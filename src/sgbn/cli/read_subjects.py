@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sgbn.cli.options import add_command, add_options, folder_of_results, options_of, write_whole
-from sgbn.core.exceptions import DataWarning, InputError, counted, listed
+from sgbn.core.problems import DataWarning, InputError, counted, listed
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -23,7 +23,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
-from sgbn.core.exceptions import InputError, counted, listed, warn
+from sgbn.core.problems import InputError, counted, listed, warn
 
 UNKNOWN_LOBE = "unknown"
 

@@ -19,9 +19,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from sgbn.cohort.atlas import UNKNOWN_LOBE, Atlas, Region
 from sgbn.cohort.region_names import region_labels
-from sgbn.core.exceptions import InputError, counted, did_you_mean, listed
 from sgbn.core.gaussian import html_repr
 from sgbn.core.graph import joined_parts
+from sgbn.core.problems import InputError, counted, did_you_mean, listed
 from sgbn.core.types import Array, Indices, Labels, Mask
 from sgbn.core.validation import LARGEST, check_name_lengths, is_number
 

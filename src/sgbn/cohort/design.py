@@ -36,7 +36,7 @@ from sklearn.utils import check_random_state
 
 from sgbn.cohort.cohort import Cohort
 from sgbn.cohort.effects import held_fixed, nuisance_of
-from sgbn.core.exceptions import InputError, counted, did_you_mean, shown, warn
+from sgbn.core.problems import InputError, counted, did_you_mean, shown, warn
 from sgbn.core.types import Array, Indices
 from sgbn.core.validation import FEW_SAMPLES
 

@@ -32,7 +32,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sgbn.cohort.cohort import Cohort
-from sgbn.core.exceptions import InputError, counted, listed, shown, warn
+from sgbn.core.problems import InputError, counted, listed, shown, warn
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.core.validation import LARGEST, is_number
 

@@ -31,7 +31,7 @@ from sgbn.cohort.atlas import (
     with_side,
     words,
 )
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 
 MIN_COLUMNS = 2  # an atlas must match at least this many columns
 MIN_TELLING_LETTERS = 3  # letters and digits; a shorter name, such as L_2, may mean anything

@@ -20,8 +20,8 @@ from sgbn.cohort.effects import (
     nuisance_of,
     with_curves_that_fit,
 )
-from sgbn.core.exceptions import InputError, counted, did_you_mean, listed, shown, warn
 from sgbn.core.moments import constant_columns
+from sgbn.core.problems import InputError, counted, did_you_mean, listed, shown, warn
 from sgbn.core.types import Array, Indices
 from sgbn.core.validation import FEW_SAMPLES, check_values
 

@@ -32,8 +32,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import solve_toeplitz
 
 from sgbn.cohort.cohort import Cohort, read_only
-from sgbn.core.exceptions import InputError, counted, listed, shown
 from sgbn.core.moments import one_blas_thread
+from sgbn.core.problems import InputError, counted, listed, shown
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.core.validation import LARGEST, NONE, POSITIVE, is_whole
 

@@ -23,9 +23,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from sgbn.cohort.atlas import Atlas, AtlasLike, Region, as_atlas, stem
 from sgbn.cohort.cohort import Cohort, read_only
-from sgbn.core.exceptions import InputError, warn
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.graph import adjacency, topological_order
+from sgbn.core.problems import InputError, warn
 from sgbn.core.types import Array, Indices, Labels, Mask
 from sgbn.core.validation import PROBABILITY, Constraint, Number, OneOf, Whole, is_whole
 

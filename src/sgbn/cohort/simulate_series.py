@@ -35,9 +35,9 @@ from sgbn.cohort.simulate import (
     standardised,
     subject_ids,
 )
-from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.graph import kinds_of_change
+from sgbn.core.problems import InputError
 from sgbn.core.types import Array, Indices, Labels
 from sgbn.core.validation import NOT_NEGATIVE, PROBABILITY, Number, Parameters, Whole, is_whole
 

@@ -49,7 +49,7 @@ from sgbn.comparison.step import (
 from sgbn.comparison.steps.accuracy import Accuracy
 from sgbn.comparison.steps.networks import default_ensemble, learn_network, searcher_of
 from sgbn.comparison.steps.sensitivity import Sensitivity
-from sgbn.core.exceptions import InputError, did_you_mean, warn
+from sgbn.core.problems import InputError, did_you_mean, warn
 from sgbn.core.types import Array
 from sgbn.inference.difference_tables import Differences
 from sgbn.inference.replication import replication_rows

@@ -26,7 +26,7 @@ from sgbn.comparison.result import Comparison
 from sgbn.comparison.steps.accuracy import METRICS, REFINED
 from sgbn.comparison.steps.cross_validation import FIRST_PEER
 from sgbn.comparison.steps.differences import change_words, changes_per_sd, differences_of, verdict
-from sgbn.core.exceptions import InputError, counted
+from sgbn.core.problems import InputError, counted
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.inference.deviation import Deviations
 from sgbn.write.draw.accuracy import plot_accuracy, plot_roc, plot_sparsity

@@ -24,8 +24,8 @@ from sgbn.comparison.steps.differences import change_words, differences_of, verd
 from sgbn.comparison.steps.sensitivity import Sensitivity
 from sgbn.comparison.summary import Words, make_words
 from sgbn.comparison.tables import Tables, make_tables
-from sgbn.core.exceptions import InputError, did_you_mean
 from sgbn.core.gaussian import html_repr
+from sgbn.core.problems import InputError, did_you_mean
 from sgbn.core.types import Array, Mask
 from sgbn.inference.deviation import Deviations
 from sgbn.inference.difference_tables import Differences

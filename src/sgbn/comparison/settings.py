@@ -16,7 +16,7 @@ import pandas as pd
 
 from sgbn.cohort.cohort import Cohort, check_cohort
 from sgbn.cohort.design import choose_reference
-from sgbn.core.exceptions import InputError, did_you_mean
+from sgbn.core.problems import InputError, did_you_mean
 from sgbn.core.validation import NONE, SHARE, TRUTH, OneOf, Parameters, Whole
 from sgbn.inference.difference_problem import FEWEST_PERMUTATIONS, read_among, read_edges
 from sgbn.inference.intervals import repeats_for

@@ -39,7 +39,7 @@ from sgbn.comparison.steps.sensitivity import (
     other_choices,
 )
 from sgbn.comparison.steps.series_accuracy import cross_validate_series, permuted_series_accuracies
-from sgbn.core.exceptions import InputError, warn
+from sgbn.core.problems import InputError, warn
 from sgbn.core.types import Array, Mask
 from sgbn.inference.confidence import sample_confidence
 from sgbn.inference.deviation import Deviations, NormativeDeviation

@@ -20,7 +20,7 @@ from sgbn.comparison.steps.networks import agreement_words, support_words, trust
 from sgbn.comparison.steps.residuals import residual_words
 from sgbn.comparison.steps.sensitivity import sensitivity_words
 from sgbn.comparison.steps.series_data import series_words
-from sgbn.core.exceptions import counted
+from sgbn.core.problems import counted
 from sgbn.learn.peers import COVARIATES_ALONE
 
 if TYPE_CHECKING:

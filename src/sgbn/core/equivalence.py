@@ -31,8 +31,8 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from sgbn.core.exceptions import InputError, counted
 from sgbn.core.graph import GraphLike, adjacency, is_dag
+from sgbn.core.problems import InputError, counted
 from sgbn.core.types import Graph, Labels
 
 Arrow = tuple[int, int]

@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
-from sgbn.core.exceptions import CycleError, InputError
 from sgbn.core.graph import Matrix, find_cycle, topological_order
+from sgbn.core.problems import CycleError, InputError
 from sgbn.core.types import Array, Indices
 
 if TYPE_CHECKING:

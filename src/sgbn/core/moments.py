@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
-from sgbn.core.exceptions import InputError, listed
 from sgbn.core.jit import jit_loops
+from sgbn.core.problems import InputError, listed
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.core.validation import Whole
 

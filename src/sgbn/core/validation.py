@@ -22,7 +22,7 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from sgbn.core.exceptions import InputError, listed, shown, warn
+from sgbn.core.problems import InputError, listed, shown, warn
 from sgbn.core.types import Array
 
 if TYPE_CHECKING:

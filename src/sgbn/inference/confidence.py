@@ -24,8 +24,8 @@ from sgbn.cohort.cohort import Cohort
 from sgbn.cohort.design import Sample, deal_rows
 from sgbn.cohort.effects import without_nuisance
 from sgbn.cohort.rows import read_sample
-from sgbn.core.exceptions import DataWarning, InputError, warn
 from sgbn.core.moments import constant_columns, moments_of, one_blas_thread
+from sgbn.core.problems import DataWarning, InputError, warn
 from sgbn.core.types import Array, Mask
 from sgbn.core.validation import (
     FEW_SAMPLES,

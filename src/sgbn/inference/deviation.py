@@ -34,9 +34,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from sgbn.cohort.design import deal_rows
 from sgbn.cohort.rows import check_varies, refuse_cohort, too_few
-from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.moments import one_blas_thread
+from sgbn.core.problems import InputError
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.core.validation import (
     ESTIMATOR,

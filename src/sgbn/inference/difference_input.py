@@ -13,7 +13,7 @@ from sgbn.cohort.atlas import UNKNOWN_LOBE
 from sgbn.cohort.cohort import Cohort
 from sgbn.cohort.design import Exchange, choose_reference, exchange_of
 from sgbn.cohort.effects import held_fixed, missing_rows, nuisance_of
-from sgbn.core.exceptions import InputError, listed, warn
+from sgbn.core.problems import InputError, listed, warn
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.core.validation import Constraint, OneOf, check_values, read_labels
 from sgbn.prepare.outliers import MAX_SHARE_FAR, OUTLIERS, OutlierWarning, far_rows, row_labels

@@ -49,7 +49,7 @@ from sgbn.cohort.atlas import UNKNOWN_LOBE
 from sgbn.cohort.cohort import Cohort
 from sgbn.cohort.effects import design_of
 from sgbn.cohort.rows import region_index, too_few
-from sgbn.core.exceptions import InputError, counted, did_you_mean, shown, warn
+from sgbn.core.problems import InputError, counted, did_you_mean, shown, warn
 from sgbn.core.types import Array, Graph, Indices, Mask
 from sgbn.core.validation import SEED, OneOf, Whole, is_number
 from sgbn.inference.difference_input import GroupData

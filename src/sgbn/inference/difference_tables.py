@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from sgbn.core.exceptions import InputError, warn
 from sgbn.core.gaussian import GaussianNetwork, html_repr
+from sgbn.core.problems import InputError, warn
 from sgbn.core.types import Array
 from sgbn.core.validation import SHARE, OneOf
 from sgbn.inference.difference_problem import (

@@ -29,9 +29,9 @@ from sgbn.cohort.cohort import Cohort
 from sgbn.cohort.effects import Nuisance, nuisance_of
 from sgbn.cohort.rows import check_groups_vary
 from sgbn.cohort.series import SeriesCohort
-from sgbn.core.exceptions import InputError, counted, listed, shown
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.moments import one_blas_thread
+from sgbn.core.problems import InputError, counted, listed, shown
 from sgbn.core.types import Array, Graph, Indices
 from sgbn.core.validation import POSITIVE
 from sgbn.inference.difference_input import Covariates, GroupData, read_group_data, without_outliers

@@ -45,9 +45,9 @@ from sgbn.core.equivalence import (
     skeleton,
     v_structures,
 )
-from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import GaussianNetwork, NetworkLike
 from sgbn.core.graph import GraphLike, adjacency, reachable, topological_order
+from sgbn.core.problems import InputError
 from sgbn.core.types import Array, Graph, Indices
 from sgbn.core.validation import NONE, SHARE, Number
 from sgbn.inference.difference_tables import records

@@ -42,8 +42,8 @@ from sklearn.base import BaseEstimator
 from sgbn.cohort.cohort import Cohort
 from sgbn.cohort.design import Sample
 from sgbn.cohort.rows import read_rows, too_few, warn_about_few
-from sgbn.core.exceptions import InputError
 from sgbn.core.graph import GraphLike, adjacency
+from sgbn.core.problems import InputError
 from sgbn.core.types import Array, Graph, Indices
 from sgbn.core.validation import SEED, SHARE, Whole
 from sgbn.inference.difference_tables import records

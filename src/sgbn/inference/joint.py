@@ -25,11 +25,11 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
 from sgbn.cohort.rows import check_groups_vary, refuse_cohort, too_few
-from sgbn.core.exceptions import InputError, shown
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.graph import known_order
 from sgbn.core.jit import jit_inside, jit_loops
 from sgbn.core.moments import Moments
+from sgbn.core.problems import InputError, shown
 from sgbn.core.types import Array, Graph, Indices, Mask
 from sgbn.core.validation import (
     ESTIMATOR,

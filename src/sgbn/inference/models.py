@@ -69,8 +69,8 @@ from sgbn.cohort.cohort import Cohort
 from sgbn.cohort.design import Sample, deal_rows
 from sgbn.cohort.effects import DEPENDENT, column_lengths
 from sgbn.cohort.rows import NOTHING_LEFT, read_rows, read_sample, too_few
-from sgbn.core.exceptions import InputError, counted, listed
 from sgbn.core.moments import moments_of, one_blas_thread
+from sgbn.core.problems import InputError, counted, listed
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.core.validation import (
     FEW_SAMPLES,

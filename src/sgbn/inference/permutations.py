@@ -52,9 +52,9 @@ from numpy.typing import NDArray
 from scipy.special import chdtri, ndtr
 from scipy.stats import false_discovery_control
 
-from sgbn.core.exceptions import listed, warn
 from sgbn.core.graph import joined_parts
 from sgbn.core.moments import one_blas_thread
+from sgbn.core.problems import listed, warn
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.inference.difference_input import GroupData
 from sgbn.inference.difference_problem import (

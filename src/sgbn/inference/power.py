@@ -25,10 +25,10 @@ from scipy.special import ndtri
 from sklearn.isotonic import isotonic_regression
 
 from sgbn.cohort.rows import region_index
-from sgbn.core.exceptions import DataWarning, InputError
 from sgbn.core.gaussian import GaussianNetwork, NetworkLike
 from sgbn.core.graph import random_dag
 from sgbn.core.moments import one_blas_thread
+from sgbn.core.problems import DataWarning, InputError
 from sgbn.core.types import Array, Indices
 from sgbn.core.validation import NOT_NEGATIVE, SEED, SHARE, OneOf, Whole, is_number
 from sgbn.inference.difference_problem import FEWEST_PERMUTATIONS, MIN_SUBJECTS_PER_GROUP

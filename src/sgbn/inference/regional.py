@@ -25,7 +25,7 @@ from scipy.special import ndtri, stdtr
 
 from sgbn.cohort.cohort import Cohort
 from sgbn.cohort.effects import design_of, held_fixed, indicators
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 from sgbn.core.types import Array, Indices
 from sgbn.inference.difference_tables import records
 from sgbn.inference.permutations import discovery_rates, holm

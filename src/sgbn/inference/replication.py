@@ -25,7 +25,7 @@ from sgbn.cohort.cohort import SITE, Cohort
 from sgbn.cohort.design import deal_rows
 from sgbn.cohort.effects import with_curves_that_fit
 from sgbn.cohort.rows import too_few
-from sgbn.core.exceptions import DataWarning, InputError, counted, did_you_mean, listed, warn
+from sgbn.core.problems import DataWarning, InputError, counted, did_you_mean, listed, warn
 from sgbn.core.types import Mask
 from sgbn.core.validation import SEED, SHARE
 from sgbn.inference.difference_problem import MIN_SUBJECTS_PER_GROUP

@@ -65,9 +65,9 @@ from sgbn.cohort.effects import (
     nuisance_of,
 )
 from sgbn.cohort.series import SeriesCohort, SubjectMoments, as_cohort, subject_moments
-from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.moments import one_blas_thread
+from sgbn.core.problems import InputError
 from sgbn.core.types import Array, Graph, Indices
 from sgbn.core.validation import POSITIVE
 from sgbn.inference.difference_input import Covariates, GroupData, read_group_data

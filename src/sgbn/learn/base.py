@@ -22,10 +22,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from sgbn.core.equivalence import consistent_extension, cpdag, edge_kinds, orient_known, skeleton
-from sgbn.core.exceptions import DataWarning, InputError, counted, listed, warn
 from sgbn.core.gaussian import GaussianNetwork, HasNetwork
 from sgbn.core.graph import GraphLike, adjacency, levels
 from sgbn.core.moments import Moments, moments_of
+from sgbn.core.problems import DataWarning, InputError, counted, listed, warn
 from sgbn.core.types import Array, Indices, Labels, Mask
 from sgbn.core.validation import (
     check_data,

@@ -43,9 +43,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from sgbn.cohort.design import count_folds, inner_folds, units_of
-from sgbn.core.exceptions import DataWarning, InputError, did_you_mean, listed, shown, warn
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.moments import constant_columns, moments_of, one_blas_thread
+from sgbn.core.problems import DataWarning, InputError, did_you_mean, listed, shown, warn
 from sgbn.core.types import Array, Indices
 from sgbn.core.validation import (
     ESTIMATOR,

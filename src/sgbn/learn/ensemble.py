@@ -41,8 +41,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from sgbn.cohort.design import N_TENTHS, Sample, deal_rows, enough_left
 from sgbn.cohort.effects import without_nuisance
-from sgbn.core.exceptions import DataWarning, InputError, counted, listed, warn
 from sgbn.core.moments import Moments, constant_columns, moments_of, one_blas_thread
+from sgbn.core.problems import DataWarning, InputError, counted, listed, warn
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.core.validation import (
     FEW_SAMPLES,

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.core.exceptions import InputError, counted, did_you_mean, listed, warn
 from sgbn.core.graph import find_cycle
 from sgbn.core.moments import Moments
+from sgbn.core.problems import InputError, counted, did_you_mean, listed, warn
 from sgbn.core.types import Indices, Mask
 from sgbn.core.validation import is_number, is_whole
 

@@ -26,9 +26,9 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from sgbn.core.exceptions import InputError, warn
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.moments import Moments, one_blas_thread
+from sgbn.core.problems import InputError, warn
 from sgbn.core.types import Array, Mask
 from sgbn.core.validation import POSITIVE, SEED, SHARE, Parameters, Whole
 from sgbn.learn.base import Arrows, NetworkEstimator, least_squares

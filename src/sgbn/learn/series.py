@@ -35,10 +35,10 @@ from sgbn.cohort.series import (
     subject_moments,
 )
 from sgbn.core.equivalence import Parents
-from sgbn.core.exceptions import InputError, counted, warn
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.graph import levels
 from sgbn.core.moments import one_blas_thread
+from sgbn.core.problems import InputError, counted, warn
 from sgbn.core.types import Array, Graph, Indices
 from sgbn.core.validation import (
     ANYTHING,

@@ -31,9 +31,9 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.utils.validation import check_is_fitted
 
 from sgbn.cohort.series import SeriesCohort, SubjectMoments, subject_moments
-from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.jit import jit_inside, jit_loops
+from sgbn.core.problems import InputError
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.core.validation import (
     ANYTHING,

@@ -29,9 +29,9 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from sgbn.core.exceptions import InputError, warn
 from sgbn.core.graph import known_order
 from sgbn.core.moments import Moments, moments_of
+from sgbn.core.problems import InputError, warn
 from sgbn.core.types import Array, Mask
 from sgbn.core.validation import (
     ANYTHING,

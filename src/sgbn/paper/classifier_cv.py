@@ -61,10 +61,10 @@ from scipy.special import log_softmax
 from sklearn.exceptions import ConvergenceWarning
 
 from sgbn.cohort.design import count_folds, inner_folds
-from sgbn.core.exceptions import InputError, warn
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.jit import jit, jit_inside
 from sgbn.core.moments import moments_of
+from sgbn.core.problems import InputError, warn
 from sgbn.core.types import Array, Indices
 from sgbn.core.validation import NOT_NEGATIVE, PROBABILITY, ListOf, Number, Parameters
 from sgbn.learn.classifier import (

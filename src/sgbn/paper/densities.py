@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import softmax
 
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 from sgbn.core.types import Array
 from sgbn.core.validation import POSITIVE, Whole, check_values
 from sgbn.paper.descent import spg

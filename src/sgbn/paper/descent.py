@@ -53,8 +53,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.core.exceptions import InputError
 from sgbn.core.jit import jit, jit_generator, jit_inside, jit_loops
+from sgbn.core.problems import InputError
 from sgbn.core.types import Array
 from sgbn.learn.lasso import SolverResult
 

@@ -35,8 +35,8 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from sgbn.core.exceptions import InputError, shown
 from sgbn.core.gaussian import GaussianNetwork
+from sgbn.core.problems import InputError, shown
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.core.validation import (
     ANYTHING,

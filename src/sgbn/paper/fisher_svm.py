@@ -55,9 +55,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
-from sgbn.core.exceptions import InputError, warn
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.moments import one_blas_thread
+from sgbn.core.problems import InputError, warn
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.core.validation import (
     ESTIMATOR,

@@ -28,8 +28,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import GaussianNetwork
+from sgbn.core.problems import InputError
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.core.validation import POSITIVE, TRUTH, Label, OneOf, Parameters
 from sgbn.learn.base import NetworkLearner

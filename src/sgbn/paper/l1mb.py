@@ -31,10 +31,10 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
 from sgbn.core.equivalence import cpdag, skeleton
-from sgbn.core.exceptions import warn
 from sgbn.core.graph import reachable
 from sgbn.core.jit import jit
 from sgbn.core.moments import Moments, one_blas_thread
+from sgbn.core.problems import warn
 from sgbn.core.types import Array, Graph
 from sgbn.learn.lasso import SolverResult, refit_column, residual_variance, solve_column, support_of
 from sgbn.paper.markov import GraphEstimator, LearnedGraph, partial_correlations

@@ -48,10 +48,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri, stdtrit
 
 from sgbn.core.equivalence import close_orientations, consistent_extension, skeleton, v_structures
-from sgbn.core.exceptions import warn
 from sgbn.core.graph import is_dag
 from sgbn.core.jit import jit, jit_inside
 from sgbn.core.moments import Moments, one_blas_thread
+from sgbn.core.problems import warn
 from sgbn.core.types import Array, Graph, Indices
 from sgbn.core.validation import SHARE, Parameters
 from sgbn.learn.base import NetworkEstimator, least_squares

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from sgbn.core.exceptions import warn
+from sgbn.core.problems import warn
 from sgbn.core.types import Array
 from sgbn.core.validation import POSITIVE, UP_TO_ONE, Parameters
 from sgbn.learn.base import NetworkLearner

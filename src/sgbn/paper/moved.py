@@ -40,9 +40,9 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from sgbn.core.exceptions import InputError, warn
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.graph import levels
+from sgbn.core.problems import InputError, warn
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.core.validation import NOT_NEGATIVE, OneOf, Parameters, Whole
 from sgbn.learn.classifier import Learned, Scale, SGBNClassifier

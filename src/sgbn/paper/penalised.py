@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning as ConvergenceWarning  # exported from here
 
-from sgbn.core.exceptions import InputError, warn
 from sgbn.core.moments import Moments, moments_of
+from sgbn.core.problems import InputError, warn
 from sgbn.core.types import Array, Indices
 from sgbn.core.validation import (
     FOLDS,

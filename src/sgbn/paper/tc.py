@@ -12,8 +12,8 @@ from typing import ClassVar
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
-from sgbn.core.exceptions import InputError
 from sgbn.core.moments import Moments
+from sgbn.core.problems import InputError
 from sgbn.core.types import Array, Graph
 from sgbn.core.validation import NONE, SHARE, Parameters
 from sgbn.paper.l1mb import inverse_gram

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from sgbn.cohort.cohort import Cohort
-from sgbn.core.exceptions import LISTED, counted, listed
 from sgbn.core.moments import moments_of
+from sgbn.core.problems import LISTED, counted, listed
 from sgbn.core.types import Array, Labels, Mask
 from sgbn.core.validation import combined_columns
 from sgbn.prepare.findings import Finding, filled, first_true, marked, parts

@@ -21,7 +21,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sgbn.cohort.effects import row_name
-from sgbn.core.exceptions import InputError, did_you_mean, listed, shown
+from sgbn.core.problems import InputError, did_you_mean, listed, shown
 from sgbn.core.types import Array, Indices
 from sgbn.core.validation import LARGEST, Constraint, check_parameters, declared_parameters
 

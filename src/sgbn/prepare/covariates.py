@@ -17,7 +17,7 @@ from sgbn.cohort.effects import (
     learn_design,
     within_group_slopes,
 )
-from sgbn.core.exceptions import InputError, listed, warn
+from sgbn.core.problems import InputError, listed, warn
 from sgbn.core.types import Indices
 from sgbn.core.validation import ANYTHING, TRUTH, Label, Parameters, Whole
 from sgbn.prepare.columns import COLUMNS, NamedColumnTransformer, Names, Table, as_names, labels_of

@@ -14,7 +14,7 @@ import numpy as np
 from sgbn.cohort.atlas import UNKNOWN_LOBE
 from sgbn.cohort.cohort import Cohort
 from sgbn.cohort.design import control_groups, usual_reference, why_reference
-from sgbn.core.exceptions import counted, listed
+from sgbn.core.problems import counted, listed
 from sgbn.core.types import Array, Mask
 
 Level = Literal["stop", "warning", "note"]

@@ -24,8 +24,8 @@ from scipy.spatial import KDTree
 
 from sgbn.cohort.cohort import Cohort, label_counts
 from sgbn.cohort.series import SeriesCohort
-from sgbn.core.exceptions import counted, listed
 from sgbn.core.graph import joined_parts
+from sgbn.core.problems import counted, listed
 from sgbn.core.types import Array, Indices
 from sgbn.prepare.findings import Finding, filled, marked, parts
 

@@ -22,7 +22,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sgbn.cohort.effects import is_categorical, numeric_cells
-from sgbn.core.exceptions import InputError, listed, warn
+from sgbn.core.problems import InputError, listed, warn
 from sgbn.core.types import Array
 from sgbn.core.validation import OneOf, Parameters
 from sgbn.prepare.columns import (

@@ -32,7 +32,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sgbn.cohort.effects import Slopes, centred_span, group_means, indicators, within_group_slopes
-from sgbn.core.exceptions import warn
+from sgbn.core.problems import warn
 from sgbn.core.types import Array, Indices
 
 FLAT_EPS = 1e-12  # residual spread relative to the largest value: a smaller one is round-off

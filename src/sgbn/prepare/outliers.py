@@ -23,8 +23,8 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
-from sgbn.core.exceptions import DataWarning, listed, warn
 from sgbn.core.moments import ROWS_PER_BLOCK, canonical_order, constant_columns, one_blas_thread
+from sgbn.core.problems import DataWarning, listed, warn
 from sgbn.core.types import Array, Indices, Mask
 
 OUTLIERS = ("trim", "keep")

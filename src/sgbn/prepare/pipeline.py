@@ -21,8 +21,8 @@ from sklearn.preprocessing import StandardScaler
 from sgbn.cohort.cohort import ID, PERSON, SITE, Cohort, check_cohort
 from sgbn.cohort.effects import check_curves, check_smooth
 from sgbn.cohort.series import SeriesCohort
-from sgbn.core.exceptions import InputError, listed
 from sgbn.core.moments import constant_columns
+from sgbn.core.problems import InputError, listed
 from sgbn.core.validation import NO_REGIONS, Label, is_whole
 from sgbn.prepare.columns import Name, Names, as_names
 from sgbn.prepare.covariates import CovariateRegressor

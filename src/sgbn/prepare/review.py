@@ -20,8 +20,8 @@ from sgbn.cohort.design import group_sample
 from sgbn.cohort.effects import without_nuisance
 from sgbn.cohort.region_names import is_total, match_columns
 from sgbn.cohort.series import SeriesCohort
-from sgbn.core.exceptions import DataWarning, InputError, counted, listed
 from sgbn.core.moments import constant_columns, one_blas_thread
+from sgbn.core.problems import DataWarning, InputError, counted, listed
 from sgbn.core.types import Array
 from sgbn.prepare.balance import (
     check_atlas,

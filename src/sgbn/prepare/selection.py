@@ -13,7 +13,7 @@ from sklearn.feature_selection import SelectorMixin, f_classif
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import type_of_target
 
-from sgbn.core.exceptions import InputError, shown
+from sgbn.core.problems import InputError, shown
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.core.validation import ANYTHING, NONE, OneOf, Parameters, Whole
 from sgbn.prepare.columns import NamedColumnTransformer, Names, Table, as_names, find, labels_of

@@ -30,8 +30,8 @@ from sgbn.cohort.series import (
     scaled_runs,
     whiten,
 )
-from sgbn.core.exceptions import counted, listed
 from sgbn.core.moments import one_blas_thread
+from sgbn.core.problems import counted, listed
 from sgbn.core.types import Array, Mask
 from sgbn.prepare.balance import IMBALANCE
 from sgbn.prepare.findings import (

@@ -49,7 +49,7 @@ from sgbn.cohort.effects import (
     sorted_levels,
     within_group_slopes,
 )
-from sgbn.core.exceptions import InputError, listed, shown, warn
+from sgbn.core.problems import InputError, listed, shown, warn
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.core.validation import ANYTHING, TRUTH, OneOf, Parameters, Whole
 from sgbn.prepare.columns import (

@@ -20,7 +20,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from sgbn.cohort.region_names import is_total
-from sgbn.core.exceptions import InputError, did_you_mean, listed
+from sgbn.core.problems import InputError, did_you_mean, listed
 from sgbn.read.freesurfer import THICKNESS, VOLUME, preferred, read_small
 from sgbn.read.subject_folders import Failure, SubjectRow
 from sgbn.read.text import xml_tree

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sgbn.core.exceptions import InputError, counted, listed
+from sgbn.core.problems import InputError, counted, listed
 from sgbn.core.types import Array, Indices, Mask
 
 # Markers of a missing cell, the same for all columns.

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from scipy.ndimage import affine_transform  # type: ignore[attr-defined]
 
 from sgbn.cohort.atlas import Atlas
-from sgbn.core.exceptions import InputError, listed
+from sgbn.core.problems import InputError, listed
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.core.validation import PROBABILITY, OneOf
 from sgbn.prepare.balance import robust_z

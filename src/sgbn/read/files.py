@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sgbn.core.exceptions import InputError, listed
+from sgbn.core.problems import InputError, listed
 from sgbn.core.types import Indices
 from sgbn.core.validation import table_names
 from sgbn.read.cells import (

@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 
 from sgbn.cohort.atlas import Atlas, is_packaged, load_atlas
 from sgbn.cohort.region_names import is_total
-from sgbn.core.exceptions import InputError, did_you_mean, listed
+from sgbn.core.problems import InputError, did_you_mean, listed
 from sgbn.read.subject_folders import STATS, Failure, SubjectFolder, SubjectRow
 
 SIDES = ("lh", "rh")

@@ -37,7 +37,7 @@ from sgbn.cohort.atlas import (
     table_rows,
 )
 from sgbn.cohort.region_names import match_columns
-from sgbn.core.exceptions import InputError, counted, listed, warn
+from sgbn.core.problems import InputError, counted, listed, warn
 from sgbn.core.types import Array, Indices
 from sgbn.core.validation import is_number
 from sgbn.read.text import xml_tree

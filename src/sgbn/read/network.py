@@ -26,9 +26,9 @@ from typing import NamedTuple
 import numpy as np
 
 from sgbn.cohort.simulate import BenchmarkNetwork
-from sgbn.core.exceptions import InputError
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.graph import find_cycle
+from sgbn.core.problems import InputError
 from sgbn.core.types import Mask
 from sgbn.read.files import read_bytes
 

@@ -32,7 +32,7 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise, product
 from typing import NamedTuple
 
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 from sgbn.read.network import NUMBER, GraphBuilder, NamedGraph, number_of, pieces
 
 # Possessive repeats (++) never go back, so that no input makes an expression slow. A # begins a

@@ -27,7 +27,7 @@ import pandas as pd
 
 from sgbn.cohort.atlas import LABEL_IMAGE, Atlas, as_atlas, read_atlas
 from sgbn.cohort.region_names import AtlasMatch, ColumnMatch, match_columns
-from sgbn.core.exceptions import InputError, counted, did_you_mean, listed, shown, warn
+from sgbn.core.problems import InputError, counted, did_you_mean, listed, shown, warn
 from sgbn.core.types import Array
 from sgbn.read.cells import (
     ANY_NUMBER,

@@ -23,7 +23,7 @@ from sgbn.cohort.atlas import AtlasLike
 from sgbn.cohort.cohort import LABELS, Cohort
 from sgbn.cohort.region_names import match_columns
 from sgbn.cohort.series import FEWEST_VOLUMES, SeriesCohort, spread_of
-from sgbn.core.exceptions import InputError, counted, listed, warn
+from sgbn.core.problems import InputError, counted, listed, warn
 from sgbn.core.types import Array, Mask
 from sgbn.core.validation import NONE, POSITIVE
 from sgbn.prepare.balance import covariate_test, first_rows

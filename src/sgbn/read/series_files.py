@@ -19,7 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sgbn.cohort.series import FEWEST_VOLUMES, spread_of
-from sgbn.core.exceptions import InputError, counted, did_you_mean, listed, warn
+from sgbn.core.problems import InputError, counted, did_you_mean, listed, warn
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.core.validation import LARGEST
 from sgbn.read.cells import (

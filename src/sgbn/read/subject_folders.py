@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from sgbn.core.exceptions import InputError, counted, listed
+from sgbn.core.problems import InputError, counted, listed
 
 STATS = "stats"
 PARTS = frozenset({STATS, "mri", "surf", "scripts", "label", "touch"})  # inside a subject's folder

@@ -20,7 +20,7 @@ import pandas as pd
 from sgbn.cohort.atlas import AtlasLike
 from sgbn.cohort.cohort import Cohort
 from sgbn.cohort.region_names import match_columns
-from sgbn.core.exceptions import InputError, counted, listed, warn
+from sgbn.core.problems import InputError, counted, listed, warn
 from sgbn.read.cat12 import cat12_subjects, choose_atlas, is_average, read_atlases, read_cat_subject
 from sgbn.read.cells import Markers, Origin, RawTable
 from sgbn.read.files import Source

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from sgbn.cohort.atlas import AtlasLike
 from sgbn.cohort.cohort import BLOCK, ID, PAIR, PERSON, SITE, Cohort
 from sgbn.cohort.region_names import is_total, match_columns
-from sgbn.core.exceptions import InputError, counted, did_you_mean, listed, warn
+from sgbn.core.problems import InputError, counted, did_you_mean, listed, warn
 from sgbn.core.types import Indices
 from sgbn.prepare.pipeline import check_free, table_cells
 from sgbn.read.cells import (

@@ -29,7 +29,7 @@ from xml.parsers import expat
 import numpy as np
 import pandas as pd
 
-from sgbn.core.exceptions import InputError, counted
+from sgbn.core.problems import InputError, counted
 from sgbn.read.cells import (
     MISSING,
     ROW_NAMES,

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.core.exceptions import InputError, counted
+from sgbn.core.problems import InputError, counted
 from sgbn.core.types import Array
 from sgbn.core.validation import check_name_lengths
 

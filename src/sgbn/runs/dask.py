@@ -33,8 +33,8 @@ from typing import Any, Protocol, TypeVar
 import joblib
 from joblib.externals.loky.backend.reduction import dumps
 
-from sgbn.core.exceptions import InputError, StudyError, warn
 from sgbn.core.moments import one_blas_thread
+from sgbn.core.problems import InputError, StudyError, warn
 from sgbn.runs.files import differences, versions
 
 BATCH_SECONDS = 0.25  # work in a batch: a hundred times the time to submit it

@@ -20,7 +20,7 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.core.exceptions import StudyError
+from sgbn.core.problems import StudyError
 
 try:
     import fcntl

@@ -47,7 +47,7 @@ from typing import Any
 
 from tqdm.auto import tqdm
 
-from sgbn.core.exceptions import InputError, StudyError, did_you_mean, warn
+from sgbn.core.problems import InputError, StudyError, did_you_mean, warn
 from sgbn.runs.dask import ClusterWarning, check_workers, close_client, load_distributed, running_on
 from sgbn.runs.files import write_json
 

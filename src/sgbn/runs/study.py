@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sgbn.core.exceptions import InputError, StudyError, warn
+from sgbn.core.problems import InputError, StudyError, warn
 from sgbn.core.validation import JOBS
 from sgbn.runs.dask import active_client
 from sgbn.runs.files import (

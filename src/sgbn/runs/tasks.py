@@ -28,7 +28,7 @@ from joblib.externals.loky.process_executor import BrokenProcessPool
 from tqdm.asyncio import tqdm_asyncio
 from tqdm.auto import tqdm
 
-from sgbn.core.exceptions import StudyError
+from sgbn.core.problems import StudyError
 from sgbn.core.validation import JOBS
 from sgbn.runs.dask import (
     Result,

@@ -27,7 +27,7 @@ from fontTools.subset import Options
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
-from sgbn.core.exceptions import StudyError
+from sgbn.core.problems import StudyError
 from sgbn.runs.files import Arrays, read_result
 from sgbn.runs.study import Study
 from sgbn.write.draw.brain import plot_glass_brain

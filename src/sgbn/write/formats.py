@@ -63,8 +63,8 @@ from numpy.typing import ArrayLike
 
 from sgbn.cohort.simulate import BenchmarkNetwork
 from sgbn.core.equivalence import cpdag
-from sgbn.core.exceptions import InputError, did_you_mean
 from sgbn.core.gaussian import NetworkLike
+from sgbn.core.problems import InputError, did_you_mean
 from sgbn.core.types import Mask
 from sgbn.learn.confidence import drawn_graph
 from sgbn.read.network import (

@@ -32,7 +32,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from sgbn.core.exceptions import InputError, listed
+from sgbn.core.problems import InputError, listed
 from sgbn.core.validation import LARGEST
 
 VERSION = (1, 0)

@@ -37,8 +37,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from sgbn.cohort.atlas import UNKNOWN_LOBE, Atlas, Region
 from sgbn.cohort.cohort import Cohort
-from sgbn.core.exceptions import InputError, did_you_mean, listed, warn
 from sgbn.core.gaussian import GaussianNetwork
+from sgbn.core.problems import InputError, did_you_mean, listed, warn
 from sgbn.prepare.columns import NamedColumnTransformer, as_names
 from sgbn.prepare.pipeline import regions_table, table_cells
 from sgbn.read.cells import RawTable

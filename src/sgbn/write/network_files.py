@@ -31,8 +31,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from sgbn.cohort.atlas import UNKNOWN_LOBE, Atlas, AtlasLike, as_atlas
-from sgbn.core.exceptions import InputError, listed, warn
 from sgbn.core.gaussian import GaussianNetwork, NetworkLike
+from sgbn.core.problems import InputError, listed, warn
 from sgbn.core.types import Array, Mask
 from sgbn.learn.confidence import EdgeConfidence
 from sgbn.write.tables import (

@@ -28,7 +28,7 @@ import numpy as np
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 from sgbn.core.types import Array, Indices
 from sgbn.write.draw.surface import SIDES, read_gifti
 

@@ -25,8 +25,8 @@ from pandas.api.types import is_bool_dtype, is_datetime64_any_dtype, is_numeric_
 
 from sgbn.cohort.atlas import UNKNOWN_LOBE, AtlasLike, as_atlas
 from sgbn.core.equivalence import edge_kinds
-from sgbn.core.exceptions import InputError, counted, listed
 from sgbn.core.gaussian import GaussianNetwork, NetworkLike
+from sgbn.core.problems import InputError, counted, listed
 from sgbn.core.types import Array, Mask
 from sgbn.core.validation import table_names
 from sgbn.learn.confidence import EdgeConfidence, supported_of

@@ -23,7 +23,7 @@ from sgbn.comparison.steps.cross_validation import (
     largest_parts,
     permuted_accuracies,
 )
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 from sgbn.inference.difference_input import read_group_data
 from sgbn.learn.classifier import SGBNClassifier
 from sgbn.learn.peers import COVARIATES_ALONE

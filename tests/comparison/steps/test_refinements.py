@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sgbn.comparison.steps.refinements import REFINED_BY, refine
-from sgbn.core.exceptions import StudyError
+from sgbn.core.problems import StudyError
 from sgbn.learn.sgbn import SGBN
 from sgbn.prepare.pipeline import regions_table
 from sgbn.runs.study import Study

@@ -19,7 +19,7 @@ from sgbn.comparison.steps.series_accuracy import (
     cross_validate_series,
     permuted_series_accuracies,
 )
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 from sgbn.inference.difference_input import read_group_data
 from sgbn.learn.peers import COVARIATES_ALONE
 from sgbn.learn.series import SeriesSGBN

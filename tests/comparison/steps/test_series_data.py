@@ -18,7 +18,7 @@ from sgbn.comparison.steps.series_data import (
     spread,
     volumes_words,
 )
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 from sgbn.prepare.series_review import series_quality
 
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from sgbn.core.exceptions import StudyError
 from sgbn.core.moments import moments_of
+from sgbn.core.problems import StudyError
 from sgbn.paper.experiments import exp1
 from sgbn.paper.experiments.exp1 import h_sgbn_frozen, h_sgbn_whole
 from sgbn.runs.files import read_result

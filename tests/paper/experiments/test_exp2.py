@@ -7,7 +7,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from sgbn.cohort.simulate import NETWORKS, load_network
-from sgbn.core.exceptions import InputError, StudyError
+from sgbn.core.problems import InputError, StudyError
 from sgbn.paper.experiments import exp2
 from sgbn.paper.experiments.exp2 import (
     BASELINES,

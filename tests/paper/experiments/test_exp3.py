@@ -9,7 +9,7 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 
 from sgbn.cohort.simulate import simulate_cohort
-from sgbn.core.exceptions import InputError, StudyError
+from sgbn.core.problems import InputError, StudyError
 from sgbn.inference.intervals import Estimate
 from sgbn.learn.peers import COVARIATES_ALONE
 from sgbn.paper.experiments import exp3

@@ -6,7 +6,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from sgbn.cohort.simulate import simulate_cohort
-from sgbn.core.exceptions import InputError, StudyError
+from sgbn.core.problems import InputError, StudyError
 from sgbn.paper.experiments import exp4
 from sgbn.paper.experiments.exp4 import (
     ALPHAS,

@@ -9,7 +9,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from sgbn import Cohort
 from sgbn.cohort.simulate import simulate_cohort
-from sgbn.core.exceptions import InputError, StudyError
+from sgbn.core.problems import InputError, StudyError
 from sgbn.learn.peers import COVARIATES_ALONE
 from sgbn.paper.experiments import experiment
 from sgbn.paper.experiments.exp3 import Method

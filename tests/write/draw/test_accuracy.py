@@ -3,7 +3,7 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 from sgbn.write.draw.accuracy import LOW, plot_accuracy, plot_quality, plot_roc, plot_sparsity
 
 TABLE = {

@@ -4,7 +4,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.patches import ArrowStyle, Ellipse, FancyArrowPatch
 
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 from sgbn.write.draw import brain
 from sgbn.write.draw.brain import VIEWS, _draw_schematics, plot_glass_brain
 from sgbn.write.draw.style import KIND_STYLES

@@ -8,7 +8,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.patches import ArrowStyle, FancyArrowPatch, Wedge
 
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 from sgbn.write.draw.circle import (
     FAINT,
     GREY,

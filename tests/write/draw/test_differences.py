@@ -7,7 +7,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from scipy.special import ndtri
 
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 from sgbn.write.draw.differences import (
     plot_changes,
     plot_forest,

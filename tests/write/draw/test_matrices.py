@@ -6,7 +6,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 from sgbn.write.draw.matrices import plot_matrix, plot_recovery
 from sgbn.write.draw.style import KIND_STYLES
 

@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.testing import assert_allclose
 
-from sgbn.core.exceptions import InputError
 from sgbn.core.graph import KINDS_OF_CHANGE
+from sgbn.core.problems import InputError
 from sgbn.write import draw
 from sgbn.write.draw.accuracy import plot_quality
 from sgbn.write.draw.style import (

@@ -5,7 +5,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from sgbn.cohort.atlas import load_atlas
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 from sgbn.write.draw import surface
 from sgbn.write.draw.style import DIVERGING
 from sgbn.write.draw.surface import (

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sgbn.cohort.atlas import ATLASES, Atlas, Region, is_aseg, load_atlas, read_atlas
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 from sgbn.write.draw import surface
 from sgbn.write.draw.surface import (
     PACKAGED,

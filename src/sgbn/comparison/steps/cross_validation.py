@@ -28,7 +28,7 @@ from sgbn.cohort.design import Exchange
 from sgbn.comparison.settings import Settings
 from sgbn.comparison.steps.accuracy import METRICS, OURS, REFINED, Accuracy, fold_score, parts_of
 from sgbn.comparison.steps.networks import fast_learner
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.learn.base import NetworkEstimator
 from sgbn.learn.classifier import SGBNClassifier

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from sgbn.cohort.cohort import Cohort
 from sgbn.comparison.names import TRUE, called, has_lobes, joined, lobe_fields, with_labels
-from sgbn.core.exceptions import counted
 from sgbn.core.graph import KINDS_OF_CHANGE
+from sgbn.core.problems import counted
 from sgbn.core.types import Array
 from sgbn.inference.difference_tables import Differences
 from sgbn.write.draw.differences import surest_first

@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from sgbn.core.exceptions import warn
+from sgbn.core.problems import warn
 from sgbn.core.types import Labels
 from sgbn.learn.base import LearnedNetwork
 from sgbn.paper.kl_sgbn import KLSGBNClassifier

@@ -7,7 +7,7 @@ from typing import Any
 from sgbn.comparison.figures import MEANS, names_of_maps, no_surface
 from sgbn.comparison.names import with_labels
 from sgbn.comparison.result import Comparison
-from sgbn.core.exceptions import counted
+from sgbn.core.problems import counted
 from sgbn.inference.regional import FAMILIES
 from sgbn.write.page import HINTS, Field, Table, make_table, significant
 

@@ -34,8 +34,8 @@ from sgbn.comparison.steps.cross_validation import (
     shown_parts,
     two_likeliest,
 )
-from sgbn.core.exceptions import InputError, warn
 from sgbn.core.moments import one_blas_thread
+from sgbn.core.problems import InputError, warn
 from sgbn.core.types import Array, Labels, Mask
 from sgbn.learn.peers import COVARIATES_ALONE, LOG_LOSS, covariates_alone
 from sgbn.learn.series import SeriesSGBN

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from sgbn.cohort.cohort import Cohort
 from sgbn.cohort.simulate import simulate_cohort
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 from sgbn.core.types import Array
 from sgbn.inference.intervals import LEVEL, Estimate, average, estimate
 from sgbn.learn.classifier import SGBNClassifier

@@ -37,7 +37,7 @@ from sklearn.metrics import balanced_accuracy_score, log_loss
 from sklearn.model_selection import StratifiedShuffleSplit
 
 from sgbn.cohort.cohort import Cohort
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 from sgbn.core.types import Array
 from sgbn.inference.intervals import Estimate, estimate
 from sgbn.learn.peers import COVARIATES_ALONE, covariates_alone

@@ -17,7 +17,7 @@ from matplotlib.path import Path
 from matplotlib.transforms import IdentityTransform
 from numpy.typing import ArrayLike, NDArray
 
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 from sgbn.core.types import Array, Mask
 from sgbn.write.draw.circle import Edge, add_arrow, arrow_entries, choose_edges, left_out
 from sgbn.write.draw.style import (

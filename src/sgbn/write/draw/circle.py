@@ -17,7 +17,7 @@ from matplotlib.patches import FancyArrowPatch, Wedge
 from matplotlib.path import Path
 from numpy.typing import ArrayLike, NDArray
 
-from sgbn.core.exceptions import InputError, did_you_mean
+from sgbn.core.problems import InputError, did_you_mean
 from sgbn.core.types import Array, Mask
 from sgbn.write.draw.style import (
     CHARACTER,

@@ -21,7 +21,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from sgbn.core.exceptions import InputError
+from sgbn.core.problems import InputError
 from sgbn.core.types import Array, Mask
 from sgbn.write.draw.circle import kind_entry
 from sgbn.write.draw.style import (

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike, NDArray
 
-from sgbn.core.exceptions import InputError, did_you_mean
+from sgbn.core.problems import InputError, did_you_mean
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.write.draw.circle import check_kinds, kind_entry
 from sgbn.write.draw.style import (

@@ -24,8 +24,8 @@ from matplotlib.transforms import ScaledTranslation
 from numpy.typing import ArrayLike, NDArray
 from sklearn.isotonic import isotonic_regression
 
-from sgbn.core.exceptions import InputError, did_you_mean
 from sgbn.core.graph import KINDS_OF_CHANGE
+from sgbn.core.problems import InputError, did_you_mean
 from sgbn.core.types import Array
 
 DIVERGING = "RdBu_r"  # colour-blind readers can tell its colours apart; white is zero

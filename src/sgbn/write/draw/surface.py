@@ -32,7 +32,7 @@ from matplotlib.figure import Figure, SubFigure
 from numpy.typing import ArrayLike, NDArray
 
 from sgbn.cohort.atlas import Atlas, AtlasLike, Region, as_atlas
-from sgbn.core.exceptions import InputError, counted
+from sgbn.core.problems import InputError, counted
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.write.draw.style import DIVERGING, check_figure, largest, literal
 

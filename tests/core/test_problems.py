@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import sgbn
-from sgbn.core.exceptions import (
+from sgbn.core.problems import (
     CycleError,
     DataWarning,
     InputError,
