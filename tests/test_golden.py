@@ -244,13 +244,15 @@ def told(name, capsys, monkeypatch):
         monkeypatch.setattr(sys, "argv", ["sgbn", *shlex.split(words)])  # the report shows it
         assert main() == 0
         # What is drawn and written is counted, and the summary follows once more.
-        printed = capsys.readouterr().out.partition("Drawing the figures")[0]
-        parts += [f"# sgbn {words}", rounded(printed).rstrip()]
+        printed = capsys.readouterr()
+        shown = printed.out.partition("Drawing the figures")[0]
+        parts += [f"# sgbn {words}", rounded(shown).rstrip(), rounded(printed.err).strip()]
     out = Path("results")
     parts += ["# summary.txt", (out / "summary.txt").read_text("utf-8").rstrip()]
     parts += ["# report.html", Page((out / "report.html").read_text("utf-8"), name in WHOLE).text()]
     parts += ["# tables", *map(head, sorted((out / "tables").glob("*.csv")))]
-    return without_versions("\n\n".join(parts)).replace(str(Path.cwd()), "FOLDER") + "\n"
+    text = without_versions("\n\n".join(filter(None, parts)))
+    return text.replace(str(Path.cwd()), "FOLDER") + "\n"
 
 
 @pytest.mark.parametrize("name", RUNS)

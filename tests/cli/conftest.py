@@ -1,5 +1,6 @@
 """Tables that commands read, and finished runs that many tests look at: each is made once."""
 
+import shlex
 import sys
 from contextlib import redirect_stdout
 from importlib import import_module
@@ -12,6 +13,7 @@ import pytest
 
 from sgbn.cli.main import main
 from sgbn.cohort.simulate import simulate_cohort
+from sgbn.core.problems import Problem
 
 
 def run_as_typed(words):
@@ -23,6 +25,29 @@ def run_as_typed(words):
         patched.setattr("sgbn.write.figures.WORTH_WORKERS", float("inf"))  # in this process
         assert main(words) == 0
     return printed.getvalue()
+
+
+@pytest.fixture
+def typed(capsys, monkeypatch):
+    """Function (words) -> exit code, what was printed, and the codes of all that became text."""
+    codes, text = [], Problem.__str__
+
+    def noted(problem):
+        codes.append(problem.code)
+        return text(problem)
+
+    def run(words, *more):
+        capsys.readouterr()
+        codes.clear()
+        try:
+            code = main([*shlex.split(words), *map(str, more)])
+        except SystemExit as stop:
+            code = stop.code
+        out, err = capsys.readouterr()
+        return SimpleNamespace(code=code, out=out, err=err, codes={*codes})
+
+    monkeypatch.setattr(Problem, "__str__", noted)
+    return run
 
 
 @pytest.fixture(scope="session")

@@ -5,10 +5,10 @@ import nibabel as nib
 import numpy as np
 import pandas as pd
 import pytest
+from tests.codes import refused
 
 from sgbn.cli import extract
 from sgbn.cli.main import main
-from sgbn.core.problems import InputError
 
 AFFINE = np.diag([-2.0, 2, 2, 1])
 
@@ -71,18 +71,21 @@ def test_the_atlas_in_the_folder_of_images_is_no_subject(study, capsys):
     assert "Measured 3 regions in 12 images (means)." in capsys.readouterr().out
 
 
-def test_bad_images_are_reported_and_tried_again(study, capsys):
+def test_bad_images_are_reported_and_tried_again(study, capsys, typed):
     bad = study / "data" / "sub-03_probseg.nii.gz"
     good = bad.read_bytes()
     bad.write_bytes(good[:60])
     words = (f"{study}/data/sub-*.nii.gz", "--atlas", study / "atlas.nii.gz")
     words += ("--out", study / "out")
-    with pytest.raises(InputError, match=r"sub-03_probseg\.nii\.gz cannot be read"):
+    with refused("image.unreadable"):
         command(*words)
-    command(*words, "--on-error", "skip")
-    printed = capsys.readouterr().out
-    assert "1 image was left out" in printed
-    assert "sub-03: " in printed
+    told = typed("extract --on-error skip", *words)
+    assert "1 image was left out" in told.out
+    assert "sub-0" not in told.out + told.err
+    assert told.err.endswith("Add --names to see the names.\n")
+    told = typed("extract --on-error skip --names", *words)
+    assert "\n  sub-03: " in told.out
+    assert "1 subject needs a look: 'sub-05'." in told.out
     assert pd.read_csv(study / "out" / "failures.csv")["subject_id"].tolist() == ["sub-03"]
     bad.write_bytes(good)
     command(*words)
@@ -129,28 +132,15 @@ def test_the_command_that_is_printed_reads_what_was_extracted(study, capsys, kin
     assert f"atlas: {study / 'my out' / 'atlas.csv'}, written by sgbn extract" in said
 
 
-def test_a_named_atlas_is_not_downloaded_unasked(study):
-    with pytest.raises(InputError, match="--download"):
-        command(study / "data", "--atlas", "aal", "--out", study / "out")
-
-
-def test_a_folder_that_cannot_be_written_to_is_found_before_any_work(study):
-    (study / "file").touch()
-    for series in ((), ("--time-series",)):
-        words = (study / "data", "--atlas", study / "gone.nii", "--out", study / "file", *series)
-        with pytest.raises(InputError, match=r"cannot write to .*file: it is a file"):
-            command(*words)
-
-
-def test_an_atlas_that_is_a_folder_is_named_as_such(study):
-    with pytest.raises(InputError, match=r"the atlas .* is a folder"):
-        command(study / "data", "--atlas", study, "--out", study / "out")
-
-
-def test_many_flagged_subjects_are_counted(study, capsys):
-    for k in range(12):
-        save(study / "data" / f"sub-{k:02d}_probseg.nii.gz", np.full((8, 8, 8), 9.0 + k))
-    command(study / "data", "--atlas", study / "atlas.nii.gz", "--out", study / "out")
-    printed = capsys.readouterr().out
-    assert "12 subjects need a look: 'sub-00', " in printed
-    assert "'sub-09' and 2 more." in printed
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        ("--atlas aal --out {0}/out", "atlas.download"),
+        ("--atlas {0} --out {0}/out", "atlas.no-file"),
+        ("--atlas {0}/gone.nii --out {0}/names.csv", "out.unwritable"),
+        ("--atlas {0}/gone.nii --out {0}/names.csv --time-series", "out.unwritable"),
+    ],
+)
+def test_what_cannot_be_read_or_written_is_refused_before_any_work(study, words, problem):
+    with refused(problem):
+        command(study / "data", *words.format(study).split())

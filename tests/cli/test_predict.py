@@ -7,11 +7,10 @@ from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from tests.codes import refused
 
 import sgbn
-from sgbn.cli.main import main
 from sgbn.cli.predict import predictions
-from sgbn.core.problems import InputError
 
 
 @pytest.fixture(scope="module")
@@ -37,29 +36,25 @@ def model(table):
 
 
 @pytest.fixture
-def predict(tmp_path, capsys, model):
-    """Function (table, options) -> exit code, what was printed, what was complained."""
+def predict(tmp_path, typed, model):
+    """Function (table, options) -> exit code, what was printed, codes of the messages."""
 
     def run(frame, *options, saved=model):
-        path = tmp_path / "new.csv"
-        frame.to_csv(path, index=False)
+        frame.to_csv(tmp_path / "new.csv", index=False)
         file = sgbn.save(saved, tmp_path / "model.sgbn")
-        capsys.readouterr()
-        code = main(["predict", str(file), str(path), *options])
-        printed = capsys.readouterr()
-        return code, printed.out, printed.err
+        told = typed(f"predict {file} {tmp_path}/new.csv", *options)
+        return told.code, told.out, told.codes
 
     return run
 
 
 SITE = ("--site", "scanner")
-FILLED = "warning: filled in 1 missing cell of 1 subject, as in training.\n"
 
 
 def test_it_prints_what_the_model_predicts(predict, table, model):
-    code, out, err = predict(table, *SITE)
+    code, out, codes = predict(table, *SITE)
     assert code == 0
-    assert err == FILLED
+    assert "predict.gaps" in codes
     found = pd.read_csv(io.StringIO(out), dtype=str)  # pandas 2 rounds what it reads as numbers
     assert list(found) == ["id", "predicted", "probability_control", "probability_patient"]
     assert found["id"].tolist() == table["subject_id"].tolist()
@@ -95,27 +90,18 @@ def test_other_columns_and_their_order_play_no_part(predict, table):
     assert second == first
 
 
-def test_what_a_table_does_not_say_or_cannot_mean_is_said(predict, table, tmp_path):
-    region = [name for name in table if name not in ("id", "subject_id", "age", "scanner")][-1]
-    _, _, err = predict(table.assign(**{region: np.nan}), *SITE)
-    assert f"The table has no value at all in {region!r}" in err
-    _, _, err = predict(table.assign(**{region: 1000.0 * table[region]}), *SITE)
-    assert f"{region!r} of subject" in err
-    assert "Check the units" in err
-    code, _, err = predict(table, *SITE, "--out", str(tmp_path))
-    assert code == 1
-    assert "is a folder. Give a file in it (--out)" in err
-
-
-def test_missing_columns_are_named(predict, table):
-    code, out, err = predict(table)
-    assert (code, out) == (1, "")
-    assert "lacks 1 of the 8 columns" in err
-    assert "--site" in err
-    code, _, err = predict(table.rename(columns={"age": "Age_years"}), *SITE)
-    assert code == 1
-    assert "'age'" in err
-    assert "Age_years" in err
+@pytest.mark.parametrize(
+    ("change", "code", "problem"),
+    [
+        (lambda table: table.assign(**{table.columns[-1]: np.nan}), 0, "predict.empty-columns"),
+        (lambda table: table.assign(**{table.columns[-1]: 1e9}), 0, "predict.far"),
+        (lambda table: table.assign(scanner="new"), 0, "sites.unseen"),
+        (lambda table: table.rename(columns={"age": "Age_years"}), 1, "model.columns"),
+    ],
+)
+def test_what_a_table_lacks_or_cannot_mean_is_said(predict, table, change, code, problem):
+    found, out, codes = predict(change(table), *SITE)
+    assert (found, problem in codes, bool(out)) == (code, True, not code)
 
 
 @pytest.mark.parametrize("column", ["scanner", "site"])
@@ -124,19 +110,9 @@ def test_the_column_of_sites_is_found_as_training_or_the_model_call_it(
 ):
     _, expected, _ = predict(table, *SITE)
     monkeypatch.setattr(model, "site_column_", "scanner", raising=False)
-    assert predict(table.rename(columns={"scanner": column})) == (0, expected, FILLED)
-    code, _, err = predict(table.rename(columns={"scanner": "place"}))
-    assert code == 1
-    assert "lacks 1 of the 8 columns" in err
-    assert "'scanner'" in err
-
-
-def test_a_new_site_is_warned_of(predict, table):
-    other = table.assign(scanner="new")
-    code, out, err = predict(other, *SITE)
-    assert code == 0
-    assert err.count("warning: training did not have these sites") == 1
-    assert len(out.splitlines()) == 61
+    assert predict(table.rename(columns={"scanner": column}))[:2] == (0, expected)
+    code, _, codes = predict(table.rename(columns={"scanner": "place"}))
+    assert (code, "model.columns" in codes) == (1, True)
 
 
 def test_a_classifier_without_probabilities_predicts(predict, table):
@@ -146,23 +122,18 @@ def test_a_classifier_without_probabilities_predicts(predict, table):
     code, out, _ = predict(table.fillna(0.0), saved=svm)
     assert code == 0
     assert out.splitlines()[0] == "id,predicted"
-    code, _, err = predict(table.fillna(0.0), "--explain", saved=svm)
-    assert code == 1
-    assert "cannot explain" in err
+    code, _, codes = predict(table.fillna(0.0), "--explain", saved=svm)
+    assert (code, "predict.unexplained" in codes) == (1, True)
 
 
-def test_what_predicts_nothing_is_said(predict, table):
-    code, _, err = predict(table, saved=sgbn.GaussianNetwork([[0.0]]))
-    assert code == 1
-    assert "holds a GaussianNetwork, which cannot predict groups" in err
-
-
-def test_a_damaged_model_is_an_error_not_a_traceback(tmp_path, capsys, model, table):
-    path = sgbn.save(model, tmp_path / "model.sgbn")
+def test_what_is_no_classifier_or_damaged_is_refused(tmp_path, model, typed):
+    path, table = sgbn.save(model, tmp_path / "model.sgbn"), tmp_path / "new.csv"
+    assert "out.folder" in typed(f"predict {path} {table} --out {tmp_path}").codes
     path.write_bytes(path.read_bytes()[:-1])
-    table.to_csv(tmp_path / "new.csv", index=False)
-    assert main(["predict", str(path), str(tmp_path / "new.csv")]) == 1
-    assert "model.sgbn' cannot be read as a model" in capsys.readouterr().err
+    assert "model.unreadable" in typed(f"predict {path} {table}").codes
+    path = sgbn.save(sgbn.GaussianNetwork([[0.0]]), path)
+    told = typed(f"predict {path} {table}")
+    assert (told.code, "model.no-classifier" in told.codes) == (1, True)
 
 
 def test_formulas_are_inert_when_printed(predict, table):
@@ -195,18 +166,19 @@ def test_a_subject_whose_prediction_is_not_finite_is_named(classifier, regions, 
     good, bad = regions
     fitted = clone(classifier).fit(good, table["group"])
     assert len(predictions(fitted, good)) == 60
-    with pytest.raises(InputError, match=r"'s07'.* \(1 such"):
+    with refused("predict.infinite") as caught:
         predictions(fitted, bad)
+    assert caught.value.problem.values["subjects"] == ["s07"]
 
 
 @pytest.mark.parametrize("method", ["predict", "predict_proba", "predict_log_proba"])
 def test_the_classifier_itself_names_the_row(regions, table, method):
     good, bad = regions
     of_tables = sgbn.SGBNClassifier(temperature=1.0).fit(good, table["group"])
-    with pytest.raises(InputError, match=r"row 7 \(counted from 0\), 's07', has no finite"):
+    with refused("scores.overflow"):
         getattr(of_tables, method)(bad)
     of_arrays = sgbn.SGBNClassifier(temperature=1.0).fit(good.to_numpy(), table["group"])
-    with pytest.raises(InputError, match=r"row 7 \(counted from 0\) has no finite"):
+    with refused("scores.overflow"):
         getattr(of_arrays, method)(bad.to_numpy())
 
 
@@ -215,6 +187,5 @@ def test_a_step_of_huge_numbers_gives_no_empty_probabilities(predict, regions, t
     scaled.fit(regions[0], table["group"])
     scaled[-1].coef_[:] = [[1e308, -1e308] * 3]
     scaled[0].scale_[:] = 1e-10
-    code, out, err = predict(table.fillna(0.0), saved=scaled)
-    assert (code, out) == (1, "")
-    assert "the prediction of subject 's" in err
+    code, out, codes = predict(table.fillna(0.0), saved=scaled)
+    assert (code, out, "predict.infinite" in codes) == (1, "", True)

@@ -36,12 +36,14 @@ def test_tables_are_written_and_the_next_command_runs(study, capsys):
     (study / "subjects" / "sub-03" / "stats" / "aseg.stats").unlink()
     people, out = study / "participants.tsv", study / "out"
     assert command(study / "subjects", "--out", out, "--participants", people) == 0
-    printed, warned = capsys.readouterr()
-    assert "sub-03" not in warned  # who failed is listed once
+    printed = capsys.readouterr().out
+    assert "sub-" not in printed.rpartition("Next:")[0].replace(str(study), "")
     assert "Read 79 regions of 11 subjects: thickness of aparc; volumes of aseg.stats." in printed
     assert "Software: FreeSurfer 7.4.1 (11)." in printed
     assert "Skipped templates: 'fsaverage'." in printed
-    assert "2 subjects are not in the table (see failed.csv):" in printed
+    assert "2 subjects are not in the table (see failed.csv)." in printed
+    assert command(study / "subjects", "--out", out, "--participants", people, "--names") == 0
+    assert "\n  sub-03: " in capsys.readouterr().out
     table = pd.read_csv(out / "regions.csv")
     assert len(table) == 11
     assert {"lh_bankssts_thickness", "Left-Thalamus", "eTIV"} < set(table)
@@ -50,8 +52,8 @@ def test_tables_are_written_and_the_next_command_runs(study, capsys):
     assert (quality["mean_euler"] == -47).all()
     failed = pd.read_csv(out / "failed.csv")
     assert list(failed["subject_id"]) == ["sub-03", "sub-12"]
-    assert failed["reason"][0] == "missing: stats/aseg.stats"
-    assert failed["reason"][1] == "listed in participants.tsv, but without a folder"
+    assert "stats/aseg.stats" in failed["reason"][0]
+    assert "participants.tsv" in failed["reason"][1]
     words = shlex.split(printed.splitlines()[-1])
     assert words[:2] == ["sgbn", "check"]
     words[words.index("COLUMN")] = "dx"
@@ -66,13 +68,14 @@ def test_the_same_folder_gives_the_same_bytes(study):
         assert (study / "a" / name).read_bytes() == (study / "b" / name).read_bytes()
 
 
-def test_a_failed_subject_ends_the_run_if_asked(study, capsys):
+def test_a_failed_subject_ends_the_run_if_asked(study, typed):
     (study / "subjects" / "sub-03" / "stats" / "aseg.stats").unlink()
-    assert command(study / "subjects", "--out", study / "out", "--on-error", "raise") == 1
-    assert "1 subject cannot be read: sub-03 (missing: stats/aseg.stats)" in capsys.readouterr().err
+    words = f"read-subjects {study}/subjects --out {study}/out --on-error raise"
+    told = typed(words)
+    assert (told.code, "sub-03" in told.err) == (1, False)
+    assert "subject 'sub-03'" in typed(f"{words} --names").err
     assert not (study / "out" / "regions.csv").exists()
-    options = ("--on-error", "raise", "--no-aseg")
-    assert command(study / "subjects", "--out", study / "out", *options) == 0
+    assert typed(f"{words} --no-aseg").code == 0
     assert "Left-Caudate" not in pd.read_csv(study / "out" / "regions.csv")
 
 
@@ -105,30 +108,20 @@ def test_what_fastsurfer_without_surfaces_lacks_is_printed(tmp_path, capsys):
     assert command(tmp_path / "subjects", "--out", tmp_path / "out") == 0
     printed = capsys.readouterr().out
     assert "volume of aseg+DKT.VINN" in printed
-    assert "3 subjects have no eTIV; Euler number." in printed
+    assert "3 subjects have no eTIV" in printed
     assert "--covariates" not in printed
-    options = ("--measure", "thickness", "--out", tmp_path / "out")
-    assert command(tmp_path / "subjects", *options) == 1
-    assert "--seg_only" in capsys.readouterr().err
 
 
 def test_cat12_is_read_by_the_same_command(tmp_path, capsys):
     for k in range(3):
         write_cat12(tmp_path / "data", f"sub-{k}_T1w")
     write_cat12(tmp_path / "data", "avg_sub-0_T1w", surfaces=False)
-    options = (
-        "--parcellation",
-        "neuromorphometrics",
-        "--measure",
-        "Vwm",
-        "--out",
-        tmp_path / "out",
-    )
-    assert command(tmp_path / "data", *options) == 0
+    options = ("--parcellation", "neuromorphometrics", "--measure", "Vwm")
+    assert command(tmp_path / "data", *options, "--out", tmp_path / "out") == 0
     printed = capsys.readouterr().out
     assert "Vwm of neuromorphometrics" in printed
     assert "There are also 'aparc_DK40'" in printed
-    assert "Skipped averages of longitudinal runs: 'catROI_avg_sub-0_T1w.xml'." in printed
+    assert "Skipped averages of longitudinal runs: 1." in printed
     table = pd.read_csv(tmp_path / "out" / "regions.csv")
     assert list(table)[:3] == ["subject_id", "TIV", "Right Hippocampus"]
     assert (pd.read_csv(tmp_path / "out" / "quality.csv")["IQR"] == 2.25).all()
@@ -181,14 +174,7 @@ def test_the_participants_are_never_replaced(visits, tmp_path, capsys):
     assert run_next(capsys.readouterr().out) == 0
     path = path.rename(study / "quality.csv")
     assert command(visits, "--out", study, "--participants", path) == 1
-    assert "would be replaced by the quality.csv" in capsys.readouterr().err
     assert path.read_bytes() == before
-
-
-def test_two_rows_of_one_person_are_refused(visits, tmp_path, capsys):
-    path = write_people(tmp_path / "participants.tsv", ["sub-01", "01", "02", "03"])
-    assert command(visits, "--out", tmp_path / "out", "--participants", path) == 1
-    assert "'sub-01' and '01' are the same id" in capsys.readouterr().err
 
 
 def test_participants_by_visit_may_lack_one(visits, tmp_path, capsys):
@@ -197,7 +183,7 @@ def test_participants_by_visit_may_lack_one(visits, tmp_path, capsys):
     assert command(visits, "--out", tmp_path / "out", "--participants", path) == 0
     printed = capsys.readouterr().out
     assert not (tmp_path / "out" / "participants_visits.csv").exists()
-    assert f"1 subject is not listed in {path}: 'sub-11_ses-1'." in printed
+    assert f"1 subject is not listed in {path}." in printed
     assert "--participants-missing drop" in printed
     assert run_next(printed) == 0
     assert "groups: AD 12, CTR 11" in capsys.readouterr().out
@@ -213,13 +199,9 @@ def test_persons_who_are_not_listed_have_no_visits(visits, tmp_path, capsys):
     assert "groups: AD 12, CTR 10" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", ["check", "compare"])
-def test_other_commands_say_how_a_subjects_folder_becomes_a_table(study, name, capsys):
-    options = ["--out", str(study / "out")] if name == "compare" else []
-    assert main([name, str(study / "subjects"), "--group", "dx", *options]) == 2
-    said = capsys.readouterr().err
-    assert f"`sgbn read-subjects {study / 'subjects'} --out FOLDER`" in said
-    assert f"`sgbn {name} FOLDER/regions.csv ...`" in said
+def test_other_commands_say_how_a_subjects_folder_becomes_a_table(study, typed):
+    told = typed(f"check {study / 'subjects'} --group dx")
+    assert (told.code, "table.subjects-folder" in told.codes) == (2, True)
 
 
 def test_choices_are_those_of_the_library():
@@ -230,8 +212,7 @@ def test_choices_are_those_of_the_library():
     assert (chosen.aseg, chosen.on_error, chosen.stream) == (True, "skip", None)
 
 
-def test_a_command_that_fails_leaves_no_folder(study, capsys):
+def test_a_command_that_fails_leaves_no_folder(study):
     out = study / "new" / "out"
     assert command(study / "subjects", "--out", out, "--parcellation", "no such") == 1
     assert not (study / "new").exists()
-    assert "There is only 'aparc'." in capsys.readouterr().err

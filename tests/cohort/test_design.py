@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold
+from tests.codes import refused, warned
 
 from sgbn import Cohort
 from sgbn.cohort.design import (
@@ -25,7 +26,6 @@ from sgbn.cohort.design import (
     usual_reference,
     why_reference,
 )
-from sgbn.core.problems import DataWarning, InputError
 from sgbn.inference.difference_input import check_pairs
 from sgbn.inference.differences import edge_differences
 
@@ -245,7 +245,7 @@ def test_nuisance_is_covariates_and_sites_of_the_group_without_its_mean():
 
 def test_more_effects_than_halves_can_tell_are_left_with_a_warning():
     many = {f"c{k}": np.random.default_rng(k).standard_normal(80) for k in range(11)}
-    with pytest.warns(DataWarning, match="group 'a' has 40 subjects, too few to take 11 effects"):
+    with warned("halves.effects"):
         assert group_sample(cohort_of(covariates=many), "a").nuisance.shape == (40, 0)
 
 
@@ -277,10 +277,10 @@ def test_persons_are_whole():
 
 
 def test_labels_of_another_length_are_refused():
-    with pytest.raises(InputError, match=r"strata has shape \(2,\): .* each of the 5 rows"):
+    with refused("labels.count"):
         deal_rows(np.random.default_rng(0), 5, 2, ["a", "b"])
-    with pytest.raises(InputError, match="each of the 3 subjects"):
-        label_codes([["a"], ["b"], ["c"]], 3, "units", "subjects")
+    with refused("labels.count"):
+        label_codes([["a"], ["b"], ["c"]], 3, "units")
 
 
 def test_labels_are_coded_in_the_order_of_their_texts():
@@ -369,7 +369,6 @@ def test_zero_is_the_norm_among_numbers_only():
 
 def test_without_a_name_of_controls_it_is_the_first_by_name():
     assert usual_reference(("young", "mid", "old")) == "mid"
-    assert "the first by name: no name" in why_reference(("young", "mid", "old"))
 
 
 def test_several_that_look_like_controls_are_named():
@@ -382,7 +381,5 @@ def test_several_that_look_like_controls_are_named():
 def test_a_named_reference_goes_before_and_must_be_there():
     assert choose_reference(("AD", "HC"), "AD") == "AD"
     assert choose_reference(("AD", "HC")) == "HC"
-    assert why_reference(("AD", "HC"), "AD") == "as you named it"
-    assert why_reference(("AD", "HC")) == "its name looks like controls"
-    with pytest.raises(InputError, match=r"no group is called 'hc'.*Did you mean 'HC'"):
+    with refused("groups.unknown"):
         choose_reference(("AD", "HC"), "hc")

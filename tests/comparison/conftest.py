@@ -15,7 +15,6 @@ import pytest
 
 from sgbn import Cohort
 from sgbn.cohort.atlas import load_atlas
-from sgbn.cohort.cohort import Cohort as report_Cohort
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.comparison.compare import compare
 from sgbn.comparison.report import render_report, write_comparison
@@ -170,7 +169,7 @@ def table_of(groups, m=8, n=60, **more):
         values[:, j] += values[:, j - 1] * np.where((group != groups[0]) & (j == 2), -1.5, 0.9)
     names = more.pop("regions", [f"region{k}" for k in range(m)])
     ids = more.pop("ids", [f"s{k:02d}" for k in range(n)])
-    return report_Cohort(values, names, ids, group=group, **more)
+    return Cohort(values, names, ids, group=group, **more)
 
 
 @pytest.fixture(scope="session")

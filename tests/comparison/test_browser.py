@@ -35,24 +35,30 @@ def download(page, table):
     return list(csv.reader(io.StringIO(text)))
 
 
-def check_opened(page, size, other_colours):
+def check_opened(page, size):
     page.wait_for_timeout(500)
-    assert page.locator("#theme").inner_text() == f"{other_colours} colours"
     assert page.problems == []
     assert page.requests == []
     assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
 
 
 def test_it_opens_without_error_or_request(reader, screenshot):
-    check_opened(reader, WIDE, "Dark")
+    check_opened(reader, WIDE)
     screenshot(reader, "report-wide-light")
 
 
 @pytest.mark.long
-def test_it_opens_on_a_narrow_page_in_the_dark(browser_page, screenshot, html):
+def test_it_opens_on_a_narrow_page_in_the_dark_with_the_verdict_at_once(
+    browser_page, screenshot, html
+):
     page = browser_page(html, viewport=NARROW, color_scheme="dark")
     page.wait_for_selector("#differences-table_wrapper")
-    check_opened(page, NARROW, "Light")
+    check_opened(page, NARROW)
+    assert page.locator(".verdict p").first.bounding_box()["y"] < NARROW["height"] / 2
+    brightness = page.evaluate(
+        "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)"
+    )
+    assert max(brightness) < 60
     screenshot(page, "report-narrow-dark")
 
 
@@ -87,13 +93,14 @@ def test_sorting_by_a_number(reader):
     assert sort_by(reader, "differences-table", column, "descending") != up
 
 
-def test_searching_leaves_the_rows_with_the_text(reader, compared):
+def test_searching_leaves_the_rows_with_the_text_for_the_download_too(reader, compared):
     person = compared.cohort.ids[7]
     reader.get_by_label("Search in: Subjects").fill(person)
     assert cells(reader, "subjects-table", 1) == [person]
     info = reader.locator(".table-wrap:has(#subjects-table) .dt-info")
     assert "1 to 1 of 1" in info.inner_text()
     assert info.get_attribute("aria-live") == "polite"
+    assert len(download(reader, "subjects-table")) == 2
 
 
 def test_the_download_has_all_rows_and_all_digits(reader, compared):
@@ -106,11 +113,6 @@ def test_the_download_has_all_rows_and_all_digits(reader, compared):
     )
     statistics = sorted(float(row[header.index("statistic")]) for row in rows)
     assert statistics == pytest.approx(sorted(edges["statistic"]), rel=1e-5)
-
-
-def test_the_download_has_what_the_search_leaves(reader, compared):
-    reader.get_by_label("Search in: Subjects").fill(compared.cohort.ids[3])
-    assert len(download(reader, "subjects-table")) == 2
 
 
 def test_the_download_holds_no_formula(nasty_page, nasty):
@@ -180,7 +182,6 @@ def check_folded(page):
     page.keyboard.press("Enter")
     page.wait_for_selector("#differences-table thead th:has-text('statistic')")
     assert button.get_attribute("aria-expanded") == "true"
-    assert "fewer" in button.inner_text()
     button.click()
     page.wait_for_selector("#differences-table thead th:has-text('statistic')", state="detached")
 
@@ -204,31 +205,13 @@ def test_the_first_screen_answers_three_questions(reader, compared, screenshot):
         box = page.locator(f"#first {part}").bounding_box()
         assert box["y"] + box["height"] <= WIDE["height"], part
     screenshot(page, "report-first")
-    said = page.locator("#first").inner_text()
+    said = " ".join(page.locator("#first").inner_text().split())
     for line in (*compared.words.verdict, compared.words.trust):
-        assert " ".join(line.split()) in " ".join(said.split())
-    for group in compared.groups:
-        assert f"{compared.cohort.sizes[group]} {group}" in said
+        assert " ".join(line.split()) in said
     assert page.locator("nav a[href='#differences']").is_visible()
     for image in page.locator("#first img").all():
         assert image.get_attribute("alt")
         assert image.evaluate("(one) => one.complete && one.naturalWidth > 0")
-
-
-@pytest.mark.long
-def test_on_a_narrow_page_the_verdict_comes_at_once(browser_page, html):
-    page = browser_page(html, webgl=False, viewport=NARROW)
-    assert page.locator(".verdict p").first.bounding_box()["y"] < NARROW["height"] / 2
-
-
-@pytest.mark.long
-def test_the_dark_theme_is_dark_from_the_start(browser_page, html, screenshot):
-    page = browser_page(html, webgl=False, viewport=WIDE, color_scheme="dark")
-    brightness = page.evaluate(
-        "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)"
-    )
-    assert max(brightness) < 60
-    screenshot(page, "report-dark")
 
 
 @pytest.mark.long
@@ -276,12 +259,9 @@ def test_the_keyboard_reaches_every_control(browser_page, html):
     for _ in range(400):
         page.keyboard.press("Tab")
         reached.add(page.evaluate(_WHERE))
-    for wanted in ("BUTTON#theme", "copy:methods-text", "search:differences-table"):
-        assert wanted in reached
-    for wanted in ("csv:differences-table", "sort:differences-table", "search:subjects-table"):
-        assert wanted in reached
-    for wanted in ("more:differences-table", "SELECT#networks-only", "SELECT#networks-most"):
-        assert wanted in reached
+    wanted = {f"{one}:differences-table" for one in ("search", "csv", "sort", "more")}
+    wanted |= {f"SELECT#networks-{one}" for one in ("only", "most")}
+    assert wanted | {"BUTTON#theme", "copy:methods-text", "search:subjects-table"} <= reached
 
 
 _WHERE = """(() => {

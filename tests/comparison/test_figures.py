@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 from matplotlib.patches import ArrowStyle, FancyArrowPatch
+from tests.codes import refused
 
 from sgbn.comparison.figures import (
     MAX_PAIRS,
@@ -19,8 +20,7 @@ from sgbn.comparison.figures import (
     layout_of,
     plans,
 )
-from sgbn.comparison.steps.differences import change_words, differences_of, verdict
-from sgbn.core.problems import InputError
+from sgbn.comparison.steps.differences import differences_of, verdict
 from sgbn.write.draw.style import KIND_STYLES
 from sgbn.write.figures import address
 
@@ -153,39 +153,28 @@ def test_each_group_of_three_has_its_changes_from_the_reference(three_compared):
     assert set(shown) == {f"differences_{group}_{kind}" for group in "bc" for kind in kinds}
     b, c = (shown[f"differences_{group}_matrix"] for group in "bc")
     assert not np.allclose(b["weights"], c["weights"])
-    assert "Change from a to b" in b["title"]
 
 
 def test_changes_are_drawn_by_kind_never_by_sign(drawn):
     styles = {to_hex(style.colour) for style in KIND_STYLES.values()}
     for name in ("differences_brain", "differences_circle"):
         figure = drawn[name]
-        edges = [
-            one for ax in figure.axes for one in ax.patches if isinstance(one, FancyArrowPatch)
-        ]
+        patches = [one for ax in figure.axes for one in ax.patches]
+        edges = [one for one in patches if isinstance(one, FancyArrowPatch)]
         assert edges
         assert {to_hex(one.get_edgecolor()) for one in edges} <= styles
-        legends = [ax.get_legend() for ax in figure.axes if ax.get_legend()]
-        said = " ".join(text.get_text() for one in legends for text in one.get_texts())
-        assert "change" in said
-        assert "positive" not in said
 
 
-def test_if_nothing_differs_the_figures_say_so_first_and_are_faint(nothing_differs):
+def test_if_nothing_differs_the_figures_are_faint(nothing_differs):
     drawn = plans(nothing_differs)
     for kind in KINDS:
         options = drawn[f"differences_{kind}"].plot.keywords
-        assert options["title"].startswith("No pair differs both ways")
         if kind != "matrix":
             assert options["faint"]
-    forest = drawn["forest"].draw()
-    assert forest.axes[0].get_title().startswith("No pair differs both ways")
 
 
 def test_the_forest_has_a_panel_for_each_group_but_the_reference(three_compared):
     figure = plans(three_compared)["forest"].draw()
-    titles = [ax.get_title() for ax in figure.axes]
-    assert ["Change from a to b" in titles[0], "Change from a to c" in titles[1]] == [True] * 2
     first, second = figure.axes
     assert first.get_xlim() == second.get_xlim()
 
@@ -216,16 +205,11 @@ def test_of_many_regions_only_those_with_a_change_are_in_the_matrix(compared, mo
     wanted = {compared.cohort.labels[name] for name in ends}
     assert set(options["names"]) == wanted
     assert options["weights"].shape == (len(wanted),) * 2
-    assert options["title"].endswith(
-        f"{len(wanted)} of 12 regions: only the regions of these pairs"
-    )
     plans(compared)["differences_matrix"].draw()
 
 
 def test_no_region_of_a_network_is_emphasised_unless_asked_for(compared):
-    options = plans(compared)["network_control_matrix"].plot.keywords
-    assert not options["highlight"]
-    assert "emphasised" not in options["title"]
+    assert not plans(compared)["network_control_matrix"].plot.keywords["highlight"]
 
 
 def test_figures_are_larger_where_there_are_many_regions(compared):
@@ -250,7 +234,6 @@ def test_all_regions_of_significant_edges_stand_out(compared):
 
 def test_a_matrix_of_weights_has_the_scale_of_its_colours(drawn):
     matrix, bar = drawn["network_control_matrix"].axes
-    assert "per standard deviation" in bar.get_xlabel()
     assert bar.get_xlim() == matrix.images[0].get_clim()
 
 
@@ -278,17 +261,16 @@ def test_regions_can_be_chosen(compared):
     for name, plan in plans(compared, chosen).items():
         if name.endswith("_matrix"):
             assert plan.plot.keywords["highlight"] == [names[region] for region in chosen]
-    with pytest.raises(InputError, match="nowhere"):
+    with refused("regions.unknown"):
         figures(compared, ["nowhere"])
 
 
-@pytest.mark.parametrize(("top", "said"), [(2, "with the smallest p"), (100, "to patient")])
-def test_the_forest_says_which_pairs_it_shows(nothing_differs, monkeypatch, top, said):
+@pytest.mark.parametrize("top", [2, 100])
+def test_the_forest_shows_the_first_pairs(nothing_differs, monkeypatch, top):
     module = import_module("sgbn.comparison.figures")
     monkeypatch.setattr(module, "FOREST_ROWS", top)
     monkeypatch.setattr(module, "MIN_ROWS_OF_GROUP", 1)
     ax = plans(nothing_differs)["forest"].draw().axes[0]
-    assert said in ax.get_title()
     assert len(ax.get_yticklabels()) == min(top, len(nothing_differs.tables.differences))
 
 
@@ -312,11 +294,7 @@ def with_q(comparison, n_sure):
 def test_the_verdict_comes_first_in_the_title(compared, n_sure, said):
     known = with_q(compared, n_sure)
     assert verdict(known, "patient") == said
-    first, second = changes_of(known, "patient").title.split("\n")
-    assert first == said
-    assert second.startswith(change_words(known, "patient"))
-    assert second.startswith("Change from control to patient")
-    assert ("faint" in second) == (n_sure == 0)
+    assert changes_of(known, "patient").title.startswith(said)
 
 
 def test_each_change_is_that_of_the_table_with_its_kind(compared):
@@ -336,9 +314,7 @@ def test_at_most_forty_are_shown_and_the_title_says_so(compared, monkeypatch):
     changes = changes_of(with_q(compared, 4), "patient")
     assert np.count_nonzero(changes.sizes) == 3
     assert changes.sure.sum() == 3
-    assert changes.title.startswith("4 pairs differ both ways")
     assert changes.title.endswith("the surest 3")
-    assert "surest" not in changes_of(with_q(compared, 2), "patient").title
 
 
 def test_what_is_not_significant_is_left_out_unless_nothing_is(compared):

@@ -170,18 +170,15 @@ def test_arrows_are_the_supported_edges_and_alone_have_heads(page, data):
     assert heads == kinds.count(True)
 
 
-def test_least_weight(page, data):
-    weights = np.abs(column(data["networks"][0], "weight"))
-    slide(page, "#networks-weight", 0.5)
-    assert 0 < (weights >= 0.5).sum() < len(weights)
-    assert_shown(page, (weights >= 0.5).sum(), len(weights))
-
-
-def test_least_confidence(page, data):
-    shares = column(data["networks"][0], "adjacent")
-    slide(page, "#networks-confidence", 90)
-    assert 0 < (shares >= 0.9).sum() < len(shares)
-    assert_shown(page, (shares >= 0.9).sum(), len(shares))
+@pytest.mark.parametrize(
+    ("control", "name", "value", "least"),
+    [("weight", "weight", 0.5, 0.5), ("confidence", "adjacent", 90, 0.9)],
+)
+def test_least_weight_and_confidence(page, data, control, name, value, least):
+    sizes = np.abs(column(data["networks"][0], name))
+    slide(page, f"#networks-{control}", value)
+    assert 0 < (sizes >= least).sum() < len(sizes)
+    assert_shown(page, (sizes >= least).sum(), len(sizes))
 
 
 @pytest.mark.parametrize(("control", "end"), [("from", "source"), ("to", "target")])
@@ -193,16 +190,17 @@ def test_lobes(page, data, control, end):
     assert_shown(page, (lobes == lobe).sum(), len(lobes))
 
 
-def test_kind_of_arrow(page, data):
-    kinds = np.array(data["networks"][0]["kind"])
+def test_kind_of_arrow_and_sign_and_reset_shows_all_again(page, data):
+    kinds, weights = (column(data["networks"][0], name) for name in ("kind", "weight"))
     page.uncheck("#networks-kinds input[value='0']")
     assert_shown(page, (kinds != 0).sum(), len(kinds))
-
-
-def test_sign(page, data):
-    weights = column(data["networks"][0], "weight")
+    page.click("button[type=reset]")
+    assert_shown(page, len(kinds), len(kinds))
     page.select_option("#networks-only", value="1")
     assert_shown(page, (weights < 0).sum(), len(weights))
+    slide(page, "#networks-weight", 0.4)
+    page.click("button[type=reset]")
+    assert_shown(page, len(kinds), len(kinds))
 
 
 def test_region_by_name_and_by_part_of_it(page, data):
@@ -235,13 +233,6 @@ def test_differences_all_and_significant(page, data):
     shares = np.max(np.array(found["adjacent"], dtype=float), axis=0)
     slide(page, "#networks-confidence", 100)
     assert_shown(page, (shares == 1).sum(), len(shares))
-
-
-def test_reset_shows_all_again(page, data):
-    page.select_option("#networks-only", value="1")
-    slide(page, "#networks-weight", 0.4)
-    page.click("button[type=reset]")
-    assert_shown(page, len(data["networks"][0]["source"]), len(data["networks"][0]["source"]))
 
 
 def test_camera_stays_where_it_was_put(page):
@@ -330,15 +321,6 @@ def test_pictures_can_be_kept(page, view, start):
     assert waiting.value.path().read_bytes().startswith(start)
 
 
-def test_every_control_has_a_label(page):
-    labelled = page.eval_on_selector_all(
-        "#networks-filters select, #networks-filters input",
-        "all => all.map((one) => one.labels.length)",
-    )
-    assert len(labelled) >= 8
-    assert set(labelled) == {1}
-
-
 def test_without_webgl_pictures_stand_in(blind_page, data):
     page = blind_page
     assert "WebGL" in page.inner_text("#networks-why")
@@ -352,21 +334,12 @@ def test_without_webgl_pictures_stand_in(blind_page, data):
 
 
 @pytest.mark.long
-def test_without_the_surface_pictures_stand_in(opened, data):
-    page = opened(data | {"mesh": None})
-    assert "nilearn" in page.inner_text("#networks-why")
-    assert page.is_visible("#static-views")
-    assert page.is_hidden("#networks-brain-view")
-    assert page.problems == []
-
-
-@pytest.mark.long
-def test_without_coordinates_the_matrix_is_alone(opened, data):
-    nowhere = [None] * len(data["nodes"]["x"])
-    nodes = data["nodes"] | dict.fromkeys("xyz", nowhere)
-    page = opened(data | {"nodes": nodes, "mesh": None})
-    assert "coordinates" in page.inner_text("#networks-why")
-    assert page.is_hidden("#static-views")
+@pytest.mark.parametrize(("located", "why"), [(True, "nilearn"), (False, "coordinates")])
+def test_without_the_surface_pictures_stand_in_if_regions_have_places(opened, data, located, why):
+    nowhere = {} if located else dict.fromkeys("xyz", [None] * len(data["nodes"]["x"]))
+    page = opened(data | {"nodes": data["nodes"] | nowhere, "mesh": None})
+    assert why in page.inner_text("#networks-why")
+    assert page.is_visible("#static-views") == located
     assert page.is_hidden("#networks-brain-view")
     assert page.is_visible("#network-matrix")
     assert page.problems == []
@@ -445,11 +418,6 @@ def test_regions_of_the_surest_edges_are_named_in_the_brain(page, data):
     surest = np.lexsort((-sizes, -column(network, "adjacent")))[:12]
     ends = {network[end][k] for k in surest for end in ("source", "target")}
     assert len(texts) == len(ends)
-
-
-def test_empty_cells_say_their_names(page, data):
-    texts = page.evaluate("document.getElementById('network-matrix').data[0].hovertext.flat()")
-    assert any("no edge is shown" in text and data["nodes"]["name"][1] in text for text in texts)
 
 
 def test_no_significant_difference_is_said(blind_page):

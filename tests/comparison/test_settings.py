@@ -1,39 +1,38 @@
 import numpy as np
 import pandas as pd
 import pytest
+from tests.codes import refused
 
-from sgbn import Settings as sources_Settings
 from sgbn.cohort.series import SeriesCohort
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.comparison.compare import compare
 from sgbn.comparison.settings import READING, Settings, check_settings, read_source
-from sgbn.core.problems import InputError
 from sgbn.prepare.pipeline import cohort_table
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "code"),
     [
-        ({"n_permutations": -1}, "n_permutations is -1"),
-        ({"n_folds": 1}, "n_folds is 1"),
-        ({"n_pairs": 2.5}, "n_pairs is 2.5"),
-        ({"n_repeats": True}, "n_repeats is True; give None or a whole number from 0 upwards"),
-        ({"peers": 1}, "peers is 1; give True or False"),
-        ({"select": 0}, "select is 0"),
-        ({"level": 1}, "level is 1"),
-        ({"level": 0}, "level is 0"),
-        ({"level": 0.001, "n_permutations": 999}, "can reach level=0.001 with fewer than 1000"),
-        ({"level": 0.5, "n_permutations": 18}, "fewer than 19"),
-        ({"edges": ["a:b"]}, r"edges holds 'a:b': give pairs \(source, target\)"),
-        ({"edges": "ab"}, "edges holds 'ab'"),
-        ({"edges": [("a", "b")], "n_permutations": 0}, "nothing would be tested"),
-        ({"outliers": "drop"}, "outliers is 'drop'; give None, 'trim' or 'keep'"),
-        ({"transform": "ranks"}, "transform is 'ranks'; give None, 'none' or 'normal-scores'"),
-        ({"refinements": ("KL",)}, r"refinements has 'KL', .*(Did you mean|There are)"),
+        ({"n_permutations": -1}, "argument"),
+        ({"n_folds": 1}, "argument"),
+        ({"n_pairs": 2.5}, "argument"),
+        ({"n_repeats": True}, "argument"),
+        ({"peers": 1}, "argument"),
+        ({"level": 1}, "argument"),
+        ({"outliers": "drop"}, "argument"),
+        ({"level": 0.001, "n_permutations": 999}, "settings.few-permutations"),
+        ({"level": 0.5, "n_permutations": 18}, "settings.few-permutations"),
+        ({"edges": ["a:b"]}, "settings.edge"),
+        ({"edges": "ab"}, "settings.edge"),
+        ({"edges": [("a", "b")], "n_permutations": 0}, "settings.untested"),
+        ({"refinements": ("KL",)}, "settings.refinement"),
+        ({"replicate": "site"}, "settings.replicate"),
+        ({"replicate": "half", "n_permutations": 0}, "settings.untested"),
+        ({"accuracy_permutations": 18}, "settings.few-permutations"),
     ],
 )
-def test_what_makes_no_sense_is_refused_by_name(options, message):
-    with pytest.raises(InputError, match=message):
+def test_what_makes_no_sense_is_refused_by_name(options, code):
+    with refused(code):
         Settings(**options)
 
 
@@ -46,6 +45,7 @@ def test_just_enough_permutations_and_none_are_taken():
     assert Settings(level=0.001, n_permutations=1000).n_permutations == 1000
     assert Settings(level=0.05, n_permutations=20).n_permutations == 20
     assert Settings(level=0.001, n_permutations=0).n_permutations == 0
+    assert Settings(accuracy_permutations=19).accuracy_permutations == 19
 
 
 def test_what_was_named_beforehand_is_kept_as_names():
@@ -86,7 +86,7 @@ def test_steps_are_those_that_are_asked_for():
 def test_the_reference_is_the_first_group_unless_named():
     assert Settings().with_reference(("a", "b")).reference == "a"
     assert Settings(reference="b").with_reference(("a", "b")).reference == "b"
-    with pytest.raises(InputError, match="no group is called 'c'"):
+    with refused("groups.unknown"):
         Settings(reference="c").with_reference(("a", "b"))
 
 
@@ -94,16 +94,6 @@ def test_a_replication_is_a_step_that_needs_permutations():
     assert "replication" not in Settings().steps
     steps = Settings(replicate="half").steps
     assert steps.index("replication") == steps.index("differences") + 1
-    with pytest.raises(InputError, match=r"replicate is 'site'.*COLUMN=VALUE"):
-        Settings(replicate="site")
-    with pytest.raises(InputError, match=r"n_permutations is 0.*leave replicate out"):
-        Settings(replicate="half", n_permutations=0)
-
-
-def test_too_few_exchanges_of_labels_are_refused():
-    assert Settings(accuracy_permutations=19).accuracy_permutations == 19
-    with pytest.raises(InputError, match=r"is 18: with fewer than 19, .* 0\.05"):
-        Settings(accuracy_permutations=18)
 
 
 @pytest.fixture(scope="module")
@@ -130,9 +120,7 @@ def test_a_table_and_its_file_are_read_as_the_cohort(cohort, reading, tmp_path):
 
 def test_a_cohort_is_taken_as_it_is(cohort):
     assert read_source(cohort, {}) is cohort
-    with pytest.raises(
-        InputError, match=r"group= says how to read a table.*Give group= to read_table"
-    ):
+    with refused("compare.reading"):
         read_source(cohort, {"group": "dx"})
 
 
@@ -145,25 +133,17 @@ def test_time_series_are_read_as_such(tmp_path):
     )
     assert isinstance(found, SeriesCohort)
     assert (found.tr, found.group.tolist()) == (2.0, ["A", "B", "A", "B"])
-    with pytest.raises(InputError, match=r"measure= \(--measure\) is for tables, but .*all\.npz"):
+    with refused("series.keyword"):
         read_source(tmp_path / "all.npz", {"measure": "volume"})
-    with pytest.raises(InputError, match=r"files= \(--files\) is for time series.*the DataFrame"):
+    with refused("table.keyword"):
         read_source(people, {"files": "*"})
 
 
 @pytest.mark.parametrize(
-    ("keyword", "message"),
-    [
-        ("groop", "compare has no keyword 'groop'. Did you mean 'group'"),
-        ("covariate", "Did you mean 'covariates'"),
-        ("jobs", "Did you mean 'n_jobs'"),
-        ("on_foun", "Did you mean 'on_found'"),
-        ("setting", "Did you mean 'settings'"),
-        ("n_permutations", r"is a setting: give settings=sgbn.Settings\(n_permutations=...\)"),
-    ],
+    ("keyword", "code"), [("groop", "compare.keyword"), ("n_permutations", "compare.setting")]
 )
-def test_a_keyword_that_is_none_is_refused_before_anything_is_read(keyword, message):
-    with pytest.raises(InputError, match=message):
+def test_a_keyword_that_is_none_is_refused_before_anything_is_read(keyword, code):
+    with refused(code):
         compare("there is no such file.csv", **{keyword: 1})
 
 
@@ -173,9 +153,7 @@ def test_all_keywords_of_the_reader_are_known():
 
 
 def test_settings_are_settings_or_an_error_says_how_to_make_them():
-    assert check_settings(None) == sources_Settings()
-    assert check_settings(sources_Settings.quick()) == sources_Settings.quick()
-    with pytest.raises(InputError, match=r"settings is a dict: give sgbn.Settings\(\*\*settings\)"):
+    assert check_settings(None) == Settings()
+    assert check_settings(Settings.quick()) == Settings.quick()
+    with refused("settings.type"):
         check_settings({"n_permutations": 199})
-    with pytest.raises(InputError, match=r"settings is a str: give .*Settings.quick\(\)"):
-        check_settings("quick")

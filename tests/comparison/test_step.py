@@ -3,13 +3,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from tests.codes import refused
 
 from sgbn.comparison import step
 from sgbn.comparison.compare import compare
 from sgbn.comparison.settings import Settings
 from sgbn.comparison.step import (
     NOT_FOR_SERIES,
-    REFUSED,
     SLOW,
     STEPS,
     Job,
@@ -22,7 +22,6 @@ from sgbn.comparison.steps.accuracy import Accuracy
 from sgbn.comparison.steps.networks import learn_network
 from sgbn.comparison.steps.sensitivity import HALF, TWICE
 from sgbn.comparison.steps.series_accuracy import cross_validate_series
-from sgbn.comparison.summary import replication_words
 from sgbn.core.problems import InputError, StudyError
 from sgbn.inference.series_differences import series_differences
 from sgbn.learn.series import SeriesSGBN
@@ -106,16 +105,7 @@ def refuse():
 
 def test_what_the_data_do_not_allow_is_kept_with_its_reason(job):
     assert job.run("accuracy", refuse) is None
-    assert job.skipped == {"accuracy": "too few subjects"}
-
-
-def test_without_networks_nothing_goes_on(job, monkeypatch):
-    monkeypatch.setattr(step, "in_parallel", lambda *_: refuse())
-    with pytest.raises(InputError, match="too few subjects"):
-        step.networks_of(job)
-
-
-def test_other_errors_say_where_they_arose(job):
+    assert str(job.skipped["accuracy"]) == "too few subjects"
     with pytest.raises(ZeroDivisionError) as caught:
         job.run("accuracy", lambda: 1 / 0)
     assert caught.value.__notes__ == [f"in the step: {STEPS['accuracy']}"]
@@ -141,12 +131,6 @@ def test_a_site_is_held_back(sites_cohort):
     assert replication.sizes["confirmation"] == {"control": 40, "patient": 40}
 
 
-def test_what_cannot_be_held_back_is_refused_before_any_work(sites_cohort):
-    settings = replace(REPLICATE, replicate="site=MIT")
-    with pytest.raises(InputError, match=r"no row has site=MIT.*'KKI', 'NYU', 'UCLA'"):
-        compare(sites_cohort, settings, on_step=lambda _: pytest.fail("a step began"))
-
-
 def test_a_part_that_cannot_be_prepared_leaves_the_step_out(sites_cohort):
     values = sites_cohort.values.copy()
     at_kki = sites_cohort.site == "KKI"
@@ -156,8 +140,7 @@ def test_a_part_that_cannot_be_prepared_leaves_the_step_out(sites_cohort):
     settings = replace(REPLICATE, replicate="place=KKI", n_permutations=20)
     comparison = compare(bad, settings, learner=SGBN(n_kicks=0))
     assert comparison.replication is None
-    assert "in the part for discovery" in comparison.skipped["replication"]
-    assert replication_words(comparison).startswith("Not tried: in the part")
+    assert comparison.skipped["replication"].code == "part"
     assert comparison.tables.replication.empty
 
 
@@ -176,25 +159,16 @@ def test_steps_that_need_one_row_per_subject_are_left_out():
     steps = series_settings(Settings()).steps
     assert not {*steps} & {*NOT_FOR_SERIES}
     assert steps == ("networks", "confidence", "differences", "sensitivity", "accuracy")
+    assert series_settings(Settings(transform="none", outliers="keep")).steps == steps
 
 
 @pytest.mark.parametrize(
-    ("asked", "name"),
-    [
-        ({"replicate": "half"}, "replicate"),
-        ({"select": 3}, "select"),
-        ({"transform": "normal-scores"}, "transform"),
-        ({"outliers": "trim"}, "outliers"),
-    ],
+    "asked",
+    [{"replicate": "half"}, {"select": 3}, {"transform": "normal-scores"}, {"outliers": "trim"}],
 )
-def test_what_time_series_cannot_have_is_refused_with_its_reason(asked, name, chains_of_series):
-    with pytest.raises(InputError, match=f"^{name}=.* is not for time series: {REFUSED[name]}"):
+def test_what_time_series_cannot_have_is_refused(asked, chains_of_series):
+    with refused("series.setting"):
         compare(chains_of_series, Settings(**asked))
-
-
-def test_what_is_the_same_as_the_default_is_no_wish():
-    settings = Settings(transform="none", outliers="keep")
-    assert series_settings(settings).steps == series_settings(Settings()).steps
 
 
 def test_networks_are_those_of_the_learner_on_each_group(compared_series, chains_of_series):
@@ -237,7 +211,7 @@ def test_groups_without_halves_are_said():
     learners = {"a": SimpleNamespace(confidence_=None), "b": SimpleNamespace(confidence_="sure")}
     job = SimpleNamespace(learner=SeriesSGBN(), skipped={})
     assert confidence_of_series(job, learners) == {"b": "sure"}
-    assert job.skipped == {"confidence": step.TOO_FEW_SERIES}
+    assert job.skipped["confidence"].code == "halves.small-group"
 
 
 class StoppedError(Exception):
@@ -264,7 +238,7 @@ def test_a_first_report_comes_before_the_slow_steps_and_a_second_start_reads_wha
     assert len(kept[0])
     assert kept[0] == kept[1]
     assert again.tests.edges.tolist() == first.tests.edges.tolist()
-    with pytest.raises(StudyError, match="seed: 0 there, 1 now"):
+    with refused("study.settings", kind=StudyError):
         compare(chains_of_series, replace(settings, seed=1), folder=tmp_path)
 
 

@@ -5,26 +5,20 @@ import numpy as np
 import pytest
 
 from sgbn import Cohort
-from sgbn.cohort.simulate import simulate_cohort
 from sgbn.comparison.compare import compare
 from sgbn.comparison.settings import Settings
 from sgbn.comparison.step import SLOW
 from sgbn.comparison.steps.accuracy import OURS
 from sgbn.comparison.summary import (
     STILL,
-    Statement,
-    Words,
     _verdict,
     not_done,
-    pending_words,
-    replication_words,
 )
 from sgbn.core.gaussian import GaussianNetwork
-from sgbn.core.problems import counted
+from sgbn.core.problems import Finding, Problem, counted
 from sgbn.learn.confidence import Agreement, EdgeConfidence
 from sgbn.learn.ensemble import SGBNEnsemble
 from sgbn.learn.sgbn import SGBN
-from sgbn.prepare.findings import Finding
 
 FEW = Settings.networks_only(n_permutations=39, n_folds=3, n_repeats=1, peers=False)
 
@@ -47,20 +41,6 @@ def answers(comparison):
     return {one.question: "\n".join(one.lines) for one in comparison.words.statements}
 
 
-def test_what_differs_is_said_with_its_direction(different):
-    said = answers(different)
-    assert said["Do the networks differ?"].startswith("The networks of well and ill differ in")
-    assert "1 of" in said["Which edges differ, and how sure is that?"]
-    assert "whichever way the arrow is read" in said["Which edges differ, and how sure is that?"]
-    assert (
-        "a – b" in said["Which edges differ, and how sure is that?"]
-        or "b – a" in (said["Which edges differ, and how sure is that?"])
-    )
-    assert said["Can the groups be told apart?"].startswith("Yes")
-    assert "3 test folds (1 repeat x 3 folds)" in said["Can the groups be told apart?"]
-    assert "The reference is well" in said["What was compared?"]
-
-
 def test_whether_a_network_is_the_right_picture_is_said_of_each_group(different):
     lines = answers(different)["Is a network the right picture?"].split("\n")
     assert [line.partition(":")[0] for line in lines] == ["well", "ill"]
@@ -68,11 +48,6 @@ def test_whether_a_network_is_the_right_picture_is_said_of_each_group(different)
         found = different.beside_factors[group]
         assert different.models[group].verdict in line
         assert f"{found.stays.sum()} of the {counted(len(found), 'edge')} of the network " in line
-    one = different.beside_factors["well"][:1].copy()
-    one["stays"] = False
-    single = replace(different, beside_factors={"well": one})
-    picture = answers(single)["Is a network the right picture?"]
-    assert "0 of the 1 edge of the network stay when" in picture
     bare = replace(different, models={}, beside_factors={})
     assert "Is a network the right picture?" not in answers(bare)
     partly = replace(different, models={"well": different.models["well"]}, skipped={"models": "x"})
@@ -88,33 +63,8 @@ def test_no_difference_is_an_answer_with_the_detectable_effect():
     said = answers(found)
     edges = said["Which edges differ, and how sure is that?"]
     assert len(found.tests.edges)  # without a price some edge is found in noise
-    assert "None of" in edges
     assert "would have been found family-wise" in edges
-    assert "no proof of equality" in said["Do the networks differ?"]
     assert said["Can the groups be told apart?"].startswith("Not reliably")
-
-
-def test_what_was_left_out_is_said(different):
-    left_out = replace(
-        different, tests=None, accuracy=None, skipped={"differences": "too few subjects."}
-    )
-    said = answers(left_out)
-    assert "too few subjects" in said["Which edges differ, and how sure is that?"]
-    assert "Do the networks differ?" not in said
-    assert "settings of this run leave" in said["Can the groups be told apart?"]
-
-
-def test_covariates_that_tell_the_groups_are_pointed_at():
-    cohort = simulate_cohort(40, regions=6)
-    age = np.where(cohort.group == "patient", 80.0, 30.0) + np.arange(80) % 7
-    older = Cohort(
-        cohort.values, cohort.regions, cohort.ids, group=cohort.group, covariates={"age": age}
-    )
-    said = answers(compare(older, replace(FEW, n_permutations=0), learner=SGBN(1.0)))
-    accuracy = said["Can the groups be told apart?"]
-    assert " From age alone it is " in accuracy
-    assert "The groups differ in it: " in accuracy
-    assert "says nothing about the regions" in accuracy
 
 
 @pytest.mark.parametrize(
@@ -164,42 +114,12 @@ def test_only_directions_that_half_samples_share_are_supported(different):
     edges = len(regions) * (len(regions) - 1) // 2
     found = with_halves(different, {"well": regions[:2], "ill": None})
     said = answers(found)["Can the arrows be trusted?"]
-    assert said.startswith(
-        f"The direction of 1 of {edges} edges in well and 0 of {edges} in ill is supported: at "
-        "least 80% of the networks of half samples join the pair, and at least 90% of these have "
-        "this direction."
-    )
+    wanted = f"The direction of 1 of {edges} edges in well and 0 of {edges} in ill is supported"
+    assert said.startswith(wanted)
     assert "half of well joins 8 pairs of regions on average, and the other half joins 75%" in said
     assert "directions on average, and the other half has 50%" in said
-    assert "40% to 53%" in said
-
-
-def test_without_half_samples_no_direction_is_supported(different):
     said = answers(different)["Can the arrows be trusted?"]
     assert "No direction is supported: half samples were not asked for." in said
-    left_out = replace(different, skipped={"confidence": "too few subjects."})
-    assert "too few subjects" in answers(left_out)["Can the arrows be trusted?"]
-
-
-def test_no_word_of_the_summary_is_a_verdict_on_a_direction(different):
-    words = " ".join(answers(different).values())
-    assert not any(word in words for word in ("decide", "compelled", "reversible"))
-
-
-def test_rows_of_persons_are_no_subjects(different):
-    person = np.array([f"{one}{k // 2}" for k, one in enumerate(different.cohort.group)])
-    cohort = replace(different.cohort, person=person, block=person)
-    several = replace(different, review=replace(different.review, cohort=cohort))
-    said = answers(several)["What was compared?"]
-    count = len(set(person))
-    assert f"160 rows of {count} persons from {count} families" in said
-
-
-def test_visits_of_persons_are_no_subjects(different):
-    cohort = replace(different.cohort, pair=np.tile([f"p{k}" for k in range(80)], 2))
-    paired = replace(different, review=replace(different.review, cohort=cohort))
-    said = answers(paired)["What was compared?"]
-    assert "160 visits of 80 persons" in said
 
 
 def test_an_edge_is_named_with_the_weight_of_each_group_per_sd(different):
@@ -240,37 +160,15 @@ def test_an_accuracy_is_a_yes_only_if_p_and_interval_agree(p, low, said):
     assert _verdict({"p": p, "low": low}, 0.5, 0.05) == said
 
 
-def test_one_other_classifier_is_not_the_best_of_them(different):
-    said = answers(different)["Can the groups be told apart?"]
-    assert "The best other classifier" not in said
-    names = [name for name in different.accuracy.probabilities if name != OURS]
-    assert f"{names[0][0].upper()}{names[0][1:]} has " in said
-    found = different.accuracy
-    more = replace(found, probabilities={**found.probabilities, "x": found.probabilities[OURS]})
-    said = answers(replace(different, accuracy=more))["Can the groups be told apart?"]
-    assert "The best other classifier, " in said
-
-
-def test_filled_in_cells_are_said(different):
-    assert "Missing" not in answers(different)["What was compared?"]
-    values = different.cohort.values.copy()
-    values[:4, 0] = np.nan
-    cohort = replace(different.cohort, values=values)
-    said = answers(replace(different, review=replace(different.review, cohort=cohort)))
-    assert (
-        "Missing cells (4, 0.50% of all) were filled in with the median of the region."
-        in (said["What was compared?"])
-    )
-
-
 def test_remarks_are_one_a_line_and_say_for_whom_a_step_was_left_out(different):
-    findings = [Finding("warning", "something is odd", "Look"), Finding("note", "no", "no")]
+    odd = Finding("warning", "odd").says("something is odd", "Look.")
+    findings = [odd, Finding("note", "no").says("no", "No.")]
     found = replace(
         different,
         review=replace(different.review, findings=findings),
         confidence=with_halves(different, {"well": None}).confidence,
-        skipped={"confidence": "too few rows."},
-        warnings=("mind\nthis.",),
+        skipped={"confidence": Problem("few").says("too few rows")},
+        warnings=(Problem("mind").says("mind\nthis"),),
     )
     (remarks,) = [one for one in found.words.statements if "kept in mind" in one.question]
     assert remarks.lines == [
@@ -278,67 +176,17 @@ def test_remarks_are_one_a_line_and_say_for_whom_a_step_was_left_out(different):
         "Confidence of ill left out: too few rows.",
         "Mind this.",
     ]
-    nobody = replace(found, confidence={})
-    assert "Confidence left out" in answers(nobody)["What should be kept in mind?"]
 
 
-def test_several_remarks_are_written_as_a_list():
-    said = [Statement("One?", ["Yes."]), Statement("More?", [f"First {'word ' * 30}", "Second."])]
-    lines = str(Words(said, [], [], "", "", "")).splitlines()
-    assert lines[:4] == ["One?", "  Yes.", "", "More?"]
-    assert lines[4].startswith("  - First word")
-    assert lines[5].startswith("    word")
-    assert lines[-1] == "  - Second."
-    assert max(map(len, lines)) <= 100
-
-
-def test_the_summary_of_a_comparison_has_all_of_its_words(different):
-    text = " ".join(different.summary().split())
-    for one in different.words.statements:
-        assert one.question in text
-        assert all(" ".join(line.split()) in text for line in one.lines)
-
-
-def comparison_of(pending=(), **skipped):
-    return SimpleNamespace(pending=pending, skipped=skipped)
-
-
-def test_a_complete_comparison_says_nothing():
-    assert pending_words(comparison_of()) == ""
-
-
-def test_what_is_still_to_come_is_named():
-    text = pending_words(comparison_of(("deviations", "accuracy")))
-    assert "the deviation of each subject; how well the groups" in text
-    assert "(accuracy)" in text
-    assert "classifier" not in text
-
-
-def test_every_slow_step_has_words():
+@pytest.mark.parametrize(
+    ("pending", "skipped", "text"),
+    [
+        (["accuracy"], {}, "Not yet computed."),
+        ([], {"accuracy": "too few subjects."}, "Not tried: too few subjects."),
+        ([], {}, "Not tried: the settings of this run leave this step out."),
+    ],
+)
+def test_why_a_step_has_no_result(pending, skipped, text):
     assert set(STILL) == set(SLOW) < set(Settings(replicate="half").steps)
-
-
-@pytest.mark.parametrize(
-    ("comparison", "text"),
-    [
-        (comparison_of(("accuracy",)), "Not yet computed."),
-        (comparison_of(accuracy="too few subjects."), "Not tried: too few subjects."),
-        (comparison_of(), "Not tried: the settings of this run leave this step out."),
-    ],
-)
-def test_why_a_step_has_no_result(comparison, text):
+    comparison = SimpleNamespace(pending=pending, skipped=skipped)
     assert not_done(comparison, "accuracy") == text
-
-
-@pytest.mark.parametrize(
-    ("pending", "how", "replication", "text"),
-    [
-        (("replication",), "half", None, "Not yet computed."),
-        ((), "half", SimpleNamespace(words="2 of 3 come back."), "2 of 3 come back."),
-        ((), None, None, ""),
-    ],
-)
-def test_a_replication_speaks_for_itself(pending, how, replication, text):
-    comparison = comparison_of(pending)
-    comparison.settings, comparison.replication = Settings(replicate=how), replication
-    assert replication_words(comparison) == text

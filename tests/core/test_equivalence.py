@@ -4,6 +4,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+from tests.codes import refused
 
 from sgbn.cohort.simulate import load_network
 from sgbn.core import equivalence
@@ -23,7 +24,6 @@ from sgbn.core.equivalence import (
 )
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.graph import is_dag, random_dag
-from sgbn.core.problems import InputError
 from sgbn.learn.sgbn import SGBN
 
 
@@ -78,8 +78,22 @@ def test_known_directions_leave_undirected_what_the_members_that_agree_differ_in
             if agree:
                 assert np.array_equal(orient_known(P, known), np.logical_or.reduce(agree))
             else:
-                with pytest.raises(InputError, match="contradict each other"):
+                with refused("known.contradiction"):
                     orient_known(P, known)
+
+
+@pytest.mark.parametrize(
+    ("function", "graph", "known", "code"),
+    [
+        (orient_known, cpdag([[0, 0, 1], [0, 0, 1], [0, 0, 0]]), np.eye(3, k=-2), "other-way"),
+        (orient_known, cpdag(np.eye(3, k=1)), skeleton(np.eye(3, k=1)), "both-ways"),
+        (edge_kinds, np.eye(3, k=1), np.eye(3, k=-1), "other-way"),
+        (edge_kinds, np.eye(3, k=1), np.zeros((2, 2)), "shape"),
+    ],
+)
+def test_knowledge_that_contradicts_the_graph_or_itself_is_refused(function, graph, known, code):
+    with refused(f"known.{code}"):
+        function(graph, known)
 
 
 @pytest.mark.parametrize("density", [0.0, 0.3])
@@ -105,21 +119,6 @@ def test_without_knowledge_no_edge_is_known():
     assert edge_kinds(chain).tolist() == ["reversible", "reversible"]
     assert edge_kinds(chain, np.zeros((3, 3))).tolist() == ["reversible", "reversible"]
     assert edge_kinds(np.zeros((2, 2))).tolist() == []
-
-
-def test_knowledge_that_contradicts_the_graph_or_itself_is_refused():
-    collider = np.array([[0, 0, 1], [0, 0, 1], [0, 0, 0]])
-    with pytest.raises(InputError, match="has 0 -> 2, but known has 2 -> 0"):
-        orient_known(cpdag(collider), collider.T)
-    chain = np.eye(3, k=1)
-    with pytest.raises(InputError, match="has 0 -> 1, but known has 1 -> 0"):
-        edge_kinds(chain, chain.T)
-    with pytest.raises(InputError, match="both 0 -> 1 and 1 -> 0"):
-        orient_known(cpdag(chain), skeleton(chain))
-    with pytest.raises(
-        InputError, match=r"known has shape \(2, 2\), but the graph has shape \(3, 3\)"
-    ):
-        edge_kinds(chain, np.zeros((2, 2)))
 
 
 def decided_by_definition(P):
@@ -206,7 +205,7 @@ def test_relabelling_commutes_with_the_cpdag(seed):
 
 
 def test_a_cycle_has_no_cpdag_and_a_square_no_extension():
-    with pytest.raises(InputError, match="directed cycle"):
+    with refused("graph.no-dag"):
         cpdag([[0, 1], [1, 0]])
     square = np.zeros((4, 4), bool)
     for i, j in ((0, 1), (1, 2), (2, 3), (3, 0)):
@@ -380,13 +379,13 @@ def test_networks_can_be_compared_and_other_things_cannot():
     assert compare_graphs(first, second).missing == 1
     other = GaussianNetwork([[0, 1], [0, 0]], names=["b", "a"])
     assert compare_graphs(other, second).reversed == 1  # b -> a against a -> b
-    with pytest.raises(InputError, match="'b' is in only one of them"):
+    with refused("graphs.variables"):
         compare_graphs(first, GaussianNetwork([[0, 1], [0, 0]], names=["c", "a"]))
     table = pd.DataFrame(np.eye(2, k=1), index=["a", "b"], columns=["a", "b"])
     assert compare_graphs(table, second).errors == 0
     assert compare_graphs(table, table.loc[["b", "a"], ["b", "a"]]).errors == 0
     for graph in (np.zeros((3, 3)), object(), np.zeros(2)):
-        with pytest.raises(InputError, match="two square matrices"):
+        with refused("graphs.shape"):
             compare_graphs(graph, np.zeros((2, 2)))
 
 
@@ -404,7 +403,7 @@ def test_a_reversed_edge_counts_once_in_the_shd_and_twice_in_the_errors():
     assert compare_graphs(first, second).errors == 2
     assert shd(cpdag(first), cpdag(second)) == 0
     for function in (shd, pdag_errors):
-        with pytest.raises(InputError, match="two square matrices"):
+        with refused("graphs.shape"):
             function(first, np.zeros((3, 3)))
 
 
@@ -436,7 +435,7 @@ def test_cyclic_graphs_have_edges_to_compare_but_no_cpdag():
     assert not is_dag(cyclic)
     result = compare_graphs(cyclic, np.eye(3, k=1))
     assert (result.false, result.shd) == (1, 1)
-    with pytest.raises(InputError, match="only a DAG has a CPDAG"):
+    with refused("graph.no-dag"):
         _ = result.shd_cpdag
 
 

@@ -3,9 +3,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import multivariate_normal
+from tests.codes import refused
 
 from sgbn.core.gaussian import GaussianNetwork, html_repr
-from sgbn.core.problems import CycleError, InputError
 from sgbn.learn.base import fit_weights
 
 
@@ -82,26 +82,20 @@ def test_coefficients_sd_likelihood_and_covariance_equal_bnlearn(bnlearn, adjace
         assert network.log_likelihood(X).sum() == pytest.approx(fit["loglik"], rel=1e-8)
 
 
-def test_a_cycle_is_refused_and_named():
-    coef = np.zeros((3, 3))
-    coef[0, 1] = coef[1, 2] = coef[2, 0] = 1.0
-    with pytest.raises(CycleError, match="hippocampus -> insula -> cuneus -> hippocampus"):
-        GaussianNetwork(coef, names=["hippocampus", "insula", "cuneus"])
-
-
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "code"),
     [
-        ({"coef": np.zeros((2, 3))}, "square"),
-        ({"coef": [[0, np.nan], [0, 0]]}, "coef contains NaN"),
-        ({"coef": np.zeros((2, 2)), "intercept": [1.0]}, "intercept has shape"),
-        ({"coef": np.zeros((2, 2)), "noise_variance": [1.0, -1.0]}, "'x1' is negative"),
-        ({"coef": np.zeros((2, 2)), "names": ["a", "a"]}, "'a' is given twice"),
-        ({"coef": np.zeros((2, 2)), "names": ["a"]}, "names has shape"),
+        ({"coef": np.zeros((2, 3))}, "matrix.shape"),
+        ({"coef": [[0, np.nan], [0, 0]]}, "values.finite"),
+        ({"coef": [[0, 1], [1, 0]]}, "graph.cycle"),
+        ({"coef": np.zeros((2, 2)), "intercept": [1.0]}, "argument.shape"),
+        ({"coef": np.zeros((2, 2)), "noise_variance": [1.0, -1.0]}, "network.negative-noise"),
+        ({"coef": np.zeros((2, 2)), "names": ["a", "a"]}, "names.twice"),
+        ({"coef": np.zeros((2, 2)), "names": ["a"]}, "argument.shape"),
     ],
 )
-def test_bad_arguments_are_named(arguments, message):
-    with pytest.raises(InputError, match=message):
+def test_bad_arguments_are_refused(arguments, code):
+    with refused(code):
         GaussianNetwork(**arguments)
 
 
@@ -117,13 +111,6 @@ def test_conditional_distribution_is_the_gaussian_one(network):
     )
     assert result.names == ("hippocampus", "amygdala", "thalamus", "precuneus")
     np.testing.assert_array_equal(network.conditional({}).mean, mean)
-
-
-def test_evidence_on_a_fixed_variable_is_an_error_that_says_so(network):
-    with pytest.raises(InputError, match="no density"):
-        network.do({"insula": 1.0}).conditional({"insula": 1.0})
-    with pytest.raises(InputError, match="no variable is called 'putamen'"):
-        network.conditional({"putamen": 1.0})
 
 
 def test_do_cuts_the_edges_into_a_variable_and_keeps_those_out_of_it(network):
@@ -146,11 +133,26 @@ def test_do_differs_from_seeing_where_there_is_a_common_cause():
     assert net.do({"a": 2.0}).mean[2] == pytest.approx(0.0)
 
 
+@pytest.mark.parametrize(
+    ("use", "code"),
+    [
+        (lambda net: net.log_likelihood(np.zeros((2, 5))), "columns.number"),
+        (lambda net: net.log_likelihood(np.full((2, 6), np.nan)), "cells.gaps"),
+        (lambda net: net.conditional({"insula": 1.0, "cuneus": np.nan}), "values.finite"),
+        (lambda net: net.conditional({"putamen": 1.0}), "names.unknown"),
+        (lambda net: net.do({"insula": 1.0}).conditional({"insula": 1.0}), "evidence.singular"),
+    ],
+)
+def test_rows_and_evidence_that_cannot_be_used_are_refused(network, use, code):
+    with refused(code):
+        use(network)
+
+
 def test_a_network_after_do_has_no_density_but_can_be_sampled(network):
     after = network.do({"insula": 1.5})
     assert np.all(after.sample(10, 0)[:, 1] == 1.5)
     for call in (after.log_likelihood, after.gradient):
-        with pytest.raises(InputError, match=r"'insula' has no noise .* Use mean"):
+        with refused("network.no-noise"):
             call(np.zeros((1, 6)))
 
 
@@ -179,7 +181,7 @@ def test_networkx_and_back(network):
     for field in ("coef", "intercept", "noise_variance"):
         np.testing.assert_array_equal(getattr(back, field), getattr(network, field))
     plain = nx.DiGraph([("a", "b")])
-    with pytest.raises(InputError, match="a -> b has no attribute 'weight'"):
+    with refused("edges.weight"):
         GaussianNetwork.from_networkx(plain)
 
 
@@ -189,31 +191,13 @@ def test_a_network_cannot_be_changed(network):
             getattr(network, field)[0] = 1.0
 
 
-def test_rows_of_the_wrong_width_are_refused(network):
-    with pytest.raises(InputError, match=r"X has shape \(2, 5\)"):
-        network.log_likelihood(np.zeros((2, 5)))
-
-
-def test_repr_is_short(network):
-    assert repr(network) == f"GaussianNetwork(6 variables, {network.n_edges} edges)"
-
-
 def test_columns_of_a_table_are_found_by_name(network):
     table = pd.DataFrame(network.sample(5, 0), columns=network.names)
     expected = network.log_likelihood(table.to_numpy())
     np.testing.assert_array_equal(network.log_likelihood(table.iloc[:, ::-1]), expected)
     np.testing.assert_array_equal(network.log_likelihood(table.assign(age=70)), expected)
-    with pytest.raises(InputError, match=r"X has no column 'insula' \(1 missing\)"):
+    with refused("columns.missing"):
         network.log_likelihood(table.rename(columns={"insula": "putamen"}))
-
-
-def test_cells_that_are_not_finite_are_named(network):
-    X = network.sample(5, 0)
-    X[3, 1] = np.nan
-    with pytest.raises(InputError, match="'insula', row 3"):
-        network.log_likelihood(X)
-    with pytest.raises(InputError, match="the value of 'cuneus' is NaN"):
-        network.conditional({"insula": 1.0, "cuneus": np.nan})
 
 
 def test_evidence_may_be_a_series_and_weights_a_labelled_table(network):
@@ -222,7 +206,7 @@ def test_evidence_may_be_a_series_and_weights_a_labelled_table(network):
     np.testing.assert_array_equal(first.mean, second.mean)
     labelled = pd.DataFrame(network.coef, index=network.names, columns=network.names)
     assert GaussianNetwork(labelled).names == network.names
-    with pytest.raises(InputError, match=r"Give .* in the same order"):
+    with refused("matrix.names"):
         GaussianNetwork(labelled.iloc[::-1])
 
 
@@ -230,14 +214,11 @@ def test_a_notebook_shows_the_strongest_edges_with_their_names_escaped():
     coef = np.diag([0.1, 9.0, 0.3, 0.4, 0.5, 0.6], 1)
     names = ["<b>", *"bcdefg"]
     page = GaussianNetwork(coef, names=names)._repr_html_()
-    assert "GaussianNetwork(7 variables, 6 edges)" in page
     assert page.count("<tr>") == 1 + 5
     assert "<td>b</td><td>c</td><td>9</td>" in page
     assert "&lt;b&gt;" not in page  # its edge is the weakest
     assert "&lt;b&gt;" in GaussianNetwork(coef[:2, :2], names=names[:2])._repr_html_()
     assert "<b>b" not in page
-    fixed = GaussianNetwork([[0, 0.8], [0, 0]], noise_variance=[0, 0])
-    assert "<td>x0</td><td>x1</td><td>0.8</td>" in fixed._repr_html_()
 
 
 def test_a_title_a_table_and_lines_with_every_name_escaped():
@@ -248,7 +229,3 @@ def test_a_title_a_table_and_lines_with_every_name_escaped():
         "<tbody><tr><td>&lt;script&gt;</td><td>0.05</td></tr><tr><td>x</td><td>12</td></tr></tbody>"
         "</table><p>a &amp; b</p></div>"
     )
-
-
-def test_without_columns_there_is_no_table():
-    assert html_repr("title") == "<div><p><b>title</b></p></div>"

@@ -29,22 +29,8 @@ from sgbn.paper.or_sgbn import ORSGBN
 
 
 def kernels():
-    for module in (
-        graph,
-        influence,
-        joint,
-        lasso,
-        or_sgbn,
-        l1mb,
-        h_sgbn,
-        or_sgbn,
-        orders,
-        orders,
-        trees,
-        trees,
-        markov,
-        orders,
-    ):
+    modules = graph, influence, joint, lasso, or_sgbn, l1mb, h_sgbn, orders, trees, markov
+    for module in modules:
         for name, function in vars(module).items():
             if hasattr(function, "signatures") and function.__module__ == module.__name__:
                 yield f"{module.__name__}.{name}", function

@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.codes import refused
 from threadpoolctl import threadpool_info
 
 from sgbn.core import moments as module
 from sgbn.core.moments import Moments, constant_columns, moments_of, one_blas_thread
-from sgbn.core.problems import InputError
 
 
 def names(X):
@@ -74,7 +74,7 @@ def test_weights_go_to_the_users_order_and_back(simulate):
 def test_a_constant_column_is_refused_by_name(value):
     X = np.random.default_rng(0).standard_normal((30, 3))
     X[:, 1] = value
-    with pytest.raises(InputError, match=r"constant column: 'region1' .* Remove it"):
+    with refused("columns.constant"):
         moments_of(X, names(X))
 
 
@@ -148,9 +148,9 @@ def test_a_table_names_the_variables_of_its_covariance_matrix():
     S = pd.DataFrame([[1, 0.5], [0.5, 1]], index=["b", "a"], columns=["b", "a"])
     assert Moments.from_covariance(S, 10).names == ("b", "a")
     assert Moments.from_covariance(S.to_numpy(), 10).names is None
-    with pytest.raises(InputError, match="names differ from the columns"):
+    with refused("names.differ"):
         Moments.from_covariance(S, 10, ["x", "y"])
-    with pytest.raises(InputError, match="have different names"):
+    with refused("matrix.names"):
         Moments.from_covariance(S.iloc[::-1], 10)
 
 
@@ -161,35 +161,25 @@ def _with(change):
 
 
 @pytest.mark.parametrize(
-    ("S", "more", "message"),
+    ("S", "more", "code"),
     [
-        (np.eye(3)[:2], {}, r"shape \(2, 3\). Give a square matrix"),
-        (np.eye(1), {}, "two or more"),
-        (3.0, {}, "shape"),
-        ([["a", "b"], ["b", "a"]], {}, "not numbers"),
-        (np.eye(3), {"names": ["a", "b"]}, "2 names for 3 variables"),
-        (np.eye(3), {"names": ["a", "b", "a"]}, "'a' is used more than once"),
-        (np.eye(3), {"n": 1}, "n is 1; give a whole number from 2 upwards"),
-        (np.eye(3), {"n": 10.5}, "n is 10.5"),
-        (np.eye(3), {"n": True}, "n is True"),
-        (np.eye(3), {"ddof": 2}, "ddof is 2"),
-        (np.eye(3), {"mean": [1, 2]}, "mean must contain 3 finite numbers"),
-        (np.diag([1, np.nan, 1]), {}, "covariance of 'b' and 'b' is nan"),
-        (np.diag([1, 1, 0]), {}, "variance of 'c' is 0, but it must be positive"),
-        (
-            _with(lambda S: S.__setitem__((0, 2), 0.5)),
-            {},
-            "not symmetric: 0.5 and 0 for 'a' and 'c'",
-        ),
-        (
-            [[1, 0.9, -0.9], [0.9, 1, 0.9], [-0.9, 0.9, 1]],
-            {},
-            "not positive semidefinite .* of -0.8",
-        ),
+        (np.eye(3)[:2], {}, "matrix.shape"),
+        (np.eye(1), {}, "matrix.shape"),
+        (3.0, {}, "matrix.shape"),
+        ([["a", "b"], ["b", "a"]], {}, "covariance.text"),
+        (np.eye(3), {"names": ["a", "b"]}, "argument.shape"),
+        (np.eye(3), {"names": ["a", "b", "a"]}, "names.twice"),
+        (np.eye(3), {"n": 1}, "argument"),
+        (np.eye(3), {"ddof": 2}, "argument"),
+        (np.eye(3), {"mean": [1, 2]}, "mean.shape"),
+        (np.diag([1, np.nan, 1]), {}, "covariance.gaps"),
+        (np.diag([1, 1, 0]), {}, "covariance.variance"),
+        (_with(lambda S: S.__setitem__((0, 2), 0.5)), {}, "covariance.symmetry"),
+        ([[1, 0.9, -0.9], [0.9, 1, 0.9], [-0.9, 0.9, 1]], {}, "covariance.indefinite"),
     ],
 )
-def test_what_is_no_covariance_matrix_is_refused_by_name(S, more, message):
-    with pytest.raises(InputError, match=message):
+def test_what_is_no_covariance_matrix_is_refused(S, more, code):
+    with refused(code):
         Moments.from_covariance(S, **({"n": 10, "names": ["a", "b", "c"]} | more))
 
 

@@ -2,10 +2,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from tests.codes import refused, warned
 
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.gaussian import GaussianNetwork
-from sgbn.core.problems import DataWarning, InputError
+from sgbn.core.problems import problem_of
 from sgbn.inference.deviation import NormativeDeviation, _Norm
 from sgbn.learn.base import fit_weights
 from sgbn.learn.sgbn import SGBN
@@ -119,7 +120,7 @@ def test_reference_rows_are_scored_by_networks_that_have_not_seen_them(simulate)
     crossed = NormativeDeviation(SGBN(outliers="keep")).fit(far)
     assert np.abs(crossed.reference_.regions[7]).max() > 2 * np.abs(crossed.transform(far)[7]).max()
     assert crossed.reference_.p_reference[7] == 1 / 40
-    with pytest.warns(DataWarning, match="are left out: 7 "):
+    with warned("outliers.trimmed"):
         robust = NormativeDeviation().fit(far)
     clean = NormativeDeviation().fit(np.delete(X, 7, axis=0))
     assert np.array_equal(robust.network_.coef, clean.network_.coef)
@@ -165,31 +166,26 @@ def test_processes_are_used(simulate, monkeypatch):
     assert asked == [2]
 
 
-def test_a_cohort_is_not_taken_but_rows_of_a_group_are():
-    cohort = simulate_cohort(30, regions=4)
-    with pytest.raises(InputError, match=r"X is a Cohort.* cohort.of_group\('control'\)"):
-        NormativeDeviation().fit(cohort)
-    NormativeDeviation(SGBN(n_kicks=0)).fit(cohort.of_group("control"))
-
-
-def test_what_cannot_be_a_norm_is_refused(simulate):
-    X, _ = simulate(4, 40, 0)
-    with pytest.raises(InputError, match="9 subjects: a norm needs 10 or more"):
-        NormativeDeviation().fit(X[:9])
-    with pytest.raises(InputError, match="n_folds is 1"):
-        NormativeDeviation(n_folds=1).fit(X)
-    with pytest.raises(InputError, match="learner is 'SGBN'; give None or an estimator"):
-        NormativeDeviation("SGBN").fit(X)
-    X[1:, 3] = 0.0
-    with pytest.raises(InputError, match=r"all 32 reference rows of a fold.*: 'x3'"):
-        NormativeDeviation().fit(X)
+@pytest.mark.parametrize(
+    ("options", "change", "code"),
+    [
+        ({}, lambda X: X[:9], "rows.few"),
+        ({"n_folds": 1}, lambda X: X, "argument"),
+        ({"learner": "SGBN"}, lambda X: X, "argument"),
+        ({}, lambda X: X * [1, 1, 1, 0], "regions.constant"),
+        ({}, lambda _: simulate_cohort(30, regions=4), "cohort.estimator"),
+    ],
+)
+def test_what_cannot_be_a_norm_is_refused(simulate, options, change, code):
+    with refused(code):
+        NormativeDeviation(**options).fit(change(simulate(4, 40, 0)[0]))
 
 
 def test_warnings_about_the_group_come_once(simulate):
     X, _ = simulate(40, 12, 0)
-    with pytest.warns(DataWarning) as caught:
+    with warned("rows.few-for-columns") as caught:
         NormativeDeviation(SGBN(n_kicks=0), n_folds=2).fit(X)
-    assert len([w for w in caught if "samples of 40 columns" in str(w.message)]) == 1
+    assert len({problem_of(one.message).code for one in caught}) == len(caught)
 
 
 def test_more_folds_than_rows_leave_out_one_row_at_a_time(simulate):
@@ -207,5 +203,5 @@ def test_persons_are_scored_by_networks_of_others():
     fooled = NormativeDeviation(learner, n_folds=30).fit(X)
     assert fooled.inflation_ < known.inflation_
     np.testing.assert_array_equal(known.reference_.distance[::2], known.reference_.distance[1::2])
-    with pytest.raises(InputError, match="all 30 reference rows belong to one person"):
+    with refused("persons.one"):
         NormativeDeviation().fit(X, persons=np.zeros(30))

@@ -1,9 +1,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+from tests.codes import refused, warned
 
 from sgbn.cohort.simulate import simulate_cohort
-from sgbn.core.problems import DataWarning, InputError, StudyError
+from sgbn.core.problems import StudyError
 from sgbn.inference import permutations
 from sgbn.inference.difference_input import read_group_data
 from sgbn.inference.difference_problem import group_columns
@@ -122,7 +123,7 @@ def test_a_broken_run_goes_on(data, tmp_path, two_groups, monkeypatch):
     (folder / "tasks" / "permutations-00001.npz").unlink()
     again = edge_differences(*data, n_permutations=19, folder=folder)
     np.testing.assert_array_equal(found.edges, again.edges)
-    with pytest.raises(StudyError, match="other settings"):
+    with refused("study.settings", kind=StudyError):
         edge_differences(*two_groups(seed=1), n_permutations=19, folder=folder)
 
 
@@ -224,12 +225,6 @@ def test_edges_named_beforehand_have_p_of_their_own(data, differences):
     assert (found.named["p_both"] >= found.named["p"]).all()
     np.testing.assert_array_equal(found.edges, plain.edges)
     assert plain.named is None
-    with pytest.raises(InputError, match="no region is called 'r9'"):
-        edge_differences(X, y, edges=[("r9", "r1")])
-    with pytest.raises(InputError, match="from a region to itself"):
-        edge_differences(X, y, edges=[("r1", "r1")])
-    with pytest.raises(InputError, match="Give pairs"):
-        edge_differences(X, y, edges=["r1"])
 
 
 @pytest.mark.parametrize(
@@ -262,10 +257,6 @@ def test_regions_named_beforehand_are_tested_together(data):
     assert set().union(*ends) <= {"r2", "r3", "r4"}
     elsewhere = edge_differences(X, y, among=["r0", "r1", "r5"], n_permutations=19)
     assert elsewhere.among.p > 0.05
-    with pytest.raises(InputError, match="no region or lobe is called 'r9'"):
-        edge_differences(X, y, among=["r9"])
-    with pytest.raises(InputError, match="one region"):
-        edge_differences(X, y, among=["r1"])
 
 
 @pytest.fixture(scope="module")
@@ -307,7 +298,7 @@ def test_pairs_of_groups_are_told_apart(three):
 
 def test_pairs_of_many_groups_are_not_tested():
     rng = np.random.default_rng(0)
-    with pytest.warns(DataWarning, match="6 groups .* at most 5 groups"):
+    with warned("groups.many"):
         found = edge_differences(rng.normal(size=(72, 3)), np.arange(72) % 6, n_permutations=19)
     assert found.pairwise == {}
 
@@ -325,16 +316,10 @@ def test_groups_that_share_no_site_are_not_compared():
     sites = np.repeat([1, 2, 1, 2], 20)
     X = rng.normal(size=(80, 4))
     X[:, 1:] += X[:, :1]
-    with pytest.warns(DataWarning, match=r"no rows that can be exchanged.*: 'a and b'"):
+    with warned("exchange.pairs"):
         found = edge_differences(X, groups, sites=sites, n_permutations=19)
     assert (found.pairwise["a", "b"]["p"] == 1).all()
     assert (found.pairwise["a", "c"]["p"] < 1).any()
-
-
-def test_a_penalty_must_be_positive():
-    cohort = simulate_cohort(30, regions=4)
-    with pytest.raises(InputError, match="penalty"):
-        edge_differences(cohort, penalty=0.0, n_permutations=19)
 
 
 ROWS = 30
@@ -400,7 +385,7 @@ def test_used_up_degrees_of_freedom_are_refused(two_groups):
     X, y = two_groups(12)
     covariates = dict(enumerate(np.random.default_rng(0).normal(size=(21, 24))))
     data = read_group_data(X, y, covariates, None, None)
-    with pytest.raises(InputError, match=r"covariates and sites use up 11\.5"):
+    with refused("groups.effects"):
         make_problem(data)
 
 
@@ -434,10 +419,3 @@ def test_parents_of_the_pool_stay_first():
     S[4, :4] = S[:4, 4] = [0.0, 0.1, 0.5, 0.3]
     kept = surest_parents(parents, pooled, [S, np.eye(5)], 2)
     assert np.flatnonzero(kept[:, 4]).tolist() == [0, 2]
-
-
-def test_copies_of_regions_are_refused_by_name(two_groups):
-    X, y = two_groups()
-    X = X.assign(copy=3 * X["r1"] + 2)
-    with pytest.raises(InputError, match=r"are copies of each other.*: 'r1 and copy'"):
-        make_problem(read_group_data(X, y, None, None, None))

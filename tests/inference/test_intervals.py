@@ -4,13 +4,14 @@ import pytest
 import statsmodels.api as sm
 from scipy import stats
 from scipy.stats import ttest_1samp
+from tests.codes import refused
 
 from sgbn import Cohort
 from sgbn.cohort.design import Sample
 from sgbn.cohort.rows import read_rows
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.gaussian import GaussianNetwork
-from sgbn.core.problems import CycleError, DataWarning, InputError
+from sgbn.core.problems import CycleError
 from sgbn.inference.intervals import (
     MIN_GAIN_PER_REPEAT,
     NARROW_HALF_WIDTH,
@@ -117,20 +118,12 @@ def test_graphs_that_do_not_fit_are_refused(simulate):
         weight_intervals(X[:, :2], [[0, 1], [1, 0]])
     table = pd.DataFrame(truth.coef, columns=list("abcde"), index=list("abcde"))
     assert len(weight_intervals(X, table, n_resamples=5)) == truth.n_edges  # X has no names
-    with pytest.raises(InputError, match="not the columns of X"):
+    with refused("graph.columns"):
         weight_intervals(pd.DataFrame(X, columns=list("edcba")), table)
     full = np.triu(np.ones((5, 5)), 1)
-    with pytest.raises(InputError, match=r"'x4' has 4 parents, .* only 5 rows.* fewer edges"):
+    with refused("parents.many"):
         fixed_weights(read_rows(X[:5]), full)
-    with pytest.raises(InputError, match="level is 95"):
-        weight_intervals(X, truth, level=95)
-
-
-def test_what_has_no_graph_is_named(simulate):
-    X, _ = simulate(5, 60, 1)
-    with pytest.raises(InputError, match=r"the graph is SGBN\(\), which is not fitted"):
-        weight_intervals(X, SGBN())
-    with pytest.raises(InputError, match="the graph is a str: give a matrix"):
+    with refused("graph.type"):
         weight_intervals(X, "graph")
 
 
@@ -159,16 +152,8 @@ def test_sites_leave_fewer_rows_for_the_weights():
     rng = np.random.default_rng(0)
     site = np.repeat(["A", "B", "C", "D"], 2)
     cohort = Cohort(rng.standard_normal((8, 5)), list("abcde"), list("stuvwxyz"), site=site)
-    message = "'e' has 4 parents, .* only 8 rows, and sites and covariates use up 3 of them"
-    with pytest.raises(InputError, match=message):
+    with refused("parents.many"):
         weight_intervals(cohort, np.triu(np.ones((5, 5)), 1))
-
-
-def test_warnings_have_the_names_of_the_columns(simulate):
-    table = pd.DataFrame(simulate(3, 40, 0)[0], columns=["insula", "copy", "amygdala"])
-    table["copy"] = table["insula"]
-    with pytest.warns(DataWarning, match="the parents of 'amygdala' are collinear"):
-        weight_intervals(table, [[0, 0, 1], [0, 0, 1], [0, 0, 0]], n_resamples=5)
 
 
 def test_persons_are_resampled_whole_and_their_copies_add_nothing():
@@ -251,7 +236,7 @@ def test_without_edges_and_with_too_few_rows():
     found = residual_checks(values, np.zeros((6, 6)))
     assert len(found.edges) == len(found.p_curved) == 0
     np.testing.assert_allclose(found.skewness, stats.skew(values))
-    with pytest.raises(InputError, match="need 20 or more"):
+    with refused("rows.few"):
         residual_checks(values[:10], CHAIN)
 
 

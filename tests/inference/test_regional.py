@@ -4,9 +4,9 @@ import statsmodels.api as sm
 from scipy import stats
 from statsmodels.stats.meta_analysis import effectsize_smd
 from statsmodels.stats.multitest import multipletests
+from tests.codes import refused
 
 from sgbn.cohort.cohort import Cohort
-from sgbn.core.problems import InputError
 from sgbn.inference.regional import regional_differences
 from sgbn.prepare.pipeline import prepare
 
@@ -118,5 +118,5 @@ def test_paired_visits_are_compared_within_persons():
 
 def test_families_are_refused_with_the_reason():
     cohort = cohort_of((20, 20), block=np.repeat(np.arange(20).astype(str), 2))
-    with pytest.raises(InputError, match="family"):
+    with refused("regional.families"):
         regional_differences(cohort)

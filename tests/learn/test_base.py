@@ -10,15 +10,15 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from tests.codes import refused, warned
 
 from sgbn import Cohort, Settings, compare
 from sgbn.core.equivalence import cpdag
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.graph import certifies_dag, is_dag
-from sgbn.core.problems import CycleError, DataWarning, InputError
+from sgbn.core.problems import DataWarning
 from sgbn.learn.base import Arrows, fit_weights, warnings_about
 from sgbn.learn.classifier import SGBNClassifier
-from sgbn.learn.ensemble import SGBNEnsemble
 from sgbn.learn.knowledge import Knowledge
 from sgbn.learn.sgbn import SGBN
 from sgbn.paper.h_sgbn import HSGBN
@@ -97,15 +97,6 @@ def test_pipeline_grid_search_and_clone(learner, parameter, values, simulate):
     assert clone(learner(0.3)).get_params()[parameter] == 0.3
 
 
-@pytest.mark.parametrize("learner", LEARNERS)
-def test_the_callers_table_is_not_changed(learner, simulate):
-    X, _ = simulate(5, 40, 6)
-    X.setflags(write=False)
-    copy = X.copy()
-    learner().fit(X)
-    assert np.array_equal(X, copy)
-
-
 def test_of_a_class_the_member_is_taken_in_which_hubs_and_then_first_columns_come_first():
     chain = np.zeros((4, 4), bool)  # 0 <- 1 <- 2 <- 3, of which nothing is decidable
     chain[[1, 2, 3], [0, 1, 2]] = True
@@ -131,17 +122,13 @@ def test_a_notebook_shows_the_parameters_and_what_was_learned():
     X = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 3)), columns=["<i>", "b", "c"])
     X["b"] += 2 * X["<i>"]
     X.iloc[0] = 50.0
-    assert "GaussianNetwork" not in SGBN()._repr_html_()
     with pytest.warns(OutlierWarning):
         learner = SGBN().fit(X)
     pages = learner._repr_html_(), learner._repr_mimebundle_()["text/html"]
     for page in pages:
-        assert "SGBN" in page
         assert "GaussianNetwork(3 variables, " in page
         assert "&lt;i&gt;" in page
         assert "were left out: 1." in page
-    sure = SGBNEnsemble(n_chains=4, n_pairs=2, random_state=0).fit(X[1:])
-    assert "Half samples support the direction of " in sure._repr_html_()
     with config_context(display="text"):
         assert list(learner._repr_mimebundle_()) == ["text/plain"]
 
@@ -164,21 +151,13 @@ def test_equals_ordinary_least_squares(simulate):
         assert fitted.noise_variance[j] == pytest.approx(expected_noise, rel=1e-8)
 
 
-def test_names_come_from_a_table(simulate):
-    X, network = simulate(3, 30, 1)
-    table = pd.DataFrame(X, columns=["a", "b", "c"])
-    assert fit_weights(table, network.coef).names == ("a", "b", "c")
-
-
-def test_wrong_graphs_and_cells_are_refused(simulate):
-    X, _ = simulate(3, 30, 2)
-    with pytest.raises(CycleError, match="x0 -> x1 -> x0"):
-        fit_weights(X, [[0, 1, 0], [1, 0, 0], [0, 0, 0]])
-    with pytest.raises(InputError, match=r"X has 3 columns, but the graph has shape \(2, 2\)"):
-        fit_weights(X, np.zeros((2, 2)))
-    X[4, 0] = np.nan
-    with pytest.raises(InputError, match="NaN: column 'x0', row 4"):
-        fit_weights(X, np.zeros((3, 3)))
+@pytest.mark.parametrize(
+    ("graph", "code"),
+    [([[0, 1, 0], [1, 0, 0], [0, 0, 0]], "graph.cycle"), (np.zeros((2, 2)), "graph.shape")],
+)
+def test_wrong_graphs_are_refused(graph, code, simulate):
+    with refused(code):
+        fit_weights(simulate(3, 30, 2)[0], graph)
 
 
 def test_labels_are_matched_not_positions(simulate):
@@ -193,51 +172,37 @@ def test_labels_are_matched_not_positions(simulate):
     named = GaussianNetwork(network.coef[::-1, ::-1], names=names[::-1])
     np.testing.assert_array_equal(fit_weights(table, named).coef, expected.coef)
     np.testing.assert_array_equal(fit_weights(X, network).coef, expected.coef)
-    with pytest.raises(InputError, match="names differ from the columns of X"):
+    with refused("names.differ"):
         fit_weights(table, network.coef, names[::-1])
-    with pytest.raises(InputError, match="variables of the graph are not the columns of X"):
+    with refused("graph.columns"):
         fit_weights(table, graph.rename(columns={"a": "z"}))
 
 
-def test_a_perfect_fit_warns_and_keeps_a_density():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((40, 3))
-    X[:, 2] = X[:, 0] + X[:, 1]
-    graph = np.zeros((3, 3))
-    graph[:2, 2] = 1
-    with pytest.warns(DataWarning, match="'x2' is an exact linear function of its parents"):
-        network = fit_weights(X, graph)
+@pytest.mark.parametrize(
+    ("column", "of", "code"),
+    [(2, [1, 1, 0], "parents.exact"), (1, [2, 0, 0], "parents.collinear")],
+)
+def test_a_perfect_fit_warns_and_keeps_a_density(column, of, code):
+    X = np.random.default_rng(0).standard_normal((40, 3))
+    X[:, column] = X @ of
+    with warned(code):
+        network = fit_weights(X, [[0, 0, 1], [0, 0, 1], [0, 0, 0]])
     assert np.isfinite(network.log_likelihood(X)).all()
 
 
-def test_collinear_parents_warn():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((40, 3))
-    X[:, 1] = 2 * X[:, 0]
-    graph = np.zeros((3, 3))
-    graph[:2, 2] = 1
-    with pytest.warns(DataWarning, match="the parents of 'x2' are collinear"):
-        fit_weights(X, graph)
-
-
-def given(*said):
-    """Messages of warnings that are given about the group CTR."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        with warnings_about("group 'CTR'"):
-            for message, category in said:
-                warnings.warn(message, category, stacklevel=1)
-    return [(str(one.message), one.category) for one in caught]
-
-
-def test_what_is_about_the_data_begins_with_the_group():
-    assert given(("few samples", DataWarning)) == [("group 'CTR': few samples", DataWarning)]
-    assert given(("slow", ConvergenceWarning)) == [("group 'CTR': slow", ConvergenceWarning)]
-
-
-def test_the_group_is_named_once_and_others_warnings_stay_as_they_are():
-    said = [("in the group 'CTR', few samples", DataWarning), ("a new version", FutureWarning)]
-    assert given(*said) == said
+@pytest.mark.parametrize(
+    ("said", "heard"),
+    [
+        (DataWarning("rows.few"), "group 'CTR': rows.few."),
+        (ConvergenceWarning("slow"), "group 'CTR': slow."),
+        (DataWarning("groups.few", group="CTR"), "groups.few"),
+        (FutureWarning("a new version"), "a new version"),
+    ],
+)
+def test_what_is_about_the_data_begins_with_the_group_once(said, heard):
+    with pytest.warns(type(said)) as caught, warnings_about("CTR"):
+        warnings.warn(said, stacklevel=1)
+    assert [str(one.message) for one in caught] == [heard]
 
 
 def test_the_same_about_two_groups_is_said_twice_by_default():
@@ -246,24 +211,29 @@ def test_the_same_about_two_groups_is_said_twice_by_default():
         for group in ("CTR", "SCZ"):
             with warnings_about(group):
                 warnings.warn("few samples", DataWarning, stacklevel=1)
-    assert [str(one.message) for one in caught] == ["CTR: few samples", "SCZ: few samples"]
+    assert len({str(one.message) for one in caught}) == 2
+
+
+def few_of_scz(caught):
+    """Whether a caught warning is that the group SCZ has too few rows."""
+    parts = [one.message.problem.values for one in caught if "cause" in one.message.problem.values]
+    return ("SCZ", "rows.few-for-columns") in [(part["name"], part["cause"].code) for part in parts]
 
 
 FEW_OF_SCZ = np.repeat(["CTR", "SCZ"], [40, 6])
 
 
 def test_a_classifier_says_which_class_has_few_rows():
-    rows = np.random.default_rng(0).normal(size=(46, 4))
-    with pytest.warns(DataWarning, match="^class 'SCZ': only 6 samples"):
-        SGBNClassifier().fit(rows, FEW_OF_SCZ)
+    with warned("part") as caught:
+        SGBNClassifier().fit(np.random.default_rng(0).normal(size=(46, 4)), FEW_OF_SCZ)
+    assert few_of_scz(caught)
 
 
 @pytest.mark.parametrize("learner", [None, SGBN(), ORSGBN(0.1)])
 def test_a_comparison_says_which_group_has_few_subjects(learner):
     values = np.random.default_rng(0).normal(size=(46, 4))
     cohort = Cohort(values, list("abcd"), range(46), group=FEW_OF_SCZ)
-    with pytest.warns(DataWarning, match="^group 'SCZ': only 6 samples") as caught:
-        found = compare(cohort, Settings.networks_only(), learner=learner)
+    with warned("part") as caught:
+        compare(cohort, Settings.networks_only(), learner=learner)
     assert {one.filename for one in caught} == {__file__}
-    few = [text for text in found.warnings if "samples" in text]
-    assert all(text.startswith("group 'SCZ': only 6 samples") for text in few)
+    assert few_of_scz(caught)

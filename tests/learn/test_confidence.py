@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from tests.codes import refused
 
 from sgbn.core.graph import is_dag
-from sgbn.core.problems import InputError
 from sgbn.learn.confidence import (
     Agreement,
     EdgeConfidence,
@@ -27,7 +27,7 @@ def confidence():
 def test_both_directions_make_the_share_of_a_pair(confidence):
     assert np.array_equal(confidence.adjacency_, ARROW + ARROW.T)
     assert confidence.direction_[0, 1] == pytest.approx(0.9 / 0.95)
-    assert confidence.direction_[1, 2] == 0
+    assert confidence.direction_[1, 2] == 0  # never joined
     assert confidence.n_adjacent == pytest.approx(1.35)
 
 
@@ -65,9 +65,19 @@ def test_halves_that_agree_and_halves_that_do_not():
 
 def test_the_bound_is_that_of_stability_selection(confidence):
     assert selection_bound(0.75, 0.1, 20) == pytest.approx(4.0)
+    assert selection_bound(1.0, 0.1, 20) == pytest.approx(2.0)
     assert confidence.bound(0.75, 0.1) == pytest.approx(0.2 * 1.35)
-    with pytest.raises(InputError, match="threshold"):
-        confidence.bound(0.5)
+    assert confidence.bound(1.0) == pytest.approx(1.35**2 / 3)
+    for wrong in (lambda: confidence.bound(0.5), lambda: selection_bound(0.9, 2, 1)):
+        with refused("argument"):
+            wrong()
+
+
+def test_nothing_found_is_no_error():
+    empty = EdgeConfidence(("a", "b", "c"), 4, np.zeros((3, 3)), Agreement(0.0, 0.0, 0.0, 0.0))
+    assert len(empty.edges()) == 0
+    assert not empty.consensus().any()
+    assert empty.bound(0.9) == 0
 
 
 def test_frequent_pairs_have_their_more_frequent_direction():
@@ -100,4 +110,5 @@ def test_it_is_always_a_dag_of_pairs_that_reach_the_threshold(arrows):
     np.fill_diagonal(arrows, 0)
     graph = consensus(arrows, 0.4)
     assert is_dag(graph)
+    assert (arrows[graph] > 0).all()
     assert not (graph & (arrows + arrows.T < 0.4 - 1e-6)).any()

@@ -9,8 +9,8 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from tests.codes import warned
 
-from sgbn.core.problems import DataWarning
 from sgbn.learn.peers import GaussianBayes, covariates_alone, peers
 
 
@@ -105,7 +105,7 @@ def test_covariates_alone_take_the_knots_from_training():
 def test_covariates_alone_are_linear_where_training_has_few_values():
     table, labels = ages()
     table["age"] = table["age"].round(-1) // 20
-    with pytest.warns(DataWarning, match=r"'age' has . different values.*linear"):
+    with warned("smooth.part"):
         curve = covariates_alone(("age",)).fit(table, labels)
     line = covariates_alone().fit(table, labels)
     np.testing.assert_allclose(

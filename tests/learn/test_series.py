@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
+from tests.codes import refused, warned
 
 from sgbn.cohort.design import deal_rows
 from sgbn.cohort.series import SeriesCohort, filtered_series, subject_moments
 from sgbn.core.equivalence import cpdag, skeleton
-from sgbn.core.problems import DataWarning, InputError
 from sgbn.learn.knowledge import read_knowledge
 from sgbn.learn.orient import decide_directions
 from sgbn.learn.search.search import search_subjects
@@ -63,8 +63,6 @@ def test_an_edge_that_few_subjects_carry_does_not_survive_without_them(simulated
 def test_parameters_are_cloned_and_checked(learner, simulated):
     again = clone(learner)
     assert again.get_params() == learner.get_params()
-    with pytest.raises(InputError, match="penalty"):
-        SeriesSGBN(penalty=-1).fit(simulated(S=2))
 
 
 def test_the_same_answer_for_any_order_of_subjects_regions_and_processes(simulated):
@@ -84,7 +82,7 @@ def test_prior_knowledge_holds(simulated):
     assert learner.coef_[5, 4]
     assert not learner.coef_[2, 3]
     assert learner.arrow_[5, 4] == 1
-    with pytest.raises(InputError, match="directed cycle"):
+    with refused("required.cycle"):
         SeriesSGBN(required=[(0, 1), (1, 0)]).fit(series)
 
 
@@ -97,7 +95,7 @@ def test_a_folder_keeps_finished_halves(tmp_path, simulated):
 
 
 def test_few_subjects_have_a_network_and_no_confidence(simulated):
-    with pytest.warns(DataWarning, match="3 subjects are too few for half samples"):
+    with warned("halves.few"):
         learner = SeriesSGBN().fit(simulated(S=3))
     assert learner.confidence_ is None
     assert learner.network_.n_edges >= 3
@@ -111,7 +109,7 @@ def test_moments_do_for_the_series(simulated):
     from_series = SeriesSGBN(n_pairs=0).fit(series)
     from_moments = SeriesSGBN(n_pairs=0).fit_moments(moments)
     assert np.array_equal(from_series.coef_, from_moments.coef_)
-    with pytest.raises(InputError, match="needs the series"):
+    with refused("moments.series"):
         SeriesSGBN(non_gaussian="orient").fit_moments(moments)
 
 
@@ -122,7 +120,7 @@ def test_residuals_decide_what_the_class_leaves_open():
     learner = SeriesSGBN(n_pairs=0, non_gaussian="orient").fit(list(series))
     assert learner.coef_[0, 1]
     assert learner.edge_kinds_.tolist() == ["non-Gaussian"]
-    with pytest.warns(DataWarning, match="2 subjects are too few .* at least 10"):
+    with warned("series.few-to-orient"):
         SeriesSGBN(n_pairs=0, non_gaussian="orient").fit(list(series[:2]))
 
 
@@ -159,18 +157,15 @@ def test_a_cohort_brings_its_sites_and_persons(simulated):
     series = simulated(S=6)
     persons = ["a", "a", "b", "b", "c", "c"]
     cohort = SeriesCohort.of(series, person=persons)
-    with pytest.warns(DataWarning, match="3 subjects are too few for half samples"):
+    with warned("halves.few"):
         SeriesSGBN().fit(cohort)
 
 
 @pytest.mark.parametrize("name", ["units", "strata"])
 def test_labels_of_another_length_are_refused(name, simulated):
     series, wrong = simulated(S=6), {name: ["a", "b"]}
-    expected = rf"{name} has shape \(2,\): give one label for each of the 6 subjects\."
-    with pytest.raises(InputError, match=expected):
+    with refused("labels.count"):
         SeriesSGBN(n_pairs=2).fit(series, **wrong)
-    with pytest.raises(InputError, match=expected):
-        SeriesSGBN(n_pairs=0).fit_moments(subject_moments(series), **wrong)
 
 
 def test_noise_is_a_mean_over_persons(simulated):

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 from sklearn.mixture import GaussianMixture
+from tests.codes import refused
 
 from sgbn.core.gaussian import GaussianNetwork
-from sgbn.core.problems import InputError
 from sgbn.paper.densities import (
     MixtureMeans,
     ParametricDensity,
@@ -224,22 +224,24 @@ def test_a_network_is_one_such_density():
     np.testing.assert_allclose(start.pull(u, G) / value, expected / value, rtol=1e-6, atol=1e-6)
 
 
-def test_what_cannot_be_learned_from():
-    X, y = bananas(20, 7)
-    density = mixture(X)
-    full = GaussianMixture(2, covariance_type="full").fit(X)
-    with pytest.raises(InputError, match=r"'full'.*'diag' or 'spherical'"):
-        MixtureMeans.of(full)
-    with pytest.raises(InputError, match=r"GaussianMixture.*with_parameters"):
-        learn_kernel([full], X, y, radius=1.0)
-    with pytest.raises(InputError, match="one class, 'up'"):
-        learn_kernel(density, X, np.repeat("up", 40), radius=1.0)
-    with pytest.raises(InputError, match="radius is 0"):
-        learn_kernel(density, X, y, radius=0)
-    with pytest.raises(InputError, match="C is -1"):
-        learn_kernel(density, X, y, radius=1.0, C=-1)
-    with pytest.raises(InputError, match="the same for all rows"):
-        learn_kernel(density, np.ones((40, 2)), y, radius=1.0)
+ROWS, SIDES = bananas(20, 7)
+FULL = GaussianMixture(2, covariance_type="full").fit(ROWS)
+
+
+@pytest.mark.parametrize(
+    ("call", "code"),
+    [
+        (lambda density: MixtureMeans.of(FULL), "mixture.type"),
+        (lambda density: learn_kernel([FULL], ROWS, SIDES, radius=1), "density.parameters"),
+        (lambda density: learn_kernel(density, ROWS, ["up"] * 40, radius=1), "classes.one"),
+        (lambda density: learn_kernel(density, ROWS, SIDES, radius=0), "argument"),
+        (lambda density: learn_kernel(density, ROWS, SIDES, radius=1, C=-1), "argument"),
+        (lambda density: learn_kernel(density, 0 * ROWS, SIDES, radius=1), "scores.constant"),
+    ],
+)
+def test_what_cannot_be_learned_from_is_refused(call, code):
+    with refused(code):
+        call(mixture(ROWS))
 
 
 def test_shares_of_the_parts_survive_rows_far_away():

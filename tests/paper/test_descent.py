@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
 from scipy.special import log_softmax
+from tests.codes import refused
 
-from sgbn.core.problems import InputError
 from sgbn.paper.descent import (
     LinearResiduals,
     MaxMargin,
@@ -132,7 +132,7 @@ def test_it_steps_back_from_values_that_are_not_finite():
 
 
 def test_a_start_that_is_not_finite_is_refused():
-    with pytest.raises(InputError, match=r"x0 is not finite.*another point"):
+    with refused("descent.start"):
         spg(lambda x: (np.nan, x), *free(2), np.ones(2), tol=1e-8, max_iter=10)
 
 
@@ -194,7 +194,7 @@ def test_an_infinite_ball_leaves_its_block():
     np.testing.assert_allclose(p, [1e6, -0.6, 0.8])
 
 
-LINEAR_RESIDUALS_OFFSETS, LINEAR_RESIDUALS_RADII = np.array([0, 3, 5, 6]), np.array([1.0, 0.5, 2.0])
+BLOCK_OFFSETS, BLOCK_RADII = np.array([0, 3, 5, 6]), np.array([1.0, 0.5, 2.0])
 
 
 @pytest.fixture
@@ -270,7 +270,7 @@ def test_gradients_equal_finite_differences(P, f, arguments):
 )
 def test_no_point_of_the_balls_is_lower_nearby(P, minimise, f, arguments):
     u, _, violation = minimise(
-        P, LINEAR_RESIDUALS_OFFSETS, LINEAR_RESIDUALS_RADII, np.zeros(6), *arguments, 1e-8, 500, 0.0
+        P, BLOCK_OFFSETS, BLOCK_RADII, np.zeros(6), *arguments, 1e-8, 500, 0.0
     )
     assert violation <= 1e-8
     lowest = f(P, u, *arguments, np.empty(6))
@@ -278,8 +278,8 @@ def test_no_point_of_the_balls_is_lower_nearby(P, minimise, f, arguments):
     rng = np.random.default_rng(2)
     for _ in range(200):
         near = u + 0.05 * rng.normal(size=6)
-        for c, radius in enumerate(LINEAR_RESIDUALS_RADII):
-            block = near[LINEAR_RESIDUALS_OFFSETS[c] : LINEAR_RESIDUALS_OFFSETS[c + 1]]
+        for c, radius in enumerate(BLOCK_RADII):
+            block = near[BLOCK_OFFSETS[c] : BLOCK_OFFSETS[c + 1]]
             block *= min(1.0, radius / np.linalg.norm(block))
         assert f(P, near, *arguments, np.empty(6)) >= lowest - 1e-9
 
@@ -441,7 +441,7 @@ def test_inputs_are_checked_and_not_changed():
     g.setflags(write=False)
     max_margin(g, 0.5)
     for nu in (0.0, 1.1, np.nan):
-        with pytest.raises(InputError, match="nu = "):
+        with refused("argument"):
             max_margin(g, nu)
-    with pytest.raises(InputError, match="g is empty"):
+    with refused("margins.none"):
         max_margin(np.empty(0), 0.5)

@@ -29,19 +29,8 @@ def make():
 
 @pytest.fixture
 def found():
-    """Function (cohort) -> what is found in it, as text."""
-    return lambda cohort: [str(finding) for finding in review(cohort).findings]
-
-
-@pytest.fixture
-def only():
-    """Function (cohort) -> the one thing that is found in it."""
-
-    def one(cohort):
-        (finding,) = review(cohort).findings
-        return finding
-
-    return one
+    """Function (cohort) -> what is found in it, by code."""
+    return lambda cohort: {one.problem.code: one for one in review(cohort).findings}
 
 
 SITES = ["BERN", "LYON", "OSLO", "ROMA"]

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sgbn import Cohort
 from sgbn.cohort.atlas import Atlas, load_atlas
 from sgbn.cohort.cohort import Cohort as group_tests_Cohort
 from sgbn.comparison.steps.data import table_one
+from sgbn.core.problems import speaking
 from sgbn.prepare.balance import (
     NOT_TESTED,
     check_sites,
@@ -19,55 +19,43 @@ from sgbn.prepare.balance import (
     level_text,
     means_test,
     robust_z,
+    shares_test,
 )
 from sgbn.prepare.review import review
 
 N = 60
 
 
-def test_a_covariate_that_is_the_group_stops(make, only):
-    group = make().group
-    finding = only(make(covariates={"dx": (group == "SCZ").astype(float)}))
-    assert finding.level == "stop"
-    assert "'dx' is the group under another name" in finding.what
+GROUP = np.array(["CTR", "SCZ"])[np.arange(N) % 2]
+NOISE = np.random.default_rng(0).normal(size=N)
+SCORE = np.resize(["a", "b", "c"], N)
 
 
-def test_groups_that_differ_in_a_covariate_are_said_with_numbers(make, only):
-    noise = 20 * np.random.default_rng(0).normal(size=N)
-    age = np.where(make().group == "CTR", 30.0, 50.0) + noise
-    finding = only(make(covariates={"age": age}))
-    assert finding.level == "warning"
-    assert "the groups differ in 'age' (CTR 27.67, SCZ 55.42; p = " in finding.what
-    sex = np.where(np.arange(N) < 55, np.where(make().group == "CTR", "F", "M"), "F")
-    assert "(CTR 100% F, SCZ 10% F; p = " in only(make(covariates={"sex": sex})).what
-    coded = {"sex": (sex == "F").astype(float)}
-    assert "(CTR 0% with 0, SCZ 90% with 0; p = " in only(make(covariates=coded)).what
+@pytest.mark.parametrize(
+    ("column", "level", "code"),
+    [
+        ((GROUP == "SCZ").astype(float), "stop", "covariate.is-group"),
+        (np.where(GROUP == "CTR", 30.0, 50.0) + 20 * NOISE, "warning", "covariate.imbalance"),
+        (
+            np.where((GROUP == "SCZ") & (np.arange(N) < 55), "M", "F"),
+            "warning",
+            "covariate.imbalance",
+        ),
+        (np.where(GROUP == "CTR", 70.0, 30.0) + 5 * NOISE, "warning", "covariate.defines"),
+        (["A"] * N, "warning", "covariate.constant"),
+        (np.where(np.arange(N) == 7, np.nan, NOISE), "note", "covariate.gaps"),
+        (np.where(GROUP == "CTR", np.nan, np.arange(N)), "stop", "covariate.empty"),
+        (np.where(GROUP == "CTR", "", SCORE), "stop", "covariate.empty"),
+        (np.full(N, np.nan), "stop", "covariate.empty"),
+    ],
+)
+def test_covariates_that_mean_something_else_are_found(make, found, column, level, code):
+    (finding,) = found(make(covariates={"x": column})).values()
+    assert (finding.problem.code, finding.level) == (code, level)
 
 
-def test_a_region_among_the_covariates_is_pointed_out(make, only):
-    values = np.random.default_rng(1).normal(size=N)
-    finding = only(make(covariates={"lh_precuneus": values}))
-    assert finding.level == "warning"
-    assert "'lh_precuneus' has the name of a region" in finding.what
-
-
-def test_constant_and_missing_covariates_are_said(make, only):
-    finding = only(make(covariates={"scanner": ["A"] * N}))
-    assert "'scanner' is the same in all subjects" in finding.what
-    age = np.random.default_rng(0).normal(40, 5, N)
-    age[7] = np.nan
-    finding = only(make(covariates={"age": age}))
-    assert "missing in 1 of 60 subjects, such as 'sub-07'" in finding.what
-
-
-def test_a_covariate_that_a_whole_group_lacks_stops(make, only):
-    for score in (np.arange(N, dtype=float), np.resize(["a", "b", "c"], N)):
-        empty = np.nan if score.dtype.kind == "f" else ""
-        column = np.where(make().group == "CTR", empty, score)
-        finding = only(make(covariates={"updrs": column}))
-        assert finding.level == "stop"
-        assert "'updrs' is missing in all subjects of a group, such as 'sub-00'" in finding.what
-    assert only(make(covariates={"iq": np.full(N, np.nan)})).level == "stop"
+def test_a_region_among_the_covariates_is_pointed_out(make, found):
+    assert [*found(make(covariates={"lh_precuneus": NOISE}))] == ["covariate.is-region"]
 
 
 def test_review_and_table_one_say_the_same_of_pairs_and_families(make, found):
@@ -83,63 +71,36 @@ def test_review_and_table_one_say_the_same_of_pairs_and_families(make, found):
     )
     for cohort, said in ((pairs, True), (families, False)):
         p = table_one(cohort, cohort.groups).set_index("characteristic")["p"]["age"]
-        texts = [text for text in found(cohort) if "the groups differ in 'age'" in text]
-        assert bool(texts) == said == bool(p < 0.05)
-        assert all(f"p = {p:.2g}" in text for text in texts)
-
-
-def test_the_level_that_differs_most_is_shown(make, only):
-    group = make().group
-    level = np.where(group == "CTR", np.resize(["A", "A", "Z"], N), np.resize(["B", "B", "Z"], N))
-    assert "(CTR 67% A, SCZ 0% A; p = " in only(make(covariates={"h": level})).what
+        finding = found(cohort).get("covariate.imbalance")
+        assert bool(finding) == said == bool(p < 0.05)
+        assert finding is None or finding.problem.values["p"] == pytest.approx(p)
 
 
 @pytest.mark.parametrize(("told", "level"), [(0.95, "stop"), (0.1, "warning")])
 def test_sites_that_were_not_named_are_asked_about(make, found, told, level):
     facts = {"unnamed_sites": {"scanner": {"sites": 2, "told": told}}}
     (finding,) = check_sites(make(site=None, provenance=facts))
-    assert finding.level == level
-    assert "'scanner' looks like sites" in finding.what
-    assert "--site scanner" in finding.action
-    assert "--exclude scanner" in finding.action
-    named = make(site=["A", "B", "B", "A"] * 15, provenance=facts)
-    assert not any("scanner" in text for text in found(named))
+    assert (finding.level, finding.problem.values["column"]) == (level, "scanner")
+    assert not found(make(site=["A", "B", "B", "A"] * 15, provenance=facts))
 
 
-def test_sites_that_hold_one_group_or_one_subject_are_said(make, found, only):
-    group = make().group
-    assert only(make(site=np.where(group == "CTR", "A", "B"))).level == "stop"
-    assert "all subjects are from the site A" in only(make(site=["A"] * N)).what
-    site = np.where(np.arange(N) < 40, "A", np.where(group == "CTR", "B", "A"))
-    pure, unequal = found(make(site=site))
-    assert "1 site has subjects of one group only: 'B'" in pure
-    assert "the shares of the groups differ between sites (CTR 67% A, SCZ 100% A; p = " in unequal
+def test_sites_that_hold_one_group_or_one_subject_are_said(make, found):
+    assert [*found(make(site=np.where(GROUP == "CTR", "A", "B")))] == ["sites.pure-all"]
+    assert [*found(make(site=["A"] * N))] == ["sites.one"]
+    site = np.where(np.arange(N) < 40, "A", np.where(GROUP == "CTR", "B", "A"))
+    assert [*found(make(site=site))] == ["sites.pure", "sites.shares"]
     site = np.where(np.arange(N) % 4 < 2, "A", "B").astype(object)
     site[5] = "C"
-    texts = found(make(site=site.astype(str)))
-    assert any("1 site has one subject: 'C'" in text for text in texts)
-
-
-def test_a_covariate_that_nearly_makes_the_groups_is_pointed_at():
-    rng = np.random.default_rng(0)
-    group = np.repeat(["old", "young"], 40)
-    age = np.where(group == "old", 70.0, 30.0) + rng.normal(size=80) * 5
-    values = rng.normal(size=(80, 3))
-    near, far = (
-        review(Cohort(values, list("abc"), range(80), group=group, covariates={"age": column}))
-        for column in (age, age + rng.normal(size=80) * 60)
-    )
-    assert any("'age' nearly defines the groups" in finding.what for finding in near.findings)
-    assert not any("nearly defines" in finding.what for finding in far.findings)
+    single = found(make(site=site.astype(str)))["sites.single"]
+    assert str(single.problem).startswith("some sites have only one subject: 'C'. ")
+    ids = np.where(np.arange(N) < 20, "A", [f"Ann {k}" for k in range(N)])
+    single = found(make(site=ids))["sites.single"]
+    assert str(single.problem).startswith("some sites have only one subject: 40 labels. ")
 
 
 def test_levels_that_are_numbers_have_names_of_people():
     assert level_text(1.0) == "1"
     assert level_text("F") == "F"
-    column = np.array([0.0, 1.0, 1.0, 0.0] * 10)
-    table = crosstab(column, np.repeat(["a", "b"], [30, 10]))
-    assert table.levels == ["with 0", "with 1"]
-    assert table.largest() == "a 50% with 0, b 50% with 0"
 
 
 def test_two_values_are_counted_and_more_are_measured():
@@ -200,10 +161,10 @@ def test_persons_count_by_their_first_row(paired):
 def test_few_subjects_are_tested_exactly():
     group = np.repeat(["a", "b"], [8, 9])
     column = np.array([*"xxxxxxyy", *"yyyyyyyyx"])
-    test = crosstab(column, group).test
+    test = shares_test(crosstab(column, group))
     assert test.name == "Fisher's exact"
     assert test.p == pytest.approx(stats.fisher_exact([[6, 1], [2, 8]]).pvalue)
-    many = crosstab(np.tile(column, 5), np.tile(group, 5)).test
+    many = shares_test(crosstab(np.tile(column, 5), np.tile(group, 5)))
     expected = stats.chi2_contingency([[30, 5], [10, 40]], correction=False)
     assert many == ("chi-square", expected.pvalue)
 
@@ -211,31 +172,30 @@ def test_few_subjects_are_tested_exactly():
 def test_sparse_tables_are_compared_with_random_ones():
     group = np.repeat(["a", "b"], [10, 10])
     column = np.array([*"xxxxxxyyzz", *"yyyyzzzzzx"])
-    test = crosstab(column, group).test
+    test = shares_test(crosstab(column, group))
     assert test.name == "chi-square, random tables"
     rng = np.random.default_rng(1)
-    own = stats.chi2_contingency(crosstab(column, group).counts).statistic
+    own = stats.chi2_contingency(crosstab(column, group)).statistic
     by_hand = [
-        stats.chi2_contingency(crosstab(column, rng.permutation(group)).counts).statistic
+        stats.chi2_contingency(crosstab(column, rng.permutation(group))).statistic
         for _ in range(600)
     ]
     assert test.p == pytest.approx(np.mean(np.array(by_hand) >= own - 1e-9), abs=0.03)
-    assert crosstab(column, group).test == test
+    assert shares_test(crosstab(column, group)) == test
 
 
 def test_one_level_is_no_test():
-    assert np.isnan(crosstab(np.array(["x"] * 4), np.array([*"aabb"])).test.p)
+    assert np.isnan(shares_test(crosstab(np.array(["x"] * 4), np.array([*"aabb"]))).p)
 
 
-def test_copies_of_regions_stop_and_each_pair_is_named(make, only):
+def test_copies_of_regions_stop_and_each_pair_is_named(make):
     def copy(values):
         values[:, 1] = 2 * values[:, 0] + 1
         values[:, 4] = 3 - values[:, 2] * (1 + 1e-9)
 
-    finding = only(make(copy))
-    assert finding.level == "stop"
-    assert "'lh_insula' and 'rh_insula'; 'lh_cuneus' and 'lh_lingual'" in finding.what
-    assert "Exclude one of each pair" in finding.action
+    (stop,) = review(make(copy)).stops
+    pairs = stop.problem.values["pairs"]
+    assert pairs == ["'lh_insula' and 'rh_insula'", "'lh_cuneus' and 'lh_lingual'"]
 
 
 @pytest.mark.parametrize("shift", [0.0, 1.0])
@@ -243,7 +203,7 @@ def test_copies_within_a_group_stop(make, shift):
     def copy(values):
         values[:, 1] = np.where(np.arange(N) % 2, values[:, 0] + shift, values[:, 1])
 
-    assert "'lh_insula' and 'rh_insula'" in review(make(copy)).stops[0].what
+    assert review(make(copy)).stops[0].problem.code == "regions.copies"
 
 
 def test_a_correlation_near_one_is_no_copy(make):
@@ -253,47 +213,49 @@ def test_a_correlation_near_one_is_no_copy(make):
     assert not review(make(nearly)).stops
 
 
-def test_totals_are_said_with_what_they_are_sums_of(make, only):
+def test_totals_are_said_with_what_they_are_sums_of(make, found):
     def total(values):
         values[:, 4] = values[:, :3].sum(axis=1) + (np.arange(N) % 2)
 
-    finding = only(make(total))
-    assert finding.level == "warning"
-    assert "is a linear combination of" in finding.what
-    for name in ("lh_insula", "rh_insula", "lh_cuneus", "lh_lingual"):
-        assert f"'{name}'" in finding.what
-    assert "rh_cuneus" not in finding.what
+    named = found(make(total))["regions.combined"].problem.values
+    sums = {"lh_insula", "rh_insula", "lh_cuneus", "lh_lingual"}
+    assert {*named["names"], *named["others"]} == sums
 
 
-def test_outlying_cells_and_subjects_are_said_and_kept(make):
+def test_outlying_cells_and_subjects_are_said_and_kept(make, found):
     def change(values):
         values[8, 3] = 25.0
         values[8, 4] = -20.0
 
-    reviewed = review(make(change))
-    texts = [str(finding) for finding in reviewed.findings]
-    assert "2 cells are more than 6" in texts[0]
-    assert texts[0].endswith("The farthest belongs to subject 'sub-08'.")
-    assert not any(said in texts[0] for said in ("25", "-20", "rh_cuneus", "lh_lingual"))
-    assert "1 subject is outlying in more than 10% of the regions: 'sub-08'" in texts[1]
-    assert len(reviewed.cohort) == N
+    findings = found(make(change))
+    assert [*findings] == ["cells.outlying", "subjects.outlying"]
+    finding = findings["cells.outlying"]
+    text = str(finding)
+    assert "2 cells" in text
+    assert "'sub-08 (" in text
+    with speaking(people=False):
+        assert not any(said in str(finding) for said in ("25", "-20", "rh_cuneus", "lh_lingual"))
+    assert findings["subjects.outlying"].problem.values["subjects"] == ["sub-08"]
+    assert len(review(make(change)).cohort) == N
 
 
-def test_regions_that_the_atlas_does_not_know_are_listed(make, only):
-    assert "no atlas has these regions" in only(make(atlas=None)).what
-    finding = only(make(atlas=load_atlas("destrieux")))
-    assert "5 regions are not in the atlas" in finding.what
+def test_regions_that_the_atlas_does_not_know_are_listed(make, found):
+    assert [*found(make(atlas=None))] == ["regions.no-atlas"]
+    regions = found(make(atlas=load_atlas("destrieux")))["regions.unplaced"].problem.values[
+        "regions"
+    ]
+    assert len(regions) == 5
 
 
-def test_regions_without_coordinates_are_listed(make, only):
+def test_regions_without_coordinates_are_listed(make, found):
     first, second = make().regions[:2]
     nowhere = dict.fromkeys("xyz", math.nan)
     regions = [
         one._replace(**nowhere) if one.name in (first, second) else one
         for one in load_atlas("desikan_killiany").regions
     ]
-    finding = only(make(atlas=Atlas("own", "mine", tuple(regions))))
-    assert finding.what == f"the atlas mine has no coordinates for 2 regions: {first!r}, {second!r}"
+    finding = found(make(atlas=Atlas("own", "mine", tuple(regions))))["regions.nowhere"]
+    assert finding.problem.values["regions"] == [first, second]
 
 
 def test_robust_z_is_that_of_normal_draws_and_ignores_outliers():

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from tests.codes import refused, warned
 
-from sgbn.core.problems import DataWarning, InputError
 from sgbn.prepare.covariates import CovariateRegressor
 
 
@@ -89,27 +89,17 @@ def test_y_plays_no_part_unless_asked_for(cohort):
     assert not np.allclose(within, plain)
 
 
-def test_groups_that_are_lacking_are_named(cohort):
-    X, y = cohort
-    with pytest.raises(InputError, match=r"reference group 'HC'.*'CTR', 'SCZ'"):
-        CovariateRegressor(["age", "sex"], reference="HC").fit(X, y)
-    with pytest.raises(InputError, match=r"reference='CTR' needs the groups"):
-        CovariateRegressor(["age", "sex"], reference="CTR").fit(X)
-    with pytest.raises(InputError, match="within_groups needs the groups"):
-        CovariateRegressor(["age", "sex"], within_groups=True).fit(X)
-
-
 def test_more_rows_than_design_columns_are_needed(cohort):
     X, y = cohort
     few = np.r_[np.flatnonzero(y == "CTR")[:3], np.flatnonzero(y == "SCZ")]
-    with pytest.raises(InputError, match=r"3 rows of 'CTR', but 3 design columns"):
+    with refused("design.rows"):
         CovariateRegressor(["age", "sex"], reference="CTR").fit(X.iloc[few], y[few])
 
 
 def test_a_constant_covariate_is_named_and_harmless(cohort):
     X, _ = cohort
     expected = CovariateRegressor(["age", "sex"]).fit_transform(X)
-    with pytest.warns(DataWarning, match="'scanner', or one of its levels, does not vary"):
+    with warned("covariate.constant"):
         out = CovariateRegressor(["age", "sex", "scanner"]).fit_transform(X.assign(scanner=3.0))
     pd.testing.assert_frame_equal(out, expected)
 
@@ -118,7 +108,7 @@ def test_collinear_covariates_are_named_and_removed_once(cohort):
     X, _ = cohort
     expected = CovariateRegressor(["age", "sex"]).fit_transform(X)
     months = X.assign(months=12 * X["age"])
-    with pytest.warns(DataWarning, match="'age', 'months' determine each other"):
+    with warned("covariate.collinear"):
         out = CovariateRegressor(["age", "sex", "months"]).fit_transform(months)
     pd.testing.assert_frame_equal(out, expected, rtol=1e-9)
 
@@ -127,17 +117,10 @@ def test_an_unseen_category_is_warned_of_and_only_age_is_removed(cohort):
     X, _ = cohort
     regressor = CovariateRegressor(["age", "sex"]).fit(X)
     test = X[:2].assign(sex=["X", "F"])
-    with pytest.warns(DataWarning, match=r"'sex'.*'X' \(1\)"):
+    with warned("covariate.unseen"):
         out = regressor.transform(test)
     age = (test["age"].iloc[0] - X["age"].mean()) * regressor.coef_[0]
     np.testing.assert_allclose(out.iloc[0], test.filter(like="region").iloc[0] - age)
-
-
-def test_a_missing_covariate_names_column_row_and_remedy(cohort):
-    X, _ = cohort
-    X.loc["sub-005", "sex"] = None
-    with pytest.raises(InputError, match=r"'sex' is missing.*row 5 .*'sub-005'.*RegionImputer"):
-        CovariateRegressor(["age", "sex"]).fit(X)
 
 
 @pytest.mark.parametrize("name", ["A", "Z"])
@@ -148,19 +131,13 @@ def test_a_level_that_the_reference_lacks_is_the_average_whatever_its_name(name)
     level = np.where(y == "CTR", np.resize(["M", "N"], 120), np.resize(["M", "N", name], 120))
     X = pd.DataFrame({"a": rng.normal(size=120) + 2.0 * (level == "N"), "h": level})
     fitted = CovariateRegressor(["h"], reference="CTR").fit(X, y)
-    with pytest.warns(match="no training subject had"):
+    with warned("covariate.unseen"):
         adjusted = fitted.transform(X)
     np.testing.assert_array_equal(adjusted["a"][level == name], X["a"][level == name])
-
-
-def test_reference_and_within_groups_exclude_each_other():
-    X = pd.DataFrame({"a": [1.0, 2, 3, 4], "age": [1.0, 2, 3, 5]})
-    with pytest.raises(InputError, match="Give only reference or only within_groups"):
-        CovariateRegressor(["age"], reference="x", within_groups=True).fit(X, list("xxyy"))
 
 
 def test_columns_named_by_numbers_must_stay_in_their_order():
     X = pd.DataFrame(np.random.default_rng(0).normal(size=(20, 3)))
     fitted = CovariateRegressor([2]).fit(X)
-    with pytest.raises(InputError, match="same columns in the same order"):
+    with refused("table.columns"):
         fitted.transform(X[[2, 0, 1]])

@@ -1,11 +1,12 @@
 import numpy as np
 import pytest
+from tests.codes import refused
 
 from sgbn import Cohort
 from sgbn.cohort.series import SeriesCohort
 from sgbn.cohort.simulate import simulate_cohort
-from sgbn.core.problems import InputError
 from sgbn.prepare.independence import (
+    OVERRULED,
     check_independence,
     counter_stems,
     drawn_in,
@@ -37,7 +38,7 @@ def visits(rng, persons=30, noise=0.5, m=12):
 
 
 def stops(cohort):
-    return [finding.what for finding in review(cohort).stops]
+    return {one.problem.code: one.problem.values for one in review(cohort).stops}
 
 
 MANGLED = (
@@ -59,22 +60,22 @@ MANGLED = (
 @pytest.mark.parametrize("name", MANGLED)
 def test_sessions_are_found_by_their_names(name):
     ids = [name.format(p=k // 2, v=1 + k % 2) for k in range(60)]
-    (what,) = stops(independence_cohort_of(visits(np.random.default_rng(0)), ids))
-    assert "60 rows seem to be sessions of 30 persons" in what
-    assert ids[0] in what
+    values = stops(independence_cohort_of(visits(np.random.default_rng(0)), ids))
+    assert values["rows.sessions"] == {"subjects": ids, "n": 30}
 
 
 @pytest.mark.parametrize(("first", "second"), [("a", "b"), ("_baseline", "_followup")])
 def test_sessions_may_have_words_for_names(first, second):
     ids = [f"s{k // 2:02}{(first, second)[k % 2]}" for k in range(60)]
-    assert "30 persons" in stops(independence_cohort_of(visits(np.random.default_rng(0)), ids))[0]
+    values = stops(independence_cohort_of(visits(np.random.default_rng(0)), ids))
+    assert values["rows.sessions"]["n"] == 30
 
 
 @pytest.mark.parametrize("name", ["sub-{k:02}", "site{s}_{k:03}", "site{s}_{c}", "{k}", "T{k}"])
 def test_names_of_subjects_are_no_sessions(name):
     rng = np.random.default_rng(0)
     ids = [name.format(k=k, s=k // 5, c=1 + k % 5) for k in range(60)]
-    assert stops(independence_cohort_of(rng.standard_normal((60, 12)), ids)) == []
+    assert stops(independence_cohort_of(rng.standard_normal((60, 12)), ids)) == {}
 
 
 def test_pairs_that_are_named_are_no_find():
@@ -83,7 +84,7 @@ def test_pairs_that_are_named_are_no_find():
     group = np.tile(["before", "after"], 30)
     names = [f"r{k}" for k in range(12)]
     pair = [f"s{k // 2:02}" for k in range(60)]
-    assert stops(Cohort(values, names, ids, group=group, pair=pair)) == []
+    assert stops(Cohort(values, names, ids, group=group, pair=pair)) == {}
 
 
 def test_near_copies_are_all_named():
@@ -91,15 +92,10 @@ def test_near_copies_are_all_named():
     values = rng.standard_normal((60, 12))
     values[40:52] = values[:12] + 1e-3 * rng.standard_normal((12, 12))
     ids = [f"sub-{k:02}" for k in range(60)]
-    (found,) = (
-        one
-        for one in check_independence(independence_cohort_of(values, ids))
-        if one.level == "stop"
-    )
-    assert found.what.startswith("12 pairs of rows are copies")
-    remedy, copies = found.action.split("The copies: ")  # which may fill a screen
-    assert "--rows-are-subjects" in remedy
-    assert all(f"sub-{k:02} and sub-{k + 40:02}" in copies for k in range(12))
+    copies = stops(independence_cohort_of(values, ids))["rows.copies"]
+    assert copies["n"] == 12
+    pairs = [name for k in range(12) for name in (f"sub-{k:02}", f"sub-{k + 40:02}")]
+    assert copies["subjects"] == pairs
 
 
 @pytest.mark.parametrize("memory", [0.6, 0.95])
@@ -108,43 +104,42 @@ def test_points_in_time_are_found(memory):
     values = rng.standard_normal((400, 12))
     for t in range(1, 400):
         values[t] = memory * values[t - 1] + np.sqrt(1 - memory**2) * values[t]
-    (what,) = stops(independence_cohort_of(values, [str(k) for k in range(400)]))
-    assert "each row resembles the next row" in what
+    found = stops(independence_cohort_of(values, [str(k) for k in range(400)]))
+    assert [*found] == ["rows.neighbours"]
 
 
 def test_rows_sorted_by_site_are_no_points_in_time():
     rng = np.random.default_rng(0)
     values = rng.standard_normal((400, 12)) + np.repeat(rng.standard_normal((8, 12)), 50, axis=0)
-    assert stops(independence_cohort_of(values, [str(k) for k in range(400)])) == []
+    assert stops(independence_cohort_of(values, [str(k) for k in range(400)])) == {}
 
 
 def test_who_says_that_rows_are_subjects_is_warned_and_goes_on():
     drawn = simulate_cohort(30, regions=6)
     ids = [f"s{k // 2:02}_ses-{k % 2}" for k in range(60)]
     cohort = Cohort(drawn.values, drawn.regions, ids, group=drawn.group)
-    with pytest.raises(InputError, match=r"sessions of 30 persons.*--rows-are-subjects"):
+    with refused("rows.sessions"):
         review(cohort).require()
     overruled = review(cohort, rows_are_subjects=True)
     assert len(overruled.require()) == 60
-    (finding,) = [one for one in overruled.findings if "30 persons" in one.what]
+    (finding,) = [one for one in overruled.findings if one.problem.code == "rows.sessions"]
     assert finding.level == "warning"
-    assert "You said that each row is a different subject" in finding.action
+    assert finding.problem.remedy == OVERRULED
 
 
 def test_rows_far_out_make_no_copies_of_the_others():
     drawn = simulate_cohort(60, regions=8)
     values = drawn.values.copy()
     values[[5, 50, 100]] *= 20
-    assert stops(Cohort(values, drawn.regions, drawn.ids, group=drawn.group)) == []
+    assert stops(Cohort(values, drawn.regions, drawn.ids, group=drawn.group)) == {}
 
 
 def test_copies_are_found_in_regions_that_are_mostly_zero():
     values = np.random.default_rng(0).standard_normal((60, 12))
     values[:50, 3] = 0.0
     values[41] = values[7]
-    (what,) = stops(independence_cohort_of(values, [f"x{k:02}" for k in range(60)]))
-    assert what.startswith("1 pair of rows")
-    assert "x07 and x41" in what
+    found = stops(independence_cohort_of(values, [f"x{k:02}" for k in range(60)]))
+    assert found["rows.copies"] == {"n": 1, "subjects": ["x07", "x41"]}
 
 
 def test_many_copies_of_one_row_are_named_once_each():
@@ -152,18 +147,14 @@ def test_many_copies_of_one_row_are_named_once_each():
     values[:1000] = values[0]
     values[1050] = values[1060]
     ids = [f"x{k:04}." for k in range(1100)]
-    found = next(iter(check_independence(independence_cohort_of(values, ids))))
-    assert found.what.startswith("2 groups of rows are copies")
-    copies = found.action.split("The copies: ")[1]
-    assert copies.endswith("x0998. and x0999.; x1050. and x1060.")
-    assert all(copies.count(name) == 1 for name in [*ids[:1000], ids[1050], ids[1060]])
-    assert len(copies) < 20_000
+    copies = stops(independence_cohort_of(values, ids))["rows.copies"]
+    assert copies == {"n": 2, "subjects": [*ids[:1000], ids[1050], ids[1060]]}
 
 
 def test_one_person_is_no_persons():
     ids = [*(f"s{k}" for k in range(58)), "p_ses-1", "p_ses-2"]
-    (what,) = stops(independence_cohort_of(np.random.default_rng(0).standard_normal((60, 12)), ids))
-    assert what.startswith("2 rows seem to be sessions of 1 person, such as")
+    found = stops(independence_cohort_of(np.random.default_rng(0).standard_normal((60, 12)), ids))
+    assert found["rows.sessions"] == {"subjects": ids[-2:], "n": 1}
 
 
 @pytest.mark.parametrize("m", [4, 12])
@@ -172,7 +163,7 @@ def test_many_independent_rows_of_one_stem_are_not_stopped_by_name(name, m):
     ids = [name.format(k // 30, k % 30) for k in range(120)]
     found = review(independence_cohort_of(np.random.default_rng(0).standard_normal((120, m)), ids))
     assert not found.stops
-    said = [one.what for one in found.findings if "sessions of 4 persons" in one.what]
+    said = [one for one in found.findings if one.problem.code == "rows.sessions"]
     assert len(said) == (m == 4)  # too few regions to tell: a warning
 
 
@@ -181,8 +172,8 @@ def test_many_rows_of_one_stem_that_are_alike_are_stopped():
     own = np.repeat(rng.standard_normal((6, 12)), 20, axis=0)
     values = rng.permutation(own + 0.7 * rng.standard_normal((120, 12)), axis=1)
     ids = [f"p{k // 20}_run{k % 20}" for k in range(120)]
-    (what,) = stops(independence_cohort_of(values, ids))
-    assert "120 rows seem to be sessions of 6 persons" in what
+    found = stops(independence_cohort_of(values, ids))["rows.sessions"]
+    assert (len(found["subjects"]), found["n"]) == (120, 6)
 
 
 def test_many_rows_of_a_named_person_are_volumes():
@@ -195,11 +186,9 @@ def test_many_rows_of_a_named_person_are_volumes():
         group=np.repeat(["a", "b"], 120),
         person=persons,
     )
-    stops = [one for one in check_independence(cohort) if one.level == "stop"]
-    assert "a person has 40 rows (median)" in stops[0].what
-    assert "read as series" in stops[0].action
+    assert next(check_independence(cohort)).problem.values == {"n": 40}
     few = cohort.subset(np.arange(240) % 40 < 4)
-    assert not any("rows (median)" in one.what for one in check_independence(few))
+    assert "rows.volumes" not in [one.problem.code for one in check_independence(few)]
 
 
 def draw(n=60, m=12):
@@ -298,10 +287,9 @@ def turned(n=6, levels=0.0, **shape):
 @pytest.mark.parametrize("shape", [(176, 60), (120, 200)], ids=str)
 def test_series_with_a_row_per_region_are_a_warning(shape, levels):
     cohort = turned(volumes=shape[0], regions=shape[1], levels=levels)
-    found = [one for one in review(cohort).findings if "exchanged" in one.what]
+    found = [one for one in review(cohort).findings if one.problem.code == "series.exchanged"]
     assert [one.level for one in found] == ["warning"]
-    assert "in 6 of 6 subjects" in found[0].what
-    assert "transpose the series" in found[0].action
+    assert len(found[0].problem.values["subjects"]) == 6
 
 
 @pytest.mark.parametrize("phi", [0.0, 0.5])
@@ -322,4 +310,4 @@ def test_some_subjects_are_named():
     right, wrong = cohort_of(n=2, volumes=60, regions=60), turned(n=2, volumes=60, regions=60)
     both = SeriesCohort.of([*right.series, *wrong.series])
     (found,) = find_exchanged(both)[1]
-    assert "in 2 of 4 subjects ('s2', 's3')" in found.what
+    assert found.problem.values["subjects"] == ["s2", "s3"]

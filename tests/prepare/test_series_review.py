@@ -32,7 +32,7 @@ def made(change=lambda series: series, n=40, **given):
 
 
 def found(cohort, **given):
-    return [str(one) for one in review(cohort, **given).findings]
+    return {one.problem.code: one for one in review(cohort, **given).findings}
 
 
 def emptied(cohort, cells):
@@ -40,145 +40,123 @@ def emptied(cohort, cells):
     series = [one.copy() for one in cohort.series]
     for row, column in cells:
         series[row][:, column] = 7.0
-    about = {"group": cohort.group, "covariates": cohort.covariates, "tr": cohort.tr}
-    return SeriesCohort.of(series, cohort.regions, cohort.ids, **about)
+    return cohort_with(cohort, series=series)
 
 
 def test_series_without_any_oddity_have_a_note_about_the_atlas_alone():
     cohort = plain()
     reviewed = review(cohort)
-    (note,) = reviewed.findings
-    assert str(note) == "note: no atlas has these regions. Pictures do not show lobes."
+    assert [one.problem.code for one in reviewed.findings] == ["regions.no-atlas"]
     assert reviewed.cohort is cohort
 
 
-def test_a_region_that_is_empty_in_many_subjects_is_left_out():
-    reviewed = review(emptied(plain(), [(0, 3), (1, 3), (2, 3)]))
-    assert "'x3'" in reviewed.findings[0].what
-    assert "1 region is empty in more than 5% of the subjects (in up to 3 of 40)" in str(
-        reviewed.findings[0]
-    )
-    assert len(reviewed.cohort) == 40
-    assert "x3" not in reviewed.cohort.regions
-
-
-def test_subjects_with_an_empty_region_are_left_out_by_name():
-    reviewed = review(emptied(plain(), [(4, 3), (7, 2)]))
-    assert reviewed.findings[0].left_out == ("s4", "s7")
-    assert "2 subjects have an empty region ('x2', 'x3'): 's4', 's7'" in reviewed.findings[0].what
-    assert len(reviewed.cohort) == 38
-    assert len(reviewed.cohort.regions) == 10
-
-
-def test_a_scan_that_failed_does_not_cost_a_region():
-    cells = [(0, column) for column in range(8)] + [(1, 3), (2, 3)]
-    reviewed = review(emptied(plain(), cells))
-    assert "more than 50% of the regions: 's0'" in reviewed.findings[0].what
-    assert len(reviewed.cohort) < 40
-
-
-def test_subjects_with_few_volumes_are_left_out_by_name():
-    cohort = plain()
-    short = autoregressive(np.random.default_rng(9), volumes=20)
-    series = [short, *cohort.series[1:]]
-    about = {"group": cohort.group, "covariates": cohort.covariates, "tr": 2.0}
-    reviewed = review(SeriesCohort.of(series, cohort.regions, cohort.ids, **about))
-    assert reviewed.findings[0].left_out == ("s0",)
-    assert "worth fewer than 20 independent volumes: 's0'" in reviewed.findings[0].what
-    assert len(reviewed.cohort) == 39
-
-
-def test_pairs_that_lose_a_partner_go_too():
-    pair = np.repeat(np.arange(20), 2).astype(str)
-    cohort = emptied(plain(), [(0, 1)])
-    paired = cohort_with(cohort, pair=pair)
-    assert len(review(paired).cohort) == 38
-
-
-def cohort_with(cohort, **labels):
+def cohort_with(cohort, **given):
+    """The cohort with other series, ids or labels."""
     about = {"group": cohort.group, "covariates": cohort.covariates, "tr": cohort.tr}
-    return SeriesCohort.of(cohort.series, cohort.regions, cohort.ids, **(about | labels))
+    about |= {"regions": cohort.regions, "ids": cohort.ids, "series": cohort.series}
+    return SeriesCohort.of(**(about | given))
+
+
+FAILED = [(0, column) for column in range(8)]  # a scan, which must not cost a region
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("cells", "code", "left_out", "regions"),
     [
-        (partial(butterworth, low=0.01, high=0.1), "a band-pass filter is seen in 40 of 40"),
-        (partial(cut_out, low=0.0, high=0.1), "a low-pass filter is seen in 40 of 40 subjects"),
-        (cosines_out, "a high-pass filter is seen in 40 of 40 subjects: changes slower than about"),
+        ([(0, 3), (1, 3), (2, 3)], "regions.empty", (), 9),
+        ([(4, 3), (7, 2)], "subjects.empty", ("s4", "s7"), 10),
+        ([*FAILED, (1, 3), (2, 3)], "subjects.gaps", ("s0",), None),
     ],
 )
-def test_filters_are_a_warning_that_says_what_they_mean(change, said):
-    (warning,) = [one for one in found(made(change)) if one.startswith("warning")]
-    assert said in warning
-    if "low-pass" in said or "band-pass" in said:
-        assert "faster than about 0.1" in warning
-        assert "200 volumes are worth about" in warning
-        assert "this number is what counts" in warning
+def test_empty_regions_or_who_has_them_are_left_out_by_name(cells, code, left_out, regions):
+    reviewed = review(emptied(plain(), cells))
+    first = reviewed.findings[0]
+    assert (first.problem.code, first.left_out) == (code, left_out)
+    assert regions in (None, len(reviewed.cohort.regions))
+    assert (len(reviewed.cohort) < 40) == bool(left_out)
+    assert ("x3" in reviewed.cohort.regions) == (regions == 10)
+    if code == "subjects.empty":
+        assert first.problem.values["regions"] == ["x2", "x3"]
+
+
+def test_subjects_with_few_volumes_and_pairs_that_lose_a_partner_are_left_out():
+    short = autoregressive(np.random.default_rng(9), volumes=20)
+    reviewed = review(cohort_with(plain(), series=[short, *plain().series[1:]]))
+    first = reviewed.findings[0]
+    assert (first.problem.code, first.left_out) == ("subjects.short", ("s0",))
+    assert len(reviewed.cohort) == 39
+    pair = np.repeat(np.arange(20), 2).astype(str)
+    assert len(review(cohort_with(emptied(plain(), [(0, 1)]), pair=pair)).cohort) == 38
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "kind"),
+    [
+        (partial(butterworth, low=0.01, high=0.1), "filters.low", "band-pass"),
+        (partial(cut_out, low=0.0, high=0.1), "filters.low", "low-pass"),
+        (cosines_out, "filters.high", None),
+    ],
+)
+def test_filters_are_a_warning_that_says_what_they_mean(change, code, kind):
+    (warning,) = [one for one in found(made(change)).values() if one.level == "warning"]
+    assert warning.problem.code == code
+    said = warning.problem.values
+    assert (said["n"], said["of"], said.get("kind")) == (40, 40, kind)
+    if kind:
+        assert said["border"] == pytest.approx(0.1, abs=0.03)
+        assert said["worth"] < said["volumes"] == 200
 
 
 def test_some_filtered_subjects_are_pointed_out():
     before, filtered = plain(), made(partial(cut_out, low=0.01, high=0.1))
     series = [*before.series[:20], *filtered.series[20:]]
-    about = {"group": before.group, "covariates": before.covariates, "tr": None}
-    said = "".join(found(SeriesCohort.of(series, before.regions, before.ids, **about)))
-    assert "is seen in 20 of 40 subjects" in said
-    assert "Not all subjects seem to be filtered" in said
-    assert "of the highest frequency" in said
-    assert "(TR) is not known" in said
+    said = found(cohort_with(before, series=series, tr=None))
+    assert said["filters.low"].problem.values["n"] == 20
+    assert {"filters.some", "series.tr"} < {*said}
 
 
 def test_a_filter_of_one_group_stops():
     before, filtered = plain(), made(partial(cut_out, low=0.01, high=0.1))
-    first = before.groups[0]
+    first, second = before.groups
     series = [
         unfiltered if label == first else after
         for label, unfiltered, after in zip(
             before.group, before.series, filtered.series, strict=True
         )
     ]
-    about = {"group": before.group, "covariates": before.covariates, "tr": 2.0}
-    (stop,) = review(SeriesCohort.of(series, before.regions, before.ids, **about)).stops
-    assert "filtered differently: a filter is seen in 0 of" in stop.what
+    (stop,) = review(cohort_with(before, series=series)).stops
+    assert stop.problem.code == "filters.groups"
+    assert stop.problem.values["groups"] == [second]
 
 
 def test_copies_stop_even_if_they_are_scaled_and_rounded():
-    cohort = plain()
-    series = list(cohort.series)
+    series = list(plain().series)
     series[5] = np.round(3.0 * series[2] + 10.0, 2)
-    about = {"group": cohort.group, "covariates": cohort.covariates, "tr": 2.0}
-    copied = SeriesCohort.of(series, cohort.regions, cohort.ids, **about)
+    copied = cohort_with(plain(), series=series)
     (stop,) = review(copied).stops
-    assert "1 pair of series are copies of each other or nearly so, such as s2 and s5" in stop.what
+    assert stop.problem.code == "series.copies"
+    assert stop.problem.values == {"n": 1, "subjects": ["s2", "s5"]}
     assert not review(copied, rows_are_subjects=True).stops
 
 
 def test_sessions_of_unknown_persons_stop():
-    cohort = plain()
     ids = [f"sub-{k // 2}_ses-{k % 2}" for k in range(40)]
-    about = {"group": cohort.group, "covariates": cohort.covariates, "tr": 2.0}
-    (stop,) = review(SeriesCohort.of(cohort.series, cohort.regions, ids, **about)).stops
-    assert "sessions of 20 persons" in stop.what
-    assert "--pair COLUMN" in stop.action
-    persons = {"pair": [name[:-6] for name in ids]}
-    known = SeriesCohort.of(cohort.series, cohort.regions, ids, **about, **persons)
-    assert not review(known).stops
+    (stop,) = review(cohort_with(plain(), ids=ids)).stops
+    assert (stop.problem.code, stop.problem.values["n"]) == ("rows.sessions", 20)
+    assert not review(cohort_with(plain(), ids=ids, pair=[name[:-6] for name in ids])).stops
 
 
 def test_small_groups_and_covariates_are_spoken_of_as_in_tables():
-    small = "".join(found(made(n=12)))
-    assert "the group 'A' has only 6 subjects. Only large differences can be found" in small
-    assert "no group column" in "".join(found(made(group=None)))
+    assert "groups.small" in found(made(n=12))
+    assert "groups.one" in found(made(group=None))
     told = made(covariates={"mean_fd": np.arange(40) % 2 + 0.1})
-    assert "is the group under another name" in "".join(found(told))
-    assert "more than half the number" not in "".join(found(made(n=12, regions=30)))
+    assert "covariate.is-group" in found(told)
+    assert "regions.many" not in found(made(n=12, regions=30))
 
 
 def test_nobody_left_is_said_and_no_crash():
-    short = cohort_of(n=4, volumes=12)
-    assert "only 0 subjects" in "".join(found(short))
-    constant = SeriesCohort.of([np.ones((30, 3))] * 2, group=["A", "B"])
-    assert "only 0 subjects" in "".join(found(constant))
+    for constant in (cohort_of(n=4, volumes=12), SeriesCohort.of([np.ones((30, 3))] * 2)):
+        assert found(constant)["cohort.empty"].problem.values["n"] == 0
 
 
 def test_each_subject_has_a_row():
@@ -313,11 +291,8 @@ def test_a_band_pass_filter_leaves_few_volumes():
 def test_censored_volumes_are_said_with_what_was_left_out_beside_them():
     facts = {"volumes": 12, "subjects": 3, "short": 17}
     cohort = replace(cohort_of(), provenance={"censored": facts})
-    (found,) = [one for one in review(cohort).findings if "censored" in one.what]
-    assert "12 volumes of 3 subjects are censored" in found.what
-    assert "17 more volumes are left out" in found.what
-    (found,) = check_censored(replace(cohort, provenance={"censored": facts | {"short": 0}}))
-    assert "left out" not in found.what
+    (note,) = check_censored(cohort)
+    assert note.problem.values == {"n": 29, "rows": 3, "least": 10}
 
 
 def test_without_censoring_nothing_is_said():
@@ -333,39 +308,22 @@ def test_other_columns_are_no_motion():
     assert motion_column(["age", "fdg", "emotion", "motion_artefacts"]) is None
 
 
-def cohort(p=None, missing=0, **covariates):
-    facts = {"mean_fd": {"p": p, "means": {"A": 0.1, "B": 0.2}, "missing": missing}}
-    provenance = {} if p is None else {"unnamed_motion": facts}
+def cohort(p=None, **covariates):
+    provenance = {} if p is None else {"unnamed_motion": {"mean_fd": {"p": p}}}
     return Cohort(
         np.zeros((2, 2)), ["x", "y"], ["s", "t"], covariates=covariates, provenance=provenance
     )
 
 
-def test_motion_that_differs_between_groups_and_is_no_covariate_is_a_warning():
-    (finding,) = check_motion(cohort(0.002))
-    assert finding.level == "warning"
-    assert "differ in motion ('mean_fd': A 0.1, B 0.2; p = 0.002)" in finding.what
-    assert "--covariates mean_fd" in finding.action
-
-
-def test_motion_that_does_not_differ_or_is_not_known_is_a_note():
-    (alike,), (unknown,) = check_motion(cohort(0.5)), check_motion(cohort())
-    assert (alike.level, unknown.level) == ("note", "note")
-    assert "motion is known" in alike.what
-    assert "nothing is known about motion" in unknown.what
-
-
-def test_a_covariate_of_motion_is_enough():
-    assert not [*check_motion(cohort(0.002, mean_fd=[0.1, 0.2]))]
-
-
-def test_motion_that_is_not_known_of_all_says_of_how_many():
-    (finding,) = check_motion(cohort(0.5, missing=3))
-    assert "B 0.2; not known for 3 subjects" in finding.what
-
-
-def test_motion_that_was_taken_without_being_named_is_said():
+def test_motion_is_asked_about_unless_it_is_a_covariate():
     taken = replace(cohort(mean_fd=[0.1, 0.2]), provenance={"taken_motion": "mean_fd"})
-    (finding,) = check_motion(taken)
-    assert "is held fixed as the covariate 'mean_fd'" in finding.what
-    assert "--exclude mean_fd" in finding.action
+    cases = {
+        ("warning", "motion.groups"): cohort(0.002),
+        ("note", "motion.unnamed"): cohort(0.5),
+        ("note", "motion.unknown"): cohort(),
+        ("note", "motion.taken"): taken,
+    }
+    for expected, given in cases.items():
+        (finding,) = check_motion(given)
+        assert (finding.level, finding.problem.code) == expected
+    assert not [*check_motion(cohort(0.002, mean_fd=[0.1, 0.2]))]

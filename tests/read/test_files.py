@@ -6,24 +6,64 @@ import zipfile
 import numpy as np
 import pandas as pd
 import pytest
+from tests.codes import refused
 
 from sgbn.core.problems import InputError
 from sgbn.read import files
 from sgbn.read.files import from_frame, load_table, read_sheet
+from sgbn.read.series import read_any
 
 
 def load(source, **options):
     return load_table(source, lambda names: {"id"}, **options)
 
 
-def test_a_file_that_is_absent_is_looked_for(tmp_path):
-    (tmp_path / "cobre.csv").write_text("id,a\n1,2\n")
-    with pytest.raises(InputError, match=r"no file .*cobra.csv'. Did you mean 'cobre.csv'"):
-        load(tmp_path / "cobra.csv")
-    with pytest.raises(InputError, match="Check the path"):
-        load(tmp_path / "absent" / "cobre.csv")
-    with pytest.raises(InputError, match="is a folder"):
-        load(tmp_path)
+@pytest.mark.parametrize(
+    ("read", "name", "code"),
+    [
+        (load, "cobra.csv", "file.absent"),
+        (load, ".", "file.folder"),
+        (load, "dangling.csv", "file.dangling"),
+        (load, "a\0b.csv", "file.unreadable"),
+        (read_any, "a\0b.csv", "file.unreadable"),
+    ],
+)
+def test_a_file_that_is_absent_is_refused(tmp_path, read, name, code):
+    (tmp_path / "dangling.csv").symlink_to(tmp_path / "gone.csv")
+    with refused(code):
+        read(f"{tmp_path}/{name}")
+
+
+@pytest.mark.parametrize(("asked", "shown"), [("V_2.tsv", True), ("v3.csv", False)])
+def test_a_file_is_suggested_only_if_its_name_was_given_in_other_case(tmp_path, asked, shown):
+    (tmp_path / "v2.csv").write_text("id,a\n")
+    with refused("file.absent") as caught:
+        load(tmp_path / asked)
+    assert ("v2.csv" in str(caught.value)) == shown
+
+
+@pytest.mark.parametrize("cell", [[1, 2], (1,), {"a": 1}, {1}, np.zeros(2)])
+def test_a_cell_that_holds_several_values_is_refused(cell):
+    with refused("cells.nested"):
+        load(pd.DataFrame({"id": ["x", "y"], "a": [1.5, cell]}))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"id": {"0": "x"}, "a": {"0": 1}}',
+        '[{"id": "x", "a": 1}]',
+        '{"id": "x",\n "a": 1}\n',
+        "[[1, 2], [3, 4]]",
+        "<!DOCTYPE html><html><body>404, not found</body></html>",
+        "\n<table><tr><td>id</td><td>a, b</td></tr></table>",
+        "<?xml version='1.0'?><a/>",
+    ],
+)
+def test_files_of_other_kinds_are_named(tmp_path, text):
+    (tmp_path / "t.csv").write_text(text)
+    with refused("text.other"):
+        load(tmp_path / "t.csv")
 
 
 @pytest.mark.parametrize("name", ["t.xlsx", "t.xls", "t.ods", "t.parquet", "t.csv.gz"])
@@ -31,8 +71,9 @@ def test_a_file_that_is_absent_is_looked_for(tmp_path):
 def test_a_damaged_file_is_named(tmp_path, name, content):
     path = tmp_path / name
     path.write_bytes(content)
-    with pytest.raises(InputError, match=name):
+    with pytest.raises(InputError) as caught:
         load(path)
+    assert name in str(caught.value)
 
 
 @pytest.mark.parametrize("suffix", [".xlsx", ".parquet"])
@@ -42,7 +83,7 @@ def test_damaged_bytes_give_a_table_or_an_input_error(tmp_path, suffix):
     (frame.to_excel if suffix == ".xlsx" else frame.to_parquet)(path)
     content = path.read_bytes()
     rng = np.random.default_rng(0)
-    refused = 0
+    n_refused = 0
     for place in rng.integers(0, len(content), 20):
         damaged = bytearray(content)
         damaged[place : place + 4] = rng.bytes(4)
@@ -50,19 +91,8 @@ def test_damaged_bytes_give_a_table_or_an_input_error(tmp_path, suffix):
         try:
             load(path)
         except InputError:
-            refused += 1
-    assert refused > 0
-
-
-def test_old_spreadsheets_need_another_format(tmp_path, monkeypatch):
-    (tmp_path / "t.xls").write_bytes(b"x")
-
-    def no_library(*_, **__):
-        raise ImportError("no xlrd")
-
-    monkeypatch.setattr(pd, "ExcelFile", no_library)
-    with pytest.raises(InputError, match=r"Save .* as \.xlsx or CSV"):
-        load(tmp_path / "t.xls")
+            n_refused += 1
+    assert n_refused > 0
 
 
 def test_the_hash_is_that_of_the_file(tmp_path):
@@ -91,37 +121,39 @@ def test_text_in_parquet_that_is_no_utf8_is_refused_with_the_file(tmp_path):
     path = tmp_path / "t.parquet"
     pd.DataFrame({"id": ["Koeln"], "a": [1.0]}).to_parquet(path, compression=None)
     path.write_bytes(path.read_bytes().replace(b"Koeln", b"K\xf6\xf6ln"))
-    with pytest.raises(InputError, match=r"t\.parquet' is damaged, or is not a Parquet file"):
+    with refused("parquet.damaged"):
         load(path)
 
 
-@pytest.mark.parametrize(("name", "module"), [("t.parquet", "pyarrow"), ("t.xlsx", "openpyxl")])
-def test_an_absent_library_is_named_with_its_remedy(tmp_path, monkeypatch, name, module):
+@pytest.mark.parametrize("name", ["t.parquet", "t.xlsx", "t.xls"])
+def test_an_absent_library_is_named_with_its_remedy(tmp_path, monkeypatch, name):
     (tmp_path / name).write_bytes(b"PK\x03\x04")
 
     def no_library(*_, **__):
-        raise ImportError(f"no {module}")
+        raise ImportError("no pyarrow, openpyxl or xlrd")
 
     monkeypatch.setattr(pd, "read_parquet", no_library)
     monkeypatch.setattr(pd, "ExcelFile", no_library)
-    with pytest.raises(InputError, match=r'pip install "sgbn\[tables\]"'):
+    with refused("library.absent"):
         load(tmp_path / name)
 
 
-def test_an_index_with_a_name_or_text_is_a_column():
+def test_an_index_with_a_name_text_or_numbers_of_its_own_is_a_column():
     frame = pd.DataFrame({"a": [1, 2], "b": [3, 4]})
     assert from_frame(frame, "f").columns == ["a", "b"]
     assert from_frame(frame.set_axis(["x", "y"], axis=0), "f").columns[1:] == ["a", "b"]
     assert from_frame(frame.rename_axis("id"), "f").columns == ["id", "a", "b"]
-    with pytest.raises(InputError, match="reset_index"):
+    kept = from_frame(frame.set_axis([1007, 1003], axis=0), "f")
+    assert kept.columns == ["(row names)", "a", "b"]
+    assert kept.frame["(row names)"].tolist() == [1007, 1003]
+    assert from_frame(frame.set_axis([0, 0], axis=0), "f").columns == ["a", "b"]
+    with refused("frame.index"):
         from_frame(frame.set_index(["a", "b"]), "f")
 
 
 def test_column_names_of_any_kind_are_text():
     frame = pd.DataFrame([[1, 2, 3]], columns=pd.Index([0, ("a", "b"), " c "], dtype=object))
     assert from_frame(frame, "f").columns == ["0", "a/b", "c"]
-    with pytest.raises(InputError, match="columns 1 and 2 are both called '1'"):
-        from_frame(pd.DataFrame([[1, 2]], columns=[1, "1"]), "f")
 
 
 def test_nothing_is_imported_for_plain_text(tmp_path, monkeypatch):
@@ -134,19 +166,6 @@ def test_nothing_is_imported_for_plain_text(tmp_path, monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", guarded)
     assert load(tmp_path / "t.csv").frame.shape == (1, 2)
-
-
-def test_an_index_that_does_not_count_from_zero_is_kept():
-    frame = pd.DataFrame({"a": [1, 2], "b": [3, 4]})
-    kept = from_frame(frame.set_axis([1007, 1003], axis=0), "f")
-    assert kept.columns == ["(row names)", "a", "b"]
-    assert kept.frame["(row names)"].tolist() == [1007, 1003]
-    assert from_frame(frame.set_axis([0, 0], axis=0), "f").columns == ["a", "b"]
-
-
-def test_marks_are_text():
-    with pytest.raises(InputError, match="delimiter is 5"):
-        load(pd.DataFrame({"a": [1], "b": [2]}), delimiter=5)
 
 
 def test_empty_rows_of_a_frame_are_left_out_and_the_others_keep_their_numbers():
@@ -188,19 +207,7 @@ def test_cells_keep_their_types_and_places(book):
     assert table.frame["a"].dtype == float
     assert table.origin.numbers.tolist() == [4, 6]
     assert table.facts["sheet"] == "first"
-
-
-def test_leading_zeros_that_a_sheet_shows_are_kept(book):
-    assert read(book).frame["id"].tolist() == ["007", "008"]
-
-
-def test_sheets_by_name_or_number(book):
-    assert read(book, sheet=0).facts["sheet"] == "first"
-    with pytest.raises(InputError, match="sheet 'second' has no rows"):
-        read(book, sheet="second")
-    for sheet in ("third", 2, -1):
-        with pytest.raises(InputError, match="Choose one of 'first', 'second'"):
-            read(book, sheet=sheet)
+    assert table.frame["id"].tolist() == ["007", "008"]  # as the sheet shows them
 
 
 def test_pandas_own_file(tmp_path):
@@ -225,25 +232,24 @@ def saved(tmp_path, *pages):
 TABLE = [["id", "a"], ["x", 1.5], ["y", 2.5]]
 
 
-def test_an_empty_first_sheet_names_the_others(tmp_path):
-    path = saved(tmp_path, ("notes", [["about"]]), ("data", TABLE))
-    with pytest.raises(InputError, match=r"sheet 'notes' has no rows.*--sheet\): 'data'"):
-        read(path)
+@pytest.mark.parametrize(
+    ("rows", "code"),
+    [([["only a header"]], "sheet.empty"), ([["Study of 2020"], [], *TABLE], "header.below")],
+)
+def test_a_sheet_without_rows_or_with_a_title_is_refused(tmp_path, rows, code):
+    with refused(code):
+        read(saved(tmp_path, ("s", rows)))
 
 
 def test_a_sheet_by_its_number_as_text_unless_one_is_called_so(tmp_path):
     path = saved(tmp_path, ("first", TABLE), ("data", TABLE))
     assert [read(path, sheet=text).facts["sheet"] for text in "12"] == ["first", "data"]
-    with pytest.raises(InputError, match=r"no sheet '0'.*'first', 'data'"):
-        read(path, sheet="0")
+    assert read(path, sheet=0).facts["sheet"] == "first"
+    for sheet in ("0", "third", 2, -1):
+        with refused("sheet.unknown"):
+            read(path, sheet=sheet)
     path = saved(tmp_path, ("first", TABLE), ("1", TABLE))
     assert read(path, sheet="1").facts["sheet"] == "1"
-
-
-def test_a_title_above_the_header_is_pointed_out(tmp_path):
-    path = saved(tmp_path, ("s", [["Study of 2020"], [], *TABLE]))
-    with pytest.raises(InputError, match="sheet 's': the header seems to be in row 3"):
-        read(path)
 
 
 def test_errors_of_formulas_are_kept_and_not_available_is_missing(tmp_path):
@@ -254,7 +260,7 @@ def test_errors_of_formulas_are_kept_and_not_available_is_missing(tmp_path):
 
 
 @pytest.mark.parametrize("place", ["XFD1048576", "B100000000000"])
-def test_a_stray_cell_far_out_does_not_fill_the_memory(book, place):
+def test_a_stray_cell_far_out_does_not_fill_the_memory(book, place, monkeypatch):
     with zipfile.ZipFile(book) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
     page = "xl/worksheets/sheet1.xml"
@@ -264,13 +270,10 @@ def test_a_stray_cell_far_out_does_not_fill_the_memory(book, place):
     with zipfile.ZipFile(book, "w") as archive:
         for name, content in parts.items():
             archive.writestr(name, content)
-    with pytest.raises(InputError, match=rf"reaches to row {number.decode()} .* Delete the cells"):
+    with refused("sheet.extent"):
         read(book)
-
-
-def test_a_page_too_large_to_unpack_is_refused(book, monkeypatch):
     monkeypatch.setattr(files, "MAX_PAGE_BYTES", 500)
-    with pytest.raises(InputError, match=r"unpacks to more than .* Save the table as CSV"):
+    with refused("file.large"):
         read(book)
 
 

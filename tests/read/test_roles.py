@@ -5,9 +5,10 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from tests.codes import refused, warned
 
 from sgbn.cohort.atlas import ATLASES, load_atlas
-from sgbn.core.problems import DataWarning, InputError
+from sgbn.core.problems import problem_of
 from sgbn.prepare.review import review
 from sgbn.read.cells import Missing
 from sgbn.read.files import from_frame
@@ -28,26 +29,22 @@ from sgbn.read.table import read_freesurfer, read_table
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("given", "code"),
     [
-        ({"group": "a", "id": "a"}, "'a' is named as id and as group"),
-        ({"pair": "a", "group": "a"}, "'a' is named as pair and as group"),
-        ({"pair": "a", "covariates": "a"}, "'a' is named as covariate and as pair"),
-        ({"subject": "a", "id": "a"}, "'a' is named as id and as subject"),
-        ({"subject": "a", "pair": "a"}, "'a' is named as pair and as subject"),
-        ({"block": "a", "site": "a"}, "'a' is named as site and as block"),
-        ({"pair": 3}, "pair is 3. Give the name"),
-        ({"covariates": ["a", "a"]}, "'a' is named as covariate and as covariate"),
-        ({"group": 3}, "group is 3. Give the name"),
-        ({"covariates": 3}, "covariates is 3"),
-        ({"groups": ["x"]}, "groups= .*group=, --group"),
-        ({"group": "a", "groups": []}, "groups is empty"),
-        ({"atlas": 5}, "atlas is 5"),
-        ({"missing": {"age": -9}}, "missing= is a mapping"),
+        ({"group": "a", "id": "a"}, "roles.two"),
+        ({"subject": "a", "pair": "a"}, "roles.two"),
+        ({"block": "a", "site": "a"}, "roles.two"),
+        ({"covariates": ["a", "a"]}, "roles.two"),
+        ({"group": 3}, "argument"),
+        ({"groups": ["x"]}, "groups.argument"),
+        ({"group": "a", "groups": []}, "groups.argument"),
+        ({"covariates": "sex", "smooth": "age"}, "smooth.unknown"),
+        ({"atlas": 5}, "atlas.unknown"),
+        ({"missing": {"age": -9}}, "missing.mapping"),
     ],
 )
-def test_roles_must_be_names_and_distinct(given, message):
-    with pytest.raises(InputError, match=message):
+def test_roles_must_be_names_and_distinct(given, code):
+    with refused(code):
         Options.of(**given)
 
 
@@ -56,17 +53,8 @@ def test_one_name_is_a_list_of_one_and_none_is_none():
     assert options.groups == ("1", "b")
     assert (options.covariates, options.measure, options.regions) == (("age",), (), None)
     assert options.named == {"age": "covariate", "dx": "group"}
-
-
-def test_the_pair_may_be_the_id():
     assert Options.of(id="s", pair="s").named == {"s": "id"}
     assert Options.of(id="s", pair="p").named == {"s": "id", "p": "pair"}
-
-
-def test_smooth_covariates_are_named_as_covariates_too():
-    assert Options.of(covariates=["age", "sex"], smooth="age").smooth == ("age",)
-    with pytest.raises(InputError, match=r"'age' is named as smooth .* not as a covariate"):
-        Options.of(covariates="sex", smooth="age")
 
 
 def test_the_volume_inside_the_skull_has_several_names():
@@ -113,86 +101,70 @@ def test_patterns_pass_over_totals_and_roles():
 
 def test_columns_without_cells_are_passed_over():
     made = table(note=[None, None, None], empty=[float("nan")] * 3, later=[None, 2.5, 3.5])
-    with pytest.raises(InputError, match=r"not named: 'later'\. Name"):
-        choose_regions(made, ["id"], Options.of())
     assert choose_regions(made, ["id"], Options.of(regions="all")).regions[2:] == ("later",)
 
 
-def test_numbers_with_some_text_are_no_text():
-    made = from_frame(
-        pd.DataFrame({"lh_insula": range(9), "rh_insula": range(9), "IQ": [*range(8), "?"]}), "t"
-    )
-    with pytest.raises(InputError, match="not named: 'IQ'"):
+@pytest.mark.parametrize("cells", [[None, 2.5, 3.5], [*range(8), "?"]])
+def test_numbers_with_gaps_or_some_text_are_asked_about(cells):
+    made = from_frame(pd.DataFrame({"IQ": cells}).assign(lh_insula=2.5, rh_insula=2.5), "t")
+    with refused("columns.numbers"):
         choose_regions(made, [], Options.of())
 
 
-def without_ids(**columns):
-    base = {"lh_insula": [1.0, 2, 3], "rh_insula": [2.0, 3, 4]}
-    return from_frame(pd.DataFrame(base | columns), "t")
-
-
 def test_a_column_that_looks_like_ids_is_pointed_out():
-    made = without_ids(**{"Probanden-ID": [12, 14, 17], "age": [20, 21, 22]})
-    offer = r"'Probanden-ID' looks like the column of ids.*id='Probanden-ID', --id"
-    for regions in (None, "all"):
-        with pytest.raises(InputError, match=offer):
-            choose_regions(made, [], Options.of(regions=regions), has_ids=False)
-    with pytest.raises(InputError, match=r"'Probanden-ID' \(by its name\).*--exclude Probanden-ID"):
-        choose_regions(made, [], Options.of(regions="all"), has_ids=True)
+    made = table(**{"Probanden-ID": [12, 14, 17], "age": [20, 21, 22]})
+    cases = ((None, False, "columns.numbers"), ("all", False, "columns.like-ids"))
+    for regions, has_ids, code in (*cases, ("all", True, "regions.odd")):
+        with refused(code):
+            choose_regions(made, ["id"], Options.of(regions=regions), has_ids)
     excluded = Options.of(regions="all", exclude=["*-ID", "age"])
-    assert len(choose_regions(made, [], excluded, has_ids=False).regions) == 2
+    assert len(choose_regions(made, ["id"], excluded, has_ids=False).regions) == 2
 
 
 @pytest.mark.parametrize("cells", [[1.5, 2.5, 3.5], [1, 1, 2]])
 def test_ids_are_whole_and_distinct(cells):
-    made = without_ids(carotid=cells)
-    assert "carotid" in choose_regions(made, [], Options.of(regions="all"), False).regions
+    made = table(carotid=cells)
+    assert "carotid" in choose_regions(made, ["id"], Options.of(regions="all"), False).regions
 
 
 def test_a_missing_header_and_a_transposed_table_are_recognised():
     numbers = from_frame(pd.DataFrame({"1.5": [1], "2.5": [2], "AD": ["CTR"]}), "t")
-    assert "The first row seems to hold data" in str(unknown_column(numbers, "dx", "group"))
     turned = from_frame(pd.DataFrame({"name": ["dx", "lh_insula"], "s1": ["AD", 2.5]}), "t")
-    assert "'dx' is the name of a row" in str(unknown_column(turned, "dx", "group"))
-    assert "row" not in str(unknown_column(table(), "dx", "group"))
+    errors = [unknown_column(made, "dx", "group") for made in (numbers, turned, table())]
+    codes = ["columns.no-header", "columns.transposed", "columns.unknown"]
+    assert [error.problem.code for error in errors] == codes
 
 
-def test_every_role_is_offered_to_an_unnamed_number():
-    with pytest.raises(
-        InputError,
-        match=r"--id, --group, --site, --pair, --subject, --block, --covariates.*--exclude",
-    ):
-        choose_regions(table(age=[20, 30, 40]), ["id"], Options.of())
+@pytest.mark.parametrize("asked", [{}, {"group": "dx"}, {"regions": "all"}])
+@pytest.mark.parametrize("first", [["dx", *["AD", "CTR"] * 2], ["age", 1.5, 2.5, 3.5, 4.5]])
+def test_a_transposed_table_is_refused_before_its_subjects_are_listed(tmp_path, asked, first):
+    rows = [["", "maria", "Ann", "Li", "Bo"], first]
+    rows += [[name, 1.5, 2.5, 3.5, 4.5] for name in ("lh_insula", "rh_insula", "lh_cuneus")]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(",".join(map(str, row)) for row in rows))
+    with refused("columns.transposed") as caught:
+        read_table(path, **asked)
+    assert "maria" not in str(caught.value)
 
 
-def test_a_better_atlas_is_named_with_both_counts():
-    names = ["lh_bankssts", "rh_bankssts", "lh_parsorbitalis", "rh_parsorbitalis"]
-    made = table(**{name: [1.0, 2, 3] for name in names})
-    said = "aal .*matches 2 columns, but desikan_killiany matches 6"
-    with pytest.raises(InputError, match=said):
-        choose_regions(made, ["id"], Options.of(atlas="aal"))
-    both = table(**{"Left-Caudate": [1.0, 2, 3], "Right-Caudate": 1.5} | dict.fromkeys(names, 2.5))
-    with pytest.raises(InputError, match=r"destrieux .* 2 columns, but desikan_killiany matches 8"):
-        choose_regions(both, ["id"], Options.of(atlas="destrieux"))
-    with pytest.raises(InputError) as error:
-        choose_regions(table(age=[1, 2, 3]), ["id"], Options.of(atlas="dk"))
-    assert "right atlas" not in str(error.value)
+@pytest.mark.parametrize(("sheets", "code"), [(2, "regions.sheet"), (1, "regions.no-numbers")])
+def test_a_sheet_without_regions_is_told_apart(tmp_path, sheets, code):
+    with pd.ExcelWriter(tmp_path / "t.xlsx") as book:
+        for k in range(sheets):
+            pd.DataFrame({"id": ["a", "b"], "note": ["x", "y"]}).to_excel(book, sheet_name=f"s{k}")
+    with refused(code):
+        read_table(tmp_path / "t.xlsx", exclude="(row names)")
 
 
 @pytest.mark.parametrize("regions", [None, "all"])
 def test_an_atlas_that_the_names_leave_open_is_asked_for(regions):
     names = ["LH_Vis_1", "LH_Vis_2", "RH_SomMot_1"]
     made = from_frame(pd.DataFrame({"id": list("abc")} | dict.fromkeys(names, 1.5)), "t")
-    with pytest.raises(InputError, match=r"'LH_Vis_1', are regions of schaefer_100_7, but .*400"):
+    with refused("atlas.several"):
         choose_regions(made, ["id"], Options.of(regions=regions))
     choice = choose_regions(made, ["id"], Options.of(regions=regions, atlas="schaefer200"))
     assert choice.atlas.name == "schaefer_200_7"
     assert choice.regions == tuple(names)
-
-
-def test_a_measure_is_asked_for_by_its_option():
-    with pytest.raises(InputError, match="--measure area"):
-        choose_regions(table(lh_insula_area=[1, 2, 3]), ["id"], Options.of())
 
 
 N = 20
@@ -208,31 +180,34 @@ def text_columns_table(cells, name="other", of_atlas=False):
 
 
 @pytest.mark.parametrize(
-    ("cells", "first"),
+    "cells",
     [
-        (["<LLOD"] * 5, "<LLOD"),
-        (["<0.5"] * N, "<0.5"),
-        (["39,347"] * N, "39,347"),
-        (["1.234.567"] * N, "1.234.567"),
-        (["01.02.2020"] * 18, "01.02.2020"),
-        (["#DIV/0!"] * N, "#DIV/0!"),
+        ["<LLOD"] * 5,
+        ["<0.5"] * N,
+        ["39,347"] * N,
+        ["1.234.567"] * N,
+        ["01.02.2020"] * N,
+        ["2020-02-01"] * N,
+        [pd.Timestamp("2020-02-01")] * N,
+        ["01. Mrz"] * N,
+        ["Mar-24"] * N,
+        ["no remark"] * (N - 1),
+        ["no remark"] * (N - 1) + ["<1"],
+        ["#DIV/0!"] * N,
     ],
 )
-def test_a_column_of_numbers_with_much_text_does_not_go_silently(cells, first):
-    message = (
-        rf"row 0 .*\(subject 's00'\), column 'other': the column holds '{first}', which .*"
-        rf"\({len(cells)} such cells in this column\)\..*the column is left out.*"
-        r"exclude=, --exclude\)\.$"
-    )
-    with pytest.warns(DataWarning, match=message):
+def test_a_column_of_numbers_with_much_text_does_not_go_silently(cells):
+    with warned("columns.few-numbers") as caught:
         cohort = read_table(text_columns_table(cells), regions="all")
+    place = problem_of(caught[0].message).values["where"].values
+    assert (place["row"], place["column"], place["subject"]) == (0, "other", "s00")
     assert cohort.regions == ("a", "b", "c")
     assert cohort.provenance["ignored"] == ["other"]
 
 
 def test_one_warning_lists_all_columns_and_exclusion_silences_it():
     made = text_columns_table(["<1"] * 8).assign(later=["7,5"] * N)
-    with pytest.warns(DataWarning, match=r"column 'other'.*The same is true of 'later'\.$"):
+    with warned("columns.few-numbers"):
         read_table(made, regions="all")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -244,9 +219,9 @@ def test_one_warning_lists_all_columns_and_exclusion_silences_it():
     [
         [f"Mr {k}" for k in range(N)],
         ["good", "motion"] * (N // 2),
-        [f"{k + 1:02}.02.2020" for k in range(N)],
         ["T1", "T2, T1"] * (N // 2),
-        ["no remark"] * 19,
+        ["no remark"] * N,
+        ["sub-01", "Mark 12"] * (N // 2),
         [True, False] * (N // 2),
         [None] * N,
     ],
@@ -261,11 +236,17 @@ def test_a_column_without_numbers_makes_no_noise(cells):
 @pytest.mark.parametrize("count", [1, 5, N])
 def test_text_in_a_region_of_the_atlas_is_an_error(cell, count):
     made = text_columns_table([cell] * count, "rh_cuneus", of_atlas=True)
-    message = rf"row 0 .*'s00'\), column 'rh_cuneus': the region holds '{cell}', which is not a num"
-    with pytest.raises(InputError, match=message) as error:
+    with refused("cells.marks" if "," in cell else "cells.text"):
         read_table(made, regions="all")
-    assert ("exclude=" in str(error.value)) == (count > 1)
     assert len(read_table(made, regions="all", exclude="rh_cuneus").regions) == 3
+
+
+@pytest.mark.parametrize("cells", [[""] * N, [np.nan] * N, ["-7"] * N])
+def test_a_region_of_the_atlas_without_cells_does_not_go_silently(cells):
+    made = text_columns_table(cells, "rh_cuneus", of_atlas=True)
+    with warned("regions.empty") as caught:
+        assert len(read_table(made, regions="all", missing=-7).regions) == 3
+    assert problem_of(caught[0].message).values["columns"] == ["rh_cuneus"]
 
 
 @pytest.mark.parametrize(
@@ -301,14 +282,14 @@ def test_the_option_follows_from_the_groups_of_a_persons_rows():
     }
     table = from_frame(pd.DataFrame(frame), "t")
     options = repeated_persons(table, ["lh_insula"], list("xxxxyyyy"))["persons"]
-    assert options == {"patient": "--subject", "person": "--pair", "family": "--block"}
-    assert set(repeated_persons(table, [], None)["persons"].values()) == {"--subject"}
+    assert options == {"patient": "subject", "person": "pair", "family": "block"}
+    assert set(repeated_persons(table, [], None)["persons"].values()) == {"subject"}
 
 
 def test_many_labels_in_one_group_each_may_be_persons():
     code = [f"k{row // 2}" for row in range(16)]
     table = from_frame(pd.DataFrame({"code": code, "half": ["a", "b"] * 8}), "t")
-    assert repeated_persons(table, [], ["x"] * 8 + ["y"] * 8) == {"nested": {"code": "--subject"}}
+    assert repeated_persons(table, [], ["x"] * 8 + ["y"] * 8) == {"nested": {"code": "subject"}}
     assert repeated_persons(table, ["code"], None) == {}
 
 
@@ -335,21 +316,9 @@ def unnamed_table():
 SITES = (
     *("site", "SITE_ID", "siteid", "Scanner", "scanner model", "ScannerModel", "centre", "Center"),
     *("manufacturer", "MRI_site", "acquisition site", "hospital", "study-site", "Vendor"),
-    *(
-        "scanner_manufacturer",
-        "scanner_type",
-        "site_scanner",
-        "MRI_machine",
-        "data_site",
-        "centers",
-    ),
-    *(
-        "field_strength",
-        "FieldStrength",
-        "batch",
-        "MagneticFieldStrength",
-        "ManufacturersModelName",
-    ),
+    *("scanner_manufacturer", "scanner_type", "site_scanner", "MRI_machine", "data_site"),
+    *("centers", "field_strength", "FieldStrength", "batch", "MagneticFieldStrength"),
+    "ManufacturersModelName",
 )
 
 
@@ -372,42 +341,31 @@ def test_no_region_of_an_atlas_is_taken_for_a_site(atlas):
         (["A", "A", "B", "B"] * 10, 0.0),
         (["A", "B"] * 18 + ["B", "B", "A", "A"], 0.9),
         ([f"{k % 2}{k % 10}" for k in range(UNNAMED_N)], 1.0),
+        (["A"] * UNNAMED_N, None),  # one label is no site
+        ([f"x{k}" for k in range(UNNAMED_N)], None),  # nor is one per row
     ],
 )
 def test_it_is_counted_how_far_a_site_tells_the_group(unnamed_table, sites, told):
     made = from_frame(unnamed_table.assign(site=sites), "t")
     found = unnamed_sites(made, made.columns, GROUP)
-    assert found == {"site": {"sites": len(set(sites)), "told": pytest.approx(told)}}
-
-
-@pytest.mark.parametrize("sites", [["A"] * UNNAMED_N, [f"x{k}" for k in range(UNNAMED_N)]])
-def test_one_label_and_one_per_row_are_no_sites(unnamed_table, sites):
-    made = from_frame(unnamed_table.assign(site=sites), "t")
-    assert unnamed_sites(made, made.columns, GROUP) == {}
+    facts = {"sites": len(set(sites)), "told": pytest.approx(told)}
+    assert found == ({} if told is None else {"site": facts})
 
 
 def test_a_site_that_is_the_group_stops_until_it_is_named_or_left_out(unnamed_table):
     unnamed_table["scanner"] = np.where(unnamed_table["dx"] == "CTR", "Siemens", "GE")
-    (stop,) = review(read_table(unnamed_table, group="dx", regions="roi*")).stops
-    assert "'scanner' looks like sites" in stop.what
-    assert "--exclude scanner" in stop.action
-    assert (
-        review(read_table(unnamed_table, group="dx", regions="roi*", exclude="scanner")).stops == ()
-    )
-    (stop,) = review(read_table(unnamed_table, group="dx", regions="roi*", site="scanner")).stops
-    assert "every site has subjects of one group only" in stop.what
-    assert "--exclude" in stop.action
-    assert (
-        review(read_table(unnamed_table, group="scanner", regions="roi*", exclude="dx")).stops == ()
-    )
+    for role, stops in ({}, 1), ({"exclude": "scanner"}, 0), ({"site": "scanner"}, 1):
+        cohort = read_table(unnamed_table, group="dx", regions="roi*", **role)
+        assert len(review(cohort).stops) == stops
+    cohort = read_table(unnamed_table, group="scanner", regions="roi*", exclude="dx")
+    assert review(cohort).stops == ()
 
 
 def test_sites_of_participants_are_asked_about_too(unnamed_table):
     people = unnamed_table[["id", "dx"]].assign(site=[1, 2] * 20, iq=100)
     regions = unnamed_table.drop(columns="dx")
     options = {"group": "dx", "regions": "all", "participants": people}
-    (stop,) = review(read_table(regions, **options)).stops
-    assert "'site'" in stop.what
+    assert len(review(read_table(regions, **options)).stops) == 1
     quiet = read_table(regions, **options, exclude="site")
     assert review(quiet).stops == ()
     assert len(quiet.regions) == 6
@@ -426,15 +384,10 @@ def test_all_stops_at_what_looks_like_something_else(unnamed_table):
     unnamed_table["smokes"] = [0.0, 2.5] * 20
     unnamed_table["visits"] = [1, 2, 3, 4] * 10
     unnamed_table["Site"] = [1, 2, 3, 4] * 10
-    with pytest.raises(InputError) as error:
+    with refused("regions.odd") as error:
         read_table(unnamed_table, group="dx", regions="all")
-    text = str(error.value)
-    for said in (
-        *("'age' (by its name)", "'male' (by its name)", "'smokes' (two values)"),
-        *("'code' (whole numbers, all different)", "'visits' (whole numbers)"),
-        *("'Site' (by its name)", "--covariates age male smokes", "--exclude code", "--site Site"),
-    ):
-        assert said in text
+    odd = error.value.problem.values["columns"]
+    assert odd == ["age", "male", "code", "smokes", "visits", "Site"]
     named = {"covariates": ["age", "male", "smokes", "visits"], "exclude": "code", "site": "Site"}
     assert len(read_table(unnamed_table, group="dx", regions="all", **named).regions) == 6
     listed = read_table(unnamed_table, group="dx", regions=["roi*", "age", "male"], exclude="Site")
@@ -475,14 +428,13 @@ def test_it_says_which_columns_are_regions_and_where_they_lie(folder):
     assert cohort.regions == tuple(REGIONS)
     assert cohort.lobes == ("lobe 0", "lobe 1", "lobe 0", "lobe 1")
     assert cohort.provenance["atlas_file"] == str(folder / "atlas.csv")
-    assert "4 regions (mine.nii.gz)" in cohort.summary()
 
 
 def test_a_table_of_somebody_elses_is_not_taken(folder):
     lines = [line.rpartition(",")[0] for line in EXTRACTED.splitlines()]
     (folder / "atlas.csv").write_text("\n".join(lines))
     assert extracted_atlas(folder / "regions.csv") is None
-    with pytest.raises(InputError, match=r"0 columns match an atlas.*--atlas"):
+    with refused("regions.unknown-atlas"):
         read_table(folder / "regions.csv")
     asked = read_table(folder / "regions.csv", atlas=folder / "atlas.csv")
     assert asked.regions == tuple(REGIONS)
@@ -496,7 +448,7 @@ def test_a_file_that_is_no_atlas_is_nobodys(folder, content):
 
 def test_one_that_was_damaged_is_named(folder):
     (folder / "atlas.csv").write_text(EXTRACTED.replace("-1,2", "here,2"))
-    with pytest.raises(InputError, match=r"atlas\.csv', row 2, column 'x'"):
+    with refused("atlas.number"):
         read_table(folder / "regions.csv")
 
 
@@ -509,16 +461,14 @@ def test_an_atlas_of_the_package_goes_before_if_it_knows_as_much(folder):
     table.to_csv(folder / "regions.csv", index=False)
     assert read_table(folder / "regions.csv").atlas.name == "aal"
     table.rename(columns={"Precentral_L": "Area"}).to_csv(folder / "regions.csv", index=False)
-    (folder / "atlas.csv").write_text(
-        f"{HEADER},label_image\n" + "".join(rows).replace("Precentral_L", "Area")
-    )
+    text = (folder / "atlas.csv").read_text()
+    (folder / "atlas.csv").write_text(text.replace("Precentral_L", "Area"))
     assert read_table(folder / "regions.csv").lobes == ("mine",) * 4
 
 
 def test_one_that_is_named_is_taken(folder):
     (folder / "other.csv").write_text(EXTRACTED.replace("lobe", "network"))
-    cohort = read_table(folder / "regions.csv", atlas=folder / "other.csv")
-    assert cohort.lobes[0] == "network 0"
+    assert read_table(folder / "regions.csv", atlas=folder / "other.csv").lobes[0] == "network 0"
 
 
 def test_series_have_it_in_their_folder(folder):

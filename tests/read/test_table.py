@@ -7,17 +7,16 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
+from tests.codes import refused, warned
 
 from sgbn.cohort.atlas import load_atlas
 from sgbn.cohort.cohort import Cohort
-from sgbn.core.problems import DataWarning, InputError
 from sgbn.paper.experiments.experiment import data_folder
 from sgbn.prepare.pipeline import cohort_table, make_preparation
 from sgbn.read.files import from_frame
 from sgbn.read.roles import Options
 from sgbn.read.table import (
     absent_ids,
-    add_columns,
     assemble,
     check_ids,
     find_id,
@@ -106,10 +105,6 @@ def clean():
     return read_table(make(), **ROLES)
 
 
-def quoted_names():
-    return csv(quoting=1)
-
-
 def blanks_around():
     table = make()
     table["group"] = [f" {label}  " for label in table["group"]]
@@ -152,10 +147,6 @@ def float_ids():
     return csv(table)
 
 
-def pandas_index():
-    return make().to_csv().encode()
-
-
 READABLE = {
     "plain": csv,
     "semicolons": lambda: csv(sep=";"),
@@ -172,11 +163,11 @@ READABLE = {
     "CRLF": lambda: csv().replace(b"\n", b"\r\n"),
     "CR": lambda: csv().replace(b"\n", b"\r"),
     "no newline at the end": lambda: csv().rstrip(b"\n"),
-    "quoted names": quoted_names,
+    "quoted names": lambda: csv(quoting=1),
     "blanks around names and labels": blanks_around,
     "blanks around cells": padded,
     "R row names": r_row_names,
-    "pandas index": pandas_index,
+    "pandas index": lambda: make().to_csv().encode(),
     "write.table of R": r_write_table,
     "empty columns and rows at the end": trailing_empties,
     "a delimiter at the end of rows": trailing_only_in_rows,
@@ -203,160 +194,40 @@ def file(table):
     return lambda: csv(table)
 
 
-def ragged(row, cut):
-    def content():
-        lines = csv().decode().splitlines()
-        cells = lines[row - 1].split(",")
-        lines[row - 1] = ",".join(cells[:-1] if cut else [*cells, "7"])
-        return "\n".join(lines).encode()
-
-    return content
-
-
-def twice_named():
-    return csv().replace(b"lh_cuneus_thickness", b"lh_bankssts_thickness", 1)
-
-
 def many_missing():
     table = make()
     table.loc[:4, REGIONS] = np.nan
     return csv(table, na_rep="n/a")
 
 
-# What is done to the file, arguments besides ROLES, and what the error must say.
+# What is done to the file, arguments besides ROLES, and the code of the error.
 REFUSED = {
-    "wrong delimiter": (csv, {"delimiter": ";"}, "one column.*tried: semicolon"),
-    "one column": (lambda: b"a\n1\n2\n", {}, "one column.*first line is 'a'.*delimiter="),
-    "empty": (lambda: b"", {}, "table.csv' is empty"),
-    "only blanks": (lambda: b" \n\n", {}, "is empty"),
-    "header only": (lambda: csv(make().iloc[:0]), {}, "has a header but no rows"),
-    "binary": (lambda: bytes(range(256)) * 9, {}, "binary data.*\\.xlsx"),
-    "duplicated id": (
-        file(changed(9, "subject_id", "0051402")),
-        {},
-        "id '0051402' is in row 4 and row 9 of column 'subject_id'.*one row per subject",
-    ),
-    "missing id": (file(changed(5, "subject_id", "")), {}, "row 5.*the id is missing"),
-    "a long name of a region": (
-        lambda: csv(renamed(lh_cuneus_thickness="r" * 300)),
-        {"regions": "all"},
-        "name of a region that begins with 'r{40}' has 300 characters, more than 100. Give it",
-    ),
-    "a long name of a group": (
-        lambda: csv(make().replace({"group": {"SCZ": "g" * 101}})),
-        {},
-        "label of the group that begins with 'g{40}' has 101 characters",
-    ),
-    "a long id": (
-        file(changed(5, "subject_id", "s" * 300)),
-        {},
-        "name of a subject that begins with 's{40}' has 300 characters",
-    ),
-    "duplicated column": (twice_named, {}, "columns 7 and 8 are both called 'lh_bankssts_thick"),
-    "two spellings": (
-        file(changed(4, "group", "ctr")),
-        {},
-        r"row 4 \(subject '0051402'\), column 'group': 'ctr' \(1 time\) and 'CTR' \(5 times\)",
-    ),
-    "two spellings of a site": (file(changed(3, "site", "nyu")), {}, "column 'site'.*spelling"),
-    "missing group": (
-        file(changed(6, "group", "")),
-        {},
-        r"row 6 \(subject '0051404'\), column 'group': the group is missing.*groups=",
-    ),
-    "missing site": (file(changed(6, "site", "NA")), {}, "row 6.*the site is missing"),
-    "text in a region": (
-        file(changed(7, "lh_cuneus_thickness", "fail")),
-        {},
-        r"table.csv', row 7 \(subject '0051405'\), column 'lh_cuneus_thickness'.*'fail'.*missing=",
-    ),
-    "infinite": (
-        file(changed(8, "lh_cuneus_thickness", "inf")),
-        {},
-        "row 8.*column 'lh_cuneus_thickness': the value is infinite.*Correct",
-    ),
-    "-999": (
-        file(changed(10, "lh_cuneus_thickness", -999)),
-        {},
-        r"row 10.*-999 lies far from all other.*missing=\[-999\]",
-    ),
-    "9999": (file(changed(10, "rh_insula_thickness", 9999)), {}, r"row 10.*missing=\[9999\]"),
-    "-9 as an age": (file(changed(2, "age", -9)), {}, "row 2.*column 'age'.*-9"),
-    "thousands": (
-        lambda: csv(changed(5, "Left-Hippocampus", "4.123,5"), sep=";", decimal=","),
-        {},
-        "row 5.*'4.123,5'.*Thousands separators are not guessed",
-    ),
-    "thousands in quotes": (
-        file(changed(5, "Left-Hippocampus", "4,123")),
-        {},
-        "row 5.*'4,123'.*decimal=','",
-    ),
-    "short row": (ragged(9, cut=True), {}, "row 9 has 9 cells, but the header has 10.*Correct"),
-    "long row": (ragged(9, cut=False), {}, "row 9 has 11 cells, but the header has 10"),
-    "open quote": (
-        lambda: csv().replace(b"0051409", b'"0051409'),
-        {},
-        "row 11 has 1 cell,.*each quote must be closed",
-    ),
-    "unnamed column with cells": (
-        lambda: csv(renamed(age="")),
-        {"covariates": "sex"},
-        "column 3 has cells.*no name",
-    ),
-    "unknown group column": (csv, {"group": "Group"}, "no column 'Group'.*Did you mean 'group'"),
-    "unknown covariate": (csv, {"covariates": ["agee"]}, "'agee' to be the cov.*mean 'age'"),
-    "unknown id": (csv, {"id": "subjectid"}, "no column 'subjectid'.*'subject_id'"),
-    "a column twice": (csv, {"site": "group"}, "'group' is named as group and as site"),
-    "age as group": (csv, {"group": "age", "covariates": ()}, "12 different labels in 12 rows"),
-    "unnamed numbers": (
-        csv,
-        {"covariates": "sex"},
-        "hold numbers.*'age'.*covariates=.*exclude=, --exclude.*--regions all",
-    ),
-    "a covariate with units": (
-        file(changed(3, "age", "45y")),
-        {},
-        "row 3.*column 'age': the covariate holds '45y'",
-    ),
-    "a total as region": (
-        csv,
-        {"regions": ["eTIV", *REGIONS], "covariates": "age"},
-        "regions=.*totals.*'eTIV'.*covariates=",
-    ),
-    "one region": (csv, {"regions": REGIONS[:1]}, "1 column is left as regions"),
-    "no region": (
-        file(make().drop(columns=REGIONS).assign(x=1.5, y=2.5)),
-        {},
-        "0 columns match an atlas.*regions='all'.*'x', 'y'",
-    ),
-    "unknown region": (csv, {"regions": ["lh_bankst_thickness", "lh_*"]}, "'lh_bankst.*mean 'lh_b"),
-    "unknown exclusion": (csv, {"exclude": "eulr*"}, "no column 'eulr\\*'.*exclude="),
-    "excluded covariate": (csv, {"exclude": "age"}, "'age' is named in exclude=.* role"),
-    "two measures": (
-        file(make().assign(lh_cuneus_area=1200.5)),
-        {},
-        "'lh_cuneus_thickness', 'lh_cuneus_area'.*'area', 'thickness', 'volume'.*measure='area'",
-    ),
-    "a region twice": (
-        file(make().assign(L_cuneus_thickavg=2.5)),
-        {},
-        "the region .*: 'lh_cuneus_thickness', 'L_cuneus_thickavg'.*exclude=",
-    ),
-    "unknown measure": (csv, {"measure": "area"}, "no measure 'area'.*'thickness', 'volume'"),
-    "unknown group": (csv, {"groups": ["CTR", "SZ"]}, "no group 'SZ'.*'SCZ'"),
-    "groups without group": (csv, {"group": None, "groups": ["CTR"]}, "groups=.*group=, --group"),
-    "unknown atlas": (csv, {"atlas": "brodman"}, "no atlas is called 'brodman'"),
-    "sheet of a CSV": (csv, {"sheet": "A"}, "has no sheets"),
-    "odd decimal": (csv, {"decimal": "'"}, "Give '.' or ','"),
-    "odd delimiter": (csv, {"delimiter": "::"}, "Give one character"),
+    "empty": (lambda: b"", {}, "file.empty"),
+    "header only": (lambda: csv(make().iloc[:0]), {}, "table.empty"),
+    "binary": (lambda: bytes(range(256)) * 9, {}, "text.binary"),
+    "a long id": (file(changed(5, "subject_id", "s" * 300)), {}, "names.long"),
+    "two spellings": (file(changed(4, "group", "ctr")), {}, "labels.spelling"),
+    "missing group": (file(changed(6, "group", "")), {}, "labels.missing"),
+    "text in a region": (file(changed(7, "lh_cuneus_thickness", "fail")), {}, "cells.text"),
+    "-999": (file(changed(10, "lh_cuneus_thickness", -999)), {}, "cells.sentinel"),
+    "a total as region": (csv, {"regions": ["eTIV"], "covariates": "age"}, "regions.totals"),
+    "one region": (csv, {"regions": REGIONS[:1]}, "regions.few"),
+    "unknown region": (csv, {"regions": ["lh_bankst_thickness", "lh_*"]}, "columns.pattern"),
+    "excluded covariate": (csv, {"exclude": "age"}, "roles.taken"),
+    "two measures": (file(make().assign(lh_cuneus_area=1200.5)), {}, "regions.columns"),
+    "unknown measure": (csv, {"measure": "area"}, "measures.unknown"),
+    "unknown group": (csv, {"groups": ["CTR", "SZ"]}, "groups.unknown"),
+    "unknown atlas": (csv, {"atlas": "brodman"}, "atlas.unknown"),
+    "sheet of a CSV": (csv, {"sheet": "A"}, "sheets.none"),
+    "odd decimal": (csv, {"decimal": "'"}, "marks.decimal"),
+    "odd delimiter": (csv, {"delimiter": "::"}, "marks.delimiter"),
 }
 
 
-@pytest.mark.parametrize(("content", "options", "message"), REFUSED.values(), ids=REFUSED)
-def test_an_error_names_the_place_and_the_remedy(put, content, options, message):
+@pytest.mark.parametrize(("content", "options", "code"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_used_is_refused(put, content, options, code):
     path = put(content())
-    with pytest.raises(InputError, match=f"(?s){message}"):
+    with refused(code):
         read_table(path, **ROLES | options)
 
 
@@ -501,25 +372,11 @@ def test_participants_are_joined_by_id(put, clean, prefix):
     assert cohort.provenance["participants"]["not_in_table"] == 3
 
 
-def test_subjects_without_participants_are_named(put):
+def test_subjects_of_other_groups_need_no_participants(put):
     image = make()[["subject_id", "eTIV", *REGIONS]]
     people = put(csv(participants().iloc[2:], sep="\t"), "participants.tsv")
-    with pytest.raises(
-        InputError, match=r"(?s)participants.tsv' has no row for 2 of 12.*'0051410'"
-    ):
-        read_table(image, participants=people, **ROLES)
     cohort = read_table(image, participants=people, groups=["CTR", "SCZ"], **ROLES)
     assert len(cohort) == N - 2
-
-
-def test_an_error_in_participants_is_placed_there(put):
-    people = participants().reset_index(drop=True)
-    people.loc[3, "group"] = ""
-    path = put(csv(people, sep="\t"), "participants.tsv")
-    with pytest.raises(InputError, match=r"participants.tsv', row 5 \(subject '0051408'\)"):
-        read_table(make()[["subject_id", "eTIV", *REGIONS]], participants=path, **ROLES)
-    with pytest.raises(InputError, match=r"in common: ('age', .*|.*'group' and 1 more)"):
-        read_table(make(), participants=path, **ROLES)
 
 
 def test_a_data_frame_is_not_changed(clean):
@@ -529,20 +386,9 @@ def test_a_data_frame_is_not_changed(clean):
     pd.testing.assert_frame_equal(table, before)
 
 
-def test_rows_of_a_data_frame_are_counted_from_zero():
-    with pytest.raises(InputError, match=r"the DataFrame, row 5 \(counted from 0\)"):
-        read_table(changed(7, REGIONS[0], "x"), **ROLES)
-
-
-@pytest.mark.parametrize("cells", [True, 1j, pd.Timestamp("2020-01-01")])
-def test_what_is_no_number_is_no_region(cells):
-    with pytest.raises(InputError, match="not a number"):
-        read_table(make().assign(lh_insula_thickness=cells), **ROLES)
-
-
-@pytest.mark.parametrize("source", [None, 3, [1], b"table.csv", "a\0b"])
+@pytest.mark.parametrize("source", [None, 3, [1], b"table.csv"])
 def test_only_paths_and_data_frames_are_sources(source):
-    with pytest.raises(InputError, match="path"):
+    with refused("table.type"):
         read_table(source)
 
 
@@ -552,24 +398,22 @@ def test_what_is_written_is_read_back(tmp_path, clean, name):
     same(read_table(tmp_path / name, **ROLES), clean)
 
 
-def test_what_could_not_be_read_back_is_not_written(tmp_path, clean):
-    path = tmp_path / "t.csv"
-    for covariate in (["NA"] * N, [" a"] * N, ["a\nb"] * N):
-        with pytest.raises(InputError, match="column 'drug'"):
-            write_table(
-                Cohort(clean.values, REGIONS, clean.ids, covariates={"drug": covariate}), path
-            )
-    with pytest.raises(InputError, match="name 'group'"):
-        write_table(
-            Cohort(
-                clean.values, REGIONS, clean.ids, group=clean.group, covariates={"group": range(N)}
-            ),
-            path,
-        )
-    with pytest.raises(InputError, match="Choose one"):
-        write_table(clean, tmp_path / "t.doc")
-    with pytest.raises(InputError, match="cannot be written"):
-        write_table(clean, tmp_path / "absent" / "t.csv")
+@pytest.mark.parametrize(
+    ("change", "name", "code"),
+    [
+        ({"covariates": {"drug": ["NA"] * N}}, "t.csv", "cells.unwritable"),
+        ({"covariates": {"drug": [" a"] * N}}, "t.csv", "cells.unwritable"),
+        ({"covariates": {"drug": ["a\nb"] * N}}, "t.csv", "cells.unwritable"),
+        ({"covariates": {"group": range(N)}}, "t.csv", "names.reserved"),
+        ({"covariates": {"pair": range(N)}, "pair": range(N)}, "t.csv", "names.reserved"),
+        ({}, "t.doc", "table.ending"),
+        ({}, "absent/t.csv", "file.unwritable"),
+        ({}, "a\0.csv", "file.unwritable"),
+    ],
+)
+def test_what_could_not_be_read_back_is_not_written(tmp_path, clean, change, name, code):
+    with refused(code):
+        write_table(Cohort(**fields(clean) | change), tmp_path / name)
     assert not list(tmp_path.iterdir())
 
 
@@ -584,31 +428,21 @@ def test_the_table_of_a_cohort_is_x_without_the_group(clean):
     assert clean.values[0, 0] != 0
 
 
-def test_pairs_are_written_and_read_back_but_are_no_column_of_x(tmp_path, clean):
-    paired = Cohort(**{**fields(clean), "pair": [f"0{k // 2}" for k in range(N)]})
-    for name in ("t.csv", "t.parquet", "t.xlsx"):
-        write_table(paired, tmp_path / name)
-        again = read_table(tmp_path / name, **ROLES, pair="pair")
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.xlsx"])
+def test_labels_of_rows_are_written_and_read_back_but_are_no_columns_of_x(tmp_path, clean, name):
+    person = [f"{one}{k // 4}" for k, one in enumerate(clean.group)]
+    pair, block = [f"0{k // 2}" for k in range(N)], ["f"] * N
+    for labels in ({"pair": pair}, {"person": person, "block": block}):
+        labelled = Cohort(**fields(clean) | labels)
+        write_table(labelled, tmp_path / name)
+        roles = {{"person": "subject"}.get(role, role): role for role in labels}
+        again = read_table(tmp_path / name, **ROLES, **roles)
         same(again, clean)
-        assert again.pair.tolist() == paired.pair.tolist()
-    pd.testing.assert_frame_equal(cohort_table(paired), cohort_table(clean))
+        assert {role: getattr(again, role).tolist() for role in labels} == labels
+        pd.testing.assert_frame_equal(cohort_table(labelled), cohort_table(clean))
+    paired = Cohort(**fields(clean) | {"pair": pair})
     prepared = make_preparation(paired).fit_transform(cohort_table(paired), paired.group)
     assert prepared.columns.tolist() == REGIONS
-    named = Cohort(**{**fields(clean), "pair": paired.pair, "covariates": {"pair": range(N)}})
-    with pytest.raises(InputError, match="name 'pair'"):
-        write_table(named, tmp_path / "t.csv")
-
-
-def test_persons_and_blocks_are_written_and_read_back(tmp_path, clean):
-    group = np.asarray(clean.group)
-    labels = {"person": [f"{one}{k // 4}" for k, one in enumerate(group)], "block": ["f"] * N}
-    several = Cohort(**{**fields(clean), **labels})
-    write_table(several, tmp_path / "t.csv")
-    again = read_table(tmp_path / "t.csv", **ROLES, subject="person", block="block")
-    same(again, clean)
-    assert again.person.tolist() == labels["person"]
-    assert again.block.tolist() == labels["block"]
-    pd.testing.assert_frame_equal(cohort_table(several), cohort_table(clean))
 
 
 def test_visits_of_one_id_survive_a_file(tmp_path):
@@ -645,9 +479,9 @@ def test_real_tables(name):
         pytest.skip("needs the tables of SGBN_DATA or ../shared/data")
     path = folder / "neuro" / f"{name}.csv"
     shape, sizes, atlas = TABLES[name]
-    unnamed = ", ".join(map(repr, UNNAMED[name]))
-    with pytest.raises(InputError, match=f"{name}.csv.*not named: {unnamed}. Name the role"):
+    with refused("columns.numbers") as error:
         read_table(path, group="group")
+    assert error.value.problem.values["columns"] == UNNAMED[name]
     covariates = {*UNNAMED[name], "age", "sex", "eTIV"}
     cohort = read_table(path, group="group", site="site", covariates=sorted(covariates))
     assert (cohort.values.shape, cohort.sizes, cohort.atlas.name) == (shape, sizes, atlas)
@@ -663,13 +497,7 @@ def test_the_index_of_a_data_frame_holds_the_ids_if_nothing_else_does():
     assert read_table(table.assign(ID=[f"p{k}" for k in range(N)]), **ROLES).ids[0] == "p0"
 
 
-def test_excel_errors_are_refused_where_they_are_used(tmp_path):
-    path = tmp_path / "t.xlsx"
-    changed(5, REGIONS[1], "#DIV/0!").assign(note="#REF!").to_excel(path, index=False)
-    with pytest.raises(InputError, match=r"row 5 \(subject '0051403'\).*'#DIV/0!'.*formula"):
-        read_table(path, **ROLES)
-    changed(5, REGIONS[1], "#NV").assign(note="#REF!").to_excel(path, index=False)
-    assert np.argwhere(np.isnan(read_table(path, **ROLES).values)).tolist() == [[3, 1]]
+LETTERS = list("abcd")
 
 
 def cohort_of(*arguments):
@@ -690,39 +518,17 @@ def test_columns_of_labels_are_read_as_text():
 def test_the_id_is_found_or_named():
     assert find_id(table(), Options.of()) == "id"
     assert find_id(table(code=list("wxyz")), Options.of(id="code")) == "code"
-    with pytest.raises(InputError, match="t has no column 'cod' to be the id"):
-        find_id(table(code=list("wxyz")), Options.of(id="cod"))
 
 
 def test_labels_of_their_own_are_no_group_from_ten_rows_on():
     assert len(cohort_of(table(4, dx=list("abcd")), Options.of(group="dx")).groups) == 4
-    with pytest.raises(InputError, match="20 different labels in 20 rows"):
-        cohort_of(table(20, dx=[k / 7 for k in range(20)]), Options.of(group="dx"))
 
 
-def test_duplicates_among_rows_that_are_left_out_do_not_matter():
+def test_duplicates_and_markers_among_rows_that_are_left_out_do_not_matter():
     made = table(4, dx=["a", "a", "b", None], id=["s", "r", "s", "s"])
     assert cohort_of(made, Options.of(group="dx", groups=["a"])).ids == ("s", "r")
-    with pytest.raises(InputError, match="'s' is in"):
-        cohort_of(made, Options.of(group="dx", groups=["a", "b"]))
-
-
-def test_participants_need_ids():
-    people = pd.DataFrame({"dx": ["a"] * 4, "age": [1] * 4})
-    with pytest.raises(InputError, match=r"no column of ids.*participant_id"):
-        cohort_of(table(), Options.of(group="dx"), people)
-
-
-def test_a_column_that_no_table_has_is_missed_in_the_first():
-    people = pd.DataFrame({"id": [f"s{k}" for k in range(4)], "dx": ["a"] * 4})
-    with pytest.raises(InputError, match="has no column 'diagnosis' to be the group"):
-        cohort_of(table(), Options.of(group="diagnosis"), people)
-
-
-def test_a_column_in_neither_table_is_looked_for_in_both():
-    people = pd.DataFrame({"id": [f"s{k}" for k in range(4)], "diagnosis": ["a"] * 4})
-    with pytest.raises(InputError, match=r"t has .* and the DataFrame does not .*'diagnosis'"):
-        cohort_of(table(), Options.of(group="diagnosi"), people)
+    some = cohort_of(table(dx=MARKED), Options.of(group="dx", groups=["a", "b"]))
+    assert some.provenance["left_out"] == {"-999": 1}
 
 
 def test_the_named_id_is_that_of_participants_too_and_the_rest_is_said():
@@ -733,32 +539,10 @@ def test_the_named_id_is_that_of_participants_too_and_the_rest_is_said():
     assert cohort.provenance["participants"]["ignored"] == ["id", "iq"]
 
 
-def test_two_names_of_one_column():
-    with pytest.raises(InputError, match="'eTIV' and 'ICV' both mean the column 'ICV' of t"):
-        cohort_of(table(ICV=[1.5] * 4), Options.of(covariates=["eTIV", "ICV"]))
-    people = pd.DataFrame({"id": [f"s{k}" for k in range(4)], "TIV": 1, "eTIV": 1.5})
-    with pytest.raises(InputError, match="both mean the column 'eTIV'"):
-        cohort_of(table(), Options.of(covariates=["eTIV", "ICV"]), people)
-
-
-@pytest.mark.parametrize("role", ["group", "site", "covariates"])
-def test_marks_for_missing_labels_are_refused_in_every_role(role):
-    made = table(4, dx=["a", "b", "-999", "a"])
-    with pytest.raises(InputError, match=r"row 2 .*column 'dx': -999 is not a label"):
-        cohort_of(made, Options.of(**{role: "dx"}))
-
-
 def test_the_column_of_the_sites_is_in_the_provenance():
     made = table(4, scanner=["a", "b", "b", "a"])
     assert cohort_of(made, Options.of(site="scanner")).provenance["site_column"] == "scanner"
     assert "site_column" not in cohort_of(made, Options.of(covariates="scanner")).provenance
-
-
-def test_groups_may_leave_out_what_looks_like_missing():
-    made = table(4, dx=["a", "b", "-999", "a"])
-    assert cohort_of(made, Options.of(group="dx", groups=["a", "b"])).provenance["left_out"] == {
-        "-999": 1
-    }
 
 
 def visits(**columns):
@@ -781,30 +565,17 @@ def test_visits_of_one_id_are_told_apart_by_the_group(named):
     assert cohort.complete.all()
 
 
-def test_ids_that_repeat_in_a_group_or_without_pairs_are_refused():
-    with pytest.raises(InputError, match=r"'01' is in row 0 .*\(pair=, --pair\)"):
-        cohort_of(visits(), Options.of(group="visit"))
-    twice = visits(id=["01", "01", "01", "02"])
-    with pytest.raises(InputError, match=r"'01' is in row 0 .*one row per person and group"):
-        cohort_of(twice, Options.of(group="visit", pair="id"))
-    with pytest.raises(InputError, match="'01' is in row 0"):
-        cohort_of(visits(), Options.of(pair="id"))
-
-
-def test_a_pair_of_its_own_leaves_ids_as_they_are_and_is_no_region():
-    made = visits(id=["a", "b", "c", "d"], person=[7, 8, 7, 8])
-    for regions in (None, "all"):
-        cohort = cohort_of(made, Options.of(group="visit", pair="person", regions=regions))
-        assert cohort.ids == ("a", "b", "c", "d")
-        assert cohort.pair.tolist() == ["7", "8", "7", "8"]
-        assert cohort.regions == ("lh_insula", "rh_insula")
-
-
-def test_the_pair_is_the_id_only_if_nothing_else_is():
-    made = visits(id=["a", "b", "c", "d"], subject_id=["p", "q", "p", "q"])
-    cohort = cohort_of(made, Options.of(group="visit", pair="subject_id"))
+@pytest.mark.parametrize("regions", [None, "all"])
+@pytest.mark.parametrize("name", ["person", "subject_id"])
+def test_a_pair_of_its_own_leaves_ids_as_they_are_and_is_no_region(name, regions):
+    made = visits(id=LETTERS, **{name: [7, 8, 7, 8]})
+    cohort = cohort_of(made, Options.of(group="visit", pair=name, regions=regions))
     assert cohort.ids == ("a", "b", "c", "d")
-    assert cohort.pair.tolist() == ["p", "q", "p", "q"]
+    assert cohort.pair.tolist() == ["7", "8", "7", "8"]
+    assert cohort.regions == ("lh_insula", "rh_insula")
+
+
+def test_the_named_id_is_the_id_beside_a_pair():
     repeated = visits(subject_id=["p", "q", "p", "q"])
     cohort = cohort_of(repeated, Options.of(group="visit", id="id", pair="subject_id"))
     assert cohort.ids[0] == "01 (pre)"
@@ -813,14 +584,6 @@ def test_the_pair_is_the_id_only_if_nothing_else_is():
 def test_groups_are_chosen_before_visits_are_told_apart():
     options = Options.of(group="visit", groups=["pre"], pair="id")
     assert cohort_of(visits(), options).ids == ("01", "02")
-
-
-def test_a_person_who_is_not_named_is_an_error():
-    made = visits(id=["a", "b", "c", "d"], person=["p", "q", "p", None])
-    with pytest.raises(InputError, match=r"row 3 .*column 'person': the pair is missing"):
-        cohort_of(made, Options.of(group="visit", pair="person"))
-    with pytest.raises(InputError, match=r"no column 'persn' to be the pair.*'person'"):
-        cohort_of(made, Options.of(group="visit", pair="persn"))
 
 
 def test_participants_have_one_row_for_all_visits_of_a_person():
@@ -855,16 +618,40 @@ def test_rows_of_a_person_are_numbered_where_they_have_no_ids():
     assert cohort.ids == ("a", "b", "c", "d")
 
 
-def test_ids_that_repeat_lead_to_the_column_of_persons():
-    with pytest.raises(InputError, match=r"'p' is in row 0 .*\(subject=, --subject\)"):
-        cohort_of(sessions(), Options.of(group="dx", regions="all", exclude="family"))
+def people_of(**columns):
+    return pd.DataFrame({"id": [f"s{k}" for k in range(4)]} | columns)
 
 
-@pytest.mark.parametrize(("role", "column"), [("subject", "subject_id"), ("block", "family")])
-def test_a_blank_person_or_block_is_an_error(role, column):
-    made = sessions(id=list("abcd"), **{column: ["p", "p", None, "r"]})
-    with pytest.raises(InputError, match=rf"row 2 .*'{column}': the {role} is missing.*Fill"):
-        cohort_of(made, Options.of(group="dx", id="id", **{role: column}))
+GAP = ["a", "b", None, "a"]
+MARKED = ["a", "b", "-999", "a"]
+
+
+@pytest.mark.parametrize(
+    ("made", "asked", "people", "code"),
+    [
+        (table(code=LETTERS), {"id": "cod"}, None, "columns.unknown"),
+        (table(20, dx=[k / 7 for k in range(20)]), {"group": "dx"}, None, "labels.many"),
+        (table(dx=LETTERS, id=["s", "r", "s", "s"]), {"group": "dx"}, None, "ids.repeat"),
+        (table(), {"group": "dx"}, pd.DataFrame({"dx": LETTERS, "age": 1}), "ids.no-column"),
+        (table(), {"group": "diagnosis"}, people_of(dx="a"), "columns.unknown"),
+        (table(dx=LETTERS), {"group": "dx"}, people_of(dx="a"), "columns.both"),
+        (table(ICV=1.5), {"covariates": ["eTIV", "ICV"]}, None, "columns.aliases"),
+        (table(), {"covariates": ["eTIV", "ICV"]}, people_of(TIV=1, eTIV=2), "columns.aliases"),
+        (table(dx=MARKED), {"group": "dx"}, None, "labels.sentinel"),
+        (table(dx=MARKED), {"site": "dx"}, None, "labels.sentinel"),
+        (table(dx=MARKED), {"covariates": "dx"}, None, "labels.sentinel"),
+        (visits(), {"group": "visit"}, None, "ids.repeat"),
+        (visits(id=["01", "01", "01", "02"]), {"group": "visit", "pair": "id"}, None, "ids.repeat"),
+        (visits(id=LETTERS), {"group": "visit", "pair": "persn"}, None, "columns.unknown"),
+        (sessions(), {"group": "dx", "regions": "all"}, None, "ids.repeat"),
+        (sessions(id=GAP), {"id": "id"}, None, "labels.missing"),
+        (visits(id=LETTERS, person=GAP), {"pair": "person"}, None, "labels.missing"),
+        (sessions(id=LETTERS, family=GAP), {"id": "id", "block": "family"}, None, "labels.missing"),
+    ],
+)
+def test_roles_that_the_tables_cannot_fill_are_refused(made, asked, people, code):
+    with refused(code):
+        assemble(made, Options.of(**asked), people)
 
 
 def test_participants_are_joined_by_person_where_rows_have_no_ids():
@@ -880,11 +667,20 @@ def joins_table(ids, name="t", **columns):
 
 
 def test_ids_are_needed_and_unique():
-    with pytest.raises(InputError, match=r"row 1 .*the id is missing"):
-        joins_table(["a", None], a=[1, 2])
-    with pytest.raises(InputError, match=r"'a' is in row 0 \(counted from 0\) and row 2"):
-        check_ids(joins_table(["a", "b", "a"], a=[1, 2, 3]), "id")
+    for times, code in ((2, "ids.repeat"), (12, "ids.volumes")):
+        with refused(code):
+            check_ids(joins_table(["s1"] * times + ["s2"] * times, a=1), "id", Options())
     assert with_ids(from_frame(pd.DataFrame({"a": [1], "b": [2]}), "t"), None).ids == ("row 0",)
+
+
+@pytest.mark.parametrize(
+    ("options", "advised"),
+    [({}, False), ({"group": "dx"}, True), ({"group": "dx", "pair": "id"}, False)],
+)
+def test_a_pair_is_advised_only_if_groups_are_and_it_is_not(options, advised):
+    with refused("ids.repeat") as caught:
+        check_ids(joins_table(["s1", "s1"], a=1), "id", Options(**options))
+    assert ("pair=" in str(caught.value)) == advised
 
 
 def test_participants_are_found_with_or_without_prefix():
@@ -892,83 +688,61 @@ def test_participants_are_found_with_or_without_prefix():
     people = joins_table(["3", "sub-2", "1"], "p", sex=["F", "M", "X"])
     joined = join_participants(image, people, ["sex"], may_lack=False)
     assert joined.frame["sex"].tolist() == ["X", "M"]
-    assert joined.where(0, "sex") == "p, row 2 (counted from 0) (subject 'sub-1'), column 'sex'"
+    assert joined.where(0, "sex").values["row"] == 2
     assert joined.facts["participants"]["not_in_table"] == 1
     assert "sex" not in image.columns
+    assert absent_ids(["sub-1", "2", "sub-3"], ["1", "sub-2"]) == ["sub-3"]
 
 
 def test_subjects_without_participant():
-    image, people = joins_table(["1", "2"], a=[1, 2]), joins_table(["2"], "p", sex=["M"])
-    with pytest.raises(InputError, match="p has no row for 1 of 2 subjects in t: '1'"):
-        join_participants(image, people, ["sex"], may_lack=False)
+    image = joins_table(["1", "2"], a=[1, 2])
     people = joins_table(["2"], "p", sex=["M"], age=[30])
     joined = join_participants(image, people, ["sex", "age"], may_lack=True)
     assert joined.frame[["sex", "age"]].isna().to_numpy().tolist() == [[True] * 2, [False] * 2]
     assert joined.frame["age"].tolist()[1] == 30
-    with pytest.raises(InputError, match="no row for 2 of 2"):
-        join_participants(joins_table(["8", "9"], a=[1, 2]), people, ["sex"], may_lack=True)
 
 
 def test_subjects_without_participant_are_dropped_by_name_if_asked():
-    image, people = (
-        joins_table(["1", "2", "3"], a=[1, 2, 3]),
-        joins_table(["sub-2"], "p", sex=["M"]),
-    )
-    with pytest.warns(DataWarning, match="no row for 2 subjects in t: '1', '3'.*left out"):
+    image = joins_table(["1", "2", "3"], a=[1, 2, 3])
+    people = joins_table(["sub-2"], "p", sex=["M"])
+    with warned("ids.dropped"):
         joined = join_participants(image, people, ["sex"], may_lack=False, drop=True)
     assert joined.ids == ("2",)
     assert joined.frame["a"].tolist() == [2]
     assert joined.facts["participants"]["subjects_without_row"] == 2
-    with pytest.raises(InputError, match="no row for 2 of 2"):
-        join_participants(joins_table(["8", "9"], a=[1, 2]), people, ["sex"], False, drop=True)
-    with pytest.raises(InputError, match="--participants-missing drop"):
-        join_participants(image, people, ["sex"], may_lack=False)
 
 
-def test_one_id_in_two_spellings():
-    people = joins_table(["sub-1", "1"], "p", sex=["M", "F"])
-    with pytest.raises(InputError, match="'sub-1' and '1' are the same id"):
-        join_participants(joins_table(["1"], a=[1]), people, ["sex"], may_lack=False)
+@pytest.mark.parametrize(
+    ("ids", "people", "options", "code"),
+    [
+        (["1", "2"], ["2"], {}, "ids.absent"),
+        (["8", "9"], ["2"], {"may_lack": True}, "ids.absent"),  # nobody would be left
+        (["8", "9"], ["2"], {"drop": True}, "ids.absent"),
+        (["1"], ["sub-1", "1"], {}, "ids.prefix"),
+        (["1", "sub-1"], ["1", "2"], {}, "ids.prefix"),
+    ],
+)
+def test_ids_that_cannot_be_joined_are_refused(ids, people, options, code):
+    listed = joins_table(people, "p", sex=["M"] * len(people))
+    with refused(code):
+        join_participants(joins_table(ids, a=1), listed, ["sex"], **{"may_lack": False} | options)
 
 
-def test_columns_follow_their_rows():
-    joined = add_columns(
-        joins_table(["a", "b"], x=[1, 2]),
-        joins_table(["b", "a"], "u", y=[5, 6]),
-        ["y"],
-        np.array([1, 0]),
-    )
-    assert joined.frame["y"].tolist() == [6, 5]
-    assert joined.source_of("y") == "u"
-
-
-def test_two_ids_that_are_one_participant():
-    people = joins_table(["1", "2"], "p", sex=["M", "F"])
-    with pytest.raises(
-        InputError, match="t: the ids '1' and 'sub-1' are the same subject, '1' in p"
-    ):
-        join_participants(joins_table(["1", "sub-1"], a=[1, 2]), people, ["sex"], may_lack=False)
-
-
-@pytest.mark.parametrize("name", ["sub-001", "001", "sub-1_ses-02", "sub-01_ses-pre"])
-def test_zeros_and_sessions_are_named_as_the_cause(name):
-    people = joins_table([name, "7"], "p", sex=["M", "F"])
-    with pytest.raises(InputError, match=f"zeros.* differ in 1 of these.*'1' and '{name}'"):
-        join_participants(joins_table(["1"], a=[1]), people, ["sex"], may_lack=False)
-
-
-def test_other_ids_have_no_likely_cause():
-    with pytest.raises(InputError) as error:
-        join_participants(
-            joins_table(["10"], a=[1]), joins_table(["1"], "p", sex=["M"]), ["sex"], may_lack=False
-        )
-    assert "leading zeros" not in str(error.value)
-
-
-def test_each_column_keeps_the_decimal_mark_of_its_file():
-    people = with_ids(from_frame(pd.DataFrame({"id": ["1"], "age": ["34,5"]}), "p", ","), "id")
-    joined = join_participants(joins_table(["1"], a=["2.5"]), people, ["age"], may_lack=False)
-    assert (joined.origin_of("a").decimal, joined.origin_of("age").decimal) == (".", ",")
+@pytest.mark.parametrize(
+    ("name", "listed"),
+    [
+        ("1", "sub-001"),
+        ("1", "001"),
+        ("1", "sub-1_ses-02"),
+        ("1", "sub-01_ses-pre"),
+        ("NYU_0050952", "50952"),
+    ],
+)
+def test_an_id_in_another_spelling_is_pointed_out_first(name, listed):
+    people = joins_table(["6", "7", "8", listed], "p", sex=["M"] * 4)
+    with refused("ids.absent") as error:
+        join_participants(joins_table([name], a=[1]), people, ["sex"], may_lack=False)
+    assert error.value.problem.values["subjects_near"] == [listed, "6", "7", "8"]
 
 
 def test_visits_are_named_by_their_groups_where_that_tells_them_apart():
@@ -979,37 +753,18 @@ def test_visits_are_named_by_their_groups_where_that_tells_them_apart():
     assert name_visits(unique, ["x", "x", "y"]) is unique
 
 
-def test_ids_that_repeat_many_times_look_like_time_series():
-    with pytest.raises(InputError, match=r"24 rows of 2 subjects look like volumes .*'volume'"):
-        check_ids(joins_table(["s1"] * 12 + ["s2"] * 12, a=range(24)), "id")
-    with pytest.raises(InputError, match=r"rows repeat an id\)\. Keep one row per subject"):
-        check_ids(joins_table(["s1"] * 2 + ["s2"] * 2, a=range(4)), "id")
-
-
-def test_ids_are_compared_with_or_without_the_prefix():
-    assert absent_ids(["sub-1", "2", "sub-3"], ["1", "sub-2"]) == ["sub-3"]
-
-
-def test_ids_that_are_longer_than_those_of_participants_are_pointed_out():
-    people = joins_table(["50952", "50954"], dx=["A", "B"])
-    with pytest.raises(InputError, match=r"In 2 of these ids, .*\('50952' in 'NYU_0050952'\)"):
-        join_participants(
-            joins_table(["NYU_0050952", "NYU_0050954"], a=[1, 2]), people, ["dx"], False
-        )
-
-
 IDS = ["sub-01", "sub-02", "sub-10", "sub-03"]
 NAMES = ("bankssts", "cuneus", "insula")
 
 
-def aparc(hemi, measure="thickness", ids=IDS, etiv=1.5e6):
+def aparc(hemi, measure="thickness", ids=IDS):
     """A table as aparcstats2table writes it."""
     rng = np.random.default_rng([ord(hemi[0]), len(measure)])
     columns = {f"{hemi}.aparc.{measure}": list(ids)}
     columns |= {f"{hemi}_{name}_{measure}": rng.uniform(2, 3, len(ids)).round(3) for name in NAMES}
     columns[f"{hemi}_MeanThickness_thickness"] = 2.5
     columns["BrainSegVolNotVent"] = 1.1e6
-    columns["eTIV"] = etiv + np.arange(len(ids))
+    columns["eTIV"] = 1.5e6 + np.arange(len(ids))
     return pd.DataFrame(columns)
 
 
@@ -1082,70 +837,51 @@ def test_of_a_path_the_last_part_is_the_id():
     assert read_freesurfer(aparc("lh", ids=paths), aparc("rh")).ids == tuple(IDS)
 
 
-def test_subjects_of_one_table_only_are_named(freesurfer_put):
-    left, right = (
-        freesurfer_put("lh.txt", aparc("lh")),
-        freesurfer_put("rh.txt", aparc("rh", ids=[*IDS[:3], "sub-99"])),
-    )
-    with pytest.raises(InputError, match=r"1 subject is in '.*lh.txt', .*rh.txt': 'sub-03'"):
-        read_freesurfer(left, right)
-
-
-def test_totals_must_agree_and_measures_come_once():
-    with pytest.raises(InputError, match=r"'eTIV': .*1.5e\+06, but .*1.4e\+06"):
-        read_freesurfer(aparc("lh"), aparc("rh", etiv=1.4e6))
-    with pytest.raises(InputError, match=r"'lh_bankssts_thickness' is in .* and in"):
+def test_tables_are_of_the_same_subjects_and_measures_come_once():
+    with refused("columns.both"):
         read_freesurfer(aparc("lh"), aparc("lh"))
-    with pytest.raises(InputError, match=r"(?s)'area', 'thickness'.*measure="):
-        read_freesurfer(aparc("lh"), aparc("lh", "area"))
+    with refused("tables.none"):
+        read_freesurfer()
+    with refused("ids.absent"):
+        read_freesurfer(aparc("lh"), aparc("rh", ids=[*IDS[:3], "sub-99"]))
     cohort = read_freesurfer(aparc("lh"), aparc("lh", "area"), measure="area")
     assert cohort.regions[0] == "lh_bankssts_area"
 
 
 def test_unknown_structures_are_listed_and_left_out():
-    with pytest.warns(DataWarning, match="1 column is unknown.*'Left-Unheard-Of'"):
+    with warned("columns.left-out"):
         cohort = read_freesurfer(aseg(**{"Left-Unheard-Of": 3.0}))
     assert len(cohort.regions) == 3
     assert cohort.provenance["ignored"] == ["Left-Unheard-Of"]
 
 
-def test_errors_name_the_file_of_the_column(freesurfer_put):
-    table = aparc("rh").astype(object)
-    table.loc[1, "rh_cuneus_thickness"] = "oops"
-    files = freesurfer_put("lh.txt", aparc("lh")), freesurfer_put("rh.txt", table.iloc[::-1])
-    with pytest.raises(InputError, match=r"rh.txt', row 4 \(subject 'sub-02'\).*'oops'"):
-        read_freesurfer(*files)
+def test_points_are_asked_for_in_a_transposed_table_too(tmp_path):
+    rows = [["lh.aparc.area", *IDS], *(["lh_" + name, *"1357"] for name in NAMES)]
+    rows[1][1], rows[2][1] = "1.875", "909"
+    path = tmp_path / "turned.txt"
+    path.write_text("\n".join("\t".join(row) for row in rows))
+    with refused("marks.point"):
+        read_freesurfer(path)
+    assert read_freesurfer(path, decimal=".").values[0, :2].tolist() == [1.875, 909]
 
 
-def test_a_table_is_needed():
-    with pytest.raises(InputError, match="at least one table"):
-        read_freesurfer()
-
-
-def spread(hemi, factor=1.0):
-    """A table whose totals differ clearly between subjects."""
-    return aparc(hemi).assign(eTIV=1e6 * (1 + np.arange(len(IDS))) * factor)
-
-
-def test_totals_are_compared_subject_by_subject():
-    cohort = read_freesurfer(spread("lh"), spread("rh").iloc[::-1], covariates="eTIV")
+def test_totals_are_compared_by_subject_and_may_differ_by_rounding_only():
+    eTIV = 1e6 * (1 + np.arange(len(IDS)))
+    left = aparc("lh").assign(eTIV=eTIV)
+    right = aparc("rh").assign(eTIV=eTIV * (1 + 5e-6)).iloc[::-1]
+    cohort = read_freesurfer(left, right, covariates="eTIV")
     assert cohort.covariates["eTIV"].tolist() == [1e6, 2e6, 3e6, 4e6]
-
-
-def test_totals_may_differ_by_rounding_only():
-    read_freesurfer(spread("lh"), spread("rh", 1 + 5e-6))
-    with pytest.raises(InputError, match="4 subjects differ"):
-        read_freesurfer(spread("lh"), spread("rh", 1 + 5e-5))
+    with refused("totals.differ"):
+        read_freesurfer(left, aparc("rh").assign(eTIV=eTIV * (1 + 5e-5)))
 
 
 def test_the_named_id_may_be_that_of_the_participants():
     people = pd.DataFrame({"id": list("abcd"), "code": IDS, "dx": list("xxyy")})
     options = {"participants": people, "group": "dx"}
     assert read_freesurfer(aparc("lh"), id="code", **options).group.tolist() == list("xxyy")
-    with pytest.raises(InputError, match=r"no column 'cod' to be the id, and .*'code'"):
-        read_freesurfer(aparc("lh"), id="cod", **options)
-    with pytest.raises(InputError, match="no column 'code' to be the id"):
-        read_freesurfer(aparc("lh"), id="code")
+    for wrong in ({"id": "cod", **options}, {"id": "code"}):
+        with refused("columns.unknown"):
+            read_freesurfer(aparc("lh"), **wrong)
 
 
 def test_each_table_has_its_own_decimal_mark(tmp_path):
@@ -1156,10 +892,9 @@ def test_each_table_has_its_own_decimal_mark(tmp_path):
     np.testing.assert_array_equal(cohort.values, same.values)
     people = pd.DataFrame({"id": IDS, "age": [20.5, 31.25, 40.5, 50.0]})
     people.to_csv(tmp_path / "people.csv", sep=";", decimal=",", index=False)
+    options = {"participants": tmp_path / "people.csv", "covariates": "age"}
     for first in ("lh.txt", "rh.txt"):
-        read = read_freesurfer(
-            tmp_path / first, participants=tmp_path / "people.csv", covariates="age"
-        )
+        read = read_freesurfer(tmp_path / first, **options)
         assert read.covariates["age"].tolist() == [20.5, 31.25, 40.5, 50.0]
 
 

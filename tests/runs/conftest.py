@@ -11,6 +11,8 @@ import time
 
 import pytest
 
+from sgbn.runs import study
+
 
 class Cluster:
     """Scheduler and workers, each a process of its own that can be killed.
@@ -72,6 +74,24 @@ def frail_cluster(tmp_path_factory):
     finally:
         cluster.kill("worker")
         cluster.kill("scheduler")
+
+
+@pytest.fixture
+def after_results(monkeypatch):
+    """Function that takes what is called when a number of results is written, and that number."""
+
+    def arrange(happen, number=5):
+        count = iter(range(10**6))
+
+        def write(path, result):
+            write_result(path, result)
+            if next(count) == number - 1:
+                happen()
+
+        monkeypatch.setattr(study, "write_result", write)
+
+    write_result = study.write_result
+    return arrange
 
 
 SLURM_CONF = """

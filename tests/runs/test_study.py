@@ -10,11 +10,11 @@ from datetime import datetime, timedelta
 
 import numpy as np
 import pytest
+from tests.codes import refused, warned
 
 from sgbn.core.problems import InputError, StudyError
 from sgbn.runs.files import read_result, versions
 from sgbn.runs.study import Study, find_studies, study_status
-from sgbn.runs.tasks import parallel
 
 
 def task(seed, scale=1.0):
@@ -24,26 +24,44 @@ def task(seed, scale=1.0):
 TASKS = {f"task{k}": {"seed": k} for k in range(6)}
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_results_do_not_depend_on_the_number_of_processes(tmp_path, n_jobs):
-    results = Study(tmp_path, n_jobs).run(task, TASKS, {"scale": 1})
-    assert list(results) == list(TASKS)
+def assert_drawn(results):
     for name, result in results.items():
         assert np.array_equal(result["draw"], task(TASKS[name]["seed"])["draw"])
 
 
-def test_a_second_start_does_only_what_is_missing(tmp_path):
-    calls = []
+@pytest.fixture
+def counted():
+    """The task, which keeps the seeds of its calls."""
 
-    def counted(seed):
-        calls.append(seed)
+    def made(seed):
+        made.calls.append(seed)
         return task(seed)
 
+    made.calls = []
+    return made
+
+
+def edited(folder, without=(), **changes):
+    """What study.json says, after it was changed so."""
+    study = json.loads((folder / "study.json").read_text()) | changes
+    study = {name: value for name, value in study.items() if name not in without}
+    (folder / "study.json").write_text(json.dumps(study))
+    return study
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_results_do_not_depend_on_the_number_of_processes(tmp_path, n_jobs):
+    results = Study(tmp_path, n_jobs).run(task, TASKS, {"scale": 1})
+    assert list(results) == list(TASKS)
+    assert_drawn(results)
+
+
+def test_a_second_start_does_only_what_is_missing(tmp_path, counted):
     Study(tmp_path).run(counted, TASKS, {})
     (tmp_path / "tasks" / "task3.npz").unlink()
-    calls.clear()
+    counted.calls.clear()
     results = Study(tmp_path).run(counted, TASKS, {})
-    assert calls == [3]
+    assert counted.calls == [3]
     assert len(results) == 6
 
 
@@ -65,28 +83,21 @@ def test_a_skipped_task_is_reported_and_the_others_are_done(tmp_path, kept, n_jo
     folder = tmp_path if kept else None
     results = Study(folder, n_jobs).run(picky, TASKS, {}, on_error="skip")
     assert list(results) == [name for name in TASKS if name != "task4"]
-    assert results.failures == {"task4": "seed 4 is bad luck"}
-    for name, result in results.items():
-        assert np.array_equal(result["draw"], task(TASKS[name]["seed"])["draw"])
+    assert {name: failure.code for name, failure in results.failures.items()} == {"task4": "luck"}
+    assert_drawn(results)
     assert len(list(tmp_path.rglob("*.npz"))) == (5 if kept else 0)
 
 
 def picky(seed):
     if seed == 4:
-        raise InputError("seed 4 is bad luck")
+        raise InputError("luck").says("seed 4 is bad luck")
     return task(seed)
 
 
-def test_a_skipped_task_is_tried_again_and_no_other(tmp_path):
+def test_a_skipped_task_is_tried_again_and_no_other(tmp_path, counted):
     Study(tmp_path).run(picky, TASKS, {}, on_error="skip")
-    calls = []
-
-    def counted(seed):
-        calls.append(seed)
-        return task(seed)
-
     results = Study(tmp_path).run(counted, TASKS, {}, on_error="skip")
-    assert calls == [4]
+    assert counted.calls == [4]
     assert list(results) == list(TASKS)
     assert results.failures == {}
 
@@ -97,8 +108,6 @@ def test_errors_that_are_not_of_the_input_are_never_skipped(tmp_path):
 
     with pytest.raises(ZeroDivisionError):
         Study(tmp_path).run(broken, TASKS, {}, on_error="skip")
-    with pytest.raises(InputError, match="'raise' or 'skip'"):
-        Study(tmp_path).run(task, TASKS, {}, on_error="ignore")
 
 
 def test_without_a_folder_nothing_is_kept(tmp_path, monkeypatch):
@@ -109,19 +118,20 @@ def test_without_a_folder_nothing_is_kept(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_other_settings_are_refused_and_the_difference_is_shown(tmp_path):
-    Study(tmp_path).run(task, TASKS, {"alpha": 0.1, "seed": 0})
-    with pytest.raises(StudyError, match=r"alpha: 0\.1 there, 0\.2 now") as caught:
-        Study(tmp_path).run(task, TASKS, {"alpha": 0.2, "seed": 0})
-    assert "seed" not in str(caught.value)
+def test_other_settings_are_refused_and_the_difference_is_known(tmp_path):
+    Study(tmp_path).run(task, TASKS, {"alpha": 0.1, "seed": 0, "data": "0a1b"})
+    with refused("study.settings", kind=StudyError) as caught:
+        Study(tmp_path).run(task, TASKS, {"alpha": 0.2, "seed": 0, "data": "3d4e"})
+    assert caught.value.differs == {"alpha": (0.1, 0.2), "data": ("0a1b", "3d4e")}
+    assert "0a1b" not in str(caught.value)
 
 
 def test_settings_can_be_required_before_any_task_is_known(tmp_path):
     Study(tmp_path).require({"alpha": 0.1})
     assert study_status(tmp_path).planned == 0
-    with pytest.raises(StudyError, match=r"alpha: 0\.1 there, 0\.2 now"):
+    with refused("study.settings", kind=StudyError):
         Study(tmp_path).require({"alpha": 0.2})
-    with pytest.raises(StudyError, match=r"alpha: 0\.1 there, 0\.2 now"):
+    with refused("study.settings", kind=StudyError):
         Study(tmp_path).run(task, TASKS, {"alpha": 0.2})
     Study(tmp_path).run(task, TASKS, {"alpha": 0.1})
     Study(tmp_path).require({"alpha": 0.1})
@@ -141,24 +151,17 @@ def test_results_of_which_nobody_knows_the_settings_are_refused(tmp_path):
     Study(tmp_path).run(task, TASKS, {"alpha": 0.1})
     description = tmp_path / "study.json"
     description.rename(tmp_path / "elsewhere")
-    with pytest.raises(StudyError, match=r"study\.json is gone.* Put it back .* new run"):
+    with refused("study.no-settings", kind=StudyError):
         Study(tmp_path).run(task, TASKS, {"alpha": 0.2})
     assert not description.exists()
     (tmp_path / "elsewhere").rename(description)
     assert list(Study(tmp_path).run(task, TASKS, {"alpha": 0.1})) == list(TASKS)
 
 
-def test_other_data_are_said_in_words(tmp_path):
-    Study(tmp_path).run(task, TASKS, {"data": "0a1b2c"})
-    with pytest.raises(StudyError, match="the data are not the same") as caught:
-        Study(tmp_path).run(task, TASKS, {"data": "3d4e5f"})
-    assert "0a1b2c" not in str(caught.value)
-
-
 @pytest.mark.parametrize("within", [".", "deeper"])
 def test_a_folder_that_is_a_file_is_named(tmp_path, within):
     (tmp_path / "study").write_text("notes")
-    with pytest.raises(InputError, match=r"study.* is a file or inside a file. Give a folder"):
+    with refused("study.no-folder"):
         Study(tmp_path / "study" / within).run(task, TASKS, {})
     assert (tmp_path / "study").read_text() == "notes"
 
@@ -170,70 +173,42 @@ def test_a_folder_that_is_a_file_is_named(tmp_path, within):
 def test_a_damaged_study_file_is_named(tmp_path, content):
     Study(tmp_path).run(task, TASKS, {})
     (tmp_path / "study.json").write_bytes(content)
-    with pytest.raises(StudyError, match=r"study\.json cannot be read .* Give another folder"):
+    with refused("study.damaged", kind=StudyError):
         Study(tmp_path).run(task, TASKS, {})
 
 
 @pytest.mark.parametrize("n_jobs", [0, 1.5, "2", True])
 def test_a_number_of_processes_that_is_none_is_refused(tmp_path, n_jobs):
-    with pytest.raises(InputError, match=r"n_jobs is .* give None, a number of processes"):
+    with refused("argument"):
         Study(tmp_path / "study", n_jobs).run(task, TASKS, {})
-    with pytest.raises(InputError, match="n_jobs is"):
-        parallel(abs, [1], n_jobs=n_jobs)
     assert not list(tmp_path.iterdir())
 
 
-def test_the_study_file_says_what_was_run(tmp_path):
+def test_the_study_and_every_result_say_what_was_run(tmp_path):
     Study(tmp_path).run(task, TASKS, {"alpha": 0.1})
+    made_with = {"settings": {"alpha": 0.1}, "versions": versions()}
     study = json.loads((tmp_path / "study.json").read_text())
-    assert study["settings"] == {"alpha": 0.1}
-    assert study["versions"] == versions()
+    assert study.items() >= made_with.items()
     assert study["command"]
-
-
-def test_every_result_says_what_it_was_made_with(tmp_path):
-    Study(tmp_path).run(task, TASKS, {"alpha": 0.1})
     with np.load(tmp_path / "tasks" / "task0.npz") as stored:
-        provenance = json.loads(str(stored["provenance"]))
-    assert provenance == {"settings": {"alpha": 0.1}, "versions": versions()}
+        assert json.loads(str(stored["provenance"])) == made_with
     assert "provenance" not in read_result(tmp_path / "tasks" / "task0.npz")
 
 
-def test_going_on_with_other_versions_warns_and_names_them(tmp_path):
+def test_a_folder_of_another_release_is_refused(tmp_path):
     Study(tmp_path).run(task, TASKS, {})
-    study = json.loads((tmp_path / "study.json").read_text())
-    study["versions"]["numpy"] = "1.0"
-    (tmp_path / "study.json").write_text(json.dumps(study))
-    with pytest.warns(UserWarning, match=r"numpy: 1\.0 there"):
-        Study(tmp_path).run(task, TASKS, {})
-
-
-def test_a_folder_of_another_release_is_refused_by_name_with_the_remedy(tmp_path):
-    Study(tmp_path).run(task, TASKS, {})
-    study = json.loads((tmp_path / "study.json").read_text())
-    study["versions"]["sgbn"] = "0.1.0"
-    study["settings"] = {"gamma": 2.0}  # that is not what another release is told
-    (tmp_path / "study.json").write_text(json.dumps(study))
-    with pytest.raises(StudyError, match=r"begun by sgbn 0\.1\.0.* another folder .* install"):
+    # The settings differ too, but that is not what another release is told.
+    edited(tmp_path, versions=versions() | {"sgbn": "0.1.0"}, settings={"gamma": 2.0})
+    with refused("study.release", kind=StudyError):
         Study(tmp_path).run(task, TASKS, {})
 
 
 def test_a_folder_goes_on_with_a_correction_of_its_release(tmp_path):
     Study(tmp_path).run(task, TASKS, {})
-    study = json.loads((tmp_path / "study.json").read_text())
-    release = ".".join(study["versions"]["sgbn"].split(".")[:2])
-    study["versions"]["sgbn"] = f"{release}.99"
-    (tmp_path / "study.json").write_text(json.dumps(study))
-    with pytest.warns(UserWarning, match=rf"sgbn: {release}\.99 there"):
+    release = ".".join(versions()["sgbn"].split(".")[:2])
+    edited(tmp_path, versions=versions() | {"sgbn": f"{release}.99"})
+    with warned("study.versions"):
         assert list(Study(tmp_path).run(task, TASKS, {})) == list(TASKS)
-
-
-def test_a_damaged_result_is_named(tmp_path):
-    Study(tmp_path).run(task, TASKS, {})
-    path = tmp_path / "tasks" / "task2.npz"
-    path.write_bytes(path.read_bytes()[:50])
-    with pytest.raises(StudyError, match=r"task2\.npz cannot be read .* Delete it"):
-        Study(tmp_path).run(task, TASKS, {})
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -241,8 +216,7 @@ def test_a_result_copied_over_another_is_refused_and_computed_after_removal(tmp_
     before = Study(tmp_path, n_jobs).run(task, TASKS, {})
     path = tmp_path / "tasks" / "task2.npz"
     shutil.copy(path.with_name("task4.npz"), path)
-    message = r"task2\.npz holds the result of another task, 'task4'\. .* Delete it and start again"
-    with pytest.raises(StudyError, match=message):
+    with refused("result.moved", kind=StudyError):
         Study(tmp_path, n_jobs).run(task, TASKS, {})
     path.unlink()
     after = Study(tmp_path, n_jobs).run(task, TASKS, {})
@@ -254,7 +228,7 @@ def test_a_result_of_the_same_task_in_another_study_is_refused(tmp_path):
         arguments = {"task0": {"seed": 0, "scale": scale}}
         Study(tmp_path / str(scale)).run(task, arguments, {"scale": (scale,)})
     shutil.copy(*(tmp_path / scale / "tasks" / "task0.npz" for scale in "12"))
-    with pytest.raises(StudyError, match=r"task0\.npz .* made with other settings\. .* Delete it"):
+    with refused("result.settings", kind=StudyError):
         Study(tmp_path / "2").run(task, arguments, {"scale": (2,)})
 
 
@@ -283,9 +257,7 @@ def test_the_number_of_tasks_is_noted_and_follows_the_plan(tmp_path):
 
 def test_a_folder_of_an_earlier_version_goes_on(tmp_path):
     Study(tmp_path).run(task, TASKS, {})
-    study = json.loads((tmp_path / "study.json").read_text())
-    del study["tasks"]
-    (tmp_path / "study.json").write_text(json.dumps(study))
+    study = edited(tmp_path, without=["tasks"])
     (tmp_path / "tasks" / "task3.npz").unlink()
     assert list(Study(tmp_path).run(task, TASKS, {})) == list(TASKS)
     assert json.loads((tmp_path / "study.json").read_text()) == study | {"tasks": 6}
@@ -301,7 +273,7 @@ def test_a_full_disk_loses_nothing_and_leaves_nothing_half_written(tmp_path, mon
         savez(stream, **content)
 
     monkeypatch.setattr(np, "savez", until_full)
-    with pytest.raises(StudyError, match=r"no disk space for .*task3\.npz .*No space left.*Free"):
+    with refused("disk.full", kind=StudyError):
         Study(tmp_path).run(task, TASKS, {})
     names = sorted(path.name for path in (tmp_path / "tasks").iterdir())
     assert names == ["task0.npz", "task1.npz", "task2.npz"]
@@ -316,12 +288,11 @@ def kill_own_process(seed):
 
 
 def test_a_killed_process_is_said_and_what_was_finished_is_kept(tmp_path):
-    with pytest.raises(StudyError, match="a process that ran tasks was killed"):
+    with refused("tasks.killed", kind=StudyError):
         Study(tmp_path, 2).run(kill_own_process, TASKS, {})
     assert not list(tmp_path.rglob("*.unfinished"))
     results = Study(tmp_path, 2).run(task, TASKS, {})
-    for name, result in results.items():
-        assert np.array_equal(result["draw"], task(TASKS[name]["seed"])["draw"])
+    assert_drawn(results)
 
 
 # A shell may start tests with SIGINT ignored, and so would be what they start.
@@ -402,7 +373,7 @@ def test_a_folder_in_which_another_process_writes_is_refused_and_left_alone(tmp_
     tasks = tmp_path / "study" / "tasks"
     _wait_until(lambda: list(tasks.glob("*.npz")))
     (tasks / "t11.npz.1.unfinished").write_bytes(b"being written")
-    with pytest.raises(StudyError, match="study is being written by another process"):
+    with refused("study.locked", kind=StudyError):
         Study(tmp_path / "study").run(task, TASKS, {})
     assert study_status(tmp_path / "study").planned == 12  # reading goes on
     assert (tasks / "t11.npz.1.unfinished").exists()
@@ -444,33 +415,23 @@ def half_done(folder):
 
 
 def test_done_and_left_are_counted(tmp_path):
-    status = study_status(half_done(tmp_path))
+    half_done(tmp_path)
+    half_written = tmp_path / "tasks" / "task3.npz.7.unfinished"
+    half_written.write_bytes(b"half")
+    status = study_status(tmp_path)
     assert (status.done, status.planned, status.left) == (4, 5, 1)
+    assert half_written.exists()  # it may be in use
     assert status.settings == {"alpha": 0.1}
     assert status.versions == versions()
     assert abs(status.last - datetime.now()) < timedelta(minutes=5)
 
 
-def test_half_written_files_are_not_done(tmp_path):
+def test_without_a_plan_nobody_knows_what_is_left_and_never_less_than_nothing(tmp_path):
     half_done(tmp_path)
-    (tmp_path / "tasks" / "task3.npz.7.unfinished").write_bytes(b"half")
-    assert study_status(tmp_path).left == 1
-    assert (tmp_path / "tasks" / "task3.npz.7.unfinished").exists()  # it may be in use
-
-
-def test_without_a_plan_nobody_knows_what_is_left(tmp_path):
-    half_done(tmp_path)
-    study = json.loads((tmp_path / "study.json").read_text())
-    del study["tasks"]
-    (tmp_path / "study.json").write_text(json.dumps(study))
+    edited(tmp_path, without=["tasks"])
     status = study_status(tmp_path)
     assert (status.done, status.planned, status.left) == (4, None, None)
-
-
-def test_results_of_an_earlier_plan_leave_nothing_below_zero(tmp_path):
-    half_done(tmp_path)
-    study = json.loads((tmp_path / "study.json").read_text())
-    (tmp_path / "study.json").write_text(json.dumps(study | {"tasks": 2}))
+    edited(tmp_path, tasks=2)
     assert study_status(tmp_path).left == 0
 
 
@@ -483,10 +444,5 @@ def test_studies_are_found_at_any_depth(tmp_path):
 
 
 def test_what_is_no_study_is_named(tmp_path):
-    with pytest.raises(InputError, match="there is no study in"):
+    with refused("study.none"):
         find_studies(tmp_path)
-    with pytest.raises(InputError, match="is not a folder"):
-        find_studies(tmp_path / "absent")
-    (tmp_path / "study.json").write_text("{")
-    with pytest.raises(StudyError, match=r"study\.json cannot be read"):
-        study_status(tmp_path)

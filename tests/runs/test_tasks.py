@@ -6,10 +6,11 @@ from functools import partial
 import joblib
 import numpy as np
 import pytest
+from tests.codes import refused
 from threadpoolctl import threadpool_info
 from tqdm.auto import tqdm
 
-from sgbn.core.problems import InputError
+from sgbn.core.problems import StudyError
 from sgbn.runs import tasks as progress
 from sgbn.runs.study import Study
 from sgbn.runs.tasks import Outcome, TimeLeft, n_processors, parallel, run_tasks, with_progress
@@ -84,10 +85,14 @@ def test_results_come_as_they_are_finished_with_their_numbers():
     assert found == {0: 1, 1: 2, 2: 3}
 
 
-@pytest.mark.parametrize("n_jobs", [0, 1.5, "2", True])
-def test_a_number_of_processes_that_is_none_is_refused(n_jobs):
-    with pytest.raises(InputError, match="n_jobs is"):
-        parallel(abs, [1], n_jobs=n_jobs)
+def allocate(size):
+    return np.empty(size)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_too_little_memory_is_said(n_jobs):
+    with refused("memory.full", kind=StudyError):
+        parallel(allocate, [10**15, 10**15], n_jobs)
 
 
 def test_there_is_a_processor():
@@ -209,30 +214,28 @@ def test_one_estimate_for_all_kinds_would_be_wrong():
     assert alike.seconds() < 100.0
 
 
-def test_workers_that_start_late_are_not_taken_for_slow_tasks():
-    left = TimeLeft(["a"] * 8, 2)
-    for k in range(4):
-        left.note(k, 10.0, 110.0 + 10 * (k // 2))  # two at a time, after 100 seconds
-    assert left.seconds() == pytest.approx(20.0)
-
-
-def test_a_task_that_runs_is_left_in_part():
-    left = TimeLeft(["long", "short", "short", "short"], 2)
-    left.note(1, 4.0, 4.0)
-    left.note(2, 4.0, 8.0)
-    left.note(0, 10.0, 10.0)
-    assert left.seconds() == pytest.approx(2.0)  # the last began at 8
+@pytest.mark.parametrize(
+    ("kinds", "ended", "seconds"),
+    [
+        # Workers that start late, after 100 seconds, are not taken for slow tasks.
+        (["a"] * 8, [(k, 10.0, 110.0 + 10 * (k // 2)) for k in range(4)], 20.0),
+        # A task that runs is left in part: the last began at 8.
+        (["long", *["short"] * 3], [(1, 4.0, 4.0), (2, 4.0, 8.0), (0, 10.0, 10.0)], 2.0),
+        # The first task of each worker may load and compile.
+        (
+            ["a"] * 40,
+            [(0, 30.0, 30.0), (1, 30.0, 30.0), *((k, 1.0, 30.0 + k // 2) for k in range(2, 6))],
+            17.0,
+        ),
+    ],
+)
+def test_what_two_workers_have_left(kinds, ended, seconds):
+    left = TimeLeft(kinds, 2)
+    for one in ended:
+        left.note(*one)
+    assert left.seconds() == pytest.approx(seconds)
 
 
 def test_nothing_is_known_before_a_task_has_ended():
     assert TimeLeft(["a"], 1).seconds() is None
     assert TimeLeft([], 1).n_left == 0
-
-
-def test_the_first_task_of_each_worker_may_load_and_compile():
-    left = TimeLeft(["a"] * 40, 2)
-    for k in range(2):
-        left.note(k, 30.0, 30.0)
-    for k in range(2, 6):
-        left.note(k, 1.0, 30.0 + k // 2)
-    assert left.seconds() == pytest.approx(17.0)

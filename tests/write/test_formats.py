@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.codes import refused
 
 from sgbn.cohort.simulate import load_network
 from sgbn.core.equivalence import cpdag
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.problems import InputError
-from sgbn.read.network import NamedGraph, read_bif
+from sgbn.read.network import VARIANCE, NamedGraph, read_bif
 from sgbn.write.formats import (
     FORMATS,
     MAX_PARENTS,
@@ -42,10 +43,7 @@ from sgbn.write.formats import (
 from sgbn.write.network_files import write_node_link
 
 WEIGHTED = [
-    ("bnlearn-r", None),
-    ("dagitty", None),
-    ("dot", None),
-    ("json", None),
+    *((name, None) for name in ("bnlearn-r", "dagitty", "dot", "json")),
     *((name, weights) for name in ("lavaan", "semopy") for weights in ("start", "fixed")),
 ]
 WITH_LINES = ("dagitty", "tetrad", "dot")
@@ -104,28 +102,20 @@ def test_any_text_is_read_or_refused(name, text):
     assert found.graph.shape == (len(found.names),) * 2
 
 
-def test_a_file_that_cannot_be_read_is_named_with_what_to_do(tmp_path):
-    (tmp_path / "present.dot").touch()
-    with pytest.raises(InputError, match=r"no file '.*absent\.bif'\. Check the path"):
-        read_network(tmp_path / "absent.bif")
-    with pytest.raises(InputError, match=r"no file '.*presnt\.dot'\. Did you mean 'present.dot'"):
-        read_network(tmp_path / "presnt.dot")
-    with pytest.raises(InputError, match="is a folder"):
-        read_network(tmp_path)
-
-
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        (None, "file.absent"),
+        (gzip.compress(b"network a { }", mtime=0)[:-4], "gzip.damaged"),
+        (b"network a {", "network.file"),
+    ],
+)
 @pytest.mark.parametrize("reader", [read_network, read_bif])
-def test_a_damaged_gzip_file_is_named_once(tmp_path, reader):
-    path = tmp_path / "net.bif.gz"
-    path.write_bytes(gzip.compress(b"network a { }")[:-4])
-    with pytest.raises(InputError, match=r"^'[^']*net\.bif\.gz' is a damaged gzip file"):
-        reader(path)
-
-
-def test_a_refused_file_is_named(tmp_path):
-    (tmp_path / "x.dot").write_text("digraph {\n a -> \n}")
-    with pytest.raises(InputError, match=r"x\.dot: line 3: expected a name"):
-        read_network(tmp_path / "x.dot")
+def test_a_file_that_cannot_be_read_is_refused(tmp_path, reader, content, code):
+    if content is not None:
+        (tmp_path / "net.bif").write_bytes(content)
+    with refused(code):
+        reader(tmp_path / "net.bif")
 
 
 @pytest.mark.parametrize("name", WITH_LINES)
@@ -149,7 +139,7 @@ def test_the_equivalence_class_is_read_back(tmp_path, nasty, name):
 
 @pytest.mark.parametrize("name", [name for name in FORMATS if name not in WITH_LINES])
 def test_lines_are_refused_by_formats_without_them(tmp_path, small, name):
-    with pytest.raises(InputError, match=r"without a direction.*'a' - 'b'"):
+    with refused("graph.lines"):
         write_network(tmp_path / "net", small, name, directions="supported")
     assert not list(tmp_path.iterdir())
 
@@ -182,28 +172,23 @@ def test_a_gzipped_file_and_a_text_file_are_known_by_their_content(tmp_path, sma
 
 
 @pytest.mark.parametrize(
-    ("options", "match"),
+    ("options", "code"),
     [
-        ({"format": "dagity"}, "Did you mean 'dagitty'"),
-        ({}, "the ending does not tell the format"),
-        ({"format": "json", "weights": "fixed"}, "lavaan and semopy"),
-        ({"format": "dot", "weights": "fixed"}, "lavaan and semopy"),
-        ({"format": "lavaan", "weights": "fix"}, "free, start, fixed"),
-        ({"format": "dot", "directions": "some"}, "graph, supported, cpdag"),
+        ({"format": "dagity"}, "format.unknown"),
+        ({}, "format.ending"),
+        ({"format": "json", "weights": "fixed"}, "format.weights"),
+        ({"format": "dot", "weights": "fixed"}, "format.weights"),
+        ({"format": "lavaan", "weights": "fix"}, "argument"),
+        ({"format": "dot", "directions": "some"}, "argument"),
+        ({"format": "json", "supported": np.ones((2, 2))}, "argument.shape"),
+        ({"format": "bnlearn-r"}, "graph.no-weights"),
+        ({"format": "lavaan", "weights": "start"}, "graph.no-weights"),
     ],
 )
-def test_wrong_options_are_named(tmp_path, small, options, match):
-    with pytest.raises(InputError, match=match):
-        write_network(tmp_path / "net", small, **options)
+def test_wrong_options_are_named(tmp_path, small, options, code):
+    with refused(code):
+        write_network(tmp_path / "net", NamedGraph(small.coef != 0, small.names), **options)
     assert not list(tmp_path.iterdir())
-
-
-def test_a_graph_without_weights_cannot_be_written_with_them(tmp_path, small):
-    graph = NamedGraph(small.coef != 0, small.names)
-    with pytest.raises(InputError, match="needs weights"):
-        write_network(tmp_path / "net.R", graph)
-    with pytest.raises(InputError, match="needs weights"):
-        write_network(tmp_path / "net.lavaan", graph, weights="start")
 
 
 def test_the_first_line_is_the_model_string(small, nasty):
@@ -220,22 +205,6 @@ def test_a_model_string_of_bnlearn_is_read():
     assert [found.names[i] for i in found.graph[:, 4].nonzero()[0]] == ["tub", "lung"]
 
 
-@pytest.mark.parametrize(
-    ("text", "match"),
-    [
-        ("[a][b|c]", "line 1: 'b' has the parent 'c', but .* no such node"),
-        ("[a]\n[a]", "line 2: the node 'a' is there twice"),
-        ("[a][b|a:a]", "second edge"),
-        ("[a]b", "line 1: expected .* not 'b'"),
-        ("[a|b][b|a]", "directed cycle"),
-        ("", "no variable"),
-    ],
-)
-def test_a_wrong_model_string_is_refused(text, match):
-    with pytest.raises(InputError, match=match):
-        read_model_string(text)
-
-
 def test_a_script_says_what_custom_fit_needs(small):
     script = write_script(named_graph(small))
     assert (
@@ -245,22 +214,22 @@ def test_a_script_says_what_custom_fit_needs(small):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "match"),
+    ("old", "new", "code"),
     [
-        ("model <-", "other <-", "no line 'model <-"),
-        ('"a" = 0.5', '"c" = 0.5', "second edge|differ from the parents"),
-        ('"a" = 0.5, ', "", "differ from the parents"),
-        ('"a" = 0.5', '"a" = exp(1)', "expected coefficients"),
-        ('"a" = 0.5', '"a" = 1e999', "finite number"),
-        ('"a" = 0.5', r'"\a" = 0.5', r"line \d+: .* is not text\. Correct the line"),
-        ("sd = 1.0", "sd = -1.0", "negative"),
-        ("sd = 1.0", "sd = 1e200", "infinity"),
+        ("model <-", "other <-", "script.model"),
+        ('"a" = 0.5', '"c" = 0.5', "script.parents"),
+        ('"a" = 0.5, ', "", "script.parents"),
+        ('"a" = 0.5', '"a" = exp(1)', "text.unreadable"),
+        ('"a" = 0.5', '"a" = 1e999', "number.text"),
+        ('"a" = 0.5', r'"\a" = 0.5', "text.unreadable"),
+        ("sd = 1.0", "sd = -1.0", "variance.negative"),
+        ("sd = 1.0", "sd = 1e200", "values.finite"),
     ],
 )
-def test_a_script_that_contradicts_itself_is_refused(small, old, new, match):
+def test_a_script_that_contradicts_itself_is_refused(small, old, new, code):
     script = write_script(named_graph(small))
     assert old in script
-    with pytest.raises(InputError, match=match):
+    with refused(code):
         read_script(script.replace(old, new))
 
 
@@ -302,20 +271,6 @@ def test_a_graph_of_the_web_page_is_read():
     assert found.network is None
 
 
-@pytest.mark.parametrize(
-    ("text", "match"),
-    [
-        ("dag { a <-> b }", "neither an arrow"),
-        ("pdag {\n a @-> b }", "line 2: a @-> b is neither"),
-        ("mag { a -> b }", "expected dag or pdag"),
-        ('dag { a [sgbn_name="c"] b [sgbn_name="c"] }', "two variables .* true name 'c'"),
-    ],
-)
-def test_what_is_no_network_is_refused(text, match):
-    with pytest.raises(InputError, match=match):
-        read_dagitty(text)
-
-
 @pytest.mark.parametrize("name", ["graph", "node"])
 def test_names_that_dagitty_refuses_are_replaced(name):
     network = GaussianNetwork([[0.0]], names=[name])
@@ -344,22 +299,6 @@ def test_directions_of_graphviz_are_read():
     edges = {names[i] + names[j] for i, j in zip(*found.graph.nonzero(), strict=True)}
     assert edges == {"ba", "ac", "ca", "ad"}
     assert read_dot("graph { a -- b }").graph.tolist() == [[False, True], [True, False]]
-
-
-@pytest.mark.parametrize(
-    ("text", "match"),
-    [
-        ("digraph { a -- b }", "edges of a digraph are written ->"),
-        ("graph { a -> b }", "edges of a graph are written --"),
-        ("digraph {\n a -> b [dir=both] }", "line 2: an edge with dir=both"),
-        ("digraph { a -> b [coef=x] }", "line 1: .*finite number"),
-        ("digraph { a [noise_variance=-1] }", "negative"),
-        ("digraph { a -> b -> a }", "directed cycle"),
-    ],
-)
-def test_what_is_no_network_is_refused_dot(text, match):
-    with pytest.raises(InputError, match=match):
-        read_dot(text)
 
 
 def formulas(text):
@@ -408,23 +347,6 @@ def test_lists_with_commas_and_further_sections_are_read():
     assert found.graph.astype(int).tolist() == [[0, 0, 0], [1, 0, 1], [0, 1, 0]]
 
 
-@pytest.mark.parametrize(
-    ("text", "match"),
-    [
-        ("a --> b", "line 1: expected 'Graph Nodes:'"),
-        (HEAD + "1. a --> d", "line 5: 'd' is not among the nodes"),
-        (HEAD + "1. a o-> b", "line 5: a o-> b is neither"),
-        (HEAD + "1. a <-> b", "hidden cause"),
-        (HEAD + "a --> b", "line 5: write an edge"),
-        (HEAD + "1. a --> b\n2. b --> a", "directed cycle"),
-        ("Graph Nodes:\na;;b", "line 2: the node '' is empty"),
-    ],
-)
-def test_what_is_no_network_is_refused_by_line(text, match):
-    with pytest.raises(InputError, match=match):
-        read_tetrad(text)
-
-
 def test_the_file_says_that_its_probabilities_mean_nothing(small):
     text = write_bif(named_graph(small))
     assert text.startswith("// Structure only: the probabilities are placeholders")
@@ -439,18 +361,16 @@ def test_names_that_differ_in_case_only_are_told_apart():
     assert read_bif_text(text).names == ("x", "X")
 
 
-def test_a_table_that_would_be_huge_is_refused():
-    m = MAX_PARENTS + 2
-    graph = np.zeros((m, m), bool)
-    graph[:-1, -1] = True
-    with pytest.raises(InputError, match=f"'x{m - 1}' has {m - 1} parents"):
-        write_bif(NamedGraph(graph, tuple(f"x{k}" for k in range(m))))
-
-
 def test_without_pgmpy_the_message_says_what_to_install(small, monkeypatch):
     monkeypatch.setitem(sys.modules, "pgmpy.models", None)
-    with pytest.raises(InputError, match=r'pip install "sgbn\[pgmpy\]"'):
+    with refused("library.absent"):
         to_pgmpy(small)
+
+
+def all_into_the_last(m):
+    graph = np.zeros((m, m), bool)
+    graph[:-1, -1] = True
+    return NamedGraph(graph, tuple(f"x{k}" for k in range(m)))
 
 
 def test_the_weights_are_read_back(nasty):
@@ -478,39 +398,23 @@ def test_a_graph_without_weights_is_a_graph(small):
     found = from_pgmpy(graph)
     np.testing.assert_array_equal(found.graph, small.coef != 0)
     assert found.network is None
-    with pytest.raises(InputError, match="graph of pgmpy"):
-        from_pgmpy("model")
 
 
-def test_all_is_read_back_to_the_last_bit(tmp_path, nasty):
-    supported = np.zeros(nasty.coef.shape, bool)
-    supported[tuple(np.argwhere(nasty.coef)[1])] = True
-    found = read_network(write_node_link(tmp_path / "n.json", nasty, supported=supported))
-    assert found.names == nasty.names
-    for part in ("coef", "intercept", "noise_variance"):
-        np.testing.assert_array_equal(getattr(found.network, part), getattr(nasty, part))
-    np.testing.assert_array_equal(found.supported, supported)
-
-
-def test_a_file_that_is_converted_to_the_same_format_keeps_all_that_is_read(tmp_path, nasty):
+def test_all_is_read_back_to_the_last_bit_also_if_it_is_converted_to_the_same_format(
+    tmp_path, nasty
+):
     supported = np.zeros(nasty.coef.shape, bool)
     supported[tuple(np.argwhere(nasty.coef)[1])] = True
     first = read_network(write_node_link(tmp_path / "n.json", nasty, supported=supported))
-    again = read_network(write_network(tmp_path / "again.json", first))
-    assert again.names == first.names
-    for part in ("coef", "intercept", "noise_variance"):
-        np.testing.assert_array_equal(getattr(again.network, part), getattr(nasty, part))
-    np.testing.assert_array_equal(again.supported, supported)
+    for found in (first, read_network(write_network(tmp_path / "again.json", first))):
+        assert found.names == nasty.names
+        for part in ("coef", "intercept", "noise_variance"):
+            np.testing.assert_array_equal(getattr(found.network, part), getattr(nasty, part))
+        np.testing.assert_array_equal(found.supported, supported)
 
 
 def test_a_network_without_half_samples_does_not_say_which_directions_are_supported(nasty):
     assert read_node_link(network_text(nasty, "json")).supported is None
-
-
-def test_a_mask_of_another_size_is_refused(tmp_path, nasty):
-    for wanted in (nasty, named_graph(nasty)):
-        with pytest.raises(InputError, match=r"supported has shape \(2, 2\)"):
-            write_network(tmp_path / "n.json", wanted, supported=np.ones((2, 2)))
 
 
 @pytest.mark.parametrize("said", [True, False])
@@ -524,25 +428,55 @@ def test_one_edge_that_does_not_say_leaves_unknown_which_are_supported(said):
     assert (found.supported is not None) == said
 
 
+def node_link(**change):
+    content = {"directed": True, "nodes": [{"id": "a"}, {"id": "b"}], "edges": []}
+    return json.dumps(content | change)
+
+
+def node_link_edge(target, **about):
+    return node_link(edges=[{"source": "a", "target": target, **about}])
+
+
 @pytest.mark.parametrize(
-    ("change", "match"),
+    ("call", "given", "code"),
     [
-        ({"nodes": None}, "no lists 'nodes' and 'edges'"),
-        ({"directed": False}, "not directed"),
-        ({"nodes": [{"id": 1}]}, "node 1: 'id' is missing or is not text"),
-        ({"nodes": [{"id": "a"}, {"id": "a"}]}, "same id"),
-        ({"edges": [{"source": "a", "target": "z"}]}, "edge 1: there is no node 'z'"),
-        ({"edges": [{"source": "a", "target": "b", "weight": "1"}]}, "edge 1: weight"),
-        ({"nodes": [{"id": "a", "noise_variance": -1}]}, "negative"),
+        (read_model_string, "[a][b|c]", "node.unknown"),
+        (read_model_string, "[a]\n[a]", "node.twice"),
+        (read_model_string, "[a][b|a:a]", "edge.twice"),
+        (read_model_string, "[a]b", "text.unreadable"),
+        (read_model_string, "[a|b][b|a]", "graph.cycle"),
+        (read_model_string, "", "graph.empty"),
+        (read_dagitty, "dag { a <-> b }", "edge.mark"),
+        (read_dagitty, "pdag {\n a @-> b }", "edge.mark"),
+        (read_dagitty, "mag { a -> b }", "text.kind"),
+        (read_dagitty, 'dag { a [sgbn_name="c"] b [sgbn_name="c"] }', "graph.names"),
+        (read_dot, "digraph { a -- b }", "text.unreadable"),
+        (read_dot, "graph { a -> b }", "text.unreadable"),
+        (read_dot, "digraph {\n a -> b [dir=both] }", "edge.mark"),
+        (read_dot, "digraph { a -> b [coef=x] }", "number.text"),
+        (read_dot, "digraph { a [noise_variance=-1] }", "variance.negative"),
+        (read_dot, "digraph { a -> b -> a }", "graph.cycle"),
+        (read_tetrad, "a --> b", "text.unreadable"),
+        (read_tetrad, HEAD + "1. a --> d", "node.unknown"),
+        (read_tetrad, HEAD + "1. a o-> b", "edge.mark"),
+        (read_tetrad, HEAD + "1. a <-> b", "edge.mark"),
+        (read_tetrad, HEAD + "a --> b", "text.unreadable"),
+        (read_tetrad, HEAD + "1. a --> b\n2. b --> a", "graph.cycle"),
+        (read_tetrad, "Graph Nodes:\na;;b", "node.twice"),
+        (read_node_link, node_link(nodes=None), "json.graph"),
+        (read_node_link, node_link(directed=False), "json.graph"),
+        (read_node_link, node_link(nodes=[{"id": 1}]), "entry.text"),
+        (read_node_link, node_link(nodes=[{"id": "a"}, {"id": "a"}]), "names.twice"),
+        (read_node_link, node_link(nodes=[{"id": "a", VARIANCE: -1}]), "variance.negative"),
+        (read_node_link, node_link_edge("z"), "node.unknown"),
+        (read_node_link, node_link_edge("b", weight="1"), "entry.number"),
+        *((read_node_link, text, "text.json") for text in ("", "{", "[" * 10_000)),
+        (read_node_link, "[]", "json.graph"),
+        (read_node_link, '{"nodes": [], "edges": []}', "json.graph"),
+        (from_pgmpy, "model", "pgmpy.type"),
+        (write_bif, all_into_the_last(MAX_PARENTS + 2), "bif.parents"),
     ],
 )
-def test_what_is_no_network_is_refused_node_link(change, match):
-    content = {"directed": True, "nodes": [{"id": "a"}, {"id": "b"}], "edges": []}
-    with pytest.raises(InputError, match=match):
-        read_node_link(json.dumps(content | change))
-
-
-@pytest.mark.parametrize("text", ["", "[]", "{", "[" * 10_000, '{"nodes": [], "edges": []}'])
-def test_other_json_is_refused(text):
-    with pytest.raises(InputError):
-        read_node_link(text)
+def test_what_is_no_network_is_refused(call, given, code):
+    with refused(code):
+        call(given)

@@ -1,14 +1,16 @@
 """Model files that earlier releases wrote still answer as they did."""
 
-import io
 import json
 import os
-import re
 import struct
 import warnings
 import zipfile
 from contextlib import suppress
+from copy import deepcopy
+from functools import partial, reduce
+from operator import getitem
 from pathlib import Path
+from random import Random
 
 import hypothesis.extra.numpy as hnp
 import numpy as np
@@ -20,10 +22,12 @@ from sklearn.model_selection import KFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from tests.codes import refused, warned
+from tests.write.reasons import wrong
 
 import sgbn
 from sgbn.cli.predict import predictions
-from sgbn.core.problems import DataWarning, InputError
+from sgbn.core.problems import InputError
 from sgbn.write import model_files
 from sgbn.write.model_decoding import Decoder
 from sgbn.write.model_files import (
@@ -72,6 +76,25 @@ def equal(first, second):
     assert np.array_equal(first, second, equal_nan=first.dtype.kind == "f")
 
 
+ANSWERS = ("predict_proba", "decision_function", "predict", "score_samples")
+FITTED = (
+    *("coef_", "coef_std_", "order_", "cpdag_", "edge_kinds_", "feature_names_in_"),
+    *("candidates_", "components_"),
+)
+
+
+def assert_comes_back(fitted, X, folder):
+    """The model from its file has its parameters, is fitted alike and gives the same answers."""
+    back = there_and_back(fitted, folder)
+    assert type(back) is type(fitted)
+    assert repr(back.get_params()) == repr(fitted.get_params())
+    for name in filter(partial(hasattr, fitted), FITTED):
+        equal(getattr(back, name), getattr(fitted, name))
+    for name in filter(partial(hasattr, fitted), ANSWERS):
+        equal(getattr(back, name)(X), getattr(fitted, name)(X))
+    return back
+
+
 # Networks
 
 
@@ -118,23 +141,14 @@ def test_a_large_network_has_its_arrays_in_files(tmp_path):
 )
 def test_learners_come_back(name, regions, tmp_path):
     X, _ = regions
-    learner = getattr(sgbn, name)().fit(X)
-    back = there_and_back(learner, tmp_path)
-    assert type(back) is type(learner)
-    assert back.get_params() == learner.get_params()
-    equal(back.score_samples(X), learner.score_samples(X))
-    for attribute in ("coef_", "coef_std_", "order_", "cpdag_", "edge_kinds_"):
-        equal(getattr(back, attribute), getattr(learner, attribute))
-    equal(back.feature_names_in_, learner.feature_names_in_)
+    assert_comes_back(getattr(sgbn, name)().fit(X), X, tmp_path)
 
 
 def test_prior_knowledge_comes_back(regions, tmp_path):
     X, _ = regions
     names = list(X.columns)
     learner = sgbn.SGBN(tiers=[names[:3], names[3:]], forbidden={(names[0], names[4])}).fit(X)
-    back = there_and_back(learner, tmp_path)
-    equal(back.edge_kinds_, learner.edge_kinds_)
-    assert back.get_params() == learner.get_params()
+    back = assert_comes_back(learner, X, tmp_path)
     equal(back.fit(X).coef_, learner.coef_)
 
 
@@ -144,10 +158,7 @@ def test_directions_by_residuals_come_back(tmp_path):
     X[:, 1] += X[:, 0]
     learner = sgbn.SGBN(non_gaussian="orient").fit(X)
     assert learner.edge_kinds_.tolist() == ["non-Gaussian"]
-    back = there_and_back(learner, tmp_path)
-    equal(back.edge_kinds_, learner.edge_kinds_)
-    equal(back.cpdag_, learner.cpdag_)
-    assert back.get_params() == learner.get_params()
+    assert_comes_back(learner, X, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -166,17 +177,12 @@ def test_classifiers_come_back(classifier, regions, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fitted = classifier.fit(X, y)
-    back = there_and_back(fitted, tmp_path)
-    assert type(back) is type(fitted)
-    equal(back.predict_proba(X), fitted.predict_proba(X))
-    equal(back.predict(X), fitted.predict(X))
+    back = assert_comes_back(fitted, X, tmp_path)
     equal(back.explain(X).edges, fitted.explain(X).edges)
     if hasattr(fitted, "edge_changes"):
         assert back.edge_changes().tolist() == fitted.edge_changes().tolist()
         assert back.fitting_errors_ == fitted.fitting_errors_
         assert back.n_iter_ == fitted.n_iter_
-    if hasattr(fitted, "candidates_"):
-        equal(back.candidates_, fitted.candidates_)
 
 
 @pytest.mark.parametrize("labels", [np.array([3, 7]), np.array([False, True]), ["x", "yy"]])
@@ -184,8 +190,7 @@ def test_labels_keep_their_type(labels, regions, tmp_path):
     X, y = regions
     groups = np.asarray(labels)[(y == "patient").astype(int)]
     fitted = sgbn.SGBNClassifier(temperature=1.0).fit(X, groups)
-    back = there_and_back(fitted, tmp_path)
-    equal(back.predict(X), fitted.predict(X))
+    back = assert_comes_back(fitted, X, tmp_path)
     assert list(back.networks_) == list(fitted.networks_)
 
 
@@ -199,11 +204,7 @@ def test_labels_keep_their_type(labels, regions, tmp_path):
 )
 def test_the_svm_comes_back(classifier, regions, tmp_path):
     X, y = regions
-    fitted = classifier.fit(X, y)
-    back = there_and_back(fitted, tmp_path)
-    equal(back.decision_function(X), fitted.decision_function(X))
-    equal(back.predict(X), fitted.predict(X))
-    assert back.components_.tolist() == fitted.components_.tolist()
+    assert_comes_back(classifier.fit(X, y), X, tmp_path)
 
 
 @pytest.mark.parametrize("impute", ["median", "knn", "iterative"])
@@ -214,23 +215,19 @@ def test_whole_analyses_come_back(impute, analysis, table, tmp_path):
     if impute != "median":
         fitted = sgbn.make_analysis(covariates=["age", "sex"], site="site", k=4, impute=impute)
         fitted.fit(X, y)
-    back = there_and_back(fitted, tmp_path)
     new = X.iloc[::-1].copy()
     new.iloc[0, :3] = np.nan
     new.loc[new.index[1], "site"] = "C"
     new.loc[new.index[2], "age"] = np.nan
-    equal(back.predict_proba(new), fitted.predict_proba(new))
-    equal(back.predict(new), fitted.predict(new))
+    assert_comes_back(fitted, new, tmp_path)
 
 
 def test_an_analysis_with_networks_comes_back(table, tmp_path):
     X, y = table
     classifier = sgbn.SGBNClassifierCV(alphas=(0.7,), ridges=(0.2,))
-    fitted = sgbn.make_analysis(covariates=["age"], classifier=classifier)
-    fitted.fit(X.drop(columns=["sex", "site"]), y)
-    back = there_and_back(fitted, tmp_path)
-    used = X[list(back.feature_names_in_)]
-    equal(back.predict_proba(used), fitted.predict_proba(used))
+    used = X.drop(columns=["sex", "site"])
+    fitted = sgbn.make_analysis(covariates=["age"], classifier=classifier).fit(used, y)
+    assert_comes_back(fitted, used, tmp_path)
 
 
 def test_preparations_come_back(table, tmp_path):
@@ -243,44 +240,39 @@ def test_preparations_come_back(table, tmp_path):
 def test_models_of_arrays_come_back(table, tmp_path):
     X, y = table
     values = X.iloc[:, :6].to_numpy()
-    fitted = sgbn.make_analysis(k=3).fit(values, y)
-    equal(there_and_back(fitted, tmp_path).predict_proba(values), fitted.predict_proba(values))
+    assert_comes_back(sgbn.make_analysis(k=3).fit(values, y), values, tmp_path)
 
 
 # What cannot be saved
 
 
-def test_what_is_no_model_is_refused(regions, tmp_path):
-    X, y = regions
-    path = tmp_path / "x"
-    alone = GaussianNB().fit(X, y)
-    for model in (alone, make_pipeline(StandardScaler(), alone)):
-        with pytest.raises(InputError, match="GaussianNB"):
-            save(model, path)
-    for model in (3, "text", None, {"a": 1}, [1], X):
-        with pytest.raises(InputError, match="cannot be saved"):
-            save(model, path)
-    with pytest.raises(InputError, match="SGBN is not fitted"):
-        save(sgbn.SGBN(), path)
-    assert not path.exists()
+@pytest.mark.parametrize(
+    ("make", "code"),
+    [
+        (lambda X, y: GaussianNB().fit(X, y), "model.unsaved"),
+        (lambda X, y: make_pipeline(StandardScaler(), GaussianNB()).fit(X, y), "model.unsaved"),
+        (lambda X, y: {"a": [1]}, "model.unsaved"),
+        (lambda X, y: X, "model.unsaved"),
+        (lambda X, y: sgbn.SGBN(), "model.not-fitted"),
+    ],
+)
+def test_what_is_no_model_is_refused(make, code, regions, tmp_path):
+    with refused(code):
+        save(make(*regions), tmp_path / "x")
+    assert not list(tmp_path.iterdir())
 
 
 def test_what_could_not_be_read_is_not_written(regions, tmp_path):
     learner = sgbn.SGBN().fit(regions[0])
     learner.coef_ = learner.coef_[:2]
-    with pytest.raises(InputError, match="cannot be saved: SGBN does not fit: coef_ has the shape"):
+    with wrong("coef_"):
         save(learner, tmp_path / "x")
-
-
-def test_a_folder_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(InputError, match="absent"):
-        save(sgbn.GaussianNetwork([[0.0]]), tmp_path / "absent" / "x.sgbn")
 
 
 def test_rows_of_subjects_in_a_file_are_said(table, tmp_path):
     X, y = table
     fitted = sgbn.make_analysis(covariates=["age", "sex", "site"], impute="knn").fit(X, y)
-    with pytest.warns(DataWarning, match="regions of all training subjects"):
+    with warned("model.rows"):
         save(fitted, tmp_path / "x")
 
 
@@ -315,70 +307,62 @@ def test_parts_of_another_scikit_learn_are_warned_of(saved, forge):
     def older(about):
         about["versions"]["scikit-learn"] = "1.2.3"
 
-    with pytest.warns(DataWarning, match=r"saved with scikit-learn 1\.2\.3"):
+    with warned("model.version"):
         load(forge(saved, lambda parts: None, manifest=older))
 
 
 # Damaged and hostile files
 
 
-def test_errors_name_the_file_and_what_to_do(tmp_path):
-    path = tmp_path / "model.sgbn"
-    path.write_bytes(b"PK nothing")
-    with pytest.raises(
-        InputError, match=r"model\.sgbn' cannot be read as a model.*Download or copy"
-    ):
-        load(path)
-
-
-def test_paths_that_are_not_a_file_say_so(tmp_path, saved):
-    with pytest.raises(InputError, match="is a folder"):
-        load(tmp_path)
-    with pytest.raises(InputError, match=r"no file '.*modl\.sgbn'. Did you mean 'model\.sgbn'"):
-        load(saved.with_name("modl.sgbn"))
-    with pytest.raises(InputError, match="is not a path"):
-        load("a\0b")
+@pytest.mark.parametrize(
+    ("name", "code"), [("", "file.folder"), ("absent", "file.absent"), ("a\0b", "file.unreadable")]
+)
+def test_paths_that_are_not_a_file_are_refused(tmp_path, name, code):
+    with refused(code):
+        load(f"{tmp_path}/{name}")
 
 
 def test_a_huge_sparse_file_is_not_read(tmp_path):
     path = tmp_path / "huge"
     with path.open("wb") as stream:
         os.truncate(stream.fileno(), 2**40)
-    with pytest.raises(InputError, match=r"huge' cannot be read as a model: .*larger than 256 MB"):
+    with wrong("model.large"):
         load(path)
 
 
 def test_another_class_than_the_manifest_says_is_refused(saved, forge):
     other = forge(saved, lambda parts: None, manifest=lambda about: about.update({"class": "SGBN"}))
-    with pytest.raises(InputError, match="another class than its manifest says"):
+    with wrong("class"):
         load(other)
 
 
 @pytest.mark.parametrize("name", ["arrays/0099.npy", "../evil.py", "/etc/passwd", "evil.pkl"])
 def test_parts_that_the_model_does_not_use_are_refused(saved, forge, name):
-    with pytest.raises(InputError, match=rf"{re.escape(name)}', which the model does not use"):
+    with wrong("files"):
         load(forge(saved, lambda parts: parts.update({name: b"hidden"})))
 
 
-def test_what_is_no_model_inside_is_refused(saved, forge_model):
-    for content in (3, [1], "text", {"is": "tuple", "items": []}):
-        with pytest.raises(InputError, match="cannot be read"):
-            load(forge_model(saved, lambda _, content=content: content))
+@pytest.mark.parametrize("content", [3, [1], "text", {"is": "tuple", "items": []}])
+def test_what_is_no_model_inside_is_refused(saved, forge_model, content):
+    with refused("model.unreadable"):
+        load(forge_model(saved, lambda _: content))
 
 
 @pytest.mark.parametrize(
-    ("part", "value", "said"),
-    [("coef", "x", "could not convert string"), ("names", 3, "'int' object is not iterable")],
+    ("attribute", "value", "part"),
+    [
+        ("covariates", [None], "names of columns"),
+        ("_fillings", {"is": "dict", "items": [["site", 3]]}, "AttributeError"),
+    ],
 )
-def test_parts_that_no_network_is_made_of_are_refused(part, value, said, tmp_path, forge_model):
-    path = save(sgbn.GaussianNetwork(np.zeros((2, 2))), tmp_path / "network.sgbn")
-
+def test_names_and_labels_of_columns_are_checked_when_a_model_is_loaded(
+    saved, forge_model, attribute, value, part
+):
     def change(model):
-        model["state"][part] = value
+        model["state"]["steps"][0]["items"][1]["state"][attribute] = value
 
-    message = rf"forged\.sgbn' cannot be read as a model: GaussianNetwork does not fit: {said}.*"
-    with pytest.raises(InputError, match=rf"{message}Download or copy the file again"):
-        load(forge_model(path, change))
+    with wrong(part):
+        load(forge_model(saved, change))
 
 
 def loaded(path):
@@ -404,30 +388,68 @@ def everything(value, path=()):
         yield from everything(part, (*path, key))
 
 
-ODD = st.sampled_from(
-    [
-        *(None, True, -1, 10**30, 0.5, "", "x", [], {}, [[]], {"is": "tuple", "items": []}),
-        *({"is": "float", "value": "nan"}, {"is": "object", "class": "SGBN", "state": {}}),
-    ]
-)
+ODD = [
+    *(None, True, -1, 10**30, 0.5, "", "x", "\udc80", [], {}, [[]], {"is": "tuple", "items": []}),
+    *({"is": "float", "value": "nan"}, {"is": "object", "class": "SGBN", "state": {}}),
+    *({"is": "dict", "items": [["a", 1]]}, {"is": "slice", "of": [None, None, None]}),
+    {"is": "array", "dtype": "float64", "shape": [2], "order": "C", "of": [1, 2]},
+]
 
 
-@on_disk
-@given(data=st.data(), value=ODD)
-def test_a_model_with_any_part_replaced_loads_or_is_refused(saved, forge_model, data, value, table):
-    def change(model):
-        path = data.draw(st.sampled_from(list(everything(model))))
-        for key in path[:-1]:
-            model = model[key]
-        if path:
-            model[path[-1]] = value
+def change_somewhere(model, rng):
+    """Replace, drop, repeat, rename or move one part of the JSON of a model."""
+    paths = [path for path in everything(model) if path]
+    (*path, key), other = rng.choice(paths), rng.choice(paths)
+    parent = reduce(getitem, path, model)
+    how = rng.randrange(6)
+    if how == 0:
+        del parent[key]
+    elif how == 1:
+        parent[key] = deepcopy(reduce(getitem, other, model))
+    elif how == 2 and isinstance(parent[key], list):
+        parent[key] = parent[key][1:] + parent[key]
+    elif how == 3 and isinstance(parent, dict):
+        parent[f"{key}_"] = parent.pop(key)
+    else:
+        parent[key] = deepcopy(rng.choice(ODD))
 
-    path = forge_model(saved, change)
-    model = loaded(path)
-    if model is not None:
-        with warnings.catch_warnings(), suppress(ValueError):  # InputError among them
+
+def change_bytes(content, rng):
+    content = bytearray(content)
+    for _ in range(rng.randint(1, 4)):
+        place = rng.randrange(len(content))
+        content[place : place + rng.randrange(3)] = rng.randbytes(rng.randrange(3))
+    return bytes(content)
+
+
+@pytest.mark.parametrize("kind", ["network", "classifier", "analysis", "preparation"])
+def test_a_model_changed_at_random_is_used_or_refused(kind, request, table, forge, tmp_path):
+    network = sgbn.GaussianNetwork(np.triu(np.ones((3, 3)), 1), names=list("abc"))
+    analysis, classifier = map(request.getfixturevalue, ("analysis", "classifier"))
+    models = {"network": network, "classifier": classifier, "analysis": analysis}
+    path = save(models.get(kind, analysis[:-1]), tmp_path / "model.sgbn")
+    n_loaded = 0
+    for seed in range(150):
+        rng = Random(seed)
+
+        def change(parts, rng=rng):
+            model = json.loads(parts["model.json"])
+            change_somewhere(model, rng)
+            parts["model.json"] = json.dumps(model).encode()
+            if rng.random() < 0.2:
+                name = rng.choice(sorted(parts))
+                parts[name] = change_bytes(parts[name], rng)
+
+        model = loaded(forge(path, change))
+        n_loaded += model is not None
+        if model is None or kind == "network":
+            continue
+        with warnings.catch_warnings(), suppress(InputError):
             warnings.simplefilter("ignore")
-            predictions(model, table[0])
+            rows = read_inputs(model, table[0])
+            with suppress(ValueError, RuntimeError):
+                predictions(model, rows) if hasattr(model, "predict") else None
+    assert 3 < n_loaded < 100  # both ends are reached
 
 
 @on_disk
@@ -451,7 +473,7 @@ def test_any_damaged_byte_gives_an_equal_model_or_an_error(saved, analysis, tabl
 def test_any_bytes_give_an_error(tmp_path, content, zipped):
     path = tmp_path / "bytes.sgbn"
     path.write_bytes(b"PK" + content + b"PK\x05\x06" + content[:18] if zipped else content)
-    with pytest.raises(InputError, match="bytes"):
+    with refused("model.unreadable"):
         load(path)
 
 
@@ -463,11 +485,10 @@ def path(tmp_path):
     return write_members(tmp_path / "model.sgbn", {"class": "SGBN"}, PARTS)
 
 
-def rewrite(path, change=lambda parts: None, **options):
+def rewrite(path, change, **options):
     """Write the members of a file again, after a change, as a plain zip."""
     with zipfile.ZipFile(path) as archive:
-        parts = [(name, archive.read(name)) for name in archive.namelist()]
-    parts = change(parts) or parts
+        parts = change([(name, archive.read(name)) for name in archive.namelist()])
     with zipfile.ZipFile(path, "w", **options) as archive:
         for name, content in parts:
             archive.writestr(name, content)
@@ -480,179 +501,132 @@ def test_members_come_back_with_a_manifest(path):
     assert manifest["class"] == "SGBN"
 
 
-def test_the_same_members_give_the_same_bytes(path, tmp_path):
+def test_the_same_members_give_the_same_bytes_that_other_programs_can_read(path, tmp_path):
     again = write_members(tmp_path / "b", {"class": "SGBN"}, dict(reversed(PARTS.items())))
     assert again.read_bytes() == path.read_bytes()
     with zipfile.ZipFile(path) as archive:
+        assert archive.testzip() is None
         assert archive.namelist() == sorted(archive.namelist())
         assert {info.date_time for info in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
 
 
-@pytest.mark.parametrize(
-    "name", ["../evil.py", "/etc/passwd", "C:\\evil", "arrays/../../x.npy", "evil.pkl", "arrays/"]
-)
-def test_a_member_of_another_name_is_refused(path, name):
-    rewrite(path, lambda parts: [*parts, (name, b"")])
-    with pytest.raises(InputError, match="lists other parts than the file has"):
-        read_members(path.read_bytes())
+def put(name, content):
+    """Return a change that replaces or adds a part; None removes it."""
+
+    def change(parts):
+        kept = {**dict(parts), name: content}
+        return [pair for pair in kept.items() if pair[1] is not None]
+
+    return change
+
+
+def with_schema(schema):
+    def change(parts):
+        about = json.loads(dict(parts)["manifest.json"]) | {"schema": schema}
+        return put("manifest.json", to_json(about))(parts)
+
+    return change
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
-def test_a_member_that_is_there_twice_is_refused(path):
-    rewrite(path, lambda parts: [*parts, parts[0]])
-    with pytest.raises(InputError, match="twice"):
+@pytest.mark.parametrize(
+    ("change", "part"),
+    [
+        *((put(name, b""), "checksum") for name in ("../evil.py", "/etc/passwd", "C:\\evil")),
+        *((put(name, b""), "checksum") for name in ("arrays/../../x.npy", "evil.pkl", "arrays/")),
+        (put("arrays/0000.npy", b"other"), "checksum"),
+        (lambda parts: [*parts, parts[0]], "BadZipFile"),
+        *((put(name, None), "model.lacks") for name in ("manifest.json", "model.json")),
+        *((put("manifest.json", text), "manifest.json") for text in (b"[]", b"{}", b'{"a": 1}')),
+        (with_schema(2), "model.newer"),
+        *((with_schema(schema), "schema") for schema in (0, "1", True)),
+    ],
+)
+def test_parts_that_are_not_those_of_a_model_are_refused(path, change, part):
+    rewrite(path, change)
+    with wrong(part):
         read_members(path.read_bytes())
+
+
+def patched(content, place, layout, *values):
+    """The bytes of a file with other numbers at one place."""
+    content = bytearray(content)
+    struct.pack_into(layout, content, place, *values)
+    return bytes(content)
+
+
+def in_directory(content, place, layout, *values):
+    """The bytes of a file with other numbers at one place of every entry of its directory."""
+    for k in range(len(content)):
+        if content[k : k + 4] == b"PK\x01\x02":
+            content = patched(content, k + place, layout, *values)
+    return content
+
+
+LOCATOR = struct.pack("<4sLQL", b"PK\x06\x07", 0, 0, 1)  # of zip64: it would replace the count
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda content: in_directory(content, 20, "<LL", len(content), len(content)),  # overlap
+        lambda content: in_directory(content, 8, "<B", 1),  # encrypted
+        lambda content: patched(content, len(content) - 10, "<L", 2**31),  # a long directory
+        lambda content: content[:-22] + LOCATOR + content[-22:],
+        lambda content: b"no zip at all" * 10,
+        lambda content: b"PK",
+    ],
+)
+def test_a_damaged_archive_is_refused(path, damage):
+    content = path.read_bytes()
+    with refused("model.damaged"):
+        read_members(damage(content))
 
 
 def test_compressed_members_are_refused_whatever_they_unpack_to(path):
     bomb = ("arrays/0001.npy", bytes(10**6))
     rewrite(path, lambda parts: [*parts, bomb], compression=zipfile.ZIP_DEFLATED)
-    with pytest.raises(InputError, match="is compressed"):
-        read_members(path.read_bytes())
-
-
-def test_members_that_overlap_are_refused(path):
-    content = bytearray(path.read_bytes())
-    places = [k for k in range(len(content)) if content[k : k + 4] == b"PK\x01\x02"]
-    for k in places:  # each says that it is as long as the whole file
-        struct.pack_into("<LL", content, k + 20, len(content), len(content))
-    path.write_bytes(content)
-    with pytest.raises(InputError, match="larger than the file"):
-        read_members(path.read_bytes())
-
-
-def test_too_many_members_are_refused_before_they_are_listed(path, monkeypatch):
-    monkeypatch.setattr(model_files, "ZipFile", None)  # not to be reached
-    monkeypatch.setattr(model_files, "MAX_MEMBERS", 2)
-    with pytest.raises(InputError, match="more than 2 parts"):
-        read_members(path.read_bytes())
-
-
-def test_a_long_directory_behind_a_small_count_is_refused(path):
-    content = bytearray(path.read_bytes())
-    struct.pack_into("<L", content, len(content) - 22 + 12, 2**31)
-    path.write_bytes(content)
-    with pytest.raises(InputError, match="damaged or incomplete"):
-        read_members(path.read_bytes())
-
-
-def test_a_zip64_locator_which_would_replace_the_count_is_refused(path):
-    content = path.read_bytes()
-    locator = struct.pack("<4sLQL", b"PK\x06\x07", 0, 0, 1)
-    path.write_bytes(content[:-22] + locator + content[-22:])
-    with pytest.raises(InputError, match="damaged or incomplete"):
-        read_members(path.read_bytes())
-
-
-@pytest.mark.parametrize("content", [b"", b"PK", b"no zip at all" * 10, b"PK\x05\x06" + bytes(18)])
-def test_what_is_no_zip_is_refused(tmp_path, content):
-    path = tmp_path / "x"
-    path.write_bytes(content)
-    with pytest.raises(InputError, match="not a model"):
+    with refused("model.damaged"):
         read_members(path.read_bytes())
 
 
 def test_a_truncated_file_is_refused_wherever_it_ends(path):
     content = path.read_bytes()
     for end in range(0, len(content), 29):
-        path.write_bytes(content[:end])
-        with pytest.raises(InputError, match="damaged or incomplete"):
-            read_members(path.read_bytes())
+        with refused("model.damaged"):
+            read_members(content[:end])
 
 
-def test_a_file_that_is_too_large_is_not_read(path, monkeypatch):
-    monkeypatch.setattr(model_files, "MAX_FILE_BYTES", 100)
-    with pytest.raises(InputError, match="it is larger than"):
+@pytest.mark.parametrize(
+    ("limit", "most", "code"),
+    [("MAX_MEMBERS", 2, "model.part"), ("MAX_FILE_BYTES", 100, "model.large")],
+)
+def test_what_is_too_large_is_refused_before_it_is_listed(path, monkeypatch, limit, most, code):
+    monkeypatch.setattr(model_files, "ZipFile", None)  # not to be reached
+    monkeypatch.setattr(model_files, limit, most)
+    with refused(code):
         read_members(path.read_bytes())
 
 
 def test_what_would_be_too_large_is_not_written(tmp_path, monkeypatch):
     monkeypatch.setattr(model_files, "MAX_FILE_BYTES", 100)
-    with pytest.raises(InputError, match="too large for a file"):
+    with refused("model.large"):
         write_members(tmp_path / "x", {}, PARTS)
     assert not list(tmp_path.iterdir())
 
 
-def test_a_changed_member_has_another_checksum(path):
-    rewrite(path, lambda parts: [(n, b"other" if "npy" in n else c) for n, c in parts])
-    with pytest.raises(InputError, match="another checksum"):
-        read_members(path.read_bytes())
-
-
-def test_the_manifest_lists_what_there_is(path):
-    rewrite(path, lambda parts: [*parts, ("arrays/0001.npy", b"")])
-    with pytest.raises(InputError, match="lists other parts"):
-        read_members(path.read_bytes())
-
-
-@pytest.mark.parametrize("name", ["manifest.json", "model.json"])
-def test_a_part_that_all_have_is_needed(path, name):
-    rewrite(path, lambda parts: [pair for pair in parts if pair[0] != name])
-    with pytest.raises(InputError, match=f"has no part '{name}'"):
-        read_members(path.read_bytes())
-
-
 @pytest.mark.parametrize(
-    ("schema", "said"),
-    [
-        (2, "Install a newer version of sgbn"),
-        (0, "Download"),
-        ("1", "Download"),
-        (True, "Download"),
-    ],
+    "content", [b"[" * 10**6, b'{"a":1,"a":2}', b"1" * 5000, b"\xff\xfe\x00", b""]
 )
-def test_other_schemas_say_what_to_do(path, schema, said):
-    def change(parts):
-        about = json.loads(dict(parts)["manifest.json"]) | {"schema": schema}
-        return [(n, to_json(about) if n == "manifest.json" else c) for n, c in parts]
-
-    rewrite(path, change)
-    with pytest.raises(InputError, match=f"of schema .*{said}"):
-        read_members(path.read_bytes())
-
-
-@pytest.mark.parametrize("text", [b"[]", b"{}", b'{"format": "zip"}'])
-def test_another_manifest_is_refused(path, text):
-    rewrite(path, lambda parts: [(n, text if n == "manifest.json" else c) for n, c in parts])
-    with pytest.raises(InputError, match="does not belong to a model"):
-        read_members(path.read_bytes())
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        (b"[" * 10**6, "not JSON"),
-        (b'{"a":' * 10**5, "not JSON"),
-        (b'{"a":1,"a":2}', "key twice"),
-        (b"1" * 5000, "not JSON"),
-        (b"\xff\xfe\x00", "not JSON"),
-        (b"", "not JSON"),
-    ],
-)
-def test_json_that_is_deep_or_odd_is_refused(content, said):
-    with pytest.raises(InputError, match=said):
+def test_json_that_is_deep_or_odd_is_refused(content):
+    with refused("model.json"):
         parse_json(content, "model.json")
 
 
 def test_json_that_is_too_large_is_not_parsed(monkeypatch):
     monkeypatch.setattr(model_files, "MAX_JSON_BYTES", 10)
-    with pytest.raises(InputError, match="larger than"):
+    with refused("model.large"):
         parse_json(b"[1,2,3,4,5,6,7]", "model.json")
-
-
-def test_encrypted_members_are_refused(path):
-    content = bytearray(path.read_bytes())
-    for k in range(len(content)):
-        if content[k : k + 4] == b"PK\x01\x02":
-            content[k + 8] |= 1
-    path.write_bytes(content)
-    with pytest.raises(InputError, match="is encrypted"):
-        read_members(path.read_bytes())
-
-
-def test_other_programs_can_look_into_it(path):
-    with zipfile.ZipFile(io.BytesIO(path.read_bytes())) as archive:
-        assert archive.testzip() is None
 
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
@@ -723,43 +697,53 @@ def test_arrays_that_are_alike_are_there_once():
 
 @pytest.mark.parametrize("value", [np.nan, [np.inf], np.array([1.0, np.nan]), {"a": -np.inf}])
 def test_what_is_not_finite_is_refused_where_it_must_be(value):
-    with pytest.raises(InputError, match="NaN or infinity"):
+    with wrong("model.nan"):
         encoding_there_and_back(value, finite=True)
 
 
 def test_what_cannot_be_saved_is_named_by_its_place():
-    learner = sgbn.SGBN(cv=KFold(3))
-    with pytest.raises(InputError, match=r"^SGBN\.cv cannot be saved: it is a KFold"):
-        Encoder().encode(sgbn.SGBNClassifier(learner))
-    with pytest.raises(InputError, match="cannot be saved: it is a function"):
-        Encoder().encode([test_arrays_come_back])
+    with refused("model.unsaved") as caught:
+        Encoder().encode(sgbn.SGBNClassifier(sgbn.SGBN(cv=KFold(3))))
+    assert caught.value.problem.values["place"] == "SGBN.cv"
 
 
 def test_what_holds_itself_is_refused():
     endless = []
     endless.append(endless)
-    with pytest.raises(InputError, match="contains itself"):
+    with wrong("RecursionError"):
         Encoder().encode(endless)
 
 
-def test_a_pipeline_says_which_columns_it_reads(analysis, table):
+def test_a_model_says_which_columns_it_reads(analysis, table, classifier, regions):
     inputs = inputs_of(analysis)
     assert inputs.columns == tuple(table[0].columns)
     assert inputs.covariates == ("age", "sex")
     assert inputs.site == "site"
     assert inputs.regions == tuple(table[0].columns[:6])
     assert inputs.levels == {"sex": ("F", "M"), "site": ("A", "B")}
+    alone = inputs_of(classifier)
+    assert alone.regions == alone.columns == tuple(regions[0].columns)
 
 
-def test_a_classifier_alone_reads_regions(classifier, regions):
-    inputs = inputs_of(classifier)
-    assert inputs.regions == inputs.columns == tuple(regions[0].columns)
-
-
-def test_columns_of_an_array_cannot_be_found(regions):
-    learner = sgbn.ORSGBN().fit(regions[0].to_numpy())
-    with pytest.raises(InputError, match="no names"):
-        inputs_of(learner)
+@pytest.mark.parametrize(
+    ("model", "change", "options", "code"),
+    [
+        ("analysis", lambda X: X.rename(columns={"site": "scanner"}), {}, "model.columns"),
+        ("analysis", lambda X: X, {"site": "centre"}, "model.columns"),
+        ("analysis", lambda X: X.assign(**{X.columns[1]: "abc"}), {}, "cells.text"),
+        ("classifier", lambda X: X, {"site": "site"}, "model.no-site"),
+        ("unnamed", lambda X: X, {}, "model.no-names"),
+    ],
+)
+def test_a_table_that_does_not_suit_the_model_is_refused(
+    request, regions, table, model, change, options, code
+):
+    if model == "unnamed":
+        fitted = sgbn.ORSGBN().fit(regions[0].to_numpy())
+    else:
+        fitted = request.getfixturevalue(model)
+    with refused(code):
+        read_inputs(fitted, change(table[0]), **options)
 
 
 def test_a_table_gives_what_the_model_was_fitted_on(analysis, table, tmp_path):
@@ -774,20 +758,13 @@ def test_a_table_gives_what_the_model_was_fitted_on(analysis, table, tmp_path):
     assert np.array_equal(analysis.predict_proba(rows), analysis.predict_proba(X))
 
 
-def test_all_missing_columns_are_named_at_once_with_near_ones(analysis, table):
+def test_all_missing_columns_are_named_at_once(analysis, table):
     X, _ = table
     region = X.columns[0]
     other = X.rename(columns={region: region.upper() + "x"}).drop(columns=["age"])
-    with pytest.raises(InputError, match=rf"lacks 2 of the 9 .*'{region}', 'age'\. Did you mean"):
+    with refused("model.columns") as caught:
         read_inputs(analysis, other)
-
-
-def test_all_columns_are_listed_where_none_is_near(analysis, table):
-    X, _ = table
-    region = X.columns[0]
-    other = X.drop(columns=[region]).assign(zzz=1.0)
-    with pytest.raises(InputError, match=rf"lacks 1 .*Its columns are '{X.columns[1]}'"):
-        read_inputs(analysis, other)
+    assert caught.value.problem.values["names"] == [region, "age"]
 
 
 def test_a_region_of_an_own_atlas_may_be_called_like_a_total(regions, tmp_path):
@@ -805,20 +782,10 @@ def test_a_region_of_an_own_atlas_may_be_called_like_a_total(regions, tmp_path):
     assert list(rows.columns) == list(X.columns)
 
 
-def test_a_site_of_another_name_is_named(analysis, table):
+def test_a_site_of_another_name_is_found(analysis, table):
     X, _ = table
-    other = X.rename(columns={"site": "scanner"})
-    with pytest.raises(InputError, match="--site"):
-        read_inputs(analysis, other)
-    rows = read_inputs(analysis, other, site="scanner")
+    rows = read_inputs(analysis, X.rename(columns={"site": "scanner"}), site="scanner")
     assert rows["site"].tolist() == X["site"].tolist()
-    with pytest.raises(InputError, match=r"lacks 1 .*'centre'.*--site"):
-        read_inputs(analysis, other, site="centre")
-
-
-def test_a_site_for_a_model_without_sites_is_refused(classifier, regions):
-    with pytest.raises(InputError, match="without sites"):
-        read_inputs(classifier, regions[0], site="site")
 
 
 def test_labels_become_those_of_training_that_read_alike(table):
@@ -845,17 +812,9 @@ def test_gaps_and_new_levels_are_dealt_with_as_in_the_steps(analysis, table):
     other["sex"] = pd.Series([None] * 60, dtype=object)
     other.loc[5, "site"] = "Z"
     rows = read_inputs(analysis, other)
-    with pytest.warns(DataWarning, match="training did not have these sites.*'Z'"):
+    with warned("sites.unseen"):
         probabilities = analysis.predict_proba(rows)
     assert np.isfinite(probabilities).all()
-
-
-def test_text_in_a_region_is_named(analysis, table):
-    X, _ = table
-    other = X.astype({X.columns[1]: object})
-    other.loc[4, X.columns[1]] = "abc"
-    with pytest.raises(InputError, match=f"{X.columns[1]}.*'abc'"):
-        read_inputs(analysis, other)
 
 
 # Made by sgbn 0.1.0 from 60 rows of 6 columns in two groups; answers are those of 0.1.0 to five

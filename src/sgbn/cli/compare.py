@@ -42,15 +42,23 @@ from sgbn.cli.options import (
     add_options,
     add_worker_options,
     config_text,
-    in_options,
     local_workers,
     make_folder,
+    option_names,
     options_of,
-    with_options,
     workers,
 )
 from sgbn.cli.other import ABOUT, WORK, lacking
-from sgbn.core.problems import InputError, StudyError, counted, did_you_mean, warn
+from sgbn.core.problems import (
+    DataWarning,
+    InputError,
+    Problem,
+    StudyError,
+    counted,
+    did_you_mean,
+    give,
+    speaking,
+)
 
 if TYPE_CHECKING:
     from sgbn.cohort.cohort import Cohort
@@ -63,12 +71,14 @@ if TYPE_CHECKING:
 
 PENALISED = ("ORSGBN", "HSGBN")
 CONFIG = "config.toml"
+OTHER_RUN = "{folder} already holds a run with other options or data: {differ:s}"
+REPLACE = "Give another folder ({out=}) to keep both, or delete this one to replace that run."
+GO_ON = REPLACE + " To go on with that run: {again:s}"
 
 
 def add_compare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `compare` to the subcommands."""
     parser = add_command(commands, "compare", run_compare)
-    parser.set_defaults(parser=parser)  # this parser also reads the file of --config
     add_table_options(parser)
     add_options(parser, options_of("compare"))
     add_options(parser.add_argument_group("what is done"), (*WHAT, SUBJECTS_IN_REPORT))
@@ -113,9 +123,9 @@ def check_finished(out: Path) -> None:
     """Raise InputError unless the folder holds a complete comparison."""
     lacks = lacking(out)
     if lacks:
-        raise InputError(
-            f"--figures needs a finished comparison, but in {out} {lacks}. Run the same command "
-            "without --figures first."
+        raise InputError("figures.unfinished", folder=out, lacks=lacks).says(
+            "{figures=} needs a finished comparison, but in {folder} {lacks:s}",
+            "Run the same command without it first.",
         )
 
 
@@ -125,7 +135,7 @@ def ask_about_sites(cohort: Cohort) -> None:
 
     for finding in unnamed_sites(cohort):
         if finding.level == "warning":  # a finding that stops the comparison is raised later
-            print(f"{in_options(str(finding))}\n")
+            print(f"{finding}\n")
 
 
 def read_settings(arguments: argparse.Namespace) -> Settings:
@@ -139,15 +149,17 @@ def read_settings(arguments: argparse.Namespace) -> Settings:
     try:
         settings = Settings.quick(**given) if arguments.quick else Settings(**given)
     except InputError as error:
-        raise OptionError(with_options(str(error))) from error
+        raise OptionError(error.problem) from error
     # Checked here, before the data are read, because `Settings` does not have the edges yet.
     if arguments.edges and not settings.n_permutations:
-        raise OptionError(
-            "--edges are tested by permutations, but --permutations is 0. Give --permutations 999."
+        raise OptionError("settings.untested").says(
+            "{edges=} are tested by permutations, but there are none", "Give {n_permutations=999}."
         )
     for text in arguments.edges or ():
         if ":" not in text:
-            raise OptionError(f"--edges {text!r} has no colon. Give two regions as SOURCE:TARGET.")
+            raise OptionError("edges.colon", text=text).says(
+                "{edges=} {text} has no colon", "Give two regions as SOURCE:TARGET."
+            )
     return settings
 
 
@@ -163,7 +175,9 @@ def settings_for(cohort: Cohort, settings: Settings, arguments: argparse.Namespa
             if given is not None and given is not False and given != []:
                 # Names that are not in NOT_FOR_SERIES are options of a learner.
                 why = NOT_FOR_SERIES.get(name, "SeriesSGBN learns the networks")
-                raise OptionError(f"--{name} is not for time series: {why}. Leave --{name} out.")
+                raise OptionError("series.setting", argument=name, why=why).says(
+                    "{argument} is not for time series: {why:s}", "Leave it out."
+                )
     elif arguments.learner in (None, ENSEMBLE, "SGBN"):
         # Written out for config.toml, because a later version may have other defaults.
         outliers, transform = settings.outliers or "trim", settings.transform or "none"
@@ -171,21 +185,20 @@ def settings_for(cohort: Cohort, settings: Settings, arguments: argparse.Namespa
     try:
         return flow_of(cohort).settings(settings).with_repeats(cohort)
     except InputError as error:
-        raise OptionError(with_options(str(error))) from error
+        raise OptionError(error.problem) from error
 
 
 def check_learner(arguments: argparse.Namespace) -> None:
     """Raise OptionError if the learner does not have ``--gamma`` or ``--alpha``."""
     name = arguments.learner or ENSEMBLE
     if arguments.gamma is not None and name not in (ENSEMBLE, "SGBN"):
-        raise OptionError(
-            f"--gamma is for the ensemble and SGBN, not for {name}. Leave --gamma out."
+        raise OptionError("learner.gamma", learner=name).says(
+            "{gamma=} is for the ensemble and SGBN, not for {learner:s}", "Leave it out."
         )
     if arguments.alpha is not None and name not in PENALISED:
-        learners = " and ".join(PENALISED)
-        raise OptionError(
-            f"--alpha is for {learners}, not for {name}. Leave --alpha out, or give --learner "
-            "ORSGBN."
+        raise OptionError("learner.alpha", learner=name).says(
+            "{alpha=} is for ORSGBN and HSGBN, not for {learner:s}",
+            "Leave it out, or give {learner='ORSGBN'}.",
         )
 
 
@@ -250,19 +263,27 @@ def compare_and_write(
 
     write = _writer(arguments, config)
 
+    def write_here(so_far: Comparison) -> list[Path]:
+        with speaking(options=option_names(arguments.parser)):
+            return write(so_far)
+
     def write_first(so_far: Comparison) -> None:
         if (arguments.out / ABOUT).exists():
             return  # an earlier start of this run wrote a report, which may have more results
         # In an empty context figures are drawn on this machine, even if tasks run on a cluster.
-        written = Context().run(write, so_far)
+        written = Context().run(write_here, so_far)
         print(f"Wrote {written[0]}. {pending_words(so_far)}", flush=True)
 
     comparison = _compared(cohort, settings, learner, arguments, write_first)
     print("Drawing the figures and writing the report", flush=True)
     written = write(comparison)
-    summary = "\n\n".join(filter(None, (comparison.summary(), more(comparison))))
-    note_finished(arguments.out, key, comparison, written, summary)
-    print(f"\n{summary}")
+
+    def say() -> str:
+        return "\n\n".join(filter(None, (comparison.summary(), more(comparison))))
+
+    with speaking(people=False):  # kept in a folder that may be passed on
+        note_finished(arguments.out, key, comparison, written, say())
+    print(f"\n{say()}")
     print(
         f"\nWrote {counted(len(written), 'file')} to {arguments.out}. Open {written[0]} in a "
         "browser."
@@ -321,36 +342,27 @@ def _compared(
                 on_step=say_step,
             )
     except StudyError as error:
-        raise StudyError(_other_run(str(error), arguments)) from error
+        if not error.differs:
+            raise
+        raise _other_run(error, arguments) from error
 
 
-def _other_run(message: str, arguments: argparse.Namespace) -> str:
+def _other_run(error: StudyError, arguments: argparse.Namespace) -> StudyError:
     """Say which options of an earlier run in the same folder were different, and what to do."""
-    if "was begun with other settings" not in message:
-        return message
-    # `sgbn demo` calls this too, and has no --quick.
-    out, quick = arguments.out, getattr(arguments, "quick", False)
-    names = {option.dest: f"--{option.name}" for option in (*SETTINGS, *LEARNER)}
-    # Between its first line and its advice, the message of `Study` has one line per setting.
-    lines = [line.strip().partition(":") for line in message.splitlines()[1:-1]]
-    differ = "\n".join(f"  {names.get(name, name)}{colon}{rest}" for name, colon, rest in lines)
-    try:
-        command = json.loads((out / WORK / "study.json").read_text(encoding="utf-8"))["command"]
-    except (OSError, ValueError, KeyError):  # an earlier version wrote the folder
-        command = []
-    was_quick = "--quick" in command
-    which = "another run"
-    if was_quick != quick:
-        which = "a first look (--quick)" if was_quick else "a full run (without --quick)"
-    again = "give its options."
+    config, out = arguments.out / CONFIG, arguments.out
     # A demo has no config, and neither has a run that was stopped before its first report.
-    if (out / CONFIG).exists():
-        again = f"sgbn compare --config {out / CONFIG} --out {out}"
-    return (
-        f"{out} already holds {which}, with other options or data:\n{differ}\n"
-        "One folder holds one run. To keep both, give another folder (--out). To replace that run, "
-        f"delete {out} and start this command again. To go on with that run: {again}"
-    )
+    words = ["sgbn", "compare", "--config", str(config), "--out", str(out)]
+    known = option_names(arguments.parser)
+    differ = [
+        # Data are told apart by a hash, which says nothing to a user.
+        name if name == "data" else f"{known.get(name, name)} ({then} then, {now} now)"
+        for name, (then, now) in error.differs.items()
+    ]
+    other = StudyError("study.other-run", folder=out, differ=differ)
+    if not config.exists():
+        return other.says(OTHER_RUN, REPLACE)
+    other.problem.values["again"] = shlex.join(words)
+    return other.says(OTHER_RUN, GO_ON)
 
 
 def _writer(arguments: argparse.Namespace, config: str) -> Callable[[Comparison], list[Path]]:
@@ -382,9 +394,8 @@ def add_demo(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 def run_demo(arguments: argparse.Namespace) -> None:
     """Simulate a cohort, compare its groups, and print the results."""
     if arguments.series and arguments.gamma is not None:
-        raise OptionError(
-            "--gamma is not for time series: SeriesSGBN learns the networks, and has no gamma. "
-            "Leave --gamma out."
+        raise OptionError("series.setting").says(
+            "{gamma=} is not for time series, whose networks SeriesSGBN learns", "Leave it out."
         )
     # Before the work, so that a folder that is not writable is reported at once.
     make_folder(arguments.out)
@@ -493,10 +504,9 @@ def check_lobes(names: Sequence[str], cohort: Cohort) -> None:
     left_out |= {place.lobe for place in places} - {*cohort.lobes}
     for text in names:
         for name in {text, *chain(*_cuts(text))} & left_out:
-            raise OptionError(
-                f"{name!r}, named in --edges or --among, is left out by --lobes "
-                f"{' '.join(cohort.provenance['lobes'])}. Add its lobe to --lobes, or name other "
-                "regions."
+            raise OptionError("lobes.left-out", name=name).says(
+                "{lobes=} leaves out {name}, which {edges=} or {among=} names",
+                "Add its lobe, or name other regions.",
             )
 
 
@@ -513,13 +523,15 @@ def split_edge(text: str, regions: Sequence[str]) -> tuple[str, str]:
     if len(known) == 1:
         return known[0]
     if known:
-        ways = " or ".join(f"{source!r} to {target!r}" for source, target in known)
-        raise InputError(f"--edges {text!r} can be read as {ways}. Rename one of these regions.")
+        raise InputError("edges.ambiguous", text=text, n=len(known)).says(
+            "{edges=} {text} can be read in {n} ways", "Rename one of these regions."
+        )
     # If one side is a region, the other side is misspelt.
     half_known = [pair for pair in pairs if set(pair) & set(regions)]
     unknown = next(name for name in (half_known or pairs)[0] if name not in regions)
-    raise InputError(
-        f"--edges {text!r}: no region is called {unknown!r}. {did_you_mean(unknown, regions)}"
+    near = did_you_mean(unknown, regions)
+    raise InputError("edges.region", text=text, name=unknown, near=near).says(
+        "{edges=} {text}: no region is called {name}", "{near}"
     )
 
 
@@ -539,8 +551,9 @@ UNUSED = ("run", "parser", "after_interrupt", "config", "debug", "figures", "out
 
 
 def command_words() -> str:
-    """Return the command as it was typed."""
-    return shlex.join(["sgbn", *sys.argv[1:]])
+    """Return the command as it was typed, without the folders of absolute paths."""
+    words = [Path(word).name if os.path.isabs(word) else word for word in sys.argv[1:]]
+    return shlex.join(["sgbn", *words])
 
 
 def finished_key(arguments: argparse.Namespace) -> str:
@@ -553,7 +566,7 @@ def finished_key(arguments: argparse.Namespace) -> str:
     libraries = [library for name in LIBRARIES for library in distributions(name=name)]
     depends = {
         # The report shows the command: the same options in another order make another file.
-        "command": command_words(),
+        "command": sys.argv[1:],
         "out": str(out),
         "options": {name: str(value) for name, value in options.items()},
         "inputs": {str(path): _state(path, out) for path in inputs},
@@ -580,7 +593,7 @@ def tell_finished(out: Path, key: str) -> bool:
     )
     # Repeated, because the user must not believe that the run had no warnings.
     for message in note["warnings"]:
-        warn(message)
+        give(DataWarning(Problem.from_json(message)))
     print(f"\n{note['said']}\n\nOpen {out / REPORT} in a browser.")
     return True
 
@@ -595,7 +608,7 @@ def note_finished(
         "key": key,
         "files": {path.relative_to(out).as_posix(): _digest(path.read_bytes()) for path in files},
         "said": summary,
-        "warnings": list(comparison.warnings),
+        "warnings": [message.to_json() for message in comparison.warnings],
         "steps": len(comparison.seconds),
     }
     write_json(out / WORK / FINISHED, note)

@@ -29,11 +29,10 @@ from sgbn.cli.options import (
     OptionError,
     add_command,
     add_options,
-    in_options,
     make_folder,
     options_of,
 )
-from sgbn.core.problems import InputError, counted
+from sgbn.core.problems import InputError, counted, listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,20 +66,22 @@ def run_check(arguments: argparse.Namespace) -> None:
         show_sheet(cohort, arguments.out)
     # An error and not a warning, because the user expects a file.
     elif arguments.out is not None:
-        raise OptionError(
-            f"--out is the folder for {SHEET}, which exists only for time series. Leave out --out."
+        raise OptionError("out.not-series", file=SHEET).says(
+            "{out=} is the folder for {file}, which exists only for time series", "Leave it out."
         )
     reviewed = review(cohort, rows_are_subjects=arguments.rows_are_subjects)
     for finding in reviewed.findings:
-        print(in_options(str(finding)))
+        print(finding)
     if reviewed.stops:
-        stops = counted(len(reviewed.stops), "finding that begins", "findings that begin")
         # Raised only after all findings were printed, so that the user can correct all at once.
-        raise InputError(f"the groups cannot be compared: see the {stops} with 'stop' above.")
+        raise InputError("review.stop", n=len(reviewed.stops)).says(
+            "the groups cannot be compared: see the {n:finding that begins/findings that begin} "
+            "with 'stop' above"
+        )
     # Notes are not counted, because they need no action.
     n_warnings = sum(finding.level == "warning" for finding in reviewed.findings)
     more, tested = show_prepared(reviewed)
-    print(verdict(len(of_reading) + n_warnings + more, tested=tested))
+    print(verdict(len(set(of_reading)) + n_warnings + more, tested=tested))
 
 
 @contextmanager
@@ -111,7 +112,7 @@ def show_prepared(reviewed: Review) -> tuple[int, bool]:
         Whether `sgbn compare` would test which edges differ.
     """
     from sgbn.cohort.series import SeriesCohort
-    from sgbn.prepare.findings import Finding
+    from sgbn.core.problems import Finding
     from sgbn.prepare.pipeline import prepare
     from sgbn.prepare.review import review_prepared
 
@@ -127,7 +128,7 @@ def show_prepared(reviewed: Review) -> tuple[int, bool]:
     if reason:
         messages.append(f"differences of edges would not be tested: {reason}")
     for line in (*later, *(f"warning: {message}" for message in messages)):
-        print(in_options(str(line)))
+        print(line)
     n_warnings = sum(finding.level == "warning" for finding in later)
     return n_warnings + len(messages), not reason
 
@@ -383,19 +384,18 @@ def check_tables(arguments: argparse.Namespace) -> None:
         for path in arguments.tables:
             _refuse_subjects(path, arguments.command)
         return
-    # `in` is true if the command has an option --config, whether or not it was given.
-    also = " Give one, or a --config that names it." if "config" in arguments else " Give one."
     # An option of several values takes a table that follows it.
     for option in (*TABLE, *WHAT):
         taken = getattr(arguments, option.dest, None)
         # Only an option of several values has a list.
         if isinstance(taken, list) and (tables := [name for name in taken if _is_table(str(name))]):
-            raise OptionError(
-                f"no table is named: --{option.name} took {tables[0]!r} as one of its values. Put "
-                f"the table before the options, as in `sgbn {arguments.command} {tables[0]} "
-                f"--{option.name} ...`."
+            raise OptionError("table.taken", argument=option.dest, file=tables[0]).says(
+                "no table is named: {argument} took {file} as one of its values",
+                "Put the table before the options.",
             )
-    raise OptionError(f"no table is named.{also}")
+    raise OptionError("table.none", command=arguments.command).says(
+        "no table is named", "Give its path, as in `sgbn {command:s} table.csv`."
+    )
 
 
 def _refuse_subjects(path: Path, command: str) -> None:
@@ -404,10 +404,10 @@ def _refuse_subjects(path: Path, command: str) -> None:
     from sgbn.read.subjects import is_subjects_folder
 
     if is_subjects_folder(path):
-        raise OptionError(
-            f"{path} is a folder of FreeSurfer, FastSurfer or CAT12 subjects. Make a table of it: "
-            f"`sgbn read-subjects {path} --out FOLDER`, then `sgbn {command} "
-            "FOLDER/regions.csv ...`."
+        raise OptionError("table.subjects-folder", folder=path, command=command).says(
+            "{folder} is a folder of FreeSurfer, FastSurfer or CAT12 subjects",
+            "Make a table of it with `sgbn read-subjects FOLDER --out OUT`, then `sgbn {command:s} "
+            "OUT/regions.csv ...`.",
         )
 
 
@@ -417,8 +417,6 @@ def _is_table(name: str) -> bool:
 
 def show_cohort(arguments: argparse.Namespace) -> Cohort:
     """Read a cohort, and print what it holds and which columns were left out."""
-    from sgbn.core.problems import listed
-
     cohort = read_cohort(arguments)
     print(cohort.summary())
     if len(cohort.groups) > 1:
@@ -463,14 +461,13 @@ def read_cohort(arguments: argparse.Namespace) -> Cohort:
     series = {option.dest: getattr(arguments, option.dest, None) for option in SERIES}
     if options.pop("freesurfer") or len(arguments.tables) > 1:
         if sheet is not None:
-            raise InputError(
-                "--sheet is for one Excel table: FreeSurfer tables (--freesurfer, or several "
-                "tables) have no sheets. Leave --sheet out."
+            raise InputError("sheet.freesurfer").says(
+                "{sheet=} is for one Excel table, and FreeSurfer tables have no sheets",
+                "Leave it out.",
             )
-        given = [f"--{name}" for name, value in series.items() if value is not None]
-        if given:
-            raise InputError(
-                f"{given[0]} is for time series, not for FreeSurfer tables. Leave {given[0]} out."
+        for name in [name for name, value in series.items() if value is not None]:
+            raise InputError("series.freesurfer", argument=name).says(
+                "{argument} is for time series, not for FreeSurfer tables", "Leave it out."
             )
         cohort = read_freesurfer(*arguments.tables, **options)
     else:

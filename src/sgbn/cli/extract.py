@@ -16,7 +16,7 @@ from sgbn.cli.options import (
     workers,
     write_whole,
 )
-from sgbn.core.problems import counted, listed
+from sgbn.core.problems import Problem, counted, listed, names_people
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,8 +101,8 @@ def _run_series(images: list[Path], arguments: argparse.Namespace, common: dict[
     lengths = sorted(set(subjects["volumes"]))
     volumes = f"{lengths[0]}" if len(lengths) == 1 else f"{lengths[0]} to {lengths[-1]}"
     print(
-        f"Wrote {counted(len(subjects), 'table')} of {volumes} volumes to {arguments.out}, such as "
-        f"{subjects['file'][0]}."
+        f"Wrote {counted(len(subjects), 'table')} of {volumes} volumes to {arguments.out}, one per "
+        "subject."
     )
     print(f"Beside them are quality_subjects.csv, and {EXTRACTED} with the places of the regions.")
     _print_flagged(subjects)
@@ -141,15 +141,13 @@ def _draw(extraction: Extraction, path: Path) -> None:
 def _print_flagged(subjects: pd.DataFrame) -> None:
     flagged = subjects.loc[subjects["flagged"], "subject_id"].tolist()
     if flagged:
-        print(
-            f"{counted(len(flagged), 'subject needs', 'subjects need')} a look: "
-            f"{listed(flagged, MAX_LISTED)}."
-        )
+        names = f": {listed(flagged, MAX_LISTED)}" if names_people() else ""
+        print(f"{counted(len(flagged), 'subject needs', 'subjects need')} a look{names}.")
     else:
         print("No subject is flagged.")
 
 
-def _report_failures(failures: dict[str, str], out: Path) -> None:
+def _report_failures(failures: dict[str, Problem], out: Path) -> None:
     """Print the first images that were left out, and write failures.csv with all of them.
 
     If no image was left out, the file is removed.
@@ -164,9 +162,10 @@ def _report_failures(failures: dict[str, str], out: Path) -> None:
     write_whole(pd.DataFrame(failures.items(), columns=["subject_id", "reason"]), path)
     print(
         f"{counted(len(failures), 'image was', 'images were')} left out (see {path}). If you "
-        "run the command again, it tries them again:"
+        "run the command again, it tries them again."
     )
-    for subject, message in list(failures.items())[:MAX_LISTED]:
-        print(f"  {subject}: {message}")
-    if len(failures) > MAX_LISTED:
-        print(f"  ... and {len(failures) - MAX_LISTED} more.")
+    if names_people():
+        for subject, message in list(failures.items())[:MAX_LISTED]:
+            print(f"  {subject}: {message}")
+        if len(failures) > MAX_LISTED:
+            print(f"  ... and {len(failures) - MAX_LISTED} more.")

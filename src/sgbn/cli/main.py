@@ -9,7 +9,7 @@ import argparse
 import sys
 import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,18 @@ from sgbn import __version__
 from sgbn.cli.compare import add_compare, add_demo
 from sgbn.cli.data import add_check, add_simulate
 from sgbn.cli.extract import add_extract
-from sgbn.cli.options import OptionError, Parser, examples, in_options, step_of_srun, with_config
+from sgbn.cli.options import OptionError, Parser, examples, option_names, step_of_srun, with_config
 from sgbn.cli.other import add_convert, add_reproduce, add_status, add_warmup
 from sgbn.cli.predict import add_predict
 from sgbn.cli.read_subjects import add_read_subjects
-from sgbn.core.problems import InputError, StudyError
+from sgbn.core.problems import (
+    PEOPLE,
+    InputError,
+    StudyError,
+    names_people,
+    problem_of,
+    speaking,
+)
 
 # Errors whose message a user understands. Messages of OSError name a file, a disk or a host.
 EXPLAINED = (InputError, StudyError, OSError)
@@ -75,14 +82,40 @@ def main(arguments: Sequence[str] | None = None) -> int:
     top = parser()
     chosen = top.parse_args(words)
     # Without --debug the attribute is absent, because `Parser` suppresses its default.
-    traced = getattr(chosen, "debug", False)
+    traced, named = getattr(chosen, "debug", False), getattr(chosen, "names", False)
+    shown: set[str] = set()
+    withheld: set[str] = set()
 
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        """Print a warning once, without its line of code, which does not help a user."""
+        text = str(message)
+        if text not in shown:
+            print(f"warning: {text}", file=sys.stderr)
+        shown.add(text)
+        withheld.update(front.withheld)
+
+    with speaking(options=option_names(chosen.parser), people=named) as front:
+        code = _run(top, chosen, words, show, traced=traced)
+    if (front.withheld | withheld).intersection(PEOPLE):
+        print("Messages do not name subjects. Add --names to see the names.", file=sys.stderr)
+    return code
+
+
+def _run(
+    top: argparse.ArgumentParser,
+    chosen: argparse.Namespace,
+    words: list[str],
+    show: Callable[..., None],
+    *,
+    traced: bool,
+) -> int:
+    """Run the chosen command, and return its exit code."""
     try:
         if getattr(chosen, "config", None) is not None:
             begin = words.index(chosen.command) + 1  # options such as --debug may come before it
             chosen = top.parse_args([*words[:begin], *with_config(chosen.parser, words[begin:])])
         with warnings.catch_warnings():  # also restores `showwarning`
-            warnings.showwarning = _show_warning
+            warnings.showwarning = show
             with step_of_srun(chosen):
                 chosen.run(chosen)
     except KeyboardInterrupt:
@@ -98,7 +131,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _explain(command: str, error: Exception, *, traced: bool) -> int:
     """Print the message of an error for a user, and return the exit code."""
-    message = in_options(str(error))
+    message = str(problem_of(error))
     # First, because an OptionError is also an InputError.
     if isinstance(error, OptionError):
         print(f"sgbn {command}: {message} All options: sgbn {command} --help", file=sys.stderr)
@@ -112,11 +145,6 @@ def _explain(command: str, error: Exception, *, traced: bool) -> int:
         return 1
     print(own_error_text(command, error, traced=traced), file=sys.stderr)
     return 3
-
-
-def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    """Print a warning without its line of code, which does not help a user of the command."""
-    print(f"warning: {in_options(str(message))}", file=sys.stderr)
 
 
 PACKAGE = Path(__file__).parents[1]
@@ -142,7 +170,7 @@ def own_error_text(command: str, error: Exception, *, traced: bool) -> str:
     return "\n".join(
         [
             f"sgbn {command}: this is an error in sgbn, not in your data: "
-            f"{type(error).__name__}: {error}",
+            f"{type(error).__name__}{f': {error}' if names_people() else ''}",
             *(f"  {note}" for note in getattr(error, "__notes__", ())),
             f"  in {_place(error)}",
             f"  with {numbers}",

@@ -8,8 +8,7 @@ In the order of the file:
 - the layout of help pages: text in paragraphs, and examples in lines that can be copied;
 - the settings of a run as a TOML file. Every run writes one, and ``--config`` repeats the run.
   Paths in it are relative to its folder, so that a folder with data and results can be moved;
-- messages of the library, rewritten for the command line. They often name both the Python argument
-  and the option, such as "(regions=, --regions)". On the command line only the option is shown.
+- the option of each argument of the library, for messages, which name arguments as values.
 
 The parser, its help, config.toml and the calls of the readers and of `Settings` are made from the
 TOML files, not from the library, because the import of the library takes seconds and ``--help``
@@ -22,7 +21,6 @@ from __future__ import annotations
 import argparse
 import math
 import os
-import re
 import tempfile
 import textwrap
 import tomllib
@@ -117,8 +115,8 @@ def make_folder(path: Path) -> Path:
         reason = (error.strerror or str(error)).lower()
         if file is not None:
             reason = "it is a file" if file == path else f"{file} is a file"
-        raise InputError(
-            f"cannot write to {path}: {reason}. Give another folder (--out)."
+        raise InputError("out.unwritable", folder=path, reason=reason).says(
+            "cannot write to {folder}: {reason:s}", "Give another folder ({out=})."
         ) from error
     return path
 
@@ -372,7 +370,7 @@ def add_command(
         epilog=examples(words["examples"], words.get("then", "")),
     )
     if run is not None:
-        parser.set_defaults(run=run, after_interrupt=words["after_interrupt"])
+        parser.set_defaults(run=run, parser=parser, after_interrupt=words["after_interrupt"])
     return parser
 
 
@@ -420,6 +418,12 @@ class Parser(argparse.ArgumentParser):
             # Without a default, the parser of a subcommand does not reset an earlier --debug.
             default=argparse.SUPPRESS,
             help="show the traceback of an error",
+        )
+        self.add_argument(
+            "--names",
+            action="store_true",
+            default=argparse.SUPPRESS,
+            help="name subjects in messages",
         )
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
@@ -492,9 +496,9 @@ def with_config(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[s
     options: list[str] = []
     for name, value in _read(path).items():
         if name not in OPTIONS:
-            raise InputError(
-                f"{path} (--config) has {name!r}, which is not an option. "
-                f"{did_you_mean(name, sorted(OPTIONS))}"
+            near = did_you_mean(name, sorted(OPTIONS))
+            raise InputError("config.option", file=path, name=name, near=near).says(
+                "{file} ({config=}) has {name}, which is not an option", "{near}"
             )
         if OPTIONS[name] in replaced:
             continue
@@ -531,12 +535,12 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InputError(
-            f"cannot read {path} (--config): {error.strerror}. Check the path."
+        raise InputError("config.unreadable", file=path, reason=error.strerror).says(
+            "cannot read {file} ({config=}): {reason:s}", "Check the path."
         ) from error
     except (ValueError, RecursionError) as error:  # RecursionError: nested too deeply
-        raise InputError(
-            f"{path} (--config) is not a TOML file: {error}. Give the config.toml of a run."
+        raise InputError("config.not-toml", file=path, reason=str(error)).says(
+            "{file} ({config=}) is not a TOML file: {reason:s}", "Give the config.toml of a run."
         ) from error
 
 
@@ -567,45 +571,30 @@ def _absolute(value: Any, path: Path) -> Any:
     if isinstance(value, list):
         return [_absolute(part, path) for part in value]
     if not isinstance(value, str):
-        raise InputError(
-            f"{path} (--config): {value!r:.60} is not a path. Write the path in quotes."
+        raise InputError("config.path", file=path, value=repr(value)[:60]).says(
+            "{file} ({config=}): {value:s} is not a path", "Write the path in quotes."
         )
     # An absolute path stays as it is: the operator `/` drops the folder before it.
     return os.path.normpath(path.parent / value)
 
 
-# Name of an argument that is not an ordinary word in messages -> the option
+# Names of arguments of the library that no option shares
 KEYWORDS = {
-    "n_per_group": "--sizes",
-    "n_sites": "--sites",
-    "min_coverage": "--min-coverage",
-    # Names without "_", such as group or seed, may be ordinary words in a message.
-    **{option.dest: f"--{option.name}" for option in (*TABLE, *SETTINGS) if "_" in option.dest},
+    **{"n_per_group": "--sizes", "n_sites": "--sites", "random_state": "--seed"},
+    **{"sites": "--site", "blocks": "--block", "pairs": "--pair"},
+    **{"person": "--subject", "persons": "--subject"},
+    **{"n_jobs": "--workers", "column_transform": "--transform", "format": "--from"},
 }
-VALUE = r"(?:'[^']*'|\"[^\"]*\"|True|False)"
-BEFORE_OPTION = re.compile(rf"\b[a-z_]+={VALUE}?, (?:or )?(?=--)")  # regions=, --regions
-AFTER_OPTION = re.compile(rf"(--[a-z-]+ [^()]*?) \([a-z_]+={VALUE}?\)")  # --site a (site='a')
-OF_SETTINGS = re.compile(r", Settings\(\w+=\w+\)")
-NAMED_IN = re.compile(r"\bnamed in ([a-z_]+)=")
+# These commands say what `sgbn compare` does, or would do.
+AS_COMPARE = ("sgbn check", "sgbn demo")
 
 
-def in_options(message: str) -> str:
-    """Return a message with options in place of Python arguments, if this is unambiguous."""
-    message = BEFORE_OPTION.sub("", message)
-    message = AFTER_OPTION.sub(r"\1", message)
-    message = OF_SETTINGS.sub("", message)
-    message = NAMED_IN.sub(lambda match: f"named in --{match[1].replace('_', '-')}", message)
-    for keyword, option in KEYWORDS.items():
-        # Not replaced in quotes, where it is a name in the user's data, such as a column; before
-        # "=", where it is code, such as SGBNEnsemble(n_pairs=0); beside a slash or a dot, where it
-        # is part of a path.
-        message = re.sub(rf"(?<!['\"\w/\\.-]){keyword}(?!['\"\w=/\\]|\.\w)", option, message)
-    return message
-
-
-def with_options(message: str) -> str:
-    """Return a message of `Settings` with options in place of the names of settings."""
-    for option in SETTINGS:
-        # Only at the beginning, because later in a sentence it may be an ordinary word.
-        message = re.sub(rf"^{option.dest}\b", f"--{option.name}", message)
-    return in_options(message)
+def option_names(parser: argparse.ArgumentParser) -> dict[str, str]:
+    """Return the option of each argument of the library, for the messages of a command."""
+    known = {
+        action.dest: action.option_strings[0] for action in parser._actions if action.option_strings
+    }
+    if parser.prog in AS_COMPARE:
+        known = {dest: f"--{name}" for name, dest in OPTIONS.items()} | known
+    spelt = {name: option for name, option in KEYWORDS.items() if option in known.values()}
+    return known | spelt

@@ -169,9 +169,8 @@ def run_convert(arguments: argparse.Namespace) -> None:
 def _network(path: Path, source: str | None) -> NamedGraph | NetworkLike:
     """Read the network of a file, which may be a saved model."""
     if not path.is_file():
-        what = "is a folder" if path.is_dir() else "does not exist"
-        raise InputError(
-            f"{str(path)!r} {what}. Give a file, such as networks/GROUP.json of a results folder."
+        raise InputError("convert.no-file", file=path).says(
+            "{file} is not a file", "Give a file such as networks/GROUP.json of a results folder."
         )
     # --from takes precedence over the ending of the file.
     if source is None and path.suffix == MODEL:
@@ -325,17 +324,19 @@ def _check_columns(arguments: argparse.Namespace) -> None:
         if getattr(arguments, dest, None) not in (None, False)
     ]
     if given and not arguments.tables:
-        raise InputError(
-            f"{', '.join(given)} can only be used with your own table. Name the table with "
-            "--table, or leave these options out."
+        raise InputError("reproduce.no-table", options=", ".join(given)).says(
+            "{options:s} can only be used with your own table",
+            "Name it with --table, or leave these options out.",
         )
     if arguments.tables and arguments.group is None:
-        raise InputError("--table needs --group. Name the column with the two groups.")
+        raise InputError("reproduce.no-group").says(
+            "--table needs {group=}", "Name the column with the two groups."
+        )
     for name in ("pair", "subject", "block"):
         if getattr(arguments, name) is not None:
-            raise InputError(
-                f"--{name} cannot be used here, because the experiments treat each row as a "
-                "different person. Leave this option out."
+            raise InputError("reproduce.persons", argument=name).says(
+                "{argument} is not for experiments, which treat each row as another person",
+                "Leave it out.",
             )
 
 
@@ -343,10 +344,6 @@ def _check_columns(arguments: argparse.Namespace) -> None:
 SUBJECTS, SEED = 40, 0  # subjects per group; they have 40 regions, too many for the exact search
 FEW: dict[str, Any] = {"n_permutations": 20, "n_pairs": 2, "n_folds": 2, "n_repeats": 1}
 FEW_REGIONS = 8  # few enough for the exact search, which has its own kernels
-NOWHERE = (
-    "no folder for the machine code is writable, so each process would compile it again. Set "
-    "NUMBA_CACHE_DIR to a writable folder, and start this command again."
-)
 
 
 def add_warmup(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -364,7 +361,10 @@ def run_warmup(_: argparse.Namespace) -> None:
         _use_every_kernel()
     used = cache_use()
     if used.folder is None:
-        raise InputError(NOWHERE)
+        raise InputError("warmup.nowhere").says(
+            "no folder for the machine code is writable, so each process would compile it again",
+            "Set NUMBA_CACHE_DIR to a writable folder, and start this command again.",
+        )
     print(
         f"Compiled {used.n_compiled} kernels and loaded {used.n_loaded} from disk in "
         f"{time.perf_counter() - begin:.0f} s. The machine code is in {used.folder}."

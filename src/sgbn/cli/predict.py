@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sgbn.cli.options import TABLE, add_command, add_options, options_of
-from sgbn.core.problems import InputError, counted, listed, warn
+from sgbn.core.problems import InputError, Problem, counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,13 +42,16 @@ def run_predict(arguments: argparse.Namespace) -> None:
     from sgbn.write.tables import write_csv
 
     if arguments.out is not None and arguments.out.is_dir():
-        raise InputError(f"{arguments.out} is a folder. Give a file in it (--out).")
+        raise InputError("out.folder", folder=arguments.out).says(
+            "{folder} is a folder", "Give a file in it ({out=})."
+        )
     model = load(arguments.model)
     if not hasattr(model, "predict"):
         raise InputError(
-            f"{str(arguments.model)!r} holds a {type(model).__name__}, which cannot predict "
-            "groups. Give a classifier, such as model.sgbn of `sgbn compare`. In Python, sgbn.load "
-            "reads this file."
+            "model.no-classifier", file=arguments.model, kind=type(model).__name__
+        ).says(
+            "{file} holds a {kind:s}, which cannot predict groups",
+            "Give a classifier, such as model.sgbn of `sgbn compare`.",
         )
     options = {name: getattr(arguments, name) for name in READING}
     rows = read_inputs(model, arguments.table, **options)
@@ -80,6 +83,8 @@ def predictions(model: Any, rows: pd.DataFrame, *, explain: bool = False) -> pd.
     from sklearn.pipeline import Pipeline
     from sklearn.preprocessing import StandardScaler
 
+    from sgbn.write.model_decoding import MISFITS
+
     is_pipeline = isinstance(model, Pipeline)
     classifier: Any = model[-1] if is_pipeline else model
     ids = list(rows.index)
@@ -100,11 +105,14 @@ def predictions(model: Any, rows: pd.DataFrame, *, explain: bool = False) -> pd.
                 _warn_about_far(values)
             if explain:
                 columns |= _parts(classifier, values, probabilities)
+    except InputError as error:
+        if error.problem.code != "scores.overflow":
+            raise
+        raise _infinite([ids[error.problem.values["row"]]]) from error
     # A file may hold steps that were not fitted together, which is not an error in sgbn.
-    except (TypeError, AttributeError, LookupError) as error:
-        raise InputError(
-            f"the steps of the model do not fit together ({error!s:.120}). Fit it and save it "
-            "again."
+    except MISFITS as error:
+        raise InputError("model.steps", error=error).says(
+            "the steps of the model do not fit together ({error})", "Fit it and save it again."
         ) from error
     return pd.DataFrame(columns)
 
@@ -114,17 +122,20 @@ def _warn_about_rows(rows: pd.DataFrame) -> None:
     gaps = rows.isna()
     if gaps.to_numpy().any():
         # With a single subject, every missing cell is a whole column.
-        empty = listed(list(rows.columns[gaps.all()])) if len(rows) > 1 else ""
-        warn(
-            f"filled in {counted(int(gaps.to_numpy().sum()), 'missing cell')} of "
-            f"{counted(int(gaps.any(axis=1).sum()), 'subject')}, as in training."
-            + (f" The table has no value at all in {empty}." if empty else "")
+        empty = list(rows.columns[gaps.all()]) if len(rows) > 1 else []
+        n, of = int(gaps.to_numpy().sum()), int(gaps.any(axis=1).sum())
+        Problem("predict.gaps", n=n, of=of).warn(
+            "filled in {n:missing cell} of {of:subject}, as in training"
         )
+        if empty:
+            Problem("predict.empty-columns", names=empty).warn(
+                "the table has no value at all in {names}", "Predictions use means of training."
+            )
     # `read_inputs` gives rows these names if no column has names.
     if all(str(name).startswith("row ") for name in rows.index):
-        warn(
-            "no column holds the names of the subjects, so rows are numbered. Name the column with "
-            "--id."
+        Problem("predict.no-ids").warn(
+            "no column holds the names of the subjects, so rows are numbered",
+            "Name the column ({id=}).",
         )
 
 
@@ -135,11 +146,12 @@ def _warn_about_far(values: pd.DataFrame) -> None:
     sizes = np.abs(np.asarray(values, dtype=float))
     if sizes.max(initial=0.0) > FAR_SD:
         row, column = divmod(int(sizes.argmax()), sizes.shape[1])
-        warn(
-            f"{values.columns[column]!r} of subject {values.index[row]!r} is "
-            f"{sizes[row, column]:.3g} standard deviations from the mean in training "
-            f"({counted(int((sizes > FAR_SD).sum()), 'cell is', 'cells are')} more than {FAR_SD} "
-            "away). Predictions from such cells mean little. Check the units of the table."
+        n, sds = int((sizes > FAR_SD).sum()), sizes[row, column]
+        where = {"region": values.columns[column], "subject": values.index[row]}
+        Problem("predict.far", n=n, most=FAR_SD, sds=sds, **where).warn(
+            "{n:cell is/cells are} more than {most} standard deviations from the mean in training, "
+            "first {region} of {subject} ({sds:.3g})",
+            "Predictions from such cells mean little. Check the units of the table.",
         )
 
 
@@ -154,12 +166,15 @@ def _check_finite(classifier: Any, values: Any, probabilities: Any, ids: list[An
     # Scores have one column per class, or are a vector.
     bad = ~np.isfinite(scores).reshape(len(ids), -1).all(axis=1)
     if bad.any():
-        raise InputError(
-            f"the prediction of subject {ids[int(bad.argmax())]!r} is not a finite number "
-            f"({counted(int(bad.sum()), 'such subject')}): cells of the table, or numbers of the "
-            "model, are too large to compute with. Correct the cells, or fit and save the model "
-            "again."
-        )
+        raise _infinite([name for name, is_bad in zip(ids, bad, strict=True) if is_bad])
+
+
+def _infinite(subjects: list[Any]) -> InputError:
+    return InputError("predict.infinite", subjects=subjects).says(
+        "the prediction of {subjects} is not a finite number: cells of the table, or numbers of "
+        "the model, are too large",
+        "Correct the cells, or fit and save the model again.",
+    )
 
 
 def _parts(classifier: Any, values: pd.DataFrame, probabilities: Any) -> dict[str, Any]:
@@ -170,9 +185,9 @@ def _parts(classifier: Any, values: pd.DataFrame, probabilities: Any) -> dict[st
     from sgbn.comparison.steps.cross_validation import SHOWN, largest_parts
 
     if probabilities is None or not hasattr(classifier, "explain"):
-        raise InputError(
-            f"{type(classifier).__name__} cannot explain its predictions. Leave out --explain, or "
-            "give a model of SGBN networks, such as SGBNClassifierCV."
+        raise InputError("predict.unexplained", kind=type(classifier).__name__).says(
+            "{kind:s} cannot explain its predictions",
+            "Leave out {explain=}, or give a model of SGBN networks, such as SGBNClassifierCV.",
         )
     parts = largest_parts(classifier, values, probabilities)
     columns: dict[str, Any] = {}

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sgbn.cli.options import add_command, add_options, folder_of_results, options_of, write_whole
-from sgbn.core.problems import DataWarning, InputError, counted, listed
+from sgbn.core.problems import InputError, counted, listed, names_people
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,9 +32,11 @@ def add_read_subjects(commands: argparse._SubParsersAction[argparse.ArgumentPars
 
 def run_read_subjects(arguments: argparse.Namespace) -> None:
     """Read the folder, write the tables and print a summary."""
+    from sgbn.read.subjects import LeftOutWarning
+
     with folder_of_results(arguments.out) as out, warnings.catch_warnings():
         # Hidden, because `_what_was_not` lists the failed subjects as well.
-        warnings.filterwarnings("ignore", r".*: \d+ subjects? left out of \d+", DataWarning)
+        warnings.simplefilter("ignore", LeftOutWarning)
         _refuse_to_replace(arguments.participants, out)
         collected = _collect(arguments)
         failed, joined = collected.failed, None
@@ -76,7 +78,8 @@ def _sum_up(
     beside = f"{QUALITY} and {FAILED}"
     if joined is not None and joined.unlisted:
         who = counted(len(joined.unlisted), "subject is", "subjects are")
-        print(f"{who} not listed in {arguments.participants}: {listed(joined.unlisted)}.")
+        names = f": {listed(joined.unlisted)}" if names_people() else ""
+        print(f"{who} not listed in {arguments.participants}{names}.")
     if joined is not None and joined.path == out / VISITS:
         beside = f"{QUALITY}, {FAILED} and {VISITS} (participants, one row per visit)"
     print(f"Wrote {out / REGIONS}, and beside it {beside}. Next:")
@@ -90,9 +93,9 @@ def _refuse_to_replace(participants: Path | None, out: Path) -> None:
     for path in (out / name for name in (REGIONS, QUALITY, FAILED, VISITS)):
         # Not compared by path, because another path or a link may name the same file.
         if path.exists() and path.samefile(participants):
-            raise InputError(
-                f"{str(participants)!r} (--participants) would be replaced by the {path.name} that "
-                "this command writes. Give another folder (--out), or rename the file."
+            raise InputError("participants.replaced", file=participants).says(
+                "{file} ({participants=}) would be replaced by a file that this command writes",
+                "Give another folder ({out=}), or rename the file.",
             )
 
 
@@ -175,15 +178,18 @@ def _what_was_not(collected: SubjectsTable, failed: pd.DataFrame) -> list[str]:
         ("averages", "Skipped averages of longitudinal runs"),
         ("other_folders", "Folders that are not subjects"),
     ):
-        if facts.get(key):
-            lines.append(f"{words}: {listed(facts[key])}.")
+        if names := facts.get(key):
+            # Names of folders and files are those of subjects, except templates.
+            shown = listed(names) if key == "templates" or names_people() else len(names)
+            lines.append(f"{words}: {shown}.")
     if len(failed):
         who = counted(len(failed), "subject is", "subjects are")
-        lines.append(f"{who} not in the table (see {FAILED}):")
-        shown = failed.head(MAX_LISTED).itertuples(index=False)
-        lines += [f"  {subject.subject_id}: {subject.reason}" for subject in shown]
-    if len(failed) > MAX_LISTED:
-        lines.append(f"  ... and {len(failed) - MAX_LISTED} more.")
+        lines.append(f"{who} not in the table (see {FAILED}).")
+    if len(failed) and names_people():
+        first = failed.head(MAX_LISTED).itertuples(index=False)
+        lines += [f"  {subject.subject_id}: {subject.reason}" for subject in first]
+        if len(failed) > MAX_LISTED:
+            lines.append(f"  ... and {len(failed) - MAX_LISTED} more.")
     return lines
 
 

@@ -23,7 +23,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
-from sgbn.core.problems import InputError, counted, listed, warn
+from sgbn.core.problems import InputError, Problem
 
 UNKNOWN_LOBE = "unknown"
 
@@ -226,11 +226,16 @@ def load_atlas(name: str) -> Atlas:
     if schaefer:
         return _load(f"schaefer_{schaefer['size']}_{schaefer['networks'] or 7}")
     if plain not in _BY_NAME:
-        raise InputError(
-            f"no atlas is called {name!r}. Use one of {ATLAS_NAMES}, or read your own table with "
-            "read_atlas."
-        )
+        raise _unknown(name)
     return _load(_BY_NAME[plain])
+
+
+def _unknown(atlas: object) -> InputError:
+    # A name may also be the path of a table that does not exist.
+    return InputError("atlas.unknown", file=atlas, known=ATLAS_NAMES, columns=COLUMNS).says(
+        "there is no atlas {file}",
+        "Use one of {known:s}, or your own table with the columns {columns:s}.",
+    )
 
 
 def atlases_for(columns: Iterable[str]) -> list[str]:
@@ -265,7 +270,8 @@ def _aseg() -> frozenset[Region]:
 @cache
 def _packaged(table: str) -> tuple[Region, ...]:
     file = files("sgbn.cohort") / "atlases" / f"{table}.csv"
-    return _regions(_rows(file.read_text(encoding="utf-8"), file.name))
+    path = Path(file.name)
+    return _regions(_rows(file.read_text(encoding="utf-8"), path), path)
 
 
 TABLE_ENDINGS = (".csv", ".tsv", ".txt")
@@ -286,30 +292,19 @@ def as_atlas(atlas: AtlasLike) -> Atlas:
     if isinstance(atlas, Atlas):
         return atlas
     if not isinstance(atlas, str | os.PathLike):
-        raise InputError(
-            f"atlas is {atlas!r}. Give the name of an atlas ({ATLAS_NAMES}), the path of your own "
-            "table, or read_atlas(path)."
-        )
+        raise _unknown(type(atlas).__name__)
     # Without this check, an image would be taken for the name of an atlas, or read as a table.
     if os.fspath(atlas).lower().endswith(IMAGE_ENDINGS):
-        raise InputError(
-            f"the atlas {os.fspath(atlas)!r} is an image. Give a table of its regions, such as the "
-            "atlas.csv that `sgbn extract` writes."
+        raise InputError("atlas.image", file=atlas).says(
+            "the atlas {file} is an image",
+            "Give a table of its regions, such as the atlas.csv that `sgbn extract` writes.",
         )
     # Only text can be the name of an atlas. A path object is always a file.
     if not isinstance(atlas, str) or names_table(atlas):
         path = Path(atlas)
         if not path.exists():
-            raise InputError(
-                f"the atlas {str(path)!r} is a file that does not exist. Give a table with the "
-                f"columns {COLUMNS}, or the name of an atlas of the package: {ATLAS_NAMES}."
-            )
+            raise _unknown(path)
         return read_atlas(path)
-    if not is_packaged(atlas):
-        raise InputError(
-            f"no atlas is called {atlas!r}, and there is no such file. Use one of {ATLAS_NAMES}. "
-            f"Or use your own table (.csv, .tsv or .txt) with the columns {COLUMNS}."
-        )
     return load_atlas(atlas)
 
 
@@ -546,39 +541,37 @@ def read_atlas(path: str | Path) -> Atlas:
         content = path.read_bytes()
         text = content.decode("utf-8-sig")  # Excel writes a byte-order mark
     except OSError as error:
-        raise InputError(
-            f"cannot read the atlas {str(path)!r}: {error.strerror}. Check the path."
+        raise InputError("atlas.unreadable", file=path, why=error.strerror).says(
+            "cannot read the atlas {file}: {why:s}", "Check the path."
         ) from error
     except UnicodeDecodeError as error:
-        raise InputError(
-            f"the atlas {str(path)!r} is not text in UTF-8. Save it as a CSV file in UTF-8."
+        raise InputError("atlas.encoding", file=path).says(
+            "the atlas {file} is not text in UTF-8", "Save it as a CSV file in UTF-8."
         ) from error
-    rows = _rows(text, str(path))
+    rows = _rows(text, path)
     label_image = rows[0][1].get(LABEL_IMAGE, "")
     name = label_image or path.stem
     file = AtlasFile(str(path), hashlib.sha256(content).hexdigest(), label_image)
-    regions = _regions(rows)
-    _warn_of_places(regions, str(path))
+    regions = _regions(rows, path)
+    _warn_of_places(regions, path)
     return Atlas(name, name, regions, file)
 
 
-def _warn_of_places(regions: Sequence[Region], source: str) -> None:
+def _warn_of_places(regions: Sequence[Region], path: Path) -> None:
     """Warn of regions outside the head, and of regions on the wrong side."""
-    # The three coordinates of a region are all given or all NaN (see `_centre`).
+    # The three coordinates of a region are all given or all NaN (see `_region`).
     placed = [region for region in regions if not math.isnan(region.x)]
     outside = [r.name for r in placed if not _is_in_head((r.x, r.y, r.z))]
     if outside:
-        warn(
-            f"in the atlas {source!r}, {counted(len(outside), 'region is', 'regions are')} outside "
-            f"the head in MNI space: {listed(outside)}. Check that x, y, z are in mm, and not in "
-            "voxels."
+        Problem("atlas.outside", file=path, regions=outside).warn(
+            "{regions:region/regions} of the atlas {file} outside the head in MNI space: {regions}",
+            "Check that x, y, z are in mm, and not in voxels.",
         )
     crossed = [r.name for r in placed if SIGN[r.hemisphere] * r.x < -MIDLINE_MM]
     if crossed:
-        warn(
-            f"in the atlas {source!r}, the hemisphere and x of "
-            f"{counted(len(crossed), 'region', 'regions')} disagree: {listed(crossed)}. Check "
-            "both. In MNI space x is negative on the left."
+        Problem("atlas.crossed", file=path, regions=crossed).warn(
+            "hemisphere and x disagree in {regions:region} of the atlas {file}: {regions}",
+            "Check both. In MNI space x is negative on the left.",
         )
 
 
@@ -596,47 +589,48 @@ def table_rows(atlas: Atlas) -> list[dict[str, str | float]]:
     ]
 
 
-def _regions(rows: Sequence[tuple[str, Row]]) -> tuple[Region, ...]:
+def _regions(rows: Sequence[tuple[int, Row]], path: Path) -> tuple[Region, ...]:
     regions: dict[tuple[str, str], Region] = {}
-    for place, row in rows:
-        region = _region(row, place)
+    for number, row in rows:
+        region = _region(row, path, number)
         # The two sides of a region may have the same name if there is a column of hemispheres.
         if (region.name, region.hemisphere) in regions:
-            raise InputError(
-                f"{place}, column {_first(NAMES, row)!r}: {region.name!r} is in an earlier row "
-                "already. Keep only one of these rows."
+            raise InputError("atlas.twice", file=path, row=number, name=region.name).says(
+                "{file}, row {row}: {name} is in an earlier row already", "Keep only one of them."
             )
         regions[region.name, region.hemisphere] = region
     return tuple(regions.values())
 
 
-def _rows(text: str, source: str) -> list[tuple[str, Row]]:
-    """Return the place of each row, for error messages, and its cells by column."""
-    header, lines = _header_and_rows(text.splitlines(), source)
+def _rows(text: str, path: Path) -> list[tuple[int, Row]]:
+    """Return the number of each row, for error messages, and its cells by column."""
+    header, lines = _header_and_rows(text.splitlines(), path)
     rows = []
     for number, cells in enumerate(lines, start=2):  # row numbers of a spreadsheet
         if not any(cell.strip() for cell in cells):  # spreadsheets may leave empty rows at the end
             continue
-        place = f"{source!r}, row {number}"
         if len(cells) != len(header):
-            raise InputError(
-                f"{place}: there are {len(cells)} cells for {len(header)} columns. Give one cell "
-                "per column, and put cells that contain the delimiter in quotes."
+            n, m = len(cells), len(header)
+            raise InputError("atlas.cells", file=path, row=number, n=n, m=m).says(
+                "{file}, row {row}: there are {n:cell} for {m:column}",
+                "Give one cell per column, and put cells that contain the delimiter in quotes.",
             )
-        rows.append((place, dict(zip(header, map(str.strip, cells), strict=True))))
+        rows.append((number, dict(zip(header, map(str.strip, cells), strict=True))))
     if not rows:
-        raise InputError(f"{source!r} lists no region. Give one row per region below the header.")
+        raise InputError("atlas.empty", file=path).says(
+            "{file} lists no region", "Give one row per region below the header."
+        )
     return rows
 
 
-def _header_and_rows(lines: list[str], source: str) -> tuple[list[str], list[list[str]]]:
+def _header_and_rows(lines: list[str], path: Path) -> tuple[list[str], list[list[str]]]:
     try:
         header, delimiter = _header(lines[0] if lines else "")
-        _check_header(header, source)
+        _check_header(header, path)
         return header, list(csv.reader(lines[1:], delimiter=delimiter))
     except csv.Error as error:
-        raise InputError(
-            f"{source!r} cannot be read as a table ({error}). Check that all quotes are closed."
+        raise InputError("atlas.quotes", file=path, error=error).says(
+            "{file} cannot be read as a table ({error})", "Check that all quotes are closed."
         ) from error
 
 
@@ -649,7 +643,7 @@ def _header(line: str) -> tuple[list[str], str]:
     return max(named, key=lambda header: len(set(header[0]) & KNOWN))
 
 
-def _check_header(header: Sequence[str], source: str) -> None:
+def _check_header(header: Sequence[str], path: Path) -> None:
     """Raise InputError if columns are missing.
 
     A table needs names, and lobes or coordinates. A BIDS table of labels needs only names.
@@ -660,9 +654,9 @@ def _check_header(header: Sequence[str], source: str) -> None:
     if not _first(NAMES, header):
         missing = ["region", *missing]
     if missing:
-        raise InputError(
-            f"{source!r} has no column {', '.join(map(repr, missing))}. Give the columns {COLUMNS} "
-            "in the first line. Either the lobe or all of x, y, z may be missing."
+        raise InputError("atlas.columns", file=path, missing=missing, columns=COLUMNS).says(
+            "{file} has no column {missing}",
+            "Give the columns {columns:s}. Either the lobe or all of x, y, z may be missing.",
         )
 
 
@@ -671,45 +665,43 @@ def _first(names: Sequence[str], columns: Sequence[str] | Row) -> str:
     return next((name for name in names if name in columns), "")
 
 
-def _region(row: Row, place: str) -> Region:
-    column = _first(NAMES, row)
-    name = row[column]
+def _region(row: Row, path: Path, number: int) -> Region:
+    name = row[_first(NAMES, row)]
     if not name:
-        raise InputError(f"{place}, column {column!r}: the cell is empty. Name the region.")
+        raise InputError("atlas.unnamed", file=path, row=number).says(
+            "{file}, row {row}: the region has no name", "Name it."
+        )
     lobe = row.get(_first(LOBES, row), "")
     lobe = UNKNOWN_LOBE if lobe.lower() in ABSENT else lobe
     side = row["hemisphere"] if "hemisphere" in row else side_of(name)
     if side.lower() not in HEMISPHERES:
-        raise InputError(
-            f"{place}, column 'hemisphere': {side!r} is not a hemisphere. Write L or R, or "
-            "leave the cell empty for a region on the midline."
+        raise InputError("atlas.hemisphere", file=path, row=number, side=side).says(
+            "{file}, row {row}: {side} is not a hemisphere",
+            "Write L or R, or leave the cell empty for a region on the midline.",
         )
-    volume = math.nan if _is_absent(row, VOLUME) else _number(row, VOLUME, place)
+    # The three coordinates are all given or all missing.
+    given = [] if all(_is_absent(row, axis) for axis in PLACE) else [*PLACE]
+    given += [] if _is_absent(row, VOLUME) else [VOLUME]
+    values = {column: _number(row, column, path, number) for column in given}
+    x, y, z, volume = (values.get(column, math.nan) for column in (*PLACE, VOLUME))
     aliases = tuple(filter(None, map(str.strip, row.get(OTHER_NAMES, "").split("|"))))
-    return Region(name, HEMISPHERES[side.lower()], lobe, *_centre(row, place), volume, aliases)
-
-
-def _centre(row: Row, place: str) -> tuple[float, float, float]:
-    """Return the coordinates of a row, or three NaN if all are empty."""
-    if all(_is_absent(row, axis) for axis in PLACE):
-        return math.nan, math.nan, math.nan
-    x, y, z = (_number(row, axis, place) for axis in PLACE)
-    return x, y, z
+    return Region(name, HEMISPHERES[side.lower()], lobe, x, y, z, volume, aliases)
 
 
 def _is_absent(row: Row, column: str) -> bool:
     return row.get(column, "").lower() in ABSENT
 
 
-def _number(row: Row, column: str, place: str) -> float:
+def _number(row: Row, column: str, path: Path, number: int) -> float:
     try:
         value = float(row[column])
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise InputError(
-            f"{place}, column {column!r}: {row[column]!r} is not a number. Write a number in mm "
-            "(volumes in mm^3) with a decimal point."
+        cell = row[column]
+        raise InputError("atlas.number", file=path, row=number, column=column, cell=cell).says(
+            "{file}, row {row}, column {column}: {cell} is not a number",
+            "Write a number in mm (volumes in mm^3) with a decimal point.",
         )
     return value
 

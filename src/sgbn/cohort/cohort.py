@@ -21,13 +21,20 @@ from sgbn.cohort.atlas import UNKNOWN_LOBE, Atlas, Region
 from sgbn.cohort.region_names import region_labels
 from sgbn.core.gaussian import html_repr
 from sgbn.core.graph import joined_parts
-from sgbn.core.problems import InputError, counted, did_you_mean, listed
+from sgbn.core.problems import InputError, Problem, counted, did_you_mean
 from sgbn.core.types import Array, Indices, Labels, Mask
 from sgbn.core.validation import LARGEST, check_name_lengths, is_number
 
 # Names of these columns in the table of a cohort
 ID, SITE, PAIR, PERSON, BLOCK = "subject_id", "site", "pair", "person", "block"
 LABELS = ("group", "site", "pair", "person", "block")  # fields that hold one label per row
+MIN_SHARE_IN_SEVERAL = 0.25  # share of the persons; fewer in several groups are mistakes
+VISITS_ASK = (
+    "For the difference between groups, give one row per person, such as the mean. For the change "
+    "over time, name the visit as {group=} and the person as {pair=}. Their interaction cannot be "
+    "tested yet."
+)
+VISITS_POOL = VISITS_ASK + " To pool them, exclude these columns ({exclude=})."
 
 
 # eq=False, because a generated == would compare arrays, which have no single truth value.
@@ -100,14 +107,20 @@ class Cohort:
         """Raise InputError for a person in two blocks, or in two groups without paired visits."""
         if self.persons is None:
             return
-        remedy = "Give all rows of a person the same block, or correct the columns"
-        check_persons(self.persons, self.block, "blocks", remedy)
-        remedy = (
-            "If these are visits of a person in several groups, give pair= (--pair) in place of "
-            "person= (--subject). Otherwise correct the columns"
-        )
+        if mixed := with_several(self.persons, self.block):
+            raise InputError("persons.blocks", persons=mixed).says(
+                "rows of {persons} are in several blocks",
+                "Give all rows of a person the same block, or correct the columns.",
+            )
         # Paired visits are in several groups by design.
-        check_persons(self.persons, self.group if self.pair is None else None, "groups", remedy)
+        if self.pair is None and (mixed := with_several(self.persons, self.group)):
+            if holds_visits(self.group, self.persons):
+                raise InputError(visits_crossed())
+            raise InputError("persons.groups", persons=mixed).says(
+                "rows of {persons} are in several groups",
+                "If they are visits, name the column of persons as {pair=}, not as {person=}. "
+                "Otherwise correct the columns.",
+            )
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Pickle does not keep arrays read-only, and cannot store a mapping proxy.
@@ -121,11 +134,11 @@ class Cohort:
 
     def __array__(self, *_: Any, **__: Any) -> NDArray[Any]:
         # Every estimator calls this method to read its data, also estimators of scikit-learn.
-        raise InputError(
-            "a Cohort is not a table of numbers. For the network of one group, call "
-            "sgbn.group_network(cohort, group). For a classifier of groups, fit "
-            "sgbn.make_analysis(cohort, classifier=...) to sgbn.cohort_table(cohort) and "
-            "cohort.group. For the regions as they are, use cohort.values."
+        raise InputError("cohort.array", type=type(self).__name__).says(
+            "a {type:s} is not a table of numbers",
+            "For the network of one group, call sgbn.group_network(cohort, group). To tell groups "
+            "apart, fit sgbn.make_analysis(cohort) to sgbn.cohort_table(cohort). The numbers are "
+            "in cohort.values or cohort.series.",
         )
 
     def __repr__(self) -> str:
@@ -293,79 +306,83 @@ class Cohort:
         chosen = np.asarray(rows)
         # An empty list, which becomes an array of floats, is allowed and selects no row.
         if chosen.ndim != 1 or (chosen.size and chosen.dtype.kind not in "biuUO"):
-            raise InputError("give rows as a list of True and False, of row numbers, or of ids.")
+            raise InputError("rows.type").says(
+                "rows are chosen by True and False, by row numbers, or by ids", "Give one list."
+            )
         if chosen.dtype.kind in "UO":
             place = {name: row for row, name in enumerate(self.ids)}
-            unknown = [str(name) for name in chosen if str(name) not in place]
-            if unknown:
-                near = did_you_mean(unknown[0], self.ids)
-                raise InputError(f"no subject is called {unknown[0]!r}. {near}")
+            if unknown := [str(name) for name in chosen if str(name) not in place]:
+                raise InputError("ids.unknown", subjects=unknown).says(
+                    "the cohort has no row of {subjects}", "Give ids of the cohort."
+                )
             return np.array([place[str(name)] for name in chosen], dtype=np.intp)
         if chosen.dtype.kind == "b":
-            if chosen.shape != everyone.shape:
-                raise InputError(
-                    f"rows has {counted(len(chosen), 'value')}, but there are "
-                    f"{counted(len(self), 'subject')}. Give True or False for each subject."
-                )
+            check_count(chosen, len(self), "rows")
             return everyone[chosen]
         # Negative numbers are an error too, because numpy would count them from the end.
         outside = chosen[(chosen < 0) | (chosen >= len(self))]
         if outside.size:
-            raise InputError(
-                f"row {outside[0]} is asked for, but there are "
-                f"{counted(len(self), 'subject')}. Rows are counted from 0."
+            raise InputError("rows.outside", row=int(outside[0]), n=len(self)).says(
+                "row {row} is asked for, but there are {n:row}", "Rows are counted from 0."
             )
         return everyone[chosen if chosen.size else []]
 
     def _columns(self, regions: Iterable[str]) -> list[int]:
         place = {name: column for column, name in enumerate(self.regions)}
         wanted = _as_list(regions)
-        unknown = [name for name in wanted if name not in place]
-        if unknown:
-            raise InputError(
-                f"no region is called {unknown[0]!r}. {did_you_mean(unknown[0], self.regions)}"
-            )
+        if unknown := [name for name in wanted if name not in place]:
+            check_region(unknown[0], self.regions)
         return [place[name] for name in wanted]
 
     def _in_lobes(self, lobes: Iterable[str]) -> Mask:
         if self.atlas is None:
-            raise InputError(
-                "the cohort has no atlas, so its lobes are not known. Name the atlas when you "
-                "read the data (atlas=, --atlas), or choose regions by their names (regions=, "
-                "--regions)."
+            raise InputError("lobes.atlas").says(
+                "the cohort has no atlas, so its lobes are not known",
+                "Name the atlas ({atlas=}), or choose regions by their names ({regions=}).",
             )
         wanted = _as_list(lobes)
-        counts = label_counts(np.array(self.lobes, dtype=str))
-        unknown = [name for name in wanted if name not in counts]
-        if unknown:
-            raise InputError(
-                f"no region is in a lobe called {unknown[0]!r}. The lobes and their numbers of "
-                f"regions are {counts_text(counts)}."
+        known = sorted(set(self.lobes))
+        if unknown := [name for name in wanted if name not in known]:
+            near = did_you_mean(unknown[0], known)
+            raise InputError("lobes.unknown", lobe=unknown[0], near=near).says(
+                "no region is in a lobe called {lobe}", "{near}"
             )
         return np.isin(self.lobes, wanted)
 
     def _in_groups(self, groups: Iterable[str]) -> Mask:
         if self.group is None:
-            raise InputError(
-                "the cohort has no groups. Name the column of the groups when you read the data "
-                "(group=, --group)."
+            raise InputError("groups.none").says(
+                "the cohort has no groups", "Name the column of the groups ({group=})."
             )
         wanted = _as_list(groups)
-        unknown = [name for name in wanted if name not in self.sizes]
-        if unknown:
-            raise InputError(
-                f"no group is called {unknown[0]!r}. The groups are {list(self.groups)}."
-            )
+        for name in wanted:
+            check_group(name, self.groups)
         return np.isin(self.group, wanted)
 
 
 def check_cohort(value: object) -> None:
     """Raise InputError unless `value` is a Cohort."""
     if not isinstance(value, Cohort):
-        raise InputError(
-            f"a Cohort is needed, not a {type(value).__name__}. Read a table with sgbn.read_table, "
-            "time series with sgbn.read_series, or make a cohort from arrays with "
-            "sgbn.SeriesCohort.of. If this is the result of sgbn.review, give review.require()."
+        raise InputError("cohort.type", type=type(value).__name__).says(
+            "a Cohort is needed, not a {type:s}",
+            "Read a table with sgbn.read_table, or time series with sgbn.read_series. Of the "
+            "result of sgbn.review, give review.require().",
+        )
+
+
+def check_group(name: str, groups: Sequence[str]) -> None:
+    """Raise InputError unless a group has this name."""
+    if name not in groups:
+        raise InputError("groups.unknown", group=name, near=did_you_mean(name, groups)).says(
+            "no group is called {group}", "{near}"
+        )
+
+
+def check_region(name: str, regions: Sequence[str]) -> None:
+    """Raise InputError unless a region has this name."""
+    if name not in regions:
+        raise InputError("regions.unknown", region=name, near=did_you_mean(name, regions)).says(
+            "no region is called {region}", "{near}"
         )
 
 
@@ -397,10 +414,13 @@ def checked_names(names: Sequence[str], what: str) -> tuple[str, ...]:
     check_name_lengths(texts, f"name of a {what}")
     counts = label_counts(np.array(texts, dtype=str))
     twice = [name for name, count in counts.items() if count > 1]
+    if twice and what == "region":
+        raise InputError("regions.twice", region=twice[0]).says(
+            "several regions are called {region}", "Give each region its own name."
+        )
     if twice:
-        raise InputError(
-            f"the {what} name {twice[0]!r} is used {counts[twice[0]]} times. Give each {what} its "
-            "own name."
+        raise InputError("ids.twice", subject=twice[0]).says(
+            "{subject} has several rows", "Give each row its own id."
         )
     return texts
 
@@ -411,21 +431,31 @@ def checked_values(values: ArrayLike, regions: tuple[str, ...], ids: tuple[str, 
         # A copy, so that the caller's table stays writable and cannot change this one.
         table = np.array(values, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
-        raise InputError(f"values is not a table of numbers ({error}). Give numbers.") from error
+        raise InputError("values.numbers", error=error).says(
+            "values is not a table of numbers ({error})", "Give numbers."
+        ) from error
     if table.shape != (len(ids), len(regions)):
-        raise InputError(
-            f"values has shape {table.shape}, but there are {len(ids)} subjects and "
-            f"{len(regions)} regions. Give one row per subject and one column per region."
+        raise InputError("values.shape", n=len(ids), m=len(regions)).says(
+            "values is not a table of {n:row} and {m:column}",
+            "Give one row per subject and one column per region.",
         )
     # No comparison with NaN is true: missing cells pass, and infinite cells do not.
     huge = np.abs(table) > LARGEST
     if huge.any():
         row, column = np.argwhere(huge)[0]
-        raise InputError(
-            f"region {regions[column]!r} of subject {ids[row]!r} is {table[row, column]:g}, which "
-            "is too large to compute with. Correct the cell, or leave it empty (NaN)."
+        raise InputError("values.large", region=regions[column], subject=ids[row]).says(
+            "region {region} of {subject} is too large to compute with",
+            "Correct the cell, or leave it empty (NaN).",
         )
     return read_only(table)
+
+
+def check_count(values: NDArray[Any], n: int, name: str) -> None:
+    """Raise InputError unless an argument or covariate has one value per row."""
+    if values.shape != (n,):
+        raise InputError("labels.count", name=name, n=n).says(
+            "{name} does not have {n:value}", "Give one value per row."
+        )
 
 
 def checked_labels(labels: ArrayLike | None, what: str, ids: tuple[str, ...]) -> Labels | None:
@@ -433,15 +463,11 @@ def checked_labels(labels: ArrayLike | None, what: str, ids: tuple[str, ...]) ->
     if labels is None:
         return None
     array = _as_text(labels)
-    if array.shape != (len(ids),):
-        raise InputError(
-            f"{what} has shape {array.shape}, but there are {len(ids)} subjects. Give one label "
-            "per subject."
-        )
+    check_count(array, len(ids), what)
     if (array == "").any():
-        subject = ids[int(np.flatnonzero(array == "")[0])]
-        raise InputError(
-            f"subject {subject!r} has no {what}. Give it a {what}, or leave the subject out."
+        lacking = [subject for subject, label in zip(ids, array, strict=True) if not label]
+        raise InputError("labels.missing", label=what, subjects=lacking).says(
+            "the {label:s} of {subjects} is missing", "Fill it in, or leave these rows out."
         )
     check_name_lengths(array.tolist(), f"label of the {what}")
     return read_only(array)
@@ -455,8 +481,8 @@ def checked_covariates(
     check_name_lengths(checked, "name of a covariate")
     both = sorted(set(checked) & set(regions))
     if both:
-        raise InputError(
-            f"{both[0]!r} is the name of a covariate and of a region. Rename or drop one of them."
+        raise InputError("covariate.region", name=both[0]).says(
+            "{name} is the name of a covariate and of a region", "Rename or drop one of them."
         )
     return checked
 
@@ -468,15 +494,11 @@ def _covariate(name: str, column: ArrayLike, n: int) -> NDArray[Any]:
         array = np.array([np.nan if _is_missing(c) else c for c in array.ravel()], np.float64)
     is_numeric = array.dtype.kind in "biuf"
     array = np.array(array, dtype=np.float64) if is_numeric else _as_text(array)
-    if array.shape != (n,):
-        raise InputError(
-            f"covariate {name!r} has shape {array.shape}, but there are {n} subjects. Give one "
-            "value per subject."
-        )
+    check_count(array, n, name)
     if is_numeric and (np.abs(array) > LARGEST).any():
-        raise InputError(
-            f"covariate {name!r} has a value that is infinite or too large to compute with. "
-            "Correct it, or replace it by NaN."
+        raise InputError("covariate.large", name=name).says(
+            "covariate {name} has a value that is infinite or too large to compute with",
+            "Correct it, or replace it by NaN.",
         )
     return read_only(array)
 
@@ -484,34 +506,66 @@ def _covariate(name: str, column: ArrayLike, n: int) -> NDArray[Any]:
 def checked_smooth(names: Iterable[str], covariates: Mapping[str, NDArray[Any]]) -> tuple[str, ...]:
     """Return the names of the smooth covariates, which must be covariates of numbers."""
     smooth = (names,) if isinstance(names, str) else tuple(names)
+    check_smooth(smooth, covariates)
     for name in smooth:
-        if name not in covariates:
-            known = listed([*covariates]) if covariates else "none"
-            raise InputError(
-                f"{name!r} is named as smooth, but is not a covariate (the covariates: {known}). "
-                "Name it as a covariate too (covariates=, --covariates)."
-            )
-        if covariates[name].dtype.kind != "f":
-            raise InputError(
-                f"the smooth covariate {name!r} holds labels, but a curve needs numbers. Remove it "
-                "from smooth= (--smooth)."
-            )
+        check_smooth_numbers(name, covariates[name].dtype.kind == "f")
     return tuple(dict.fromkeys(smooth))  # a name that is given twice is one curve
 
 
-def check_persons(persons: Labels, labels: Labels | None, what: str, remedy: str) -> None:
-    """Raise InputError if a person has rows with different labels."""
+def check_smooth(smooth: Iterable[Any], covariates: Iterable[Any]) -> None:
+    """Raise InputError if a smooth covariate is not among the covariates."""
+    for name in smooth:
+        if name not in list(covariates):
+            raise InputError("smooth.covariate", name=name).says(
+                "{name} is named as {smooth=}, but is not a covariate",
+                "Name it as a covariate too ({covariates=}).",
+            )
+
+
+def check_smooth_numbers(name: Any, is_numeric: bool) -> None:
+    """Raise InputError if a smooth covariate does not hold numbers."""
+    if not is_numeric:
+        raise InputError("smooth.labels", name=name).says(
+            "the smooth covariate {name} holds labels, but a curve needs numbers",
+            "Take it out of {smooth=}.",
+        )
+
+
+def with_several(persons: Labels, labels: Labels | None) -> list[str]:
+    """Return the persons who have rows with different labels."""
     if labels is None:
-        return
+        return []
     _, first, person = np.unique(persons, return_index=True, return_inverse=True)
     # Compare the label of each row with the label of the first row of its person.
-    mixed = np.unique(persons[labels != labels[first][person]])
-    if len(mixed):
-        labels_of_first = np.unique(labels[persons == mixed[0]]).tolist()
-        raise InputError(
-            f"the person {str(mixed[0])!r} has rows in the {what} {listed(labels_of_first)} "
-            f"({counted(len(mixed), 'person is', 'persons are')} in several {what}). {remedy}."
-        )
+    return np.unique(persons[labels != labels[first][person]]).tolist()
+
+
+def holds_visits(group: Labels | None, persons: Labels) -> bool:
+    """Return whether groups are combinations of groups and visits, such as patient_pre.
+
+    Then persons are in several groups, but never in all of them, even through other persons.
+    """
+    names, codes = np.unique([] if group is None else group, return_inverse=True)
+    people, who = np.unique(persons, return_inverse=True)
+    linked = joined_parts(codes, len(names) + who, len(names) + len(people))[: len(names)]
+    n_several = len(with_several(persons, group))
+    is_usual = n_several >= MIN_SHARE_IN_SEVERAL * len(people)
+    return is_usual and 1 < len(set(linked.tolist())) < len(names)
+
+
+def visits_crossed() -> Problem:
+    """Return the problem that the groups are combinations of groups and visits."""
+    return Problem("visits.crossed").says(
+        "the groups combine groups and visits of persons", VISITS_ASK
+    )
+
+
+def visits_pooled(columns: Sequence[str]) -> Problem:
+    """Return the problem that the visits of a person count as the same."""
+    return Problem("visits.pooled", columns=columns).says(
+        "the visits of a person are pooled, because these columns are not used: {columns}",
+        VISITS_POOL,
+    )
 
 
 def merged_labels(first: Labels, second: Labels) -> Labels:
@@ -548,6 +602,7 @@ def _is_missing(cell: object) -> bool:
     return cell is None or cell != cell  # only NaN differs from itself
 
 
+MAX_LIKE_IDS = 5  # so few labels are always shown
 MAX_LISTED_LEVELS = 24  # labels of a column that are listed; further labels are only counted
 
 
@@ -570,7 +625,8 @@ def summary_text(cohort: Cohort) -> str:
         unknown = cohort.places.count(None)
         lines[0] += f" ({cohort.atlas.title}{f', {unknown} unknown there' if unknown else ''})"
     if cohort.group is not None:
-        lines.append("groups: " + counts_text(cohort.sizes))
+        many = like_ids(cohort.group) and counted(len(cohort.groups), "label")
+        lines.append(f"groups: {many or counts_text(cohort.sizes)}")
     if cohort.site is not None:
         lines.append(f"sites: {_column_text(cohort, cohort.site)}")
     if cohort.pair is not None:
@@ -593,6 +649,19 @@ def summary_text(cohort: Cohort) -> str:
     return "\n".join(lines)
 
 
+def like_ids(labels: NDArray[Any]) -> bool:
+    """Return whether most labels are in one row only, as names of people are; none is shown."""
+    counts = np.unique(labels, return_counts=True)[1]
+    return len(counts) > MAX_LIKE_IDS and np.mean(counts == 1) > 0.5
+
+
+def labels_shown(labels: Sequence[Any], column: NDArray[Any]) -> Problem:
+    """Return some labels of a column as the end of a message, or their number if `like_ids`."""
+    if like_ids(column):
+        return Problem("labels.many", n=len(labels)).says("{n:label}")
+    return Problem("labels.few", labels=labels).says("{labels}")
+
+
 def counts_text(counts: Mapping[str, int]) -> str:
     """Return the first names with their counts, and how many more names there are."""
     texts = [f"{name} {count}" for name, count in counts.items()]
@@ -604,7 +673,9 @@ def counts_text(counts: Mapping[str, int]) -> str:
 def _column_text(cohort: Cohort, column: NDArray[Any]) -> str:
     """Return a text about the values of a column in each group."""
     parts = {"": np.full(len(cohort), True)}
-    if cohort.group is not None:
+    if column.dtype.kind != "f" and like_ids(present := column[~_missing(column)]):
+        return counted(len(np.unique(present)), "label")
+    if cohort.group is not None and not like_ids(cohort.group):
         parts = {f"{name} ": cohort.group == name for name in cohort.groups}
     # Decided for the whole column, so that all groups show means, or all show counts.
     few = len(np.unique(column[~_missing(column)])) <= 2  # such as a sex of 0 and 1

@@ -34,9 +34,9 @@ from scipy.special import gammaln
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.utils import check_random_state
 
-from sgbn.cohort.cohort import Cohort
+from sgbn.cohort.cohort import Cohort, check_count, check_group
 from sgbn.cohort.effects import held_fixed, nuisance_of
-from sgbn.core.problems import InputError, counted, did_you_mean, shown, warn
+from sgbn.core.problems import Problem, shown
 from sgbn.core.types import Array, Indices
 from sgbn.core.validation import FEW_SAMPLES
 
@@ -236,10 +236,10 @@ def group_sample(cohort: Cohort, group: str) -> Sample:
     nuisance = _effects(cohort, group)
     n, p = nuisance.shape
     if not _can_lose(n, p):
-        warn(
-            f"group {group!r} has {counted(n, 'subject')}, too few to take {counted(p, 'effect')} "
-            "of covariates and sites out of each half. They were only taken out over all subjects. "
-            "Name fewer covariates, or join small sites."
+        Problem("halves.effects", group=group, n=n, p=p).warn(
+            "group {group} has {n:subject}, too few to take {p:effect} of covariates and sites out "
+            "of each half",
+            "They were taken out over all subjects. Name fewer covariates, or join small sites.",
         )
         # No columns are kept: effects that a half cannot estimate would add noise to it.
         nuisance = nuisance[:, :0]
@@ -320,7 +320,7 @@ def deal_persons(
     return part[person]
 
 
-def label_codes(labels: ArrayLike, n: int, what: str, rows: str = "rows") -> Indices:
+def label_codes(labels: ArrayLike, n: int, what: str) -> Indices:
     """Return the code of each row's label: its place among the sorted labels, from 0 upwards.
 
     Labels are sorted as text. So do not pass codes to this function again: 10 would come before 2.
@@ -332,9 +332,7 @@ def label_codes(labels: ArrayLike, n: int, what: str, rows: str = "rows") -> Ind
     n : int
         Number of rows.
     what : str
-        Name of the labels, for messages.
-    rows : str
-        Word for the n rows, for messages.
+        Name of the argument that has the labels, for messages.
 
     Raises
     ------
@@ -343,10 +341,7 @@ def label_codes(labels: ArrayLike, n: int, what: str, rows: str = "rows") -> Ind
     """
     # As text, because labels of several types, such as 1 and "a", cannot be sorted.
     texts = np.asarray(labels).astype(str)
-    if texts.shape != (n,):
-        raise InputError(
-            f"{what} has shape {texts.shape}: give one label for each of the {n} {rows}."
-        )
+    check_count(texts, n, what)
     return np.unique(texts, return_inverse=True)[1].astype(np.intp)
 
 
@@ -356,16 +351,7 @@ MIN_TRAINING_ROWS = 3  # rows of each class in every training part; with fewer t
 
 def units_of(groups: ArrayLike | None, n: int) -> Indices | None:
     """Return the number of each row's unit, such as its person, or None without `groups`."""
-    if groups is None:
-        return None
-    labels = np.asarray(groups)
-    if labels.shape != (n,):
-        raise InputError(
-            f"groups has shape {labels.shape}: give one label per row, such as the person, for "
-            f"{n} rows."
-        )
-    # Labels are compared as text, because numpy cannot sort labels of several types.
-    return np.unique(labels.astype(str), return_inverse=True)[1].astype(np.intp)
+    return None if groups is None else label_codes(groups, n, "groups")
 
 
 def count_folds(codes: Indices, units: Indices | None = None) -> int:
@@ -475,11 +461,7 @@ def choose_reference(groups: Sequence[str], reference: str | None = None) -> str
     """Return `reference`, which must be a group. If it is None, return the usual reference."""
     if reference is None:
         return usual_reference(groups)
-    if str(reference) not in map(str, groups):
-        near = did_you_mean(reference, groups)
-        raise InputError(
-            f"no group is called {reference!r}, the name given as reference= (--reference). {near}"
-        )
+    check_group(str(reference), [str(group) for group in groups])
     return str(reference)
 
 

@@ -23,7 +23,7 @@ are 0, the training average.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -31,14 +31,26 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sgbn.cohort.cohort import Cohort
-from sgbn.core.problems import InputError, counted, listed, shown, warn
+from sgbn.cohort.cohort import (
+    Cohort,
+    check_count,
+    check_smooth,
+    check_smooth_numbers,
+    labels_shown,
+)
+from sgbn.core.problems import InputError, Problem
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.core.validation import LARGEST, is_number
 
 # If less than this share of a design column is left, the other columns explain it.
 DEPENDENT = 1e-8
 MISSING_TEXTS = ("", "nan", "NaT", "<NA>", "inf", "-inf")  # texts for a missing value
+# Messages that several checks give
+GAPS = "covariate {name} of {subjects} is missing (NaN) or infinite"
+FILL_IN = "Fill it in, or leave these subjects out."
+IMPUTE = "Impute it with RegionImputer(covariates=...) in the step before, or drop these subjects."
+NOT_SMOOTH = "Take it out of {smooth=}."
+TOO_FEW_VALUES = "{name} has {n:different value}, too few for a curve of {df} B-splines"
 
 
 @dataclass(frozen=True)
@@ -162,23 +174,14 @@ def _design_columns(name: str, column: Any, n: int) -> Array:
         # A column with a gap would look constant and be left out without notice.
         gaps = np.flatnonzero(~np.isfinite(values).all(axis=1))
         if len(gaps):
-            raise InputError(
-                f"covariate {name!r} has {counted(len(gaps), 'row')} with a missing or infinite "
-                f"value. The first is row {gaps[0]} (counted from 0). Fill them in, or leave these "
-                "rows out."
+            raise InputError("covariate.gaps", name=name, subjects=gaps.tolist()).says(
+                GAPS, FILL_IN
             )
         return values
-    if values.shape != (n,):
-        raise InputError(
-            f"covariate {name!r} has shape {values.shape}: give one value for each of the {n} "
-            "subjects."
-        )
+    check_count(values, n, name)
     missing = missing_rows(values)
     if missing:
-        raise InputError(
-            f"covariate {name!r} has {counted(len(missing), 'missing value')}, the first in row "
-            f"{missing[0]} (counted from 0). Fill them in, or leave these subjects out."
-        )
+        raise InputError("covariate.gaps", name=name, subjects=missing).says(GAPS, FILL_IN)
     # pandas may give numbers as objects. A text among them means that the values are levels.
     if values.dtype.kind == "O" and not any(isinstance(cell, str) for cell in values):
         values = _numbers(name, values)
@@ -194,8 +197,8 @@ def _numbers(name: str, values: NDArray[Any]) -> Array:
         return values.astype(float)
     except (TypeError, ValueError) as error:
         odd = next((cell for cell in values if not is_number(cell)), values[0])
-        raise InputError(
-            f"covariate {name!r} holds a {type(odd).__name__}: give numbers or text."
+        raise InputError("covariate.type", name=name, type=type(odd).__name__).says(
+            "covariate {name} holds a {type:s}", "Give numbers or text."
         ) from error
 
 
@@ -260,12 +263,10 @@ def learn_spline(values: Array, name: Any = "", df: int = SMOOTH_DF) -> Spline:
     InputError
         If the covariate has fewer different values than B-splines.
     """
-    too_few = _too_few_values(values, name, df)
-    if too_few:
-        raise InputError(
-            f"{too_few}. Use a linear effect: leave the covariate out of smooth (--smooth)."
-        )
     known = values[~np.isnan(values)]
+    n = len(np.unique(known))
+    if n < df:
+        raise InputError("smooth.values", name=name, n=n, df=df).says(TOO_FEW_VALUES, NOT_SMOOTH)
     low, high = float(known.min()), float(known.max())
     unit = (known - low) / (high - low)
     quantiles = np.quantile(unit, np.linspace(0, 1, df - DEGREE + 1)[1:-1])
@@ -281,10 +282,12 @@ def can_bend(values: Array, name: Any = "", df: int = SMOOTH_DF) -> bool:
     All subjects together may have enough values, while a fold or a half has too few. In such a part
     the effect is linear.
     """
-    too_few = _too_few_values(values, name, df)
-    if too_few:
-        warn(f"{too_few}. In this part of the subjects its effect is linear.")
-    return not too_few
+    n = len(np.unique(values[~np.isnan(values)]))
+    if n < df:
+        Problem("smooth.part", name=name, n=n, df=df).warn(
+            TOO_FEW_VALUES, "In this part of the subjects its effect is linear."
+        )
+    return n >= df
 
 
 def with_curves_that_fit(part: Cohort) -> Cohort:
@@ -318,17 +321,6 @@ def held_fixed(cohort: Cohort) -> dict[str, NDArray[Any]]:
 def effect_names(cohort: Cohort) -> list[str]:
     """Return the names of the covariates for texts, such as ``sex`` or ``age (a curve)``."""
     return [f"{name} (a curve)" if name in cohort.smooth else name for name in cohort.covariates]
-
-
-def _too_few_values(values: Array, name: Any, df: int) -> str:
-    """Return a message that there are fewer different values than B-splines, or an empty text."""
-    n_values = len(np.unique(values[~np.isnan(values)]))
-    if n_values >= df:
-        return ""
-    return (
-        f"the smooth covariate {name!r} has {counted(n_values, 'different value')}, too few for a "
-        f"curve of {df} B-splines"
-    )
 
 
 def _functions(knots: Array, unit: Array, derivative: int = 0) -> Array:
@@ -481,25 +473,11 @@ def learn_design(
     return CovariateColumns(covariates, np.nanmean(_stack(blocks, len(named)), axis=0))
 
 
-def check_smooth(smooth: Collection[Any], named: Iterable[Any]) -> None:
-    """Raise InputError if a smooth covariate is not among the covariates."""
-    for name in smooth:
-        if name not in list(named):
-            raise InputError(
-                f"smooth names {name!r}, which is not among the covariates "
-                f"({listed(list(named)) or 'none'}). Name it there too, or take it out of smooth."
-            )
-
-
 def _covariate(cells: pd.Series[Any], smooth: bool, df: int) -> Covariate:
     levels = sorted_levels(cells) if is_categorical(cells) else None
     if not smooth:
         return Covariate(cells.name, levels)
-    if levels is not None:
-        raise InputError(
-            f"the smooth covariate {cells.name!r} has categories, but a curve needs numbers. Take "
-            "it out of smooth (--smooth)."
-        )
+    check_smooth_numbers(cells.name, levels is None)
     values = numeric_cells(cells)
     if not can_bend(values, cells.name, df):
         return Covariate(cells.name, None)
@@ -522,10 +500,9 @@ def numeric_cells(cells: pd.Series[Any]) -> Array:
     values: Array = np.array(numbers, np.float64)
     bad = (np.isnan(values) & cells.notna().to_numpy()) | (np.abs(values) > LARGEST)
     if bad.any():
-        row = int(np.argmax(bad))
-        raise InputError(
-            f"the numeric covariate {cells.name!r} is {shown(cells.iloc[row])} in "
-            f"{row_name(cells.index, row)}. Correct this cell."
+        value, subject = cells[bad].iloc[0], cells.index[bad][0]
+        raise InputError("covariate.cell", name=cells.name, value=value, subject=subject).says(
+            "the numeric covariate {name} is {value} in {subject}", "Correct this cell."
         )
     return values
 
@@ -605,15 +582,16 @@ def _decompose(D: Array, codes: Indices) -> tuple[Array, Mask, Array, Array, Arr
     return spread, varies, U, s, Vt, rank
 
 
-def check_enough_rows(n_rows: int, n_intercepts: int, design: CovariateColumns, which: str) -> None:
+def check_enough_rows(n_rows: int, n_intercepts: int, design: CovariateColumns) -> None:
     """Raise InputError unless there are more rows than numbers to fit."""
     needed = len(design.names) + n_intercepts
     # Residuals would be zero, and only round-off would be left of a region.
     if design.names and n_rows <= needed:
-        raise InputError(
-            f"there are {n_rows} {which}, but {needed} design columns ({listed(design.names)}, and "
-            f"{n_intercepts} for the mean): n_samples = {n_rows} must be larger than {needed}. "
-            "Give more subjects, or fewer covariates or levels."
+        # Not the names of the columns, because they hold labels.
+        names, n = [covariate.name for covariate in design.covariates], n_rows
+        raise InputError("design.rows", n=n, needed=needed, names=names).says(
+            "n_samples = {n} cannot estimate {needed} design columns, of {names} and means",
+            "Give more subjects, or fewer covariates or levels.",
         )
 
 
@@ -624,12 +602,8 @@ def _stack(blocks: Sequence[Array], n_rows: int) -> Array:
 def _refuse_gaps(cells: pd.Series[Any]) -> None:
     gaps = cells.isna().to_numpy()
     if gaps.any():
-        row = int(np.argmax(gaps))
-        raise InputError(
-            f"the covariate {cells.name!r} is missing (NaN) in {row_name(cells.index, row)} "
-            f"({int(gaps.sum())} such rows). Impute it with RegionImputer(covariates=...) in the "
-            "step before, or drop these subjects."
-        )
+        subjects = cells.index[gaps].tolist()
+        raise InputError("covariate.gaps", name=cells.name, subjects=subjects).says(GAPS, IMPUTE)
 
 
 def _warn_unseen(covariate: Covariate, cells: pd.Series[Any], block: Array) -> None:
@@ -637,11 +611,10 @@ def _warn_unseen(covariate: Covariate, cells: pd.Series[Any], block: Array) -> N
     if covariate.levels is None or len(covariate.levels) < 2 or not np.isnan(block).any():
         return
     unseen = cells[np.isnan(block[:, 0])]
-    counts = ", ".join(f"{shown(v)} ({c})" for v, c in unseen.value_counts(sort=False).items() if c)
-    warn(
-        f"{covariate.name!r} has categories that no training subject had: {counts}. For these "
-        "subjects this covariate is taken as the training average. To avoid this, merge rare "
-        "categories."
+    levels = labels_shown(unseen.unique().tolist(), unseen.to_numpy(str))
+    Problem("covariate.unseen", name=covariate.name, levels=levels, n=len(unseen)).warn(
+        "{name} has categories that training did not have, in {n:row}: {levels}",
+        "There it is taken as the training average. To avoid this, merge rare categories.",
     )
 
 
@@ -655,16 +628,8 @@ def _warn_outside(covariate: Covariate, cells: pd.Series[Any]) -> None:
     margin = MAX_SHARE_OUTSIDE * (spline.high - spline.low)
     outside = (values < spline.low - margin) | (values > spline.high + margin)
     if outside.any():
-        row = int(np.argmax(outside))
-        warn(
-            f"the smooth covariate {covariate.name!r} lies far outside the training range "
-            f"({spline.low:g} to {spline.high:g}) in {int(outside.sum())} rows. The first is "
-            f"{row_name(cells.index, row)}. For these rows the effect at the end of the range is "
-            "used. Train on such subjects too, or drop them."
+        where = {"name": covariate.name, "low": spline.low, "high": spline.high}
+        Problem("smooth.outside", subjects=cells.index[outside].tolist(), **where).warn(
+            "{name} of {subjects} lies far outside the training range ({low:g} to {high:g})",
+            "The effect at the end of the range is used. Train on such subjects too, or drop them.",
         )
-
-
-def row_name(index: pd.Index[Any], row: int) -> str:
-    """Return how a message names a row: by its number, and by its name in the index if any."""
-    plain = isinstance(index, pd.RangeIndex)
-    return f"row {row} (counted from 0)" + ("" if plain else f", {shown(index[row])}")

@@ -93,12 +93,12 @@ class AtlasMatch:
         if self.atlas is None or not self.columns:
             return None
         if self.others:
+            atlases = [self.atlas.name, *self.others]
             raise InputError(
-                f"{len(self.columns)} columns, such as {self.columns[0].column!r}, are regions of "
-                f"{self.atlas.name}, but also of {' and '.join(self.others)}. The places of the "
-                "regions differ between these atlases. "
-                f"Name the atlas of the table (for example atlas={self.atlas.name!r}, "
-                f"--atlas {self.atlas.name})."
+                "atlas.several", n=len(self.columns), first=self.columns[0].column, atlases=atlases
+            ).says(
+                "{n:column}, such as {first}, may be regions of {atlases}, which have other places",
+                "Name the atlas ({atlas=}).",
             )
         return self.atlas
 

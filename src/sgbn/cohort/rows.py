@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sgbn.cohort.cohort import Cohort
+from sgbn.cohort.cohort import Cohort, check_region
 from sgbn.cohort.design import Sample
 from sgbn.cohort.effects import (
     design_of,
@@ -21,15 +21,12 @@ from sgbn.cohort.effects import (
     with_curves_that_fit,
 )
 from sgbn.core.moments import constant_columns
-from sgbn.core.problems import InputError, counted, did_you_mean, listed, shown, warn
+from sgbn.core.problems import InputError, Problem
 from sgbn.core.types import Array, Indices
 from sgbn.core.validation import FEW_SAMPLES, check_values
 
 NOTHING_LEFT = 1e-8  # share of a region's spread; if less of it is left, that is round-off
-REMEDY = (
-    "leave these subjects out, or give prepared rows: sgbn.prepare.prepare fills gaps and "
-    "takes out sites and covariates."
-)
+OR_PREPARED = "Leave these subjects out, or give prepared rows: sgbn.prepare.prepare fills gaps."
 
 
 def read_sample(X: ArrayLike | Cohort, group: str | None = None) -> Sample:
@@ -48,8 +45,8 @@ def read_sample(X: ArrayLike | Cohort, group: str | None = None) -> Sample:
     """
     if not isinstance(X, Cohort):
         if group is not None:
-            raise InputError(
-                f"group={group!r} needs a Cohort. Give the rows of that group instead."
+            raise InputError("group.cohort").says(
+                "{group=} needs a Cohort", "Give the rows of that group instead."
             )
         values, names = check_values(X)
         return Sample(values, names, np.empty((len(values), 0)))
@@ -81,9 +78,9 @@ def read_rows(X: ArrayLike | Cohort, group: str | None = None) -> Sample:
     gone = left.std(axis=0) <= NOTHING_LEFT * values.std(axis=0)
     gone &= ~constant_columns(values)  # a constant region had no spread before
     if gone.any():
-        raise InputError(
-            f"nothing is left of {listed([names[k] for k in np.flatnonzero(gone)])} after "
-            "sites and covariates are taken out. Exclude these regions, or give fewer covariates."
+        raise InputError("regions.explained", regions=np.array(names)[gone].tolist()).says(
+            "sites and covariates leave nothing of {regions}",
+            "Exclude these regions, or give fewer covariates.",
         )
     # The first column of the basis is the mean, which is not a nuisance effect.
     return Sample(left + values.mean(axis=0), names, nuisance.basis[:, 1:], blocks=chosen.units)
@@ -104,29 +101,32 @@ def read_groups(groups: Cohort | Mapping[Any, ArrayLike]) -> dict[str, Sample]:
     elif isinstance(groups, Mapping):
         samples = {str(name): read_rows(X) for name, X in groups.items()}
     else:
-        raise InputError(
-            f"groups is a {type(groups).__name__}: give a Cohort, or a mapping of group to rows."
+        raise InputError("groups.type", type=type(groups).__name__).says(
+            "groups is a {type:s}", "Give a Cohort, or a mapping of group to rows."
         )
     if len(samples) < 2:
-        raise InputError(
-            f"{counted(len(samples), 'group is', 'groups are')} given, but a difference needs two. "
-            "Give two or more groups."
+        raise InputError("groups.few", n=len(samples)).says(
+            "{n:group is/groups are} given, but a difference needs two", "Give two or more groups."
         )
     # Weights are compared by the positions of columns. So the order of the names must be the same.
     first, *more = samples
     for other in more:
         if samples[other].names != samples[first].names:
-            raise InputError(
-                f"the groups {first!r} and {other!r} have different columns. Give all groups the "
-                "same columns in the same order."
+            raise InputError("groups.columns", first=first, other=other).says(
+                "the groups {first} and {other} have different columns",
+                "Give all groups the same columns in the same order.",
             )
     return samples
 
 
-def refuse_cohort(X: Any, instead: str) -> None:
-    """Raise InputError if X is a cohort; the message says what to give `instead`."""
+def refuse_cohort(X: Any) -> None:
+    """Raise InputError if X is a cohort."""
     if isinstance(X, Cohort):
-        raise InputError(f"X is a Cohort, but estimators take arrays and tables: give {instead}.")
+        raise InputError("cohort.estimator").says(
+            "X is a Cohort, but estimators take arrays and tables",
+            "Give cohort.values and cohort.group, or the rows of one group: "
+            "cohort.of_group('control').",
+        )
 
 
 def check_groups_vary(
@@ -138,75 +138,54 @@ def check_groups_vary(
     """
     # Each group is checked: over all rows a region may vary only because group means differ.
     for code, group in enumerate(groups):
-        check_varies(values[codes == code], names, f"subjects of the group {shown(group)}")
+        check_varies(values[codes == code], names, group)
 
 
-def check_varies(values: Array, names: Sequence[str], whose: str) -> None:
-    """Raise InputError for regions that have one value in all rows; `whose` describes the rows."""
+def check_varies(values: Array, names: Sequence[str], group: Any) -> None:
+    """Raise InputError for regions that have one value in all of these rows of a group."""
     constant = [names[k] for k in np.flatnonzero(constant_columns(values)).tolist()]
     if constant:
-        raise InputError(
-            f"some regions have the same value in all {len(values)} {whose}, so that their weights "
-            f"cannot be estimated: {listed(constant)}. Leave these regions out."
+        n = len(values)
+        raise InputError("regions.constant", regions=constant, n=n, group=group).says(
+            "{regions:region has/regions have} the same value in {n:row} of the group {group}: "
+            "{regions}",
+            "Leave these regions out.",
         )
 
 
 def region_index(name: str, names: list[str] | tuple[str, ...]) -> int:
     """Return the position of a region among the names; raise InputError for an unknown name."""
-    if name not in names:
-        raise InputError(f"no region is called {name!r}. {did_you_mean(name, names)}")
+    check_region(name, names)
     return list(names).index(name)
 
 
-def too_few(
-    whose: str, n: int, purpose: str, least: int, remedy: str, noun: str = "subject"
-) -> str:
-    """Return the message about a group or sample that is too small, with its remedy.
-
-    Parameters
-    ----------
-    whose : str
-        The group or sample, such as "group 'AD'".
-    n : int
-        Number of subjects that it has.
-    purpose : str
-        The purpose that needs more subjects, with its verb, such as "a network needs".
-    least : int
-        Smallest number of subjects for this purpose.
-    remedy : str
-        What to do, as a sentence.
-    noun : str
-        What is counted, in the singular.
-    """
-    return f"{whose} has {counted(n, noun)}: {purpose} {least} or more. {remedy}"
-
-
-def warn_about_few(n: int, whose: str) -> None:
+def warn_about_few(n: int) -> None:
     """Warn if a sample is too small for useful intervals."""
     if n < FEW_SAMPLES:
-        remedy = "Add subjects, or join groups."
-        warn(too_few(whose, n, "useful intervals need", FEW_SAMPLES, remedy))
+        Problem("intervals.few", n=n, least=FEW_SAMPLES).warn(
+            "a group or sample of {n:subject} is too small for useful intervals",
+            "Add subjects, or join groups, so that there are {least} or more.",
+        )
 
 
 def one_group(cohort: Cohort, group: str | None) -> Cohort:
     """Return the subjects of one group; raise InputError for a missing cell or covariate."""
     if group is None and len(cohort.groups) > 1:
-        raise InputError(
-            f"the cohort has the groups {list(cohort.groups)}: name one of them with group=."
+        raise InputError("group.several", groups=cohort.groups).says(
+            "the cohort has the groups {groups}", "Name one of them ({group=})."
         )
     chosen = cohort if group is None else cohort.subset(groups=[group])
     gaps = np.argwhere(np.isnan(chosen.values))
     if len(gaps):
-        row, region = gaps[0]
-        raise InputError(
-            f"region {chosen.regions[region]!r} of subject {chosen.ids[row]!r} is missing "
-            f"({counted(len(gaps), 'such cell')}). Impute with RegionImputer, {REMEDY}"
+        subject, region = chosen.ids[gaps[0, 0]], chosen.regions[gaps[0, 1]]
+        raise InputError("cells.gaps", region=region, subject=subject, n=len(gaps)).says(
+            "region {region} of {subject} is missing ({n:such cell})", OR_PREPARED
         )
     for name, column in chosen.covariates.items():
         missing = missing_rows(column)
         if missing:
-            raise InputError(
-                f"covariate {name!r} of subject {chosen.ids[missing[0]]!r} is missing "
-                f"({counted(len(missing), 'such subject')}). Fill it in, {REMEDY}"
+            subjects = [chosen.ids[row] for row in missing]
+            raise InputError("covariate.gaps", name=name, subjects=subjects).says(
+                "covariate {name} of {subjects} is missing", OR_PREPARED
             )
     return chosen

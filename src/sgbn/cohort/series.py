@@ -28,17 +28,20 @@ from hashlib import sha256
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import solve_toeplitz
 
 from sgbn.cohort.cohort import Cohort, read_only
 from sgbn.core.moments import one_blas_thread
-from sgbn.core.problems import InputError, counted, listed, shown
+from sgbn.core.problems import InputError, counted
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.core.validation import LARGEST, NONE, POSITIVE, is_whole
 
 FEWEST_VOLUMES = 10  # per run; fewer are not enough for a spread or an autocorrelation
 FLAT = 1e-9  # a region is empty up to this ratio of standard deviation to largest absolute value
+# Remedies of several checks
+ONE_SERIES = "Give one array (volumes x regions) per subject: [first, second, ...]."
+LEAVE_OUT = "Leave this subject out."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -111,20 +114,19 @@ class SeriesCohort(Cohort):
         """
         # The rows of one table would be read as subjects. An array of all series has three axes.
         if getattr(series, "ndim", 3) == 2:
-            raise InputError(
-                "this is one table, but a list of series is needed. Give one array (volumes x "
-                "regions) per subject: [first, second, ...]."
+            raise InputError("series.table").says(
+                "this is one table, but a list of series is needed", ONE_SERIES
             )
         series = list(series)
         if not series:
-            raise InputError("there is no series. Give one array (volumes x regions) per subject.")
+            raise InputError("series.none").says("there is no series", ONE_SERIES)
         arrays = [np.asarray(table) for table in series]
         width = arrays[0].shape[1] if arrays[0].ndim == 2 else 0
         regions = tuple(f"x{j}" for j in range(width)) if regions is None else tuple(regions)
         ids = tuple(f"s{i}" for i in range(len(arrays))) if ids is None else tuple(ids)
         if len(ids) != len(arrays):
-            raise InputError(
-                f"there are {len(arrays)} series and {len(ids)} ids. Give one id per series."
+            raise InputError("series.ids", n=len(arrays), ids=len(ids)).says(
+                "there are {n:series/series} and {ids:id}", "Give one id per series."
             )
         checked = tuple(
             _checked_series(array, subject, regions)
@@ -141,14 +143,6 @@ class SeriesCohort(Cohort):
             "series": tuple(self.series[row][:, columns] for row in rows),
             "run_lengths": tuple(self.run_lengths[row] for row in rows),
         }
-
-    def __array__(self, *_: Any, **__: Any) -> NDArray[Any]:
-        # Every estimator calls this method to read its data, also estimators of scikit-learn.
-        raise InputError(
-            "a SeriesCohort is not a table of numbers. For the network of all its subjects, call "
-            "sgbn.SeriesSGBN().fit(cohort). For the network of one group, call "
-            "sgbn.group_network(cohort, group). For the series as they are, use cohort.series."
-        )
 
     @property
     def content(self) -> bytes:
@@ -189,31 +183,30 @@ def spread_of(series: Array) -> Array:
 
 def _checked_series(series: ArrayLike, subject: str, regions: tuple[str, ...]) -> Array:
     """Return read-only numbers (volumes x regions); errors name the subject, volume and region."""
-    who = f"the series of subject {shown(subject)}"
     try:
         array = np.array(series, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
-        raise InputError(
-            f"{who} holds something that is not a number ({error}). Correct it."
+        raise InputError("series.numbers", subject=subject, error=error).says(
+            "the series of {subject} are not all numbers ({error})", "Correct them."
         ) from error
     if array.ndim != 2 or array.shape[1] != len(regions):
-        raise InputError(
-            f"{who} has shape {array.shape}, but there are {counted(len(regions), 'region')}. Give "
-            "one row per volume and one column per region."
+        raise InputError("series.shape", subject=subject, m=len(regions)).says(
+            "the series of {subject} are not a table of {m:region}",
+            "Give one row per volume and one column per region.",
         )
-    if len(array) < FEWEST_VOLUMES:
-        raise InputError(
-            f"{who} has {counted(len(array), 'volume')}, but at least {FEWEST_VOLUMES} are needed. "
-            "Leave this subject out."
+    n = len(array)
+    if n < FEWEST_VOLUMES:
+        raise InputError("series.short", subject=subject, n=n, least=FEWEST_VOLUMES).says(
+            "the series of {subject} have {n:volume}, but {least} are needed", LEAVE_OUT
         )
     # This form of the comparison also finds NaN.
     bad = ~(np.abs(array) <= LARGEST)
     if bad.any():
         volume, column = np.argwhere(bad)[0]
-        raise InputError(
-            f"{who} is {array[volume, column]:g} at volume {volume + 1} of region "
-            f"{shown(regions[column])} ({counted(bad.sum(), 'such cell')}). Cut out these volumes, "
-            "or leave out the subject or the region."
+        where = {"region": regions[column], "volume": volume + 1, "subject": subject}
+        raise InputError("series.cell", value=array[volume, column], n=bad.sum(), **where).says(
+            "region {region} of {subject} is {value:g} at volume {volume} ({n:such cell})",
+            "Cut out these volumes, or leave out the subject or the region.",
         )
     return read_only(array)
 
@@ -224,23 +217,19 @@ def _checked_runs(
     """Return the lengths of the runs; errors name the subject and the run."""
     runs = tuple(tuple(of_subject) for of_subject in lengths)
     if len(runs) != len(series):
-        raise InputError(
-            f"run_lengths has {len(runs)} entries for {len(series)} subjects. Give one per subject."
+        raise InputError("runs.count", given=len(runs), n=len(series)).says(
+            "run_lengths has {given:entry/entries} for {n:subject}", "Give one per subject."
         )
     for run, table, subject in zip(runs, series, ids, strict=True):
-        who = f"subject {shown(subject)}"
-        if not all(map(is_whole, run)):
-            raise InputError(f"the runs of {who} have {list(run)} volumes. Give whole numbers.")
-        if sum(run) != len(table) or min(run, default=0) < 0:
-            raise InputError(
-                f"the runs of {who} have {list(run)} volumes, but the series has {len(table)}. "
-                f"Give lengths that add up to {len(table)}."
+        n = len(table)
+        if not all(map(is_whole, run)) or sum(run) != n or min(run, default=0) < 0:
+            raise InputError("runs.lengths", subject=subject, lengths=run, n=n).says(
+                "the runs of {subject} have {lengths} volumes, but the series have {n}",
+                "Give whole numbers that add up to {n}.",
             )
-        short = next((k for k, length in enumerate(run) if length < FEWEST_VOLUMES), None)
-        if short is not None:
-            raise InputError(
-                f"run {short + 1} of {who} has {counted(run[short], 'volume')}, but at least "
-                f"{FEWEST_VOLUMES} are needed. Leave this run out."
+        if min(run) < FEWEST_VOLUMES:
+            raise InputError("runs.short", subject=subject, n=min(run), least=FEWEST_VOLUMES).says(
+                "a run of {subject} has {n:volume}, but {least} are needed", "Leave this run out."
             )
     return tuple(tuple(int(length) for length in run) for run in runs)
 
@@ -358,15 +347,15 @@ def as_cohort(
     """
     if isinstance(series, SeriesCohort):
         if run_lengths is not None or names is not None:
-            raise InputError(
-                "a SeriesCohort has its own run lengths and names of regions. Leave run_lengths= "
-                "and names= out."
+            raise InputError("series.names").says(
+                "a SeriesCohort has its own run lengths and names of regions",
+                "Leave {run_lengths=} and {names=} out.",
             )
         return series
     if isinstance(series, Cohort):
-        raise InputError(
-            "a Cohort has one number per subject and region, but series are needed. Read series "
-            "with sgbn.read_series."
+        raise InputError("series.cohort").says(
+            "a Cohort has one number per subject and region, but series are needed",
+            "Read series with sgbn.read_series.",
         )
     return SeriesCohort.of(series, names, run_lengths=run_lengths)
 
@@ -401,32 +390,30 @@ def _refuse_empty(cohort: SeriesCohort) -> None:
     """Raise InputError if a region of a subject has a constant series."""
     empty = np.argwhere(np.isnan(cohort.values))
     if len(empty):
-        row, column = empty[0].tolist()
-        raise InputError(
-            f"region {shown(cohort.regions[column])} of subject {shown(cohort.ids[row])} is empty: "
-            f"its series is constant ({counted(len(empty), 'such series', 'such series')}). Leave "
-            "out the subject or the region, or let sgbn.review do it."
+        subject, region = cohort.ids[empty[0, 0]], cohort.regions[empty[0, 1]]
+        raise InputError("series.empty", subject=subject, region=region, n=len(empty)).says(
+            "region {region} of {subject} is constant ({n:such series/such series})",
+            "Leave out the subject or the region, or let sgbn.review do it.",
         )
 
 
 def _filtered(cohort: SeriesCohort, row: int, lagged: bool) -> Filtered:
     """Return the filtered series of one subject; raise InputError if it cannot be used."""
-    series, subject = cohort.series[row], shown(cohort.ids[row])
+    series, subject = cohort.series[row], cohort.ids[row]
     runs, is_flat = scaled_runs(series, cohort.run_lengths[row])
     if is_flat.any():
-        region = shown(cohort.regions[int(is_flat.argmax())])
-        raise InputError(
-            f"region {region} of subject {subject} is constant within each of its runs. Leave out "
-            "the subject or the region."
+        region = cohort.regions[int(is_flat.argmax())]
+        raise InputError("series.flat", region=region, subject=subject).says(
+            "region {region} of {subject} is constant within each of its runs",
+            "Leave out the subject or the region.",
         )
     order, lost = 0, 0
     if lagged:
         needed = MIN_VOLUMES_PER_REGION * len(cohort.regions)
         if len(series) < needed:
-            raise InputError(
-                f"subject {subject} has {len(series)} volumes of "
-                f"{counted(len(cohort.regions), 'region')}, but lagged=True needs at least "
-                f"{needed} volumes. Leave lagged out, or choose fewer regions."
+            raise InputError("series.lagged", subject=subject, n=len(series), least=needed).says(
+                "{subject} has {n:volume}, but {lagged=True} needs {least} for so many regions",
+                "Leave lagged out, or choose fewer regions.",
             )
         runs, lost = _without_lagged(runs), series.shape[1]
     else:
@@ -434,9 +421,11 @@ def _filtered(cohort: SeriesCohort, row: int, lagged: bool) -> Filtered:
     n = effective_volumes(runs, order + lost)
     if n < MIN_EFFECTIVE_VOLUMES:
         raise InputError(
-            f"the {len(series)} volumes of subject {subject} are worth only {n:.0f} independent "
-            f"ones, but at least {MIN_EFFECTIVE_VOLUMES} are needed. Leave this subject out. A "
-            "common cause is a band-pass filter."
+            "series.worth", subject=subject, n=len(series), worth=n, least=MIN_EFFECTIVE_VOLUMES
+        ).says(
+            "the {n:volume} of {subject} are worth only {worth:.0f} independent ones, but {least} "
+            "are needed, often because of a band-pass filter",
+            LEAVE_OUT,
         )
     rows = np.concatenate(runs)
     return Filtered(rows / np.sqrt(np.square(rows).mean(axis=0)), n, order)
@@ -477,11 +466,11 @@ def _correlations(rows: Array, names: tuple[str, ...], subject: str) -> Array:
         sizes, directions = np.linalg.eigh(R)
         if sizes[0] < MIN_EIGENVALUE:
             largest = np.argsort(-np.abs(directions[:, 0]), kind="stable")[:3]
-            regions = listed([names[j] for j in largest])
-            raise InputError(
-                f"in subject {shown(subject)}, some regions determine each other, above all "
-                f"{regions}. Either series are copies, or the mean of these regions was taken out "
-                "(global signal). Leave one of these regions out, or give series with their mean."
+            regions = [names[j] for j in largest]
+            raise InputError("series.determined", subject=subject, regions=regions).says(
+                "in {subject}, regions determine each other, above all {regions}: they are copies, "
+                "or their mean was taken out (global signal)",
+                "Leave one of these regions out, or give series with their mean.",
             )
     np.fill_diagonal(R, 1.0)
     return (1 - NOISE_SHARE) * R + NOISE_SHARE * np.eye(len(R))

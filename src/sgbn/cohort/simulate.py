@@ -25,7 +25,7 @@ from sgbn.cohort.atlas import Atlas, AtlasLike, Region, as_atlas, stem
 from sgbn.cohort.cohort import Cohort, read_only
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.graph import adjacency, topological_order
-from sgbn.core.problems import InputError, warn
+from sgbn.core.problems import InputError, Problem
 from sgbn.core.types import Array, Indices, Labels, Mask
 from sgbn.core.validation import PROBABILITY, Constraint, Number, OneOf, Whole, is_whole
 
@@ -196,9 +196,9 @@ def simulate_cohort(
     N_SITES.check("n_sites", n_sites)
     PROBABILITY.check("confounding", confounding)
     if confounding and not n_sites and "age" not in asked:
-        raise InputError(
-            f"confounding is {confounding:g}, but there are no sites and no ages in which groups "
-            "can differ. Ask for sites (n_sites) or for the covariate 'age'."
+        raise InputError("simulate.confounding").says(
+            "{confounding=} needs sites or ages in which groups can differ",
+            "Give {n_sites=}, or {covariates=} with 'age'.",
         )
     space = as_atlas(atlas)
     places = choose_regions(space, regions)
@@ -243,7 +243,9 @@ def group_names(groups: Sequence[str]) -> tuple[str, ...]:
     """Return the names of the groups as text; there must be two or more, all different."""
     names = () if isinstance(groups, str) else tuple(str(name) for name in groups)
     if len(set(names)) < max(2, len(names)) or "" in names:
-        raise InputError(f"groups is {groups!r}. Give two or more different names.")
+        raise InputError("simulate.groups", groups=groups).says(
+            "groups is {groups}", "Give two or more different names."
+        )
     return names
 
 
@@ -253,19 +255,15 @@ def group_sizes(
     """Return the number of subjects of each group, in the order of the groups."""
     if isinstance(n_per_group, Mapping):
         named = {str(name): size for name, size in n_per_group.items()}
-        if set(named) != set(groups):
-            raise InputError(
-                f"n_per_group has the groups {list(named)}, but the groups are {list(groups)}. "
-                "Give one size for each of these."
-            )
-        given: Sequence[Any] = [named[name] for name in groups]
+        is_whole_list = set(named) == set(groups)
+        given: Sequence[Any] = [named[name] for name in groups] if is_whole_list else []
     elif np.isscalar(n_per_group):
         given = [n_per_group] * len(groups)
     else:
         given = np.atleast_1d(np.asarray(n_per_group, dtype=object)).tolist()
     if len(given) != len(groups):
-        raise InputError(
-            f"n_per_group has {len(given)} sizes for {len(groups)} groups. Give one size per group."
+        raise InputError("simulate.sizes", groups=groups).says(
+            "{n_per_group=} does not have a size for each of {groups}", "Give one size per group."
         )
     return {
         name: Whole(1).check(f"the size of group {name!r}", size)
@@ -356,9 +354,9 @@ def group_networks(
         largest = differing[np.argsort(-size[*differing.T], kind="stable")]
         changed[group] = tuple((names[i], names[j]) for i, j in largest)
         if difference.edges and difference.n_changed and not changed[group]:
-            warn(
-                f"no edge of group {group!r} could be changed, because the network has too few "
-                "edges. Use more regions."
+            Problem("simulate.unchanged", group=group).warn(
+                "no edge of group {group} could be changed, because the network has too few",
+                "Use more regions.",
             )
     return networks, changed
 
@@ -493,9 +491,9 @@ def assign_sites(
     assigned = []
     for number, (group, size) in enumerate(sizes.items()):
         if size < len(sites):
-            raise InputError(
-                f"group {group!r} has {size} subjects for {len(sites)} sites. Use fewer sites, "
-                "or more subjects."
+            raise InputError("simulate.sites", group=group, n=size, sites=len(sites)).says(
+                "group {group} has {n:subject} for {sites:site}",
+                "Use fewer sites, or more subjects.",
             )
         own_site = np.eye(len(sites))[number % len(sites)]
         # With full confounding, all subjects of a group are at one site.
@@ -541,7 +539,9 @@ def covariate_names(covariates: Iterable[str] | bool, known: Sequence[str]) -> t
     asked = {covariates} if isinstance(covariates, str) else set(covariates)
     unknown = sorted(map(str, asked - set(known)))
     if unknown:
-        raise InputError(f"no covariate is called {unknown[0]!r}. Choose from {list(known)}.")
+        raise InputError("simulate.covariate", name=unknown[0], known=known).says(
+            "no covariate is called {name}", "Choose from {known}."
+        )
     return tuple(name for name in known if name in asked)
 
 
@@ -600,9 +600,10 @@ def missing_cells(shape: tuple[int, int], share: float, rng: np.random.Generator
     count = round(share * n * m)
     if count > len(free):
         # The limit is rounded down, so that it is accepted.
-        raise InputError(
-            f"missing={share} would leave subjects or regions without any value. With {n} subjects "
-            f"and {m} regions, give at most {np.floor(1000 * len(free) / (n * m)) / 1000:g}."
+        most = np.floor(1000 * len(free) / (n * m)) / 1000
+        raise InputError("simulate.missing", share=share, most=most).says(
+            "{missing=} {share} would leave subjects or regions without any value",
+            "Give at most {most:g}.",
         )
     cells = np.zeros(n * m, dtype=bool)
     cells[rng.permutation(free)[:count]] = True
@@ -633,9 +634,13 @@ def choose_regions(atlas: Atlas, wanted: int | Sequence[str] | None) -> tuple[Re
     elif isinstance(wanted, Iterable) and not isinstance(wanted, str):
         chosen = _named(atlas, list(wanted))
     else:
-        raise InputError(f"regions is {wanted!r}. Give a number, a list of names, or None for all.")
+        raise InputError("simulate.regions", regions=wanted).says(
+            "regions is {regions}", "Give a number, a list of names, or None for all."
+        )
     if len(chosen) < 2:
-        raise InputError(f"regions has length {len(chosen)}. Give two or more for a network.")
+        raise InputError("simulate.few-regions").says(
+            "a network needs two or more regions", "Give more."
+        )
     return chosen
 
 
@@ -658,9 +663,8 @@ def _so_many(atlas: Atlas, count: int) -> tuple[Region, ...]:
         return _named(atlas, FORTY)
     tissue = _tissue(atlas)
     if not 2 <= count <= len(tissue):
-        raise InputError(
-            f"the atlas {atlas.name!r} cannot give {count} regions. Give 2 to {len(tissue)}, or "
-            "None for all."
+        raise InputError("simulate.count", atlas=atlas.name, n=count, most=len(tissue)).says(
+            "the atlas {atlas} cannot give {n:region}", "Give 2 to {most}, or None for all."
         )
     return tuple(sorted(_in_turns(tissue)[:count], key=tissue.index))
 
@@ -678,13 +682,15 @@ def _named(atlas: Atlas, names: Sequence[str]) -> tuple[Region, ...]:
     matched = {str(name): atlas.find(str(name)) for name in names}
     unknown = [name for name, region in matched.items() if region is None]
     if unknown:
-        raise InputError(
-            f"the atlas {atlas.name!r} has no region {unknown[0]!r} ({len(unknown)} unknown). Use "
-            f"names such as {atlas.regions[0].name!r}."
+        first = atlas.regions[0].name
+        raise InputError("simulate.unknown", atlas=atlas.name, names=unknown, first=first).says(
+            "the atlas {atlas} has no region {names}", "Use names such as {first}."
         )
     chosen = [region for region in matched.values() if region is not None]
     if len(set(chosen)) < len(names):
-        raise InputError("a region is named twice in `regions`. Name each region once.")
+        raise InputError("simulate.twice").says(
+            "a region is named twice in {regions=}", "Name each region once."
+        )
     return tuple(chosen)
 
 
@@ -742,7 +748,9 @@ def load_network(name: str) -> BenchmarkNetwork:
     ((37, 37), 46)
     """
     if name.lower() not in NETWORKS:
-        raise InputError(f"no network is called {name!r}. Use one of {', '.join(NETWORKS)}.")
+        raise InputError("simulate.network", name=name, known=NETWORKS).says(
+            "no network is called {name}", "Use one of {known:s}."
+        )
     names = tuple(row["node"] for row in _rows(f"{name.lower()}_nodes.csv"))
     arcs = ((row["source"], row["target"]) for row in _rows(f"{name.lower()}.csv"))
     return BenchmarkNetwork.from_arcs(names, arcs)

@@ -306,12 +306,10 @@ def _lengths(n_volumes: int | tuple[int, int], n: int, rng: np.random.Generator)
     """Draw the number of volumes of each subject."""
     ends = (n_volumes, n_volumes) if is_whole(n_volumes) else n_volumes
     if not isinstance(ends, tuple | list) or len(ends) != 2:
-        raise InputError(f"n_volumes is {n_volumes!r}. Give a number, or (fewest, most).")
+        raise InputError("simulate.volumes", given=n_volumes).says(N_VOLUMES, FEWEST_MOST)
     fewest, most = (Whole(MIN_VOLUMES).check("n_volumes", end) for end in ends)
     if most < fewest:
-        raise InputError(
-            f"n_volumes is {n_volumes!r}. Give (fewest, most): the second must not be smaller."
-        )
+        raise InputError("simulate.volumes", given=n_volumes).says(N_VOLUMES, FEWEST_MOST)
     return rng.integers(fewest, most + 1, n).tolist()
 
 
@@ -341,6 +339,8 @@ def _covariates(
     return {name: drawn[name] for name in asked}
 
 
+N_VOLUMES = "{n_volumes=} does not take {given}"
+FEWEST_MOST = "Give a number, or (fewest, most), of which the second is not smaller."
 PEAK, UNDERSHOOT = 6.0, 16.0  # seconds; shapes of the two gammas of the canonical response
 RATIO = 6.0  # the undershoot is a sixth of the response
 DURATION = 32.0  # seconds; afterwards the response is zero

@@ -49,14 +49,22 @@ from sgbn.comparison.step import (
 from sgbn.comparison.steps.accuracy import Accuracy
 from sgbn.comparison.steps.networks import default_ensemble, learn_network, searcher_of
 from sgbn.comparison.steps.sensitivity import Sensitivity
-from sgbn.core.problems import InputError, did_you_mean, warn
+from sgbn.core.problems import (
+    DataWarning,
+    Finding,
+    InputError,
+    Problem,
+    did_you_mean,
+    give,
+    problem_of,
+)
 from sgbn.core.types import Array
 from sgbn.inference.difference_tables import Differences
 from sgbn.inference.replication import replication_rows
 from sgbn.learn.base import LearnedNetwork
 from sgbn.learn.confidence import EdgeConfidence
 from sgbn.learn.series import SeriesSGBN
-from sgbn.prepare.findings import Finding, check_groups, check_reference
+from sgbn.prepare.findings import check_groups, check_reference
 from sgbn.prepare.outliers import OutlierWarning
 from sgbn.prepare.pipeline import fill_covariates, prepare
 from sgbn.prepare.review import Review, review, review_prepared
@@ -171,7 +179,7 @@ def compare(
         replication_rows(usable, settings.replicate, settings.seed)
     learner = _robust(flow.learner(learner, settings), settings)
     settings = _as_learned(settings, learner)
-    messages: list[str] = []
+    messages: list[Problem] = []
     with _recorded(messages):
         prepared, findings = flow.prepare(usable, settings)
         reviewed = reviewed.with_findings(findings)
@@ -193,7 +201,7 @@ def compare(
     with _recorded(messages):
         comparison = _slow_steps(flow, job, comparison)
     for message in dict.fromkeys(messages):
-        warn(message)
+        give(DataWarning(message))
     return _with_notes(comparison, job, messages)
 
 
@@ -227,13 +235,13 @@ def _slow_steps(flow: Flow, job: Job, comparison: Comparison) -> Comparison:
     return replace(comparison, model=model_of(job, comparison.accuracy))
 
 
-def _with_notes(comparison: Comparison, job: Job, messages: list[str]) -> Comparison:
+def _with_notes(comparison: Comparison, job: Job, messages: list[Problem]) -> Comparison:
     """Add the steps that were left out so far, the time that steps took, and the warnings."""
     return replace(
         comparison,
         skipped=dict(job.skipped),
         seconds=dict(job.seconds),
-        warnings=tuple(dict.fromkeys(messages)),
+        warnings=tuple({str(message): message for message in messages}.values()),
     )
 
 
@@ -250,9 +258,8 @@ def _robust(learner: LearnedNetwork, settings: Settings) -> LearnedNetwork:
     for setting, value in asked.items():
         if ROBUST[setting] not in known:
             raise InputError(
-                f"{setting}={value!r} is for SGBN, not for {type(learner).__name__}. Leave "
-                f"{setting} out, or give SGBN() as the learner."
-            )
+                "learner.setting", argument=setting, value=value, learner=type(learner).__name__
+            ).says("{argument} {value} is for SGBN, not for {learner:s}", "Leave it out.")
     return clone(learner).set_params(**{ROBUST[name]: value for name, value in asked.items()})
 
 
@@ -297,8 +304,14 @@ def _truth(cohort: Cohort) -> dict[str, Array]:
     return weights
 
 
+def _code(message: Warning | str) -> str:
+    """Return the code of a warning, or of its cause if it is about one group."""
+    problem = problem_of(message)
+    return problem_of(problem.values.get("cause", problem)).code
+
+
 @contextmanager
-def _recorded(messages: list[str]) -> Iterator[None]:
+def _recorded(messages: list[Problem]) -> Iterator[None]:
     """Collect warnings in `messages`. At the end, `compare` gives each of them once."""
     show = warnings.showwarning
 
@@ -306,8 +319,9 @@ def _recorded(messages: list[str]) -> Iterator[None]:
         if issubclass(category, ClusterWarning):
             # It is shown immediately, because the run waits until somebody acts.
             show(message, category, *where, **more)
-        elif not issubclass(category, OutlierWarning):  # the review names these subjects
-            messages.append(str(message))
+        # The review says once what concerns all groups, and names these subjects.
+        elif not (issubclass(category, OutlierWarning) or _code(message) == "cells.few-values"):
+            messages.append(problem_of(message))
 
     with warnings.catch_warnings():
         # "default" would hide a warning of the second group that has the same text as the first.
@@ -357,9 +371,9 @@ def flow_of(cohort: Cohort) -> Flow:
 
 def _table_learner(learner: LearnedNetwork | None, settings: Settings) -> LearnedNetwork:
     if isinstance(learner, SeriesSGBN):
-        raise InputError(
-            "the learner is a SeriesSGBN, which needs time series, but this cohort has one row per "
-            "subject. Give another learner, or a SeriesCohort."
+        raise InputError("learner.series").says(
+            "SeriesSGBN needs time series, but this cohort has one row per subject",
+            "Give another learner, or a SeriesCohort.",
         )
     return default_ensemble(settings) if learner is None else learner
 
@@ -444,7 +458,9 @@ def group_network(
     usable = _require(reviewed)
     if str(group) not in usable.groups:  # labels of a cohort are text
         near = did_you_mean(group, usable.groups)
-        raise InputError(f"no group is called {group!r}. {near}")
+        raise InputError("groups.unknown", group=group, near=near).says(
+            "no group is called {group}", "{near}"
+        )
     flow, settings = flow_of(usable), Settings()
     prepared, _ = flow.prepare(usable, settings)
     return flow.network(flow.learner(learner, settings), prepared, str(group), Study(None, n_jobs))

@@ -56,7 +56,4 @@ def row_word(comparison: Comparison) -> str:
     return "subjects" if cohort.person is None else "rows"
 
 
-WITHHELD = "withheld]"
-
-
 TRUE = "true_"  # the beginning of the names of columns with the truth of a simulation

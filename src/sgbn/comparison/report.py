@@ -3,14 +3,13 @@
 `render_report` makes the page. `write_comparison` writes the whole folder: report, tables, networks
 for other programs, and figures. Then come parts of the page: the first screen (verdict, figures of
 the differences, and what can be trusted), and text alternatives and captions of figures, whose
-words are in ``captions.toml``. A `Veil` hides the names of subjects in a report that is passed on;
+words are in ``captions.toml``. Messages count the subjects in a report that is passed on;
 the CSV files beside the report keep them.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import fields
 from functools import cache, partial
@@ -35,11 +34,16 @@ from sgbn.comparison.figures import (
     surface_maps,
 )
 from sgbn.comparison.methods import REFERENCES, describe_methods, prepared_in_folds, software
-from sgbn.comparison.names import WITHHELD, called, joined
+from sgbn.comparison.names import called, joined
 from sgbn.comparison.result import Comparison
 from sgbn.comparison.step import STEPS
 from sgbn.comparison.steps.accuracy import accuracy_section
-from sgbn.comparison.steps.data import cohort_section, table_one_section
+from sgbn.comparison.steps.data import (
+    cohort_section,
+    findings_of,
+    table_one_section,
+    without_folders,
+)
 from sgbn.comparison.steps.differences import changes_per_sd, differences_of, differences_section
 from sgbn.comparison.steps.models import models_section
 from sgbn.comparison.steps.networks import (
@@ -53,6 +57,8 @@ from sgbn.comparison.steps.replication import replication_section
 from sgbn.comparison.steps.sensitivity import checks_section
 from sgbn.comparison.steps.series_data import series_section
 from sgbn.comparison.summary import Statement, of_groups, pending_words
+from sgbn.comparison.tables import Tables
+from sgbn.core.problems import Problem, speaking
 from sgbn.runs.files import versions, write_atomically, write_json
 from sgbn.write.figures import PAGE_DPI, Plan, address, draw_figures, forget_others
 from sgbn.write.model_files import save
@@ -123,21 +129,21 @@ def render_report(
         # The page shows only some of the figures, so the others are not drawn.
         shown = [name for name in (*words, *titles) if name in planned]
         pictures = {name: planned[name].files(["svg"], PAGE_DPI)["svg"] for name in shown}
-    veil = Veil(comparison, lifted=subjects_in_report)
     template = _environment().get_template("report.html.j2")
-    return template.render(
-        **_found(comparison, veil),
-        **_how_it_was_made(comparison, command, config, veil),
-        **_libraries(),
-        first=first_screen(comparison, pictures),
-        pictures={
-            name: Shown(address(pictures[name]), *alt_and_caption)
-            for name, alt_and_caption in words.items()
-            if name in pictures
-        },
-        static_views=_static_views(titles, pictures),
-        network_data=script_data(payload(comparison)),
-    )
+    with speaking(people=subjects_in_report, places=False):
+        return template.render(
+            **_found(comparison, named=subjects_in_report),
+            **_how_it_was_made(comparison, command, config),
+            **_libraries(),
+            first=first_screen(comparison, pictures),
+            pictures={
+                name: Shown(address(pictures[name]), *alt_and_caption)
+                for name, alt_and_caption in words.items()
+                if name in pictures
+            },
+            static_views=_static_views(titles, pictures),
+            network_data=script_data(payload(comparison)),
+        )
 
 
 def write_report(
@@ -198,7 +204,7 @@ def python_code(comparison: Comparison) -> str:
     )
 
 
-def _found(comparison: Comparison, veil: Veil) -> dict[str, Any]:
+def _found(comparison: Comparison, *, named: bool) -> dict[str, Any]:
     """Collect the results for the template, section by section."""
     return {
         "title": joined([*map(called, comparison.groups)]),
@@ -212,25 +218,25 @@ def _found(comparison: Comparison, veil: Veil) -> dict[str, Any]:
         "deviation_maps": names_of_maps(comparison, DEVIATIONS),
         "paired": comparison.cohort.pair is not None,
         "pending": pending_words(comparison),
-        "skipped": {step: veil.text(reason) for step, reason in comparison.skipped.items()}
+        "skipped": {step: str(reason) for step, reason in comparison.skipped.items()}
         # A first report lacks some steps; the page says so in their sections.
         | dict.fromkeys(comparison.pending, "this is not computed yet."),
-        "statements": veil.statements(_answers(comparison)),
+        "statements": _answers(comparison),
         "support": comparison.words.support,
-        "cohort": cohort_section(comparison, veil),
+        "cohort": cohort_section(comparison, named=named),
         "differences": differences_section(comparison),
         "replication": replication_section(comparison),
         "table_one": table_one_section(comparison),
         "checks": checks_section(comparison),
         "regional": regional_section(comparison),
-        "series": series_section(comparison, named=veil.lifted),
+        "series": series_section(comparison, named=named),
         "models": models_section(comparison),
         "edges": edges_table(comparison),
         "accuracy": accuracy_section(comparison),
         "prepared": "" if comparison.accuracy is None else prepared_in_folds(comparison),
         "refinements": refinements_section(comparison),
         # A row about a single subject can reveal who it is, even without the name.
-        "subjects": subjects_table(comparison) if veil.lifted else None,
+        "subjects": subjects_table(comparison) if named else None,
     }
 
 
@@ -240,9 +246,7 @@ def _answers(comparison: Comparison) -> list[Statement]:
     return [answer for answer in comparison.words.statements if not shown.issuperset(answer.lines)]
 
 
-def _how_it_was_made(
-    comparison: Comparison, command: str, config: str, veil: Veil
-) -> dict[str, Any]:
+def _how_it_was_made(comparison: Comparison, command: str, config: str) -> dict[str, Any]:
     """Collect how the comparison was made, and how it can be repeated."""
     return {
         "methods": describe_methods(comparison),
@@ -250,8 +254,8 @@ def _how_it_was_made(
         "program": software(versions()["sgbn"]),
         "learned": networks_table(comparison),
         "seconds": time_table(comparison),
-        "skipped_steps": [(step, veil.text(reason)) for step, reason in skipped_steps(comparison)],
-        "warnings": [*map(veil.text, comparison.warnings)],
+        "skipped_steps": skipped_steps(comparison),
+        "warnings": [*map(str, comparison.warnings)],
         "versions": versions(),
         "command": command,
         "seed": comparison.settings.seed,
@@ -305,6 +309,9 @@ MODEL = "model.sgbn"
 TABLES, NETWORKS, FIGURES = "tables", "networks", "figures"
 FILES = (REPORT, CONFIG, SUMMARY, MODEL)  # beside `ABOUT`, in the folder itself
 PARTS = (TABLES, NETWORKS, FIGURES)
+OURS = (*Tables._fields, "left_out", "findings")  # tables; others in the folder are the user's
+# The files with one row per subject, which are not passed on
+PRIVATE = tuple(f"{TABLES}/{name}.csv" for name in ("subjects", "left_out", "series"))
 
 
 def write_comparison(
@@ -333,8 +340,8 @@ def write_comparison(
         it.
     subjects_in_report : bool
         Whether ``report.html``, ``summary.txt`` and ``about.json`` may name subjects, and the
-        report lists them one by one. By default only these tables name subjects:
-        ``subjects.csv``, ``left_out.csv`` and ``findings.csv``.
+        report lists them one by one. By default only the tables that ``about.json`` lists as
+        ``private`` name subjects: ``subjects.csv``, ``left_out.csv`` and ``series.csv``.
     n_jobs : int, optional
         Number of processes that draw the figures.
     drawn : path, optional
@@ -349,7 +356,6 @@ def write_comparison(
         the files were made. A first report (`Comparison.pending`) has no ``figures/*``.
     """
     cohort, folder = comparison.cohort, Path(folder)
-    veil = Veil(comparison, lifted=subjects_in_report)
     # Files for other programs cannot contain every sign. Report this before the slow drawing.
     check_text([*cohort.regions, *cohort.lobes, *comparison.groups])
     # Folders of an earlier comparison are not removed: users may keep their own files there.
@@ -370,20 +376,26 @@ def write_comparison(
     contents = {REPORT: page.encode()}
     if config:
         contents[CONFIG] = config.encode()
-    statements = veil.statements(comparison.words.statements)
-    contents[SUMMARY] = _summary(statements, pending_words(comparison)).encode()
-    about = _about(comparison, command, veil)
+    with speaking(people=subjects_in_report, places=False):
+        statements = comparison.words.statements
+        contents[SUMMARY] = _summary(statements, pending_words(comparison)).encode()
+        about = _about(comparison, command)
+    with speaking(people=False, places=False):
+        findings = findings_of(comparison) if comparison.review.findings else pd.DataFrame()
+    beside = {"left_out": left_out_table(comparison), "findings": findings}
     _clear(folder)  # now, after all steps that can fail
     written = [
         *_write_files(contents, folder),
-        *_write_found(comparison, folder),
+        *_write_tables(comparison.tables._asdict() | beside, folder),
+        *_write_networks(comparison, folder),
         *_write_files(_by_file({name: pictures[name] for name in planned}), folder),
     ]
     if comparison.model is not None:
         written.append(save(comparison.model, folder / MODEL))
     names = [path.relative_to(folder).as_posix() for path in written]
     # The next comparison in this folder removes these files, and no others.
-    write_json(folder / ABOUT, about | {"files": names})
+    private = [name for name in names if name in PRIVATE]
+    write_json(folder / ABOUT, about | {"files": names, "private": private})
     return [*written, folder / ABOUT]
 
 
@@ -457,7 +469,9 @@ def _is_written(folder: Path, name: str) -> bool:
     try:
         # False if a link or ".." leads elsewhere.
         is_inside = path.resolve() == folder.resolve() / name
-        return is_inside and not path.is_dir() and (name in FILES or Path(name).parts[0] in PARTS)
+        (part, *_), stem = (*Path(name).parts, ""), Path(name).stem
+        is_ours = name in FILES or part in (NETWORKS, FIGURES) or (part == TABLES and stem in OURS)
+        return is_inside and not path.is_dir() and is_ours
     except (OSError, ValueError, RuntimeError):  # a NUL, or a loop of links
         return False
 
@@ -476,20 +490,15 @@ def _write_files(contents: Mapping[str, bytes], folder: Path) -> Iterator[Path]:
         yield folder / name
 
 
-def _write_found(comparison: Comparison, folder: Path) -> Iterator[Path]:
-    """Write tables and networks, for other programs."""
-    findings = [finding[:3] for finding in comparison.review.findings]
-    # A table without columns gets no file below.
-    columns = ["level", "what", "action"] if findings else None
-    beside = {
-        "left_out": left_out_table(comparison),
-        "findings": pd.DataFrame(findings, columns=columns),
-    }
-    for name, table in (comparison.tables._asdict() | beside).items():
+def _write_tables(tables: Mapping[str, pd.DataFrame], folder: Path) -> Iterator[Path]:
+    for name, table in tables.items():
         if len(table.columns):  # the step was done, even if it found nothing
             floats = table.select_dtypes("float")
             plain = table.assign(**dict(floats + 0.0))  # + 0.0: no minus zero
             yield write_csv(plain, folder / TABLES / f"{name}.csv")
+
+
+def _write_networks(comparison: Comparison, folder: Path) -> Iterator[Path]:
     names = file_names(comparison.groups)
     for group, learner in comparison.learners.items():
         yield from export_network(
@@ -502,22 +511,21 @@ def _write_found(comparison: Comparison, folder: Path) -> Iterator[Path]:
         )
 
 
-def _about(comparison: Comparison, command: str, veil: Veil) -> dict[str, object]:
+def _about(comparison: Comparison, command: str) -> dict[str, object]:
     cohort = comparison.cohort
-    findings = veil.findings(comparison).itertuples(index=False)
     return {
         "command": command,
-        "data": dict(cohort.provenance),
+        "data": without_folders(cohort.provenance),
         "sites": comparison.n_sites,
         "groups": cohort.sizes,
         "reference": comparison.reference,
         "regions": list(cohort.regions),
         "covariates": list(cohort.covariates),
-        "findings": [f"{row.level}: {row.what}. {row.action}." for row in findings],
+        "findings": [*map(str, comparison.review.findings)],
         # The learners of all groups are clones, so they have the same parameters.
         "learner": repr(next(iter(comparison.learners.values()))),
         "settings": vars(comparison.settings),
-        "skipped": {step: veil.text(reason) for step, reason in comparison.skipped.items()},
+        "skipped": {step: str(reason) for step, reason in comparison.skipped.items()},
         "pending": list(comparison.pending),
         "seconds": {step: round(took, 2) for step, took in comparison.seconds.items()},
         "versions": versions(),
@@ -662,79 +670,6 @@ def _words(figure: str, **facts: object) -> Words:
     return entry["alt"].format(**facts), entry["caption"].format(**facts)
 
 
-ONE, SEVERAL = f"[name {WITHHELD}", f"[names {WITHHELD}"
-# A name with a letter and a digit, or a long number. Other names, such as a word or a small number,
-# may be in a sentence for another reason.
-UNMISTAKABLE = re.compile(r"(?=.*[^\W\d_])(?=.*\d).{3,}|\d{5,}", re.DOTALL)
-
-
-class Veil:
-    """A filter that removes names of subjects from texts, unless they may be shown.
-
-    A name is removed if it is in quotes, if another name is beside it ("12 and 13"), or if it is
-    neither a word nor a small number. So a sentence that counts 12 subjects stays as it is, even if
-    a subject has the name 12.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        The results, with all names of subjects.
-    lifted : bool
-        Whether names may be shown.
-    """
-
-    def __init__(self, comparison: Comparison, *, lifted: bool = False) -> None:
-        self.lifted = lifted
-        cohort = comparison.cohort
-        known = [cohort.ids, cohort.person, cohort.pair]
-        known += [finding.left_out for finding in comparison.review.findings]
-        names = {str(name) for labels in known if labels is not None for name in labels}
-        # Messages write names with `repr`, which escapes some letters.
-        self._names = _pattern(names | {repr(name)[1:-1] for name in names})
-
-    def text(self, text: str) -> str:
-        """Return the text without names."""
-        if self.lifted:
-            return text
-        return self._names.sub(_withheld, text)
-
-    def statements(self, statements: Iterable[Statement]) -> list[Statement]:
-        """Return the statements without names."""
-        return [
-            Statement(answer.question, [*map(self.text, answer.lines)]) for answer in statements
-        ]
-
-    def findings(self, comparison: Comparison) -> pd.DataFrame:
-        """Return level, what and action of each finding of the review, without names."""
-        rows = [
-            (finding.level, self.text(finding.what), self.text(finding.action))
-            for finding in comparison.review.findings
-        ]
-        return pd.DataFrame(rows, columns=["level", "what", "action"])
-
-
-def _pattern(names: set[str]) -> re.Pattern[str]:
-    """Return the pattern of names in quotes, of several names, and of unmistakable names."""
-    # The longest first, because a pattern takes the first name that fits: "s10", not "s1".
-    longest_first = sorted(names, key=lambda name: (-len(name), name))
-    # "(?!)" never matches. An empty alternation would match everywhere.
-    any_name, clear = (
-        f"(?:{'|'.join(map(re.escape, chosen)) or '(?!)'})"
-        for chosen in (longest_first, [*filter(UNMISTAKABLE.fullmatch, longest_first)])
-    )
-    # A dot or dash can be part of a longer word or number: 1.12 and sub-12 do not name subject 12.
-    begin, end = r"(?<![\w.-])", r"(?![\w-])"
-    bare = begin + any_name + end
-    quoted = rf"['\"]{any_name}(?: and {any_name})*['\"]"
-    return re.compile(
-        rf"{quoted}(?:, {quoted})*|{bare}(?:(?:, | and |; ){bare})+|{begin}{clear}{end}"
-    )
-
-
-def _withheld(names: re.Match[str]) -> str:
-    return SEVERAL if re.search(r", | and |; ", names[0]) else ONE
-
-
 def left_out_table(comparison: Comparison) -> pd.DataFrame:
     """Return one row per subject that a step left out.
 
@@ -752,7 +687,7 @@ def left_out_table(comparison: Comparison) -> pd.DataFrame:
             for subject in ids:
                 steps_of.setdefault((str(subject), group), []).append(step)
     rows = [(*who, " and ".join(steps)) for who, steps in steps_of.items()]
-    # `_write_found` writes no file for a table without columns.
+    # `_write_tables` writes no file for a table without columns.
     return pd.DataFrame(rows, columns=["subject", "group", "left_out_of"] if rows else None)
 
 
@@ -765,7 +700,7 @@ def time_table(comparison: Comparison) -> Table:
     return make_table("seconds", "Time that the steps took", frame, fields, searched=False)
 
 
-def skipped_steps(comparison: Comparison) -> list[tuple[str, str]]:
+def skipped_steps(comparison: Comparison) -> list[tuple[str, Problem]]:
     """Return the steps that could not be done, with the reasons."""
     return [
         (", ".join(filter(None, (STEPS.get(step, step), of_groups(comparison, step)))), reason)

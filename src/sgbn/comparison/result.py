@@ -25,7 +25,7 @@ from sgbn.comparison.steps.sensitivity import Sensitivity
 from sgbn.comparison.summary import Words, make_words
 from sgbn.comparison.tables import Tables, make_tables
 from sgbn.core.gaussian import html_repr
-from sgbn.core.problems import InputError, did_you_mean
+from sgbn.core.problems import InputError, Problem, did_you_mean, reader
 from sgbn.core.types import Array, Mask
 from sgbn.inference.deviation import Deviations
 from sgbn.inference.difference_tables import Differences
@@ -82,10 +82,10 @@ class Comparison:
     deviations : Deviations or None
         The deviation of every subject from the network of the reference, in the order of the
         cohort. Subjects of the reference itself are cross-fitted.
-    skipped : mapping of step to reason
+    skipped : mapping of step to Problem
         The steps that could not be done, and the reasons.
-    warnings : tuple of str
-        The texts of the warnings, each once.
+    warnings : tuple of Problem
+        The warnings, each once.
     seconds : mapping of step to seconds
         The time of each step.
     pending : tuple of str
@@ -110,8 +110,8 @@ class Comparison:
     accuracy: Accuracy | None = None
     model: Pipeline | None = None
     deviations: Deviations | None = None
-    skipped: Mapping[str, str] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
+    skipped: Mapping[str, Problem] = field(default_factory=dict)
+    warnings: tuple[Problem, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
     pending: tuple[str, ...] = ()
     truth: Mapping[str, Array] = field(default_factory=dict)
@@ -170,9 +170,9 @@ class Comparison:
     def regions(self) -> pd.DataFrame:
         """Return the regions from which the networks were learned, as a table."""
         if self.of_series:
-            raise InputError(
-                "the networks were learned from time series, not from one row per subject. Use "
-                "comparison.cohort.series."
+            raise InputError("result.series").says(
+                "the networks were learned from time series, not from one row per subject",
+                "Use comparison.cohort.series.",
             )
         return regions_table(self.prepared)
 
@@ -215,9 +215,15 @@ class Comparison:
         return self.tables.differences
 
     @cached_property
+    def _words(self) -> dict[tuple[bool, bool, bool], Words]:
+        return {}
+
+    @property
     def words(self) -> Words:
-        """Return all results in words. They are made once."""
-        return make_words(self)
+        """Return all results in words. They are made once for each kind of reader."""
+        if reader() not in self._words:
+            self._words[reader()] = make_words(self)
+        return self._words[reader()]
 
     @cached_property
     def left_out(self) -> Mapping[str, tuple[str, ...]]:
@@ -280,21 +286,20 @@ def plot_differences(
 ) -> Axes:
     """Draw the surest differences of a group from the reference; see `Comparison.plot`."""
     if comparison.tests is None:
-        why = comparison.skipped.get("differences", "n_permutations of the settings is 0.")
-        raise InputError(f"there is nothing to draw, because no difference was tested: {why}")
+        raise InputError("result.untested", why=comparison.skipped.get("differences", "")).says(
+            "there is nothing to draw, because no difference was tested", "{why:s}"
+        )
     compared = comparison.groups[1:]
     # With several other groups, the user has to name one.
     group = compared[0] if group is None and len(compared) == 1 else group
     if group not in compared:
-        raise InputError(
-            f"group is {group!r}: name a group, to draw its differences from "
-            f"{comparison.reference!r}. {did_you_mean(group, compared)}"
+        raise InputError("groups.unknown", group=group, near=did_you_mean(group, compared)).says(
+            "group is {group}, and not one that was compared with the reference", "{near}"
         )
     table, level = differences_of(comparison, group), comparison.settings.level
     if "standard_error" not in table:
-        raise InputError(
-            f"{len(comparison.groups)} groups were only tested all together. Compare fewer "
-            "groups (groups=) to see how two of them differ."
+        raise InputError("result.all-together", n=len(comparison.groups)).says(
+            "{n} groups were only tested all together", "Compare two of them ({groups=})."
         )
     if ax is None:
         from matplotlib import pyplot as plt  # only its figures appear in notebooks and plt.show()

@@ -156,33 +156,36 @@ class Settings:
             object.__setattr__(self, name, allowed.check(name, getattr(self, name)))
         _check_permutations(self.n_permutations, self.level)
         if not self.n_permutations and (self.edges or self.among):
-            raise InputError(
-                "edges or among are given, but n_permutations is 0, so nothing would be tested. "
-                "Give 999 permutations, or leave out edges and among."
+            raise InputError("settings.untested").says(
+                "{edges=} and {among=} are tested by permutations, but there are none",
+                "Give {n_permutations=999}.",
             )
         self._check_replicate()
         if 0 < self.accuracy_permutations < FEWEST_PERMUTATIONS:
-            raise InputError(
-                f"accuracy_permutations is {self.accuracy_permutations}: with fewer than "
-                f"{FEWEST_PERMUTATIONS}, p cannot be as small as 0.05. Give more, or 0 for none."
+            raise InputError("settings.few-permutations", least=FEWEST_PERMUTATIONS).says(
+                "with so few {accuracy_permutations=}, p cannot be as small as 0.05",
+                "Give at least {least}, or 0 for none.",
             )
         for name in self.refinements:
             if name not in REFINEMENTS:
                 near = did_you_mean(name, REFINEMENTS)
-                raise InputError(f"refinements has {name!r}, which is not a refinement. {near}")
+                raise InputError("settings.refinement", name=name, near=near).says(
+                    "{refinements=} has {name}, which is not a refinement", "{near}"
+                )
 
     def _check_replicate(self) -> None:
         how = self.replicate
         if how is None:
             return
         if how != HALF and not (isinstance(how, str) and "=" in how):
-            raise InputError(
-                f"replicate is {how!r}: give 'half', or COLUMN=VALUE such as 'site=NYU'."
+            raise InputError("settings.replicate", how=how).says(
+                "{replicate=} does not take {how}",
+                "Give 'half', or COLUMN=VALUE such as 'site=NYU'.",
             )
         if not self.n_permutations:
-            raise InputError(
-                "replicate tests differences by permutations, but n_permutations is 0. Give 999 "
-                "permutations, or leave replicate out."
+            raise InputError("settings.untested").says(
+                "{replicate=} tests differences by permutations, but there are none",
+                "Give {n_permutations=999}.",
             )
 
     @property
@@ -263,7 +266,9 @@ def _pairs(edges: Iterable[Any]) -> tuple[tuple[str, str], ...]:
     # A single text is not split into letters, but fails the check below.
     for edge in (edges,) if isinstance(edges, str) else edges:
         if isinstance(edge, str) or len(edge) != 2:
-            raise InputError(f"edges holds {edge!r}: give pairs (source, target) of regions.")
+            raise InputError("settings.edge", edge=repr(edge)).says(
+                "{edges=} holds {edge:s}", "Give pairs (source, target) of regions."
+            )
         pairs.append((str(edge[0]), str(edge[1])))
     return tuple(pairs)
 
@@ -276,8 +281,10 @@ def _check_permutations(n_permutations: int, level: float) -> None:
     needed = max(permutations_needed(level, "q"), FEWEST_PERMUTATIONS)
     if 0 < n_permutations < needed:
         raise InputError(
-            f"n_permutations is {n_permutations}: no false discovery rate can reach "
-            f"level={level:g} with fewer than {needed}. Give at least {needed}, or 0 for no tests."
+            "settings.few-permutations", n=n_permutations, level=level, least=needed
+        ).says(
+            "with {n} permutations, no false discovery rate can reach the level {level:g}",
+            "Give {n_permutations=} of at least {least}, or 0 for no tests.",
         )
 
 
@@ -318,10 +325,9 @@ def read_source(
         return read_any(source, **reading)
     check_cohort(source)
     if reading:
-        raise InputError(
-            f"{next(iter(reading))}= says how to read a table, but the Cohort has been read "
-            f"already. Give {next(iter(reading))}= to read_table, or give the table in place of "
-            "the Cohort."
+        raise InputError("compare.reading", name=next(iter(reading))).says(
+            "{name:s}= says how to read a table, but the Cohort has been read already",
+            "Give it to read_table, or give the table in place of the Cohort.",
         )
     return source
 
@@ -332,17 +338,19 @@ def check_settings(settings: Any) -> Settings:
         return Settings()
     if isinstance(settings, Settings):
         return settings
-    remedy = "Settings(n_permutations=199) or Settings.quick()"
-    if isinstance(settings, Mapping):
-        remedy = "Settings(**settings)"
-    raise InputError(f"settings is a {type(settings).__name__}: give sgbn.{remedy}.")
+    raise InputError("settings.type", kind=type(settings).__name__).says(
+        "settings is a {kind:s}", "Give sgbn.Settings(**settings) or sgbn.Settings.quick()."
+    )
 
 
 def _check_keyword(name: str, keywords: Iterable[str]) -> None:
     if name in READING:
         return
     if name in [field.name for field in fields(Settings)]:
-        raise InputError(f"{name}= is a setting: give settings=sgbn.Settings({name}=...).")
-    raise InputError(
-        f"compare has no keyword {name!r}. {did_you_mean(name, (*READING, *keywords))}"
+        raise InputError("compare.setting", name=name).says(
+            "{name:s}= is a setting", "Give settings=sgbn.Settings({name:s}=...)."
+        )
+    near = did_you_mean(name, (*READING, *keywords))
+    raise InputError("compare.keyword", name=name, near=near).says(
+        "compare has no keyword {name}", "{near}"
     )

@@ -39,7 +39,7 @@ from sgbn.comparison.steps.sensitivity import (
     other_choices,
 )
 from sgbn.comparison.steps.series_accuracy import cross_validate_series, permuted_series_accuracies
-from sgbn.core.problems import InputError, warn
+from sgbn.core.problems import InputError, Problem
 from sgbn.core.types import Array, Mask
 from sgbn.inference.confidence import sample_confidence
 from sgbn.inference.deviation import Deviations, NormativeDeviation
@@ -78,7 +78,6 @@ STEPS = {  # the steps in their order, with the text of the terminal when a step
 }
 # Steps after the first report. `models` comes before it, as it decides which arrows are supported.
 SLOW = ("replication", "sensitivity", "refinements", "deviations", "accuracy", "model")
-TOO_FEW = f"a group of fewer than {MIN_ROWS_TO_HALVE} subjects is too small for half samples."
 
 Result = TypeVar("Result")
 
@@ -94,7 +93,7 @@ class Job:
     searcher: Any  # the learner of all other steps, not fitted
     study: Study
     on_step: Callable[[str], None]  # it gets the title of each step that begins
-    skipped: dict[str, str] = field(default_factory=dict)  # the reasons, by step
+    skipped: dict[str, Problem] = field(default_factory=dict)  # the reasons, by step
     seconds: dict[str, float] = field(default_factory=dict)  # by step
 
     @property
@@ -136,7 +135,7 @@ class Job:
         try:
             result = work()
         except InputError as error:
-            self.skipped[name] = str(error)
+            self.skipped[name] = error.problem
         except Exception as error:
             # This is an error of the program, so the traceback is shown, with the step.
             error.add_note(f"in the step: {STEPS[name]}")
@@ -171,7 +170,7 @@ def networks_by(
     def learn_all() -> dict[str, LearnedNetwork]:
         networks = {}
         for number, group in enumerate(job.groups):
-            with warnings_about(f"group {group!r}"):
+            with warnings_about(group):
                 networks[group] = learn(group, job.study.part(f"networks-{number}"))
         return networks
 
@@ -190,7 +189,7 @@ def _learn_networks(
 
 def _learned(learner: LearnedNetwork, part: tuple[str, pd.DataFrame]) -> LearnedNetwork:
     group, rows = part  # only the rows of this group, because they are sent to a process
-    with warnings_about(f"group {group!r}"):
+    with warnings_about(group):
         return clone(learner).fit(rows)
 
 
@@ -206,7 +205,7 @@ def models_of(job: Job, comparison: Comparison) -> dict[str, Any]:
     def compare_all() -> None:
         cohort = impute(job.cohort)  # unlike `prepared`, it has the effects of site and covariates
         for number, group in enumerate(job.groups):
-            with warnings_about(f"group {group!r}"):
+            with warnings_about(group):
                 models[group] = compare_models(
                     cohort,
                     group,
@@ -228,13 +227,13 @@ def models_of(job: Job, comparison: Comparison) -> dict[str, Any]:
 def confidence_of(job: Job, networks: Mapping[str, LearnedNetwork]) -> dict[str, EdgeConfidence]:
     """Return the confidence of edges, from the ensembles or from half samples of each group."""
     if isinstance(job.learner, SGBNEnsemble):
-        return learned_confidence(job, networks, TOO_FEW)
+        return learned_confidence(job, networks, MIN_ROWS_TO_HALVE)
     confidence: dict[str, EdgeConfidence] = {}
 
     def learn_halves() -> None:
         for number, group in enumerate(job.groups):
             sample = group_sample(job.prepared, group)
-            with warnings_about(f"group {group!r}"):
+            with warnings_about(group):
                 confidence[group] = sample_confidence(
                     # A study keeps a hash of these bytes, so their order in memory must not change.
                     sample._replace(values=np.asfortranarray(sample.values)),
@@ -249,13 +248,15 @@ def confidence_of(job: Job, networks: Mapping[str, LearnedNetwork]) -> dict[str,
 
 
 def learned_confidence(
-    job: Job, networks: Mapping[str, LearnedNetwork], too_few: str
+    job: Job, networks: Mapping[str, LearnedNetwork], least: int
 ) -> dict[str, EdgeConfidence]:
-    """Return the confidence of learners with half samples. If a group has none, note `too_few`."""
+    """Return the confidence of learners with half samples. If a group has none, note why."""
     known = {group: getattr(learner, "confidence_", None) for group, learner in networks.items()}
     confidence = {group: of_group for group, of_group in known.items() if of_group is not None}
     if getattr(job.learner, "n_pairs", 0) and len(confidence) < len(networks):
-        job.skipped["confidence"] = too_few
+        job.skipped["confidence"] = Problem("halves.small-group", least=least).says(
+            "a group of fewer than {least} subjects is too small for half samples"
+        )
     return confidence
 
 
@@ -401,7 +402,9 @@ def _permuted(job: Job, permute: Callable[[Exchange, Study], Array]) -> Array:
         check_request(job.settings.accuracy_permutations, "two-sided", job.settings.seed, data)
         return permute(data.exchange(), job.study.part("accuracy-permuted"))
     except InputError as error:
-        warn(f"the accuracy was not tested by exchanging the labels: {error}")
+        Problem("accuracy.untested", cause=error).warn(
+            "the accuracy was not tested by exchanging the labels", "{cause}"
+        )
         return np.empty(0)
 
 
@@ -427,9 +430,6 @@ REFUSED = {
     "transform": "networks are learned from the filtered series without a transformation",
     "outliers": "networks keep all subjects, so outliers must be removed from the data beforehand",
 }
-TOO_FEW_SERIES = (
-    f"a group of fewer than {MIN_SUBJECTS_TO_HALVE} subjects is too small for half samples."
-)
 
 
 def series_settings(settings: Settings) -> Settings:
@@ -443,7 +443,9 @@ def series_settings(settings: Settings) -> Settings:
     for name, why in REFUSED.items():
         value = getattr(settings, name)
         if value and (name, value) not in (("transform", "none"), ("outliers", "keep")):
-            raise InputError(f"{name}={value!r} is not for time series: {why}. Leave it out.")
+            raise InputError("series.setting", argument=name, value=value, why=why).says(
+                "{argument} {value} is not for time series: {why:s}", "Leave it out."
+            )
     # These steps are on by default. They are left out without a message, as nobody asked for them.
     return replace(settings, models=False, refinements=(), deviations=False, model=False)
 
@@ -453,9 +455,8 @@ def series_learner(learner: LearnedNetwork | None, settings: Settings) -> Learne
     if learner is None:
         return SeriesSGBN(n_pairs=settings.n_pairs, random_state=settings.seed)
     if not isinstance(learner, SeriesSGBN):
-        raise InputError(
-            f"the learner is {type(learner).__name__}, but the subjects have time series. Give "
-            "SeriesSGBN(), or do not give a learner."
+        raise InputError("learner.table", learner=type(learner).__name__).says(
+            "{learner:s} does not learn from time series", "Give SeriesSGBN(), or no learner."
         )
     return learner
 
@@ -477,7 +478,7 @@ def confidence_of_series(
     job: Job, networks: Mapping[str, LearnedNetwork]
 ) -> dict[str, EdgeConfidence]:
     """Return the confidence of edges, from half samples of the subjects of each group."""
-    return learned_confidence(job, networks, TOO_FEW_SERIES)
+    return learned_confidence(job, networks, MIN_SUBJECTS_TO_HALVE)
 
 
 def tests_of_series(

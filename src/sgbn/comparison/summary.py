@@ -79,7 +79,7 @@ def _paragraph(statement: Statement) -> str:
 
 
 def make_words(comparison: Comparison) -> Words:
-    """Put a comparison in words; `Comparison.words` keeps them."""
+    """Put a comparison in words."""
     overall, edges = overall_words(comparison), edge_lines(comparison)
     support, replication = support_words(comparison), replication_words(comparison)
     not_tested = f"Differences were not tested: {comparison.skipped.get('differences', NOT_ASKED)}"
@@ -243,16 +243,15 @@ def _interval(row: Mapping[str, float]) -> str:
 
 def _remarks(comparison: Comparison) -> str:
     findings = [
-        f"{finding.what}. {finding.action}."
-        for finding in comparison.review.findings
-        if finding.level == "warning"
+        str(finding.problem) for finding in comparison.review.findings if finding.level == "warning"
     ]
     skipped = [
         f"{' '.join(filter(None, (step, of_groups(comparison, step))))} left out: {reason}"
         for step, reason in comparison.skipped.items()
     ]
     # Messages of other libraries may have line breaks, but here one line is one remark.
-    remarks = [" ".join(remark.split()) for remark in (*findings, *skipped, *comparison.warnings)]
+    told = (*findings, *skipped, *map(str, comparison.warnings))
+    remarks = [" ".join(remark.split()) for remark in told]
     return "\n".join(remark[:1].upper() + remark[1:] for remark in remarks)
 
 

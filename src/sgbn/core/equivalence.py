@@ -32,7 +32,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from sgbn.core.graph import GraphLike, adjacency, is_dag
-from sgbn.core.problems import InputError, counted
+from sgbn.core.problems import InputError
 from sgbn.core.types import Graph, Labels
 
 Arrow = tuple[int, int]
@@ -99,9 +99,8 @@ def cpdag(A: ArrayLike) -> Graph:
     """
     support = adjacency(A)
     if not is_dag(support):
-        raise InputError(
-            "only a DAG has a CPDAG, but this graph has a directed cycle. Remove an edge of the "
-            "cycle."
+        raise InputError("graph.no-dag").says(
+            "this graph has a directed cycle, so that it has no CPDAG", "Remove an edge of it."
         )
     return _class_of(support, support)
 
@@ -196,9 +195,8 @@ def orient_known(P: ArrayLike, known: ArrayLike) -> Graph:
     _check_agrees(support & ~support.T, forbidden)
     closed = close_orientations(support & ~forbidden)
     if v_structures(closed) != v_structures(support) or consistent_extension(closed) is None:
-        raise InputError(
-            "the known directions contradict each other: in this graph they lead to a directed "
-            "cycle or to a collider (a -> b <- c) that the graph excludes. Remove some of them."
+        raise InputError("known.contradiction").says(
+            "known leads to a directed cycle or another collider", "Leave out some directions."
         )
     return closed
 
@@ -254,23 +252,23 @@ def _forbidden(P: Graph, known: ArrayLike) -> Graph:
     """Return the directions of the edges of P that `known` excludes."""
     arrows = adjacency(known)
     if arrows.shape != P.shape:
-        raise InputError(
-            f"known has shape {arrows.shape}, but the graph has shape {P.shape}: give known the "
-            "shape of the graph."
+        raise InputError("known.shape", shape=arrows.shape, other=P.shape).says(
+            "known has shape ({shape:s}), and the graph ({other:s})", "Give both the same shape."
         )
     forbidden: Graph = skeleton(P) & arrows.T
     # If both directions were excluded, the edge itself would be lost later.
     for i, j in np.argwhere(forbidden & forbidden.T):
-        raise InputError(f"known has both {i} -> {j} and {j} -> {i}: set only one of them.")
+        raise InputError("known.both-ways", i=i, j=j).says(
+            "known has both {i} -> {j} and {j} -> {i}", "Set only one of them."
+        )
     return forbidden
 
 
 def _check_agrees(directed: Graph, forbidden: Graph) -> None:
     """Raise InputError if an arrow of the graph has a forbidden direction."""
     for i, j in np.argwhere(directed & forbidden):
-        raise InputError(
-            f"the graph has {i} -> {j}, but known has {j} -> {i}. Learn the graph with this "
-            "knowledge, or remove this direction from known."
+        raise InputError("known.other-way", i=i, j=j).says(
+            "the graph has {i} -> {j}, but known has {j} -> {i}", "Learn the graph with known."
         )
 
 
@@ -622,18 +620,16 @@ def _on_the_same_nodes(first: GraphLike, second: GraphLike) -> tuple[Graph, Grap
     """Return the adjacency matrices of two graphs, matched by name if both have names."""
     A, B = adjacency(first), adjacency(second)
     if A.ndim != 2 or A.shape[0] != A.shape[1] or A.shape != B.shape:
-        raise InputError(
-            f"the graphs have shapes {A.shape} and {B.shape}: give two square matrices, or two "
-            "networks, on the same variables."
+        raise InputError("graphs.shape", shape=A.shape, other=B.shape).says(
+            "the graphs have shapes ({shape:s}) and ({other:s})", "Give both the same variables."
         )
     names, other_names = _names(first), _names(second)
     # A matrix has no names: its nodes are assumed to be in the order of the other graph.
     if names and other_names and names != other_names:
         if sorted(names) != sorted(other_names):
             only = sorted(set(names) ^ set(other_names))
-            raise InputError(
-                f"the two networks have different variables: {only[0]!r} is in only one of them "
-                f"({counted(len(only), 'such variable')}). Compare networks on the same variables."
+            raise InputError("graphs.variables", variables=only).says(
+                "only one network has {variables}", "Compare networks on the same variables."
             )
         place = [other_names.index(name) for name in names]
         B = B[np.ix_(place, place)]

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
-from sgbn.core.graph import Matrix, find_cycle, topological_order
+from sgbn.core.graph import Matrix, check_distinct, check_names_agree, find_cycle, topological_order
 from sgbn.core.problems import CycleError, InputError
 from sgbn.core.types import Array, Indices
 
@@ -83,7 +83,9 @@ class GaussianNetwork:
     ) -> None:
         self.coef = _frozen(coef, "coef")
         if self.coef.ndim != 2 or self.coef.shape[0] != self.coef.shape[1]:
-            raise InputError(f"coef has shape {self.coef.shape}: give a square matrix.")
+            raise InputError("matrix.shape", argument="coef", shape=self.coef.shape).says(
+                "{argument} has shape ({shape:s})", "Give a square matrix."
+            )
         m = len(self.coef)
         self.intercept = _frozen(np.zeros(m) if intercept is None else intercept, "intercept")
         self.noise_variance = _frozen(
@@ -91,11 +93,7 @@ class GaussianNetwork:
         )
         # Rows are sources and columns are targets. Different orders would give other edges.
         table: Any = coef  # for mypy: `coef` may be a DataFrame, with names of rows and columns
-        if hasattr(table, "columns") and list(table.index) != list(table.columns):
-            raise InputError(
-                "rows and columns of coef have different names. Give both the same names, "
-                "in the same order."
-            )
+        check_names_agree(table, "coef")
         if names is None:
             names = table.columns if hasattr(table, "columns") else [f"x{k}" for k in range(m)]
         self.names = tuple(map(str, names))
@@ -105,20 +103,17 @@ class GaussianNetwork:
             ("names", np.asarray(self.names)),
         ):
             if values.shape != (m,):
-                raise InputError(
-                    f"{label} has shape {values.shape}, but coef has {m} variables. Give one value "
-                    "per variable."
+                raise InputError("argument.shape", argument=label, shape=values.shape, m=m).says(
+                    "{argument} has shape ({shape:s})", "Give one value for each of {m:variable}."
                 )
         self._check_names_variances_and_cycles()
 
     def _check_names_variances_and_cycles(self) -> None:
-        if len(set(self.names)) < self.m:
-            twice = next(name for name in self.names if self.names.count(name) > 1)
-            raise InputError(f"the name {twice!r} is given twice. Rename one of the variables.")
+        check_distinct(self.names)
         negative = np.flatnonzero(self.noise_variance < 0)
         if negative.size:
-            raise InputError(
-                f"the noise variance of {self.names[negative[0]]!r} is negative: give 0 or more."
+            raise InputError("network.negative-noise", variable=self.names[negative[0]]).says(
+                "the noise variance of {variable} is negative", "Give 0 or more."
             )
         cycle = find_cycle(self.coef)
         if cycle is not None:
@@ -173,7 +168,7 @@ class GaussianNetwork:
 
         Paper: Eq. 3.1, with the normalising constant corrected.
         """
-        self._check_has_density()
+        self.check_noise()
         squared = self.residuals(X) ** 2 / self.noise_variance
         return -0.5 * (squared + np.log(2 * np.pi * self.noise_variance)).sum(axis=1)
 
@@ -192,7 +187,7 @@ class GaussianNetwork:
         coef_gradient : ndarray of shape (m, m)
         intercept_gradient : ndarray of shape (m,)
         """
-        self._check_has_density()
+        self.check_noise()
         X = self._check_rows(X)
         scaled = self.residuals(X) / self.noise_variance
         coef_gradient = X.T @ scaled
@@ -240,9 +235,8 @@ class GaussianNetwork:
         try:
             factor = cho_factor(C[np.ix_(seen, seen)])
         except np.linalg.LinAlgError:
-            raise InputError(
-                f"the evidence on {', '.join(evidence)} has no density: one of these variables is "
-                "constant, or a linear function of the others. Leave that variable out."
+            raise InputError("evidence.singular", variables=list(evidence)).says(
+                "one of {variables} depends on the others, or is constant", "Leave it out."
             ) from None
         across = C[np.ix_(rest, seen)]
         mean = self.mean[rest] + across @ cho_solve(factor, values - self.mean[seen])
@@ -327,8 +321,8 @@ class GaussianNetwork:
         coef = np.zeros((len(nodes), len(nodes)))
         for source, target, weight in graph.edges(data="weight"):
             if weight is None:  # a default would be wrong: 0 means no edge
-                raise InputError(
-                    f"the edge {source} -> {target} has no attribute 'weight'. Add the attribute."
+                raise InputError("edges.weight", source=source, target=target).says(
+                    "the edge {source} -> {target} has no attribute 'weight'", "Add the attribute."
                 )
             coef[position[source], position[target]] = weight
         intercept = [graph.nodes[node].get("intercept", 0.0) for node in nodes]
@@ -340,47 +334,38 @@ class GaussianNetwork:
         if hasattr(X, "columns"):
             missing = [name for name in self.names if name not in X.columns]
             if missing:
-                raise InputError(
-                    f"X has no column {missing[0]!r} ({len(missing)} missing). Name the columns "
-                    "like the network's variables, or give an array in the order of the variables."
+                raise InputError("columns.missing", columns=missing).says(
+                    "X lacks {columns}", "Name its columns like the network's variables."
                 )
             X = X[list(self.names)]  # columns in another order would give wrong densities
         X = np.asarray(X, dtype=float)
         if X.ndim != 2 or X.shape[1] != self.m:
-            raise InputError(
-                f"X has shape {X.shape}, but the network has {self.m} variables. Give a table "
-                f"with one column per variable ({self.names[0]}, ...)."
+            raise InputError("columns.number", shape=X.shape, m=self.m, names=self.names).says(
+                "X has shape ({shape:s})", "Give the {m:column} {names} of the network."
             )
-        if not np.isfinite(X).all():
-            row, column = np.argwhere(~np.isfinite(X))[0]
-            raise InputError(
-                f"X contains NaN or infinity (column {self.names[column]!r}, row {row}). Remove "
-                "the row, or impute the cell."
-            )
+        # Imported here, because it loads scikit-learn, which a network does without.
+        from sgbn.core.validation import check_finite
+
+        check_finite(X, self.names)
         return X
 
-    def _check_has_density(self) -> None:
+    def check_noise(self) -> None:
+        """Raise InputError if a variable has no noise. The network then has no density."""
         fixed = np.flatnonzero(self.noise_variance == 0)
         if fixed.size:
-            raise InputError(
-                f"{self.names[fixed[0]]!r} has no noise (a variance of 0, as after do()), so the "
-                "network has no density. Use mean, covariance or sample instead."
+            raise InputError("network.no-noise", variable=self.names[fixed[0]]).says(
+                "{variable} has no noise, as after do()", "Use the network as it was learned."
             )
 
     def _indices_and_values(self, values: Mapping[str, float]) -> tuple[Indices, Array]:
         values = dict(values)  # iterating over a pandas Series would give values, not names
         unknown = [name for name in values if name not in self.names]
         if unknown:
-            raise InputError(
-                f"no variable is called {unknown[0]!r}. Use one of the names "
-                f"{', '.join(self.names[:5])}{', ...' if self.m > 5 else ''}."
+            raise InputError("names.unknown", name=unknown[0], names=self.names).says(
+                "no variable is called {name}", "Choose from {names}."
             )
         indices = np.array([self.names.index(name) for name in values], dtype=np.intp)
-        numbers = np.array(list(values.values()), dtype=float)
-        if not np.isfinite(numbers).all():
-            bad = list(values)[int(np.argmin(np.isfinite(numbers)))]
-            raise InputError(f"the value of {bad!r} is NaN or infinite. Give a finite number.")
-        return indices, numbers
+        return indices, _frozen(list(values.values()), "values")
 
 
 class HasNetwork(Protocol):
@@ -398,7 +383,9 @@ def _frozen(values: Matrix, label: str) -> Array:
     """Return a read-only float copy of finite values."""
     array = np.array(values, dtype=float)  # a copy: the caller's own array stays writable
     if not np.all(np.isfinite(array)):
-        raise InputError(f"{label} contains NaN or infinity. Give finite numbers.")
+        raise InputError("values.finite", argument=label).says(
+            "{argument} contains NaN or infinity", "Give finite numbers."
+        )
     array.setflags(write=False)
     return array
 

@@ -19,6 +19,7 @@ from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from sgbn.core.jit import jit_loops
+from sgbn.core.problems import InputError
 from sgbn.core.types import Array, Indices, Mask
 
 
@@ -334,3 +335,20 @@ def kinds_of_change(before: ArrayLike, after: ArrayLike) -> NDArray[np.str_]:
         [GAINED, LOST, SIGN_CHANGED, STRONGER],
         WEAKER,
     )
+
+
+def check_distinct(names: Sequence[str]) -> None:
+    """Raise InputError if a variable's name is used twice."""
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise InputError("names.twice", name=twice[0]).says(
+            "the name {name} is used more than once", "Rename or drop one of the variables."
+        )
+
+
+def check_names_agree(table: Any, argument: str) -> None:
+    """Raise InputError if the rows and the columns of a DataFrame have different names."""
+    if hasattr(table, "columns") and [*map(str, table.index)] != [*map(str, table.columns)]:
+        raise InputError("matrix.names", argument=argument).says(
+            "rows and columns of {argument} differ in their names", "Give both the same names."
+        )

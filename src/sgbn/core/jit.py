@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import os
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, cached_property
@@ -31,6 +30,8 @@ from numba.core.caching import FunctionCache, NullCache
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 from numba.core.sigutils import normalize_signature
+
+from sgbn.core.problems import Problem
 
 try:
     import fcntl
@@ -199,19 +200,19 @@ def _cache_of(kernel: Callable[..., Any]) -> Any:
 
 @cache
 def _warn_no_cache() -> None:
-    warnings.warn(
-        "sgbn found no writable folder for numba's cache. Every process compiles the kernels "
-        "again, which takes time. Set NUMBA_CACHE_DIR to a writable folder.",
-        stacklevel=4,
+    Problem("kernels.no-cache").warn(
+        "numba has no writable folder, so that each process compiles the kernels again",
+        "Set NUMBA_CACHE_DIR to a writable folder.",
+        UserWarning,
     )
 
 
 @cache
 def _warn_not_writable(folder: str) -> None:
-    warnings.warn(
-        f"NUMBA_CACHE_DIR is {folder!r}, but this process cannot write there. numba ignores the "
-        "folder and compiles the kernels again. Make the folder writable.",
-        stacklevel=5,
+    Problem("kernels.cache-folder", folder=folder).warn(
+        "NUMBA_CACHE_DIR is {folder}, where this process cannot write",
+        "Make the folder writable.",
+        UserWarning,
     )
 
 

@@ -17,10 +17,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
+from sgbn.core.graph import check_distinct, check_names_agree
 from sgbn.core.jit import jit_loops
-from sgbn.core.problems import InputError, listed
+from sgbn.core.problems import InputError
 from sgbn.core.types import Array, Indices, Mask
-from sgbn.core.validation import Whole
+from sgbn.core.validation import Whole, check_same_names
 
 CONTENT_DIGITS = 9  # columns are compared to this many decimals; further digits are round-off
 ROWS_PER_BLOCK = 2048  # rows per step, so that a large table is never copied as a whole
@@ -108,7 +109,9 @@ class Moments:
         Whole(0, 1).check("ddof", ddof)
         centre = np.zeros(m) if mean is None else np.array(mean, dtype=float)
         if centre.shape != (m,) or not np.isfinite(centre).all():
-            raise InputError(f"mean must contain {m} finite numbers. Give one number per variable.")
+            raise InputError("mean.shape", m=m).says(
+                "mean is not a list of finite numbers", "Give one for each of {m:variable}."
+            )
         root = np.sqrt(np.diag(matrix))
         R = matrix / np.outer(root, root)
         np.fill_diagonal(R, 1.0)
@@ -245,19 +248,17 @@ def _check_not_constant(X: Array, mean: Array, scale: Array, names: Sequence[str
     """Raise InputError if a column overflows, or varies by no more than round-off."""
     huge = np.flatnonzero(~np.isfinite(scale))
     if huge.size:
-        raise InputError(
-            f"the values of column {names[huge[0]]!r} are so large that their squares overflow. "
-            "Divide the column by a constant."
+        raise InputError("columns.overflow", column=names[huge[0]]).says(
+            "the values of column {column} are too large", "Divide it by a constant."
         )
     # No value is larger than this bound. So the values of most columns need not be checked.
     most = np.abs(mean) + np.sqrt(len(X)) * scale
     doubtful = np.flatnonzero(scale <= 2 * len(X) * np.finfo(float).eps * most)
     constant = doubtful[scale[doubtful] <= _round_off(X[:, doubtful])]
     if constant.size:
-        named = listed([names[k] for k in constant], 5)
-        raise InputError(
-            f"constant column: {named} has the same value in all {len(X)} samples, so weights "
-            "cannot be learned. Remove it, or check how it was computed."
+        raise InputError("columns.constant", columns=[names[k] for k in constant], n=len(X)).says(
+            "columns that do not vary over {n:sample}: {columns}",
+            "Leave them out, or give them in larger units if their values are tiny.",
         )
 
 
@@ -296,19 +297,12 @@ def matrix_names(S: Any, names: Sequence[str] | None) -> tuple[str, ...] | None:
     """Return the given names of the variables, else the column names of a DataFrame, else None."""
     labels = None if names is None else tuple(map(str, names))
     if hasattr(S, "columns"):
-        columns = tuple(map(str, S.columns))
         # If rows and columns had different orders, the variables would be mixed up.
-        if columns != tuple(map(str, S.index)):
-            raise InputError(
-                "rows and columns of the covariance matrix have different names. Give both the "
-                "same names, in the same order."
-            )
-        if labels is not None and labels != columns:
-            raise InputError("names differ from the columns of S. Leave names out.")
+        check_names_agree(S, "S")
+        columns = tuple(map(str, S.columns))
+        check_same_names(labels, columns)
         labels = columns
-    if labels is not None and len(set(labels)) < len(labels):
-        twice = next(name for name in labels if labels.count(name) > 1)
-        raise InputError(f"the name {twice!r} is used more than once. Rename one of the variables.")
+    check_distinct(labels or ())
     return labels
 
 
@@ -317,38 +311,34 @@ def checked_covariance(S: Any, names: Sequence[str]) -> Array:
     try:
         matrix = np.array(S, dtype=float)
     except (TypeError, ValueError) as error:
-        raise InputError(
-            "the covariance matrix contains cells that are not numbers. Correct these cells."
+        raise InputError("covariance.text").says(
+            "the covariance matrix has cells that are not numbers", "Correct these cells."
         ) from error
     if matrix.ndim != 2 or len(matrix) != matrix.shape[1] or len(matrix) < 2:
-        raise InputError(
-            f"the covariance matrix has shape {matrix.shape}. Give a square matrix of two or more "
-            "variables."
+        raise InputError("matrix.shape", argument="S", shape=matrix.shape).says(
+            "{argument} has shape ({shape:s})", "Give a square matrix of two or more variables."
         )
     if len(names) != len(matrix):
         raise InputError(
-            f"there are {len(names)} names for {len(matrix)} variables. Give one name per variable."
-        )
+            "argument.shape", argument="names", shape=[len(names)], m=len(matrix)
+        ).says("{argument} has shape ({shape:s})", "Give one value for each of {m:variable}.")
     bad = np.argwhere(~np.isfinite(matrix))
     if bad.size:
         i, j = bad[0]
-        raise InputError(
-            f"the covariance of {names[i]!r} and {names[j]!r} is {matrix[i, j]}. Leave out "
-            "variables with missing values, or compute the matrix from complete rows."
+        raise InputError("covariance.gaps", first=names[i], second=names[j]).says(
+            "the covariance of {first} and {second} is not finite", "Compute it from complete rows."
         )
     flat = np.flatnonzero(np.diag(matrix) <= 0)
     if flat.size:
-        raise InputError(
-            f"the variance of {names[flat[0]]!r} is {matrix[flat[0], flat[0]]:g}, but it must be "
-            "positive. Remove constant variables."
+        raise InputError("covariance.variance", variable=names[flat[0]]).says(
+            "the variance of {variable} is not positive", "Leave out constant variables."
         )
     sd = np.sqrt(np.diag(matrix))
     uneven = np.argwhere(np.abs(matrix - matrix.T) > MATRIX_EPS * np.outer(sd, sd))
     if uneven.size:
         i, j = uneven[0]
-        raise InputError(
-            f"the covariance matrix is not symmetric: {matrix[i, j]:g} and {matrix[j, i]:g} for "
-            f"{names[i]!r} and {names[j]!r}. Correct one of them."
+        raise InputError("covariance.symmetry", first=names[i], second=names[j]).says(
+            "the covariance of {first} and {second} is not symmetric", "Correct it."
         )
     return (matrix + matrix.T) / 2  # the remaining asymmetry is round-off
 
@@ -363,10 +353,9 @@ def check_positive(R: Array, names: Sequence[str]) -> None:
     if values[0] < -MATRIX_EPS * len(R):
         # The largest entries of this eigenvector show which variables contradict each other.
         first, second = (names[k] for k in np.argsort(-np.abs(vectors[:, 0]), kind="stable")[:2])
-        raise InputError(
-            "the covariance matrix is not positive semidefinite (its correlations have an "
-            f"eigenvalue of {values[0]:.2g}), mostly because of {first!r} and {second!r}. Compute "
-            "the matrix from complete rows."
+        raise InputError("covariance.indefinite", first=first, second=second).says(
+            "the covariance matrix is not positive semidefinite, mostly by {first} and {second}",
+            "Compute the matrix from complete rows.",
         )
 
 

@@ -22,8 +22,9 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from sgbn.core.problems import InputError, listed, shown, warn
-from sgbn.core.types import Array
+from sgbn.core.graph import check_distinct
+from sgbn.core.problems import LISTED, DataWarning, InputError, Problem, give
+from sgbn.core.types import Array, Mask
 
 if TYPE_CHECKING:
     from sgbn.core.moments import Moments
@@ -73,20 +74,38 @@ def check_data(estimator: BaseEstimator, X: Any, reset: bool = True) -> Array:
     except ValueError as error:
         # numpy writes these words. Other errors pass, because scikit-learn's checks read them.
         if "could not convert string" in str(error):
-            raise InputError(_first_text(np.asarray(X, dtype=object))) from error
+            raise _not_numeric(X) from error
         raise
-    _check_finite(array, column_names(estimator))
+    check_finite(array, column_names(estimator))
     return array
 
 
 def check_name_lengths(names: Iterable[str], what: str) -> None:
-    """Raise InputError if a name has more than `MAX_NAME` characters."""
-    for name in names:
+    """Raise InputError if a name has more than `MAX_NAME` characters; `what` says whose it is."""
+    for place, name in enumerate(names, 1):
         if len(name) > MAX_NAME:
-            raise InputError(
-                f"the {what} that begins with {name[:40]!r} has {len(name)} characters, more than "
-                f"{MAX_NAME}. Give it a shorter name."
+            # The names may be those of subjects, which only some messages may show.
+            raise InputError("names.long", what=what, place=place, n=len(name), most=MAX_NAME).says(
+                "the {what:s} in place {place} has {n} characters", "Give at most {most}."
             )
+
+
+def check_mask(mask: Any, n: int, argument: str) -> Mask:
+    """Return an array of True and False; raise InputError unless it has one for each of n rows."""
+    marked = np.asarray(mask)
+    if marked.shape != (n,) or marked.dtype != bool:
+        raise InputError("rows.mask", argument=argument, n=n).says(
+            "{argument} is not a list of {n:value} True or False", "Give one for each row."
+        )
+    return marked
+
+
+def check_same_names(names: Sequence[str] | None, columns: Sequence[str]) -> None:
+    """Raise InputError if names are given that are not those of the columns."""
+    if names is not None and list(names) != list(columns):
+        raise InputError("names.differ").says(
+            "names are not those of the columns", "Leave names out."
+        )
 
 
 def check_values(X: Any) -> tuple[Array, list[str]]:
@@ -96,13 +115,13 @@ def check_values(X: Any) -> tuple[Array, list[str]]:
     try:
         values = np.array(X, dtype=np.float64, order="C")
     except ValueError as error:
-        raise InputError(_first_text(np.asarray(X, dtype=object))) from error
+        raise _not_numeric(X) from error
     if values.ndim != 2 or min(values.shape) < 2:
-        raise InputError(
-            f"X has shape {values.shape}. Give a table with at least two rows and two columns."
+        raise InputError("table.shape", shape=values.shape).says(
+            "X has shape ({shape:s})", "Give a table with at least two rows and two columns."
         )
     names = names or [f"x{k}" for k in range(values.shape[1])]
-    _check_finite(values, names)
+    check_finite(values, names)
     return values, names
 
 
@@ -127,24 +146,18 @@ def table_names(X: Any) -> list[str]:
 def _check_table(X: Any) -> None:
     """Raise InputError if a column of a table is not numeric; the error names the column."""
     if isinstance(X, str | PathLike):
-        raise InputError(
-            f"X is the text {str(X)!r}. Give a table of numbers, one row per subject. "
-            "sgbn.read_table reads a file; sgbn.compare reads a file and compares its groups."
+        raise InputError("table.path", file=X).says(
+            "X is {file}, but a table of numbers is needed", "Read a file with sgbn.read_table."
         )
     if not (hasattr(X, "columns") and hasattr(X, "dtypes")):
         return
     names = list(X.columns)
     _check_only_regions(X, names)
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(
-            f"the column name {twice!r} is used more than once. Rename or drop one of the columns."
-        )
+    check_distinct(names)
     text = [n for n, dtype in zip(names, X.dtypes, strict=True) if not _is_numeric(dtype)]
     if text:
-        raise InputError(
-            f"not numeric: column {listed(text)}. Drop it, or convert it to numbers (a column of "
-            "groups or sites is not a region)."
+        raise InputError("columns.text", columns=text).says(
+            "columns that are not numeric: {columns}", "Drop them, or convert them to numbers."
         )
 
 
@@ -153,26 +166,23 @@ def _check_only_regions(X: Any, names: list[Any]) -> None:
     marked = getattr(X, "attrs", {}).get(NO_REGIONS, ())
     wrong = [name for name in names if name in marked]
     if wrong:
-        raise InputError(
-            f"X has covariates or the site of a cohort among its columns: {listed(wrong)}. They "
-            "would become regions of the network. For the network of one group without their "
-            "effects, call sgbn.group_network(cohort, group). To tell groups apart, fit "
-            "sgbn.make_analysis(cohort, classifier=...). For the regions as they are, use "
-            "X[list(cohort.regions)]."
+        raise InputError("columns.covariates", columns=wrong).says(
+            "columns that are covariates or the site, not regions: {columns}",
+            "Give X[list(cohort.regions)], or call sgbn.group_network or sgbn.make_analysis.",
         )
 
 
-def _first_text(cells: NDArray[np.object_]) -> str:
-    """Return a message that names the first cell that is not a number."""
-    for (row, column), cell in np.ndenumerate(cells):
+def _not_numeric(X: Any) -> InputError:
+    """Return the error that names the first cell that is not a number."""
+    place, cell = (), "text"
+    for place, cell in np.ndenumerate(np.asarray(X, dtype=object)):  # noqa: B007
         try:
             float(cell)
-        except ValueError:
-            return (
-                f"not numeric: column {column}, row {row} (counted from 0) holds {cell!r}. Drop "
-                "the column, or convert it to numbers."
-            )
-    return "not numeric: X holds text. Convert it to numbers, or drop the columns of text."
+        except (TypeError, ValueError):
+            break
+    return InputError("cells.text", place=place, cell=cell).says(
+        "X holds {cell} at [{place:s}], which is not a number", "Drop or convert this column."
+    )
 
 
 def _is_numeric(dtype: Any) -> bool:
@@ -180,18 +190,42 @@ def _is_numeric(dtype: Any) -> bool:
     return getattr(dtype, "kind", "f") in "fiub"
 
 
-def _check_finite(X: Array, names: Sequence[str]) -> None:
-    if np.isfinite(X).all():
-        return
-    row, column = np.argwhere(~np.isfinite(X))[0]
-    bad = ~np.isfinite(X)
-    # scikit-learn's estimator checks look for the words "NaN" and "inf" in the message.
-    kind = "NaN" if np.isnan(X[row, column]) else "infinity (inf)"
-    raise InputError(
-        f"Input X contains {kind}: column {names[column]!r}, row {row} (counted from 0); "
-        f"{int(bad.sum())} such cells in {int(bad.any(axis=0).sum())} columns. Remove these rows "
-        "or columns, or impute them inside a Pipeline."
-    )
+def check_finite(X: Array, names: Sequence[str]) -> None:
+    """Raise InputError if a cell is missing or infinite."""
+    bad = np.argwhere(~np.isfinite(X))
+    if len(bad):
+        row, column = bad[0]
+        # scikit-learn's estimator checks look for the words "NaN" and "inf" in the message.
+        raise InputError("cells.gaps", n=len(bad), row=row, column=names[column]).says(
+            "Input X contains NaN or infinity: column {column}, row {row} (counted from 0)",
+            "Leave out this row or column ({n:such cell}), or impute it inside a Pipeline.",
+        )
+
+
+FEW_VALUES, ROWS_TO_COUNT = 5, 20  # in fewer rows, measurements may agree by chance
+
+
+def few_values(values: Array) -> Mask:
+    """Mark columns with two to five different values, such as a score, or labels as numbers."""
+    few = np.zeros(values.shape[1], bool)
+    if len(values) < ROWS_TO_COUNT:
+        return few
+    for k, column in enumerate(values.T):
+        seen = column[np.isfinite(column)]
+        # The first rows tell most measurements apart, so that few columns are sorted as a whole.
+        if len(np.unique(seen[:ROWS_TO_COUNT])) <= FEW_VALUES:
+            few[k] = 2 <= len(np.unique(seen)) <= FEW_VALUES
+    return few
+
+
+def warn_few_values(values: Array, names: Sequence[str]) -> None:
+    """Warn of columns with few different values, which a network takes as measurements."""
+    columns = [name for name, few in zip(names, few_values(values), strict=True) if few]
+    if columns:
+        Problem("cells.few-values", columns=columns).warn(
+            "columns with two to five different values are treated as continuous: {columns}",
+            "Give them as covariates or groups, or leave them out.",
+        )
 
 
 def warn_about_moments(moments: Moments, names: Sequence[str]) -> None:
@@ -199,22 +233,21 @@ def warn_about_moments(moments: Moments, names: Sequence[str]) -> None:
     warn_few_samples(moments.n, moments.m)
     small, large = int(np.argmin(moments.sd)), int(np.argmax(moments.sd))
     if moments.sd[large] > MAX_SCALE_RATIO * moments.sd[small]:
-        warn(
-            f"the standard deviation of {names[large]!r} is "
-            f"{moments.sd[large] / moments.sd[small]:.1e} times the standard deviation of "
-            f"{names[small]!r}. Check their units. Only standardised weights (coef_std_) can be "
-            "compared."
+        ratio = moments.sd[large] / moments.sd[small]
+        Problem("columns.scale", large=names[large], small=names[small], ratio=ratio).warn(
+            "the standard deviation of {large} is {ratio:.1e} times that of {small}",
+            "Check their units, and compare only standardised weights (coef_std_).",
         )
     warn_collinear(moments, names)
 
 
-def warn_few_samples(n: int, m: int, where: str = "") -> None:
-    """Warn if n samples are too few for a network of m columns; `where` begins the message."""
+def warn_few_samples(n: int, m: int) -> None:
+    """Warn if n samples are too few for a network of m columns."""
     needed = max(FEW_SAMPLES, int(np.ceil(m / MANY_PER_SAMPLE)))
     if n < needed:
-        warn(
-            f"{where}only {n} samples of {m} columns. A network learned from fewer than {needed} "
-            "samples is hardly more than noise. Use fewer columns."
+        Problem("rows.few-for-columns", n=n, m=m, needed=needed).warn(
+            "{n:sample} of {m:column} are too few for a network",
+            "Use fewer columns, or at least {needed:sample}.",
         )
 
 
@@ -241,23 +274,34 @@ def combined_columns(moments: Moments) -> list[int]:
     return sorted(int(moments.columns[p - 1]) for p in pivots[rank:])
 
 
-def warn_collinear(moments: Moments, names: Sequence[str]) -> None:
-    """Warn of columns that are copies or linear combinations of others."""
+def copies(pairs: Sequence[Sequence[int]], names: Sequence[str]) -> Problem:
+    """Return the problem that pairs of columns are copies of each other."""
+    first, second = (names[k] for k in pairs[0])
+    return Problem("columns.copies", first=first, second=second, n=len(pairs)).says(
+        "columns {first} and {second} are copies ({n:such pair})", "Drop one of each pair."
+    )
+
+
+def collinear_columns(moments: Moments, names: Sequence[str]) -> Problem | None:
+    """Return the problem that columns are copies or linear combinations of others, or None."""
     twins = copied_columns(moments)
     if twins:
-        first, second = (names[k] for k in twins[0])
-        warn(
-            f"columns {first!r} and {second!r} are copies of each other ({len(twins)} such "
-            "pairs). Their edges cannot be told apart. Drop one of them."
-        )
-        return
+        return copies(twins, names)
     # Only without copies, because a copy is also a linear combination and would be named twice.
     extra = sorted(names[k] for k in combined_columns(moments))
     if extra:
-        warn(
-            f"collinear columns: {listed(extra)} is a linear combination of the others (for "
-            "example a total and its parts). Drop it, or its weights mean little."
+        return Problem("columns.collinear", columns=extra).says(
+            "columns that the others determine: {columns}",
+            "Drop them, or their weights mean little.",
         )
+    return None
+
+
+def warn_collinear(moments: Moments, names: Sequence[str]) -> None:
+    """Warn of columns that are copies or linear combinations of others."""
+    problem = collinear_columns(moments, names)
+    if problem:
+        give(DataWarning(problem))
 
 
 def warn_about_ties(moments: Moments, B: Array, root_price: Array, names: Sequence[str]) -> None:
@@ -285,12 +329,10 @@ def warn_about_ties(moments: Moments, B: Array, root_price: Array, names: Sequen
     tied = np.argwhere(np.triu(np.abs(R) > prices * (1 + COLLINEAR_EPS), 1))
     if tied.size:
         named = [names[moments.columns[k]] for k in alone]
-        pairs = [f"{named[i]!r} - {named[j]!r} ({R[i, j]:+.2f})" for i, j in tied[:3]]
-        more = f" and {len(tied) - 3} more" if len(tied) > 3 else ""
-        warn(
-            f"correlated pairs without an edge: {', '.join(pairs)}{more}. They have no other edges "
-            "either. Both directions fit equally well, and no order decides between them. Read "
-            "each as a pair without a direction."
+        pairs = [f"{named[i]!r} - {named[j]!r} ({R[i, j]:+.2f})" for i, j in tied[:LISTED]]
+        Problem("edges.tied", n=len(tied), pairs=pairs).warn(
+            "{n:correlated pair} without an edge, as both directions fit equally well: {pairs:s}",
+            "Read each as a pair without a direction.",
         )
 
 
@@ -298,28 +340,45 @@ def check_classification(
     estimator: BaseEstimator, X: Any, y: Any
 ) -> tuple[Array, NDArray[Any], NDArray[Any]]:
     """Return the rows as `check_data` does, the class of each row, and the sorted classes."""
-    if y is None:
-        raise InputError("requires y to be passed, but the target y is None.")
     values = check_data(estimator, X)
     labels = read_labels(y, len(values))
     classes = np.unique(labels)
     if len(classes) < 2:
-        raise InputError(
-            f"y has one class, {shown(classes[0])}. A classifier needs at least two: add rows of "
-            "another class."
+        raise InputError("classes.one", label=classes[0]).says(
+            "y has one class, {label}, but two are needed", "Add rows of another class."
         )
     return values, labels, classes
 
 
 def read_labels(y: Any, n: int) -> NDArray[Any]:
     """Return the class of each of n rows; raise an error if a label is missing or not a class."""
+    if y is None:
+        raise InputError("labels.none").says(
+            "requires y to be passed, but the target y is None", "Give the label of each row."
+        )
     labels = column_or_1d(y, warn=True)
     check_consistent_length(labels, np.empty(n))
     missing = [row for row, label in enumerate(labels) if label is None or label != label]  # NaN
     if missing:
-        raise InputError(f"y is missing in row {missing[0]} (counted from 0). Remove the row.")
+        raise InputError("labels.missing", argument="y", row=missing[0]).says(
+            "{argument} is missing in row {row} (counted from 0)", "Leave this row out."
+        )
     check_classification_targets(labels)
     return labels
+
+
+def read_edge(edge: Any, argument: str, read: Callable[[Any], Any]) -> tuple[Any, Any]:
+    """Return the ends of an edge as `read` returns them; raise InputError unless they are two."""
+    if isinstance(edge, str) or not isinstance(edge, Sequence | np.ndarray) or len(edge) != 2:
+        raise InputError("edges.pair", argument=argument, edge=repr(edge)).says(
+            "{argument} holds {edge:s}", "Give pairs (source, target)."
+        )
+    source, target = map(read, edge)
+    if source == target:
+        raise InputError("edges.loop", argument=argument, edge=repr(edge)).says(
+            "{argument} holds {edge:s}, an edge of a variable to itself", "Remove it."
+        )
+    return source, target
 
 
 LARGEST_SEED = 2**32 - 1  # the largest seed that numpy's RandomState accepts
@@ -361,10 +420,11 @@ class Constraint:
             Value to check. A numpy scalar is returned as a Python number.
         """
         if not self.allows(value):
-            *first, last = self.words
-            allowed = f"{', '.join(first)} or {last}" if first else last
             # Cut at 100 characters, since the value may be a whole table.
-            raise InputError(f"{name} is {value!r:.100}; give {allowed}.")
+            given, allowed = f"{value!r:.100}", " or ".join(self.words)
+            raise InputError("argument", argument=name, value=given, allowed=allowed).says(
+                "{argument} is {value:s}", "Give {allowed:s}."
+            )
         return value.item() if isinstance(value, np.generic) else value
 
     def __or__(self, other: Constraint) -> Constraint:

@@ -25,17 +25,17 @@ from sgbn.cohort.design import Sample, deal_rows
 from sgbn.cohort.effects import without_nuisance
 from sgbn.cohort.rows import read_sample
 from sgbn.core.moments import constant_columns, moments_of, one_blas_thread
-from sgbn.core.problems import DataWarning, InputError, warn
+from sgbn.core.problems import DataWarning, InputError
 from sgbn.core.types import Array, Mask
 from sgbn.core.validation import (
-    FEW_SAMPLES,
     MANY_PER_SAMPLE,
     SEED,
     Whole,
     check_parameters,
     warn_about_moments,
+    warn_few_samples,
 )
-from sgbn.learn.base import UNDECIDED, NetworkEstimator
+from sgbn.learn.base import UNDECIDED, NetworkEstimator, check_kind
 from sgbn.learn.confidence import EdgeConfidence
 from sgbn.learn.ensemble import (
     MIN_ROWS_TO_HALVE,
@@ -124,9 +124,8 @@ def sample_confidence(
         # An ensemble skips half samples that would be too small. Here the user asked for nothing
         # else, so that this is an error.
         if confidence is None:
-            raise InputError(
-                f"too few of the {len(sample.values)} rows remain for two halves after outliers, "
-                "sites and covariates are taken out. Give more rows, or fewer covariates."
+            raise InputError("halves.few", n=len(sample.values)).says(
+                "too few of {n:row} remain for two halves", "Give more rows, or fewer covariates."
             )
         return confidence
     return learn_halves(sample, learner, n_pairs, random_state, study)
@@ -178,10 +177,9 @@ def _learn_half(
     columns = np.flatnonzero(varies)
     # Prior knowledge may use column numbers, which would be wrong once a column is left out.
     if len(columns) < len(names) and any(getattr(learner, name, None) for name in KNOWLEDGE):
-        constant = names[int(np.flatnonzero(~varies)[0])]
-        raise InputError(
-            f"{constant!r} is constant in half of the rows, and the learner has prior knowledge "
-            "about columns. Leave out this column or the knowledge."
+        raise InputError("halves.knowledge", column=names[int(varies.argmin())]).says(
+            "{column} is constant in half of the rows",
+            "Leave it out, or leave out prior knowledge.",
         )
     kept = [names[k] for k in columns.tolist()]
     learned = learn_part(learner, values[:, columns], kept, seed, is_clean=True)
@@ -206,24 +204,17 @@ def check_rows(sample: Sample) -> None:
     # Each half needs enough independent persons, and enough rows after effects are taken out.
     units = sample.n_units
     if min(units, n - 2 * lost) < MIN_ROWS_TO_HALVE:
-        who = f"{n} rows" if units == n else f"{n} rows of {units} persons or families"
-        effects = f", and sites and covariates use up {lost} of each half" if lost else ""
-        raise InputError(
-            f"there are {who}{effects}. Halves of fewer than {FEW_SAMPLES} rows say nothing about "
-            f"edges. Give {MIN_ROWS_TO_HALVE} or more rows, or call weight_intervals for a fixed "
-            "graph."
+        least = MIN_ROWS_TO_HALVE + 2 * lost
+        raise InputError("halves.few", units=units, least=least).says(
+            "half samples of {units:independent row} are too small", "Give {least} rows or more."
         )
-    if n // 2 < m / MANY_PER_SAMPLE <= n:
-        warn(
-            f"halves have {n // 2} rows and {m} columns. Networks from so few rows are hardly more "
-            "than noise, and the frequencies of edges are too low. Give fewer columns."
-        )
+    if n >= m / MANY_PER_SAMPLE:
+        warn_few_samples(n // 2, m)
 
 
 def check_learner(learner: Any) -> NetworkEstimator:
     """Return the learner; raise InputError for a wrong parameter or another kind of object."""
-    if not isinstance(learner, NetworkEstimator):
-        raise InputError(f"learner is a {type(learner).__name__}: give a learner of sgbn.")
+    check_kind(learner, NetworkEstimator)
     check_parameters(learner)
     return learner
 

@@ -33,7 +33,7 @@ from sklearn.model_selection import KFold
 from sklearn.utils.validation import check_is_fitted
 
 from sgbn.cohort.design import deal_rows
-from sgbn.cohort.rows import check_varies, refuse_cohort, too_few
+from sgbn.cohort.rows import check_varies, refuse_cohort
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.moments import one_blas_thread
 from sgbn.core.problems import InputError
@@ -182,7 +182,7 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             Person or family of each row. All rows of a person are in the same fold, so that no
             person is scored by a network that was learned from that person.
         """
-        refuse_cohort(X, "the rows of the reference group, such as cohort.of_group('control')")
+        refuse_cohort(X)
         values = check_data(self, X)
         check_parameters(self)
         names = column_names(self, X)
@@ -252,9 +252,8 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     ) -> list[tuple[Indices, Indices]]:
         """Return the rows to learn from and the rows to score, for each fold."""
         if len(values) < FEW_SAMPLES:
-            remedy = "Add subjects."
-            raise InputError(
-                too_few("the reference group", len(values), "a norm needs", FEW_SAMPLES, remedy)
+            raise InputError("rows.few", n=len(values), least=FEW_SAMPLES).says(
+                "the reference group has {n:subject}, but a norm needs {least}", "Add subjects."
             )
         if persons is None:
             n_folds = min(self.n_folds, len(values))
@@ -263,7 +262,7 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             folds = self._whole_persons(np.asarray(persons), len(values))
         for train, _ in folds:
             # If only one subject differs in a region, the region is constant without that subject.
-            check_varies(values[train], names, "reference rows of a fold")
+            check_varies(values[train], names, "reference")
         return folds
 
     def _whole_persons(self, persons: NDArray[Any], n: int) -> list[tuple[Indices, Indices]]:
@@ -271,9 +270,9 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         # Labels become text, since labels of mixed types, such as 7 and "7a", cannot be sorted.
         count = len(np.unique(persons.astype(str)))
         if count < 2:
-            raise InputError(
-                f"all {n} reference rows belong to one person (persons=). Give rows of several "
-                "persons, or leave persons= out."
+            raise InputError("persons.one", n=n).says(
+                "all {n} rows belong to one person",
+                "Give rows of several persons, or leave {persons=} out.",
             )
         n_folds = min(self.n_folds, count)
         fold = deal_rows(np.random.default_rng(self.random_state), n, n_folds, persons=persons)

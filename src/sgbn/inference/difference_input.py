@@ -10,12 +10,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sgbn.cohort.atlas import UNKNOWN_LOBE
-from sgbn.cohort.cohort import Cohort
-from sgbn.cohort.design import Exchange, choose_reference, exchange_of
+from sgbn.cohort.cohort import Cohort, with_several
+from sgbn.cohort.design import Exchange, choose_reference, exchange_of, label_codes
 from sgbn.cohort.effects import held_fixed, missing_rows, nuisance_of
-from sgbn.core.problems import InputError, listed, warn
+from sgbn.core.problems import InputError, Problem
 from sgbn.core.types import Array, Indices, Mask
-from sgbn.core.validation import Constraint, OneOf, check_values, read_labels
+from sgbn.core.validation import (
+    Constraint,
+    OneOf,
+    check_finite,
+    check_mask,
+    check_values,
+    read_labels,
+)
+from sgbn.learn.ensemble import check_blocks
 from sgbn.prepare.outliers import MAX_SHARE_FAR, OUTLIERS, OutlierWarning, far_rows, row_labels
 
 ROWS_LEFT_OUT = OneOf(*OUTLIERS) | Constraint(
@@ -121,17 +129,10 @@ def read_group_data(
         ids = row_labels(X) or range(len(values))
     labels = zip(("groups", "sites", "pairs", "persons", "blocks"), columns, strict=True)
     codes = _checked_labels(X, dict(labels), len(values), reference)
-    missing = np.argwhere(~np.isfinite(values))
-    if len(missing):
-        row, column = missing[0]
-        raise InputError(
-            f"the value of region {regions[column]!r} is missing or infinite in row {row} (counted "
-            "from 0). Fill it in (RegionImputer), or leave the subject out."
-        )
+    check_finite(values, regions)
     if covariates is not None and not hasattr(covariates, "items"):
-        raise InputError(
-            f"covariates is a {type(covariates).__name__}. Give a mapping of name to values, or a "
-            "DataFrame."
+        raise InputError("covariates.type", type=type(covariates).__name__).says(
+            "covariates is a {type:s}", "Give a mapping of name to values, or a DataFrame."
         )
     return GroupData(
         values=np.asarray(values, float),
@@ -148,7 +149,9 @@ def _checked_labels(
 ) -> dict[str, Any]:
     """Return the fields of `GroupData` that come from labels of the rows."""
     if labels["groups"] is None:
-        raise InputError("there are no groups. Give the group of each subject (groups=).")
+        raise InputError("groups.none").says(
+            "there are no groups", "Give the group of each subject ({groups=})."
+        )
     for what, column in labels.items():
         _check_rows_agree(X, column, what)
     group_labels = read_labels(_complete(labels["groups"], n, "groups"), n)
@@ -157,16 +160,18 @@ def _checked_labels(
     if labels["pairs"] is not None:
         pairs = check_pairs(_complete(labels["pairs"], n, "pairs").tolist(), codes)
     persons, families, sites = (
-        _codes(labels[what], n, what) for what in ("persons", "blocks", "sites")
+        None if labels[what] is None else label_codes(_complete(labels[what], n, what), n, what)
+        for what in ("persons", "blocks", "sites")
     )
     # Paired persons are in every group by design. Any other person must be in one group.
-    if persons is not None and pairs is None:
-        remedy = "Give the persons as pairs= if the groups are visits of the same persons"
-        _check_within(persons, codes, labels["persons"], "persons", "groups", remedy)
-    for who, unit_codes in (("persons", persons), ("pairs", pairs)):
-        if unit_codes is not None and families is not None:
-            remedy = "Give a person one block"
-            _check_within(unit_codes, families, labels[who], who, "blocks", remedy)
+    ids = np.asarray(labels["persons"]).astype(str)
+    if persons is not None and pairs is None and (mixed := with_several(ids, codes.astype(str))):
+        raise InputError("persons.groups", persons=mixed).says(
+            "rows of {persons} are in several groups",
+            "If these are visits, give the persons as {pairs=}. Otherwise correct them.",
+        )
+    check_blocks(labels["persons"], families)
+    check_blocks(labels["pairs"], families)
     return {
         "groups": tuple(groups),
         "codes": codes,
@@ -203,12 +208,7 @@ def without_outliers(
     """
     n = len(data.codes)
     if not isinstance(outliers, str):
-        far = np.asarray(outliers)
-        if far.shape != (n,) or far.dtype != bool:
-            raise InputError(
-                f"outliers has shape {far.shape} and type {far.dtype}. Give True or False for each "
-                f"of {n} rows, or one of {list(OUTLIERS)}."
-            )
+        far = check_mask(outliers, n, "outliers")
     else:
         ROWS_LEFT_OUT.check("outliers", outliers)
         far = _far_rows(data) if outliers == "trim" else np.zeros(n, bool)
@@ -219,9 +219,9 @@ def without_outliers(
             far = np.isin(persons, persons[far])
     if isinstance(outliers, str) and far.any():
         names = [data.ids[row] for row in np.flatnonzero(far)]
-        warn(
-            f"{len(names)} of {n} rows lie far from the others of their group. These are not "
-            f"tested: {listed(names)}. Look at them. To test them too, give outliers='keep'.",
+        Problem("rows.outliers", subjects=names).warn(
+            "not tested, since far from the others of their group: {subjects}",
+            "Look at their values. To test them too, give {outliers='keep'}.",
             OutlierWarning,
         )
     left_out = {
@@ -266,12 +266,11 @@ def _part(data: GroupData, rows: Mask) -> GroupData:
 def _complete(labels: Any, n: int, what: str) -> NDArray[Any]:
     """Return the labels as an array, one per row. Error messages call them `what`."""
     cells = np.asarray(labels)
-    if cells.shape != (n,):
-        raise InputError(f"{what} has shape {cells.shape}. Give one label for each of {n} rows.")
+    label_codes(cells, n, what)  # refuses another number of labels
     missing = missing_rows(cells)
     if missing:
-        raise InputError(
-            f"{what} is missing in row {missing[0]} (counted from 0). Leave this subject out."
+        raise InputError("labels.missing", argument=what, row=missing[0]).says(
+            "{argument} is missing in row {row} (counted from 0)", "Leave this row out."
         )
     return cells
 
@@ -284,18 +283,9 @@ def _check_rows_agree(X: Any, labels: Any, what: str) -> None:
     differs = len(rows) == len(label_index) and list(rows) != list(label_index)
     # Different names may be on purpose. The same names in another order are a mistake.
     if differs and set(rows) == set(label_index):
-        raise InputError(
-            f"the index of {what} has the rows of the table in another order. Give "
-            f"{what}.loc[X.index]."
+        raise InputError("rows.order", argument=what).says(
+            "the index of {argument} orders the rows in another way than X", "Give one order."
         )
-
-
-def _codes(labels: ArrayLike | None, n: int, what: str) -> Indices | None:
-    """Return the number of each row's label, or None without labels."""
-    if labels is None:
-        return None
-    texts = _complete(labels, n, what).astype(str)
-    return np.unique(texts, return_inverse=True)[1].astype(np.intp)
 
 
 def check_pairs(ids: Sequence[Any], codes: Indices) -> Indices:
@@ -305,25 +295,11 @@ def check_pairs(ids: Sequence[Any], codes: Indices) -> Indices:
     np.add.at(counts, (pairs, codes), 1)
     wrong = labels[(counts != 1).any(axis=1)]
     if len(wrong):
-        raise InputError(
-            "pairs= needs exactly one row of each person in every group. This is not true for "
-            f"{listed(wrong.tolist())}. Leave out these persons, or compare the groups unpaired."
+        raise InputError("pairs.incomplete", persons=wrong.tolist()).says(
+            "pairs need one row in every group, but this is not true of {persons}",
+            "Leave them out, or compare the groups unpaired.",
         )
     return pairs.astype(np.intp)
-
-
-def _check_within(
-    inner: Indices, outer: Indices, names: Any, who: str, what: str, remedy: str
-) -> None:
-    """Raise InputError if a person is in several groups or blocks."""
-    # Each row is compared with the first row of its person.
-    _, first = np.unique(inner, return_index=True)
-    in_several = np.unique(np.asarray(names)[outer != outer[first][inner]].astype(str)).tolist()
-    if in_several:
-        raise InputError(
-            f"{who}= has rows of {listed(in_several)} in several {what}. {remedy}, or correct "
-            f"{who}=."
-        )
 
 
 def _reference_first(labels: NDArray[Any], reference: str | None) -> tuple[list[str], Indices]:

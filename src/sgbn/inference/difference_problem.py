@@ -48,10 +48,10 @@ from sklearn.base import BaseEstimator
 from sgbn.cohort.atlas import UNKNOWN_LOBE
 from sgbn.cohort.cohort import Cohort
 from sgbn.cohort.effects import design_of
-from sgbn.cohort.rows import region_index, too_few
-from sgbn.core.problems import InputError, counted, did_you_mean, shown, warn
+from sgbn.cohort.rows import region_index
+from sgbn.core.problems import InputError, Problem, did_you_mean
 from sgbn.core.types import Array, Graph, Indices, Mask
-from sgbn.core.validation import SEED, OneOf, Whole, is_number
+from sgbn.core.validation import SEED, OneOf, Whole, is_number, read_edge
 from sgbn.inference.difference_input import GroupData
 from sgbn.inference.influence import edge_influences, pair_influences
 from sgbn.inference.joint import GroupWeights
@@ -413,16 +413,14 @@ def check_request(
     if is_number(n_permutations) and float(n_permutations).is_integer():
         n_permutations = int(n_permutations)  # users write 1e4, which is a float
     if Whole(0).check("n_permutations", n_permutations) < FEWEST_PERMUTATIONS:
-        raise InputError(
-            f"n_permutations is {n_permutations}. A p of 0.05 needs at least {FEWEST_PERMUTATIONS} "
-            f"permutations, and a false discovery rate (q) of 0.05 at least "
-            f"{FEWEST_PERMUTATIONS + 1}. Give 999 for a report, 199 for a first look."
+        raise InputError("permutations.few", needed=FEWEST_PERMUTATIONS).says(
+            "a p of 0.05 needs {needed:permutation} or more", "Give 999, or 199 for a first look."
         )
     OneOf(*ALTERNATIVES).check("alternative", alternative)
     if alternative != "two-sided" and len(data.groups) > 2:
-        raise InputError(
-            f"alternative={alternative!r} does not suit {len(data.groups)} groups: only a "
-            "difference between two groups has a direction. Compare two groups at a time."
+        raise InputError("alternative.groups", n=len(data.groups)).says(
+            "a difference of {n:group} has no direction",
+            "Leave out {alternative=}, or compare two.",
         )
     _check_exchanges(data, n_permutations)
     return n_permutations, SEED.check("random_state", random_state)
@@ -430,19 +428,17 @@ def check_request(
 
 def read_edges(edges: Sequence[tuple[str, str]], data: GroupData | Cohort) -> list[tuple[int, int]]:
     """Return the edges that were named beforehand, as numbers of regions."""
-    chosen = []
-    for edge in edges:
-        if isinstance(edge, str) or len(edge) != 2:
-            raise InputError(f"edges holds {edge!r}. Give pairs (source, target) of regions.")
-        source, target = (region_index(str(name), data.regions) for name in edge)
-        if source == target:
-            raise InputError(f"edges holds {edge!r}, from a region to itself. Name two regions.")
-        chosen.append((source, target))
+    chosen = [
+        read_edge(edge, "edges", lambda name: region_index(str(name), data.regions))
+        for edge in edges
+    ]
     # Every pair is tested in both directions. So (i, j) and (j, i) would be the same test.
     pairs = [frozenset(edge) for edge in chosen]
     twice = [edge for edge, pair in zip(edges, pairs, strict=True) if pairs.count(pair) > 1]
     if twice:
-        raise InputError(f"edges holds the regions {twice[0]!r} twice. Name each pair once.")
+        raise InputError("edges.twice", regions=twice[0]).says(
+            "edges holds the regions {regions} twice", "Name each pair once."
+        )
     return chosen
 
 
@@ -457,40 +453,40 @@ def read_among(names: Sequence[str], data: GroupData | Cohort) -> Mask | None:
     for name in names:
         named = np.array([name in both for both in zip(data.regions, data.lobes, strict=True)])
         if not named.any() or name == UNKNOWN_LOBE:
-            hint = did_you_mean(name, [*data.regions, *data.lobes])
-            raise InputError(f"no region or lobe is called {name!r} (among=). {hint}")
+            near = did_you_mean(name, list(dict.fromkeys([*data.regions, *data.lobes])))
+            raise InputError("among.unknown", name=name, near=near).says(
+                "no region or lobe is called {name} ({among=})", "{near}"
+            )
         inside |= named
     if inside.sum() < 2:
-        raise InputError(
-            f"among={names} names only one region. Name two or more regions, or a lobe that has "
-            "several."
+        raise InputError("among.one", names=names).says(
+            "{names} is only one region ({among=})", "Name several, or a lobe that has several."
         )
     return np.outer(inside, inside)
 
 
 def _check_sizes(data: GroupData) -> None:
     """Raise InputError if there is one group or a group is too small; warn of unequal sizes."""
-    noun = "subject" if data.persons is None else "person"
     persons = np.arange(len(data.codes)) if data.persons is None else data.persons
     # Persons are counted, not rows: ten sessions of one person are not ten subjects.
     rows = np.unique(np.column_stack([data.codes, persons]), axis=0)
     sizes = np.bincount(rows[:, 0], minlength=len(data.groups))
     if len(sizes) < 2:
-        raise InputError(f"there is only one group, {shown(data.groups[0])}. Give two or more.")
-    smallest = f"group {shown(data.groups[sizes.argmin()])}"
-    if sizes.min() < MIN_SUBJECTS_PER_GROUP:
-        least, remedy = MIN_SUBJECTS_PER_GROUP, "Merge groups, or leave this one out."
-        raise InputError(
-            too_few(smallest, sizes.min(), "tests of differences need", least, remedy, noun)
+        raise InputError("groups.one", group=data.groups[0]).says(
+            "there is only one group, {group}", "Give two or more."
+        )
+    smallest, n = data.groups[sizes.argmin()], sizes.min()
+    if n < MIN_SUBJECTS_PER_GROUP:
+        raise InputError("groups.small", group=smallest, n=n, least=MIN_SUBJECTS_PER_GROUP).says(
+            "group {group} has {n:subject}, but tests need {least}",
+            "Merge groups, or leave it out.",
         )
     # The variance of a difference is the sum of the variances in both groups. So the variance in
     # the smaller group limits the test, however large the other group is.
-    if sizes.max() > MAX_SIZE_RATIO * sizes.min():
-        warn(
-            f"{smallest} has {counted(sizes.min(), noun)}, and "
-            f"{shown(data.groups[sizes.argmax()])} has {sizes.max()}. The smaller group limits "
-            "what can be found. Add subjects to the smaller group. More subjects in other groups "
-            "hardly help."
+    if sizes.max() > MAX_SIZE_RATIO * n:
+        Problem("groups.uneven", group=smallest, n=n, most=sizes.max()).warn(
+            "group {group} has {n:subject} and the largest {most}, so that little can be found",
+            "Add subjects to the smaller group.",
         )
 
 
@@ -498,35 +494,21 @@ def _check_exchanges(data: GroupData, n_permutations: int) -> None:
     """Raise InputError if no rows can be exchanged between groups; warn if only few can."""
     exchange, n = data.exchange(), len(data.codes)
     log_count = exchange.log_exchanges(data.codes)
-    plain = data.persons is None and data.families is None
-    has_strata = data.families is not None or data.sites is not None
     # Counts are logarithms: a thousand subjects have more exchanges than a float can hold.
     if log_count < np.log(MIN_EXCHANGES):
-        raise InputError(
-            "no site has subjects of two groups. So no rows can be exchanged, and a difference "
-            "between groups cannot be separated from a difference between sites. Leave out sites=, "
-            "or leave out groups that share no site with another group."
-            if plain
-            else "no rows can be exchanged between the groups. Two persons can be exchanged only "
-            "if they have the same number of rows at each site, and two families only if they have "
-            "the same number of such persons. Keep the same number of rows for every person, for "
-            "example only the first row"
-            + (", or leave out blocks= or sites=." if has_strata else ".")
+        raise InputError("exchange.none").says(
+            "no rows of two groups can be exchanged within a site",
+            "Leave out {sites=} or {blocks=}, or groups that share no site with others. Give the "
+            "same number of rows for each person.",
         )
     stuck = exchange.cannot_move(data.codes)
     if stuck > MAX_SHARE_STUCK * n:
-        warn(
-            f"{stuck} of {n} rows cannot change groups, since no person of another group has the "
-            "same number of rows at the same site. These rows add little to the tests. Leave out "
-            "sites that have only one group. Keep the same number of rows for every person, for "
-            "example the first two rows of each."
+        Problem("exchange.stuck", stuck=stuck, n=n).warn(
+            "{stuck} of {n} rows cannot change groups, as no other person has as many at a site",
+            "Leave out sites of only one group, and keep as many rows of each person.",
         )
     if log_count < np.log(n_permutations):
-        remedy = "Give more persons with the same number of rows, or fewer sites."
-        if plain:
-            remedy = "Give sites with more subjects of both groups, or fewer sites."
-        warn(
-            f"the rows can be exchanged in {np.exp(log_count):.0f} ways only, fewer than "
-            f"n_permutations={n_permutations}. So no p can be below about "
-            f"{np.exp(-log_count):.2g}. {remedy}"
+        Problem("exchange.few", ways=np.exp(log_count), p=np.exp(-log_count)).warn(
+            "the rows can be exchanged in {ways:.0f} ways only, so that no p is below {p:.2g}",
+            "Give more subjects of both groups at each site, with as many rows each.",
         )

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from sgbn.core.gaussian import GaussianNetwork, html_repr
-from sgbn.core.problems import InputError, warn
+from sgbn.core.problems import DataWarning, InputError, give
 from sgbn.core.types import Array
 from sgbn.core.validation import SHARE, OneOf
 from sgbn.inference.difference_problem import (
@@ -39,8 +39,8 @@ from sgbn.inference.permutations import (
     corrected,
     count_reaching,
     discovery_rates,
+    few_permutations,
     monte_carlo_error,
-    permutations_needed,
     ranked,
     reached,
     shares_reaching,
@@ -172,12 +172,8 @@ class Differences:
         # With B permutations, the k-th smallest share has p = k / (B + 1). `place` is the last k
         # whose p is at or below the level.
         place = int(level * (self.n_permutations + 1) * (1 + 1e-12))  # 0.29 * 100 is less than 29
-        if not place:
-            raise InputError(
-                f"level={level:g} needs at least {permutations_needed(level)} permutations, but "
-                f"there are {self.n_permutations}. Test again with more (n_permutations=), or give "
-                "a higher level."
-            )
+        if problem := few_permutations(self.n_permutations, level):
+            raise InputError(problem)
         # Without any permuted edge no statistic is known to be large.
         if not len(self.null["pool"]):
             return np.inf
@@ -204,13 +200,10 @@ class Differences:
         """
         SHARE.check("level", level)
         OneOf(*CORRECTIONS).check("by", by)
-        needed = permutations_needed(level, by)
+        problem = few_permutations(self.n_permutations, level, by)
         # An empty table would look like a finding of no difference.
-        if by not in UNCORRECTED and self.n_permutations < needed:
-            warn(
-                f"{by} cannot reach {level:g} with {self.n_permutations} permutations. Test again "
-                f"with {needed} or more (n_permutations=)."
-            )
+        if by not in UNCORRECTED and problem:
+            give(DataWarning(problem))
         return self.edges[self.edges[by] <= level]
 
 

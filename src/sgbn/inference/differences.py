@@ -31,9 +31,9 @@ from sgbn.cohort.rows import check_groups_vary
 from sgbn.cohort.series import SeriesCohort
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.moments import one_blas_thread
-from sgbn.core.problems import InputError, counted, listed, shown
+from sgbn.core.problems import InputError
 from sgbn.core.types import Array, Graph, Indices
-from sgbn.core.validation import POSITIVE
+from sgbn.core.validation import POSITIVE, copies
 from sgbn.inference.difference_input import Covariates, GroupData, read_group_data, without_outliers
 from sgbn.inference.difference_problem import (
     EdgeProblem,
@@ -53,7 +53,14 @@ from sgbn.inference.difference_problem import (
     read_edges,
 )
 from sgbn.inference.difference_tables import Differences, summarised
-from sgbn.inference.joint import GROUP_GAMMA, POOLED_GAMMA, SharedOrder, covariances, weights_on
+from sgbn.inference.joint import (
+    GROUP_GAMMA,
+    POOLED_GAMMA,
+    SharedOrder,
+    check_weights,
+    covariances,
+    weights_on,
+)
 from sgbn.inference.permutations import permuted_statistics
 from sgbn.learn.sgbn import SGBN
 from sgbn.runs.study import Study
@@ -184,7 +191,9 @@ def edge_differences(
     `compare` check it.
     """
     if isinstance(X, SeriesCohort):
-        raise InputError("X is a SeriesCohort, which holds time series. Call series_differences.")
+        raise InputError("cohort.series").says(
+            "X is a SeriesCohort, which holds time series", "Call series_differences."
+        )
     data = read_group_data(X, groups, covariates, sites, pairs, reference, persons, blocks)
     # Outliers go before sizes are checked: the rows that remain must be enough.
     data, left_out = without_outliers(data, outliers)
@@ -214,15 +223,9 @@ def _networks(problem: TableProblem, fit: Fit) -> dict[str, GaussianNetwork]:
     # Problems hold residuals in standard deviations. Networks are in the units of the data.
     groups = covariances(problem.residuals, data.codes)
     fitted = weights_on(groups, fit.parents, problem.nuisance.rank / len(data.codes))
+    check_weights(fitted, data.groups, data.regions)
     networks = {}
     for name, weights in zip(data.groups, fitted, strict=True):
-        unknown = np.flatnonzero(np.isnan(weights.noise))
-        if len(unknown):
-            raise InputError(
-                f"the parents of {data.regions[unknown[0]]!r} determine each other in the group "
-                f"{shown(name)}, so that weights cannot be estimated. Leave out regions that are "
-                "sums or copies of others."
-            )
         coef, noise = weights.weights * sd / sd[:, None], weights.noise * sd**2
         networks[name] = GaussianNetwork(coef, noise_variance=noise, names=data.regions)
     return networks
@@ -393,10 +396,10 @@ def most_parents_of(data: GroupData, rank: int) -> int:
     lost = rank / len(data.codes) * sizes[smallest]
     most = int((sizes[smallest] - lost) / ROWS_PER_PARENT)
     if most < 1:
-        raise InputError(
-            f"group {shown(data.groups[smallest])} has {counted(sizes[smallest], 'subject')}. "
-            f"Means, covariates and sites use up {lost:.1f} of them. At least {ROWS_PER_PARENT} "
-            "must remain to estimate a weight. Add subjects, or leave out covariates or sites."
+        numbers = {"n": sizes[smallest], "lost": lost, "least": ROWS_PER_PARENT}
+        raise InputError("groups.effects", group=data.groups[smallest], **numbers).says(
+            "{lost:.1f} of {n:subject} of group {group} are used up by means, covariates and sites",
+            "Add subjects, or leave out covariates or sites, so that {least} remain.",
         )
     return most
 
@@ -404,10 +407,6 @@ def most_parents_of(data: GroupData, rank: int) -> int:
 def _refuse_copies(residuals: Array, regions: Sequence[str]) -> None:
     """Raise InputError if two regions are copies after nuisance effects are taken out."""
     R = np.abs(residuals.T @ residuals) / len(residuals)
-    copies = np.argwhere(np.triu(R > 1 - COPY, 1)).tolist()
-    if copies:
-        pairs = [f"{regions[a]} and {regions[b]}" for a, b in copies]
-        raise InputError(
-            "these regions are copies of each other, so that weights between them cannot be "
-            f"estimated: {listed(pairs)}. Leave out one region of each pair."
-        )
+    pairs = np.argwhere(np.triu(R > 1 - COPY, 1)).tolist()
+    if pairs:
+        raise InputError(copies(pairs, regions))

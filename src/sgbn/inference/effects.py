@@ -210,15 +210,19 @@ def effect_difference(
     names = next(iter(rows.values())).names
     s, t = (region_index(name, names) for name in (source, target))
     if s == t:
-        raise InputError(f"source and target are both {source!r}. Give two regions.")
+        raise InputError("effects.one-region", region=source).says(
+            "source and target are both {region}", "Give two regions."
+        )
     graph_of = dict.fromkeys(rows, graphs)
     if isinstance(graphs, Mapping):
         graph_of = {str(name): graph for name, graph in graphs.items()}
     missing = [name for name in rows if name not in graph_of]
     if missing:
-        raise InputError(f"graphs has no graph of the group {missing[0]!r}. Give one per group.")
+        raise InputError("graphs.missing", groups=missing).says(
+            "there is no graph of {groups}", "Give one graph per group ({graphs=})."
+        )
     for name in rows:
-        warn_about_few(rows[name].n_units, f"the group {name!r}")
+        warn_about_few(rows[name].n_units)
     draws = {
         name: _draw(rows[name], graph_of[name], s, t, n_resamples, [random_state, place])
         for place, name in enumerate(rows)
@@ -419,12 +423,7 @@ def lesion(network: NetworkLike, region: str, value: float | None = None) -> Les
     (NONE | Number()).check("value", value)
     place = region_index(region, network.names)
     # Without noise a region may have no variance, and its share of change would be 0 / 0.
-    still = np.flatnonzero(network.noise_variance == 0)
-    if still.size:
-        raise InputError(
-            f"{network.names[still[0]]!r} has no noise, as after do(). Give the network as it was "
-            "learned."
-        )
+    network.check_noise()
     at = float(network.mean[place]) if value is None else value
     return Lesion(region, network, network.do({region: at}))
 
@@ -480,9 +479,8 @@ def _cliques(P: Graph, node: int) -> Iterator[tuple[int, ...]]:
         later = [k for k in neighbours if not chosen or k > chosen[-1]]
         stack += [(*chosen, k) for k in later if joined[k, list(chosen)].all()]
     if stack:
-        raise InputError(
-            f"more than {MOST_SETS} sets of parents are possible. Direct some edges by prior "
-            "knowledge (tiers), or give a graph with fewer edges."
+        raise InputError("effects.many-sets", most=MOST_SETS).says(
+            "there are more than {most} possible sets of parents", "Direct some edges by {tiers=}."
         )
 
 

@@ -41,14 +41,14 @@ from sklearn.base import BaseEstimator
 
 from sgbn.cohort.cohort import Cohort
 from sgbn.cohort.design import Sample
-from sgbn.cohort.rows import read_rows, too_few, warn_about_few
+from sgbn.cohort.rows import read_rows, warn_about_few
 from sgbn.core.graph import GraphLike, adjacency
 from sgbn.core.problems import InputError
 from sgbn.core.types import Array, Graph, Indices
 from sgbn.core.validation import SEED, SHARE, Whole
 from sgbn.inference.difference_tables import records
 from sgbn.inference.permutations import holm
-from sgbn.learn.base import COLLINEAR, fit_weights, network_of
+from sgbn.learn.base import COLLINEAR, fit_weights, network_of, refuse_columns
 from sgbn.learn.orient import curvature
 
 # Many, since in small samples 95 % intervals end at about the 1 % and 99 % percentiles.
@@ -104,7 +104,7 @@ def weight_intervals(
     rows = read_rows(X, group)
     SHARE.check("level", level)
     weights, support = fixed_weights(rows, graph)
-    warn_about_few(rows.n_units, "the sample")
+    warn_about_few(rows.n_units)
     counts = resamples(rows, n_resamples, [random_state])
     drawn = resampled_weights(rows.values, support, counts)
     i, j = np.nonzero(support)
@@ -129,13 +129,16 @@ def fixed_weights(rows: Sample, graph: Any) -> tuple[Array, Graph]:
         the rows.
     """
     if isinstance(graph, BaseEstimator):
-        graph = network_of(graph, "the graph")
-    _check_names(graph, rows.names)
+        graph = network_of(graph, "graph")
+    # A DataFrame has columns, and a network has names. An array has neither, and fits any regions.
+    names = list(map(str, getattr(graph, "columns", getattr(graph, "names", rows.names))))
+    places = [f"x{k}" for k in range(len(rows.names))]
+    if names != rows.names and places not in (names, rows.names):
+        refuse_columns()
     support = adjacency(graph)
     if np.ndim(support) != 2:
-        raise InputError(
-            f"the graph is a {type(graph).__name__}: give a matrix, a GaussianNetwork or a fitted "
-            "learner."
+        raise InputError("graph.type", type=type(graph).__name__).says(
+            "graph is a {type:s}", "Give a matrix, a GaussianNetwork or a fitted learner."
         )
     _check_rows(rows, support)
     return fit_weights(rows.values, support, rows.names).coef[support], support
@@ -145,24 +148,9 @@ def _check_rows(rows: Sample, support: Graph) -> None:
     """Raise InputError if a region has too many parents for the number of rows."""
     n_parents, (n, lost) = support.sum(axis=0), rows.nuisance.shape
     if n_parents.max() + 2 + lost > n:
-        j = int(np.argmax(n_parents))
-        effects = f", and sites and covariates use up {lost} of them" if lost else ""
-        raise InputError(
-            f"{rows.names[j]!r} has {n_parents[j]} parents, but there are only {n} rows{effects}. "
-            "These are too few for intervals of its weights. Give more rows, or a graph with fewer "
-            "edges."
-        )
-
-
-def _check_names(graph: Any, names: list[str]) -> None:
-    """Raise InputError if a graph has other names than the columns; x0, x1, ... fit any names."""
-    # A DataFrame has columns, and a network has names. An array has neither, and fits any regions.
-    nodes = list(map(str, getattr(graph, "columns", getattr(graph, "names", names))))
-    places = [f"x{k}" for k in range(len(names))]
-    if nodes != names and places not in (nodes, names):
-        raise InputError(
-            "the regions of the graph are not the columns of X. Give both the same regions in the "
-            "same order."
+        region, parents = rows.names[int(np.argmax(n_parents))], n_parents.max()
+        raise InputError("parents.many", region=region, parents=parents, n=n - lost).says(
+            "{region} has {parents:parent}, too many for {n:row}", "Give more rows, or fewer edges."
         )
 
 
@@ -271,8 +259,9 @@ def residual_checks(values: Array, graph: Graph) -> ResidualChecks:
     # A regression has a mean, the parents and one curved term. It needs one row more than terms.
     least = max(FEWEST_ROWS, int(adjacent.sum(axis=0).max(initial=0)) + 3)
     if n < least:
-        remedy = "Give more subjects, or a graph with fewer parents per region."
-        raise InputError(too_few("the sample", n, "checks of residuals need", least, remedy))
+        raise InputError("rows.few", n=n, least=least).says(
+            "the sample has {n:subject}, but checks of residuals need {least}", "Give more."
+        )
     residuals, edges, t = np.empty((n, m)), [], []
     for j in range(m):
         parents = np.flatnonzero(adjacent[:, j])

@@ -24,24 +24,25 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
-from sgbn.cohort.rows import check_groups_vary, refuse_cohort, too_few
+from sgbn.cohort.rows import check_groups_vary, refuse_cohort
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.graph import known_order
 from sgbn.core.jit import jit_inside, jit_loops
 from sgbn.core.moments import Moments
-from sgbn.core.problems import InputError, shown
+from sgbn.core.problems import InputError
 from sgbn.core.types import Array, Graph, Indices, Mask
 from sgbn.core.validation import (
     ESTIMATOR,
     NONE,
     TRUTH,
     Parameters,
-    check_data,
+    check_classification,
     check_parameters,
     column_names,
-    read_labels,
     warn_about_moments,
 )
+from sgbn.learn.base import check_kind
+from sgbn.learn.classifier import check_class_sizes
 from sgbn.learn.knowledge import Knowledge
 from sgbn.learn.search.orders import parents_for
 from sgbn.learn.search.plan import MOST_PARENTS, ParentProblem, ebic_prices, most_parents
@@ -84,11 +85,7 @@ class SharedOrder:
     def __init__(
         self, residuals: Array, learner: Any, names: Sequence[str], penalty: float = 1.0
     ) -> None:
-        if not isinstance(learner, SGBN):
-            raise InputError(
-                f"learner is {learner!r}, but only an SGBN can find the order that groups share. "
-                "Give an SGBN with parameters of your choice."
-            )
+        check_kind(learner, SGBN)  # no other learner finds an order
         learned, moments = _learn(clone(learner), residuals, list(names))
         known = cast(Knowledge, learned.arrows_.knowledge)  # every SGBN has it, perhaps empty
         # One of the equivalent orders is chosen by content, not by the positions of columns.
@@ -192,24 +189,12 @@ class JointSGBN(BaseEstimator):
         y : array-like of shape (n_samples,)
             Group of each row. There must be two or more groups.
         """
-        refuse_cohort(X, "cohort.values and cohort.group")
-        if y is None:
-            raise InputError("requires y to be passed, but the target y is None.")
-        values = check_data(self, X)
+        refuse_cohort(X)
+        values, labels, _ = check_classification(self, X, y)
         check_parameters(self)
-        self.classes_, codes = np.unique(read_labels(y, len(values)), return_inverse=True)
+        self.classes_, codes = np.unique(labels, return_inverse=True)
         sizes = np.bincount(codes)
-        if len(sizes) < 2:
-            raise InputError(
-                f"y has only one group, {shown(self.classes_[0])}, but two or more are needed to "
-                "learn networks together. Give all groups, or fit an SGBN to this group."
-            )
-        if sizes.min() < MIN_SUBJECTS_PER_GROUP:
-            smallest = f"group {shown(self.classes_[sizes.argmin()])}"
-            remedy = "Add subjects, or leave this group out."
-            raise InputError(
-                too_few(smallest, sizes.min(), "a network needs", MIN_SUBJECTS_PER_GROUP, remedy)
-            )
+        check_class_sizes(self.classes_.tolist(), sizes, MIN_SUBJECTS_PER_GROUP)
         names = column_names(self, X)
         check_groups_vary(values, codes, self.classes_.tolist(), names)
         # Rows are centred by group: differences of means would look like edges in the pooled rows.
@@ -219,23 +204,25 @@ class JointSGBN(BaseEstimator):
         self.order_ = shared.order
         self.parents_ = shared.parents(residuals, codes, self.separate_parents)
         weights = weights_on(covariances(residuals, codes), self.parents_)
-        self._check_fitted(weights, sizes, names)
+        check_weights(weights, self.classes_.tolist(), names)
         self.networks_ = {
             label: GaussianNetwork(group.weights, mean - mean @ group.weights, group.noise, names)
             for label, group, mean in zip(self.classes_.tolist(), weights, means, strict=True)
         }
         return self
 
-    def _check_fitted(self, weights: list[GroupWeights], sizes: Indices, names: list[str]) -> None:
-        """Raise InputError if a group is too small or too collinear for a region's parents."""
-        for name, group, n in zip(self.classes_, weights, sizes, strict=True):
-            bad = np.flatnonzero(np.isnan(group.noise))
-            if bad.size:
-                raise InputError(
-                    f"the {n} rows of the group {shown(name)} do not determine the weights of the "
-                    f"{self.parents_[:, bad[0]].sum()} parents of {names[bad[0]]!r}. Add subjects, "
-                    "or leave out columns that are copies of others."
-                )
+
+def check_weights(
+    weights: Sequence[GroupWeights], groups: Sequence[Any], names: Sequence[str]
+) -> None:
+    """Raise InputError if a group is too small or too collinear for a region's parents."""
+    for fitted, group in zip(weights, groups, strict=True):
+        unknown = np.flatnonzero(np.isnan(fitted.noise)).tolist()
+        if unknown:
+            raise InputError("parents.undetermined", group=group, region=names[unknown[0]]).says(
+                "the rows of group {group} do not determine the weights of the parents of {region}",
+                "Add subjects, or leave out regions that are sums or copies of others.",
+            )
 
 
 def _learn(learner: SGBN, residuals: Array, names: list[str]) -> tuple[SGBN, Moments]:

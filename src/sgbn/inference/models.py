@@ -68,19 +68,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sgbn.cohort.cohort import Cohort
 from sgbn.cohort.design import Sample, deal_rows
 from sgbn.cohort.effects import DEPENDENT, column_lengths
-from sgbn.cohort.rows import NOTHING_LEFT, read_rows, read_sample, too_few
+from sgbn.cohort.rows import NOTHING_LEFT, read_rows, read_sample
 from sgbn.core.moments import moments_of, one_blas_thread
-from sgbn.core.problems import InputError, counted, listed
+from sgbn.core.problems import InputError
 from sgbn.core.types import Array, Indices, Mask
-from sgbn.core.validation import (
-    FEW_SAMPLES,
-    SEED,
-    SHARE,
-    OneOf,
-    Whole,
-    combined_columns,
-    copied_columns,
-)
+from sgbn.core.validation import FEW_SAMPLES, SEED, SHARE, OneOf, Whole, collinear_columns
 from sgbn.inference.confidence import check_learner, learn_part
 from sgbn.inference.difference_tables import records
 from sgbn.inference.intervals import fixed_weights
@@ -344,28 +336,16 @@ def check_sample(sample: Sample) -> None:
     """Raise InputError for too few rows or columns, and for columns that others determine."""
     n, m = sample.values.shape
     if most_factors(m) < 1:
-        raise InputError(
-            f"there are {m} columns, but a hidden factor needs 3 or more. Give more columns."
+        raise InputError("columns.few", m=m).says(
+            "a hidden factor needs 3 or more columns, not {m}", "Give more columns."
         )
     moments = moments_of(sample.values, sample.names)  # refuses constant columns by name
-    copies = [(sample.names[i], sample.names[j]) for i, j in copied_columns(moments)]
-    if copies:
-        first, second = copies[0]
-        raise InputError(
-            f"columns {first!r} and {second!r} are copies of each other "
-            f"({counted(len(copies), 'such pair')}), so that the rows have no density to compare. "
-            "Drop one column of each pair."
-        )
-    extra = sorted(sample.names[k] for k in combined_columns(moments))
-    if extra:
-        raise InputError(
-            "some columns are linear combinations of others, so that the rows have no density to "
-            f"compare: {listed(extra)}. Drop these columns."
-        )
+    if problem := collinear_columns(moments, sample.names):  # the rows have no density
+        raise InputError(problem)
     if n < 2 * FEW_SAMPLES:
-        remedy = "Give more subjects, or join groups."
-        raise InputError(
-            too_few("the sample", n, "a comparison of models needs", 2 * FEW_SAMPLES, remedy)
+        raise InputError("rows.few", n=n, least=2 * FEW_SAMPLES).says(
+            "the sample has {n:subject}, but models need {least}",
+            "Give more subjects, or join groups.",
         )
 
 
@@ -385,7 +365,7 @@ def score_fold(
     # Stream 0 of the seed assigned the folds.
     rng = np.random.default_rng([random_state, 1 + fold])
     train = folds != fold
-    fitted, held_out = standardised(sample, train, fold)
+    fitted, held_out = standardised(sample, train)
     T = held_out.T @ held_out / len(held_out)
     with one_blas_thread():
         # is_clean: the learner keeps outliers, as the other models do. Held-out rows have them too.
@@ -403,7 +383,7 @@ def score_fold(
     return {"log_likelihood": np.array(scores), "n_factors": np.array(n_factors)}
 
 
-def standardised(sample: Sample, train: Mask, fold: int) -> tuple[Array, Array]:
+def standardised(sample: Sample, train: Mask) -> tuple[Array, Array]:
     """Return the training rows and the other rows, without nuisance effects and standardised.
 
     The training rows have a variance of one (ddof=1). The other rows are divided by the standard
@@ -413,19 +393,16 @@ def standardised(sample: Sample, train: Mask, fold: int) -> tuple[Array, Array]:
     left, lost = residuals_of_training(sample.values, sample.nuisance, train)
     n = int(train.sum())
     if n - 1 - lost < FEW_SAMPLES:
-        raise InputError(
-            f"without fold {fold + 1} there are {n} rows to learn from, and sites and covariates "
-            f"use up {lost} of them. At least {FEW_SAMPLES} must remain. Give fewer covariates, or "
-            "more rows."
+        raise InputError("folds.few", n=n - lost, least=FEW_SAMPLES + 1).says(
+            "folds have {n:row} after sites and covariates, but need {least}",
+            "Give fewer covariates.",
         )
     # Training rows are standardised, so that all models learn a correlation matrix.
     sd = left[train].std(axis=0, ddof=1)
     gone = np.flatnonzero(sd <= NOTHING_LEFT * sample.values.std(axis=0))
     if len(gone):
-        raise InputError(
-            f"{counted(len(gone), 'column does', 'columns do')} not vary among the rows outside of "
-            f"fold {fold + 1} once sites and covariates are taken out. Leave out "
-            f"{listed([sample.names[k] for k in gone])}."
+        raise InputError("folds.constant", columns=[sample.names[k] for k in gone]).says(
+            "in a fold, sites and covariates leave nothing of {columns}", "Leave these columns out."
         )
     return left[train] / sd, left[~train] / (sd * np.sqrt((n - 1) / (n - 1 - lost)))
 
@@ -705,16 +682,14 @@ def edges_beside_factors(
     n, m = rows.values.shape
     n_factors = Whole(1).check("n_factors", n_factors)
     if n_factors > most_factors(m):
-        raise InputError(
-            f"n_factors is {n_factors}, but {m} columns can determine at most {most_factors(m)} "
-            "factors. Give a smaller n_factors, or more columns."
+        raise InputError("factors.many", m=m, most=most_factors(m)).says(
+            "{m:column} can determine at most {most:factor}", "Give fewer ({n_factors=})."
         )
     # Factors count as regressors, like the parents and the columns of sites and covariates.
     degrees = n - 1 - rows.nuisance.shape[1] - n_factors - support.sum(axis=0)
     if degrees.min() < 1:
-        raise InputError(
-            f"there are {n} rows, which are too few for {n_factors} factors and the parents of "
-            f"{rows.names[int(degrees.argmin())]!r}. Give a smaller n_factors, or more rows."
+        raise InputError("factors.rows", n=n, region=rows.names[int(degrees.argmin())]).says(
+            "{n:row} are too few for the factors and the parents of {region}", "Give more rows."
         )
     beside, error = _refitted(rows.values, support, n_factors, degrees)
     i, j = np.nonzero(support)

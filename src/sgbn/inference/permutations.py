@@ -54,7 +54,7 @@ from scipy.stats import false_discovery_control
 
 from sgbn.core.graph import joined_parts
 from sgbn.core.moments import one_blas_thread
-from sgbn.core.problems import listed, warn
+from sgbn.core.problems import Problem
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.inference.difference_input import GroupData
 from sgbn.inference.difference_problem import (
@@ -105,9 +105,8 @@ def _compared_sets(data: GroupData) -> list[Members]:
     n_groups = len(data.groups)
     every = tuple(range(n_groups))
     if n_groups > MOST_GROUPS:
-        warn(
-            f"{n_groups} groups are only compared all together. Pairs of groups are compared only "
-            f"if there are at most {MOST_GROUPS} groups. To compare pairs, give fewer groups."
+        Problem("groups.many", n=n_groups, most=MOST_GROUPS).warn(
+            "{n:group} are only compared all together, not in pairs", "Give at most {most} groups."
         )
         return [every]
     # A set without exchanges has no null distribution. `difference_tables` gives it a p of 1.
@@ -118,9 +117,9 @@ def _compared_sets(data: GroupData) -> list[Members]:
         (sets if can_move else stuck).append(members)
     pairs = [" and ".join(data.groups[c] for c in pair) for pair in stuck if len(pair) == 2]
     if pairs:
-        warn(
-            "these groups have no rows that can be exchanged, so that they are not compared with "
-            f"each other: {listed(pairs)}. Leave out sites=, or groups that share no site."
+        Problem("exchange.pairs", pairs=pairs).warn(
+            "groups that are not compared, since no rows can be exchanged between them: {pairs}",
+            "Leave out {sites=}, or groups that share no site.",
         )
     return sets
 
@@ -398,6 +397,17 @@ def permutations_needed(level: float, by: str = "p_fwer") -> int:
     # Round-off of a computed level must not ask for one permutation more.
     whole = int(np.ceil((1 - 1e-12) / level))
     return whole if by.startswith("q") else whole - 1
+
+
+def few_permutations(n: int, level: float, by: str = "p_fwer") -> Problem | None:
+    """Return the problem that n permutations cannot reach a level, or None if they can."""
+    needed = permutations_needed(level, by)
+    if n >= needed:
+        return None
+    return Problem("permutations.few", n=n, level=level, by=by, needed=needed).says(
+        "{by:s} cannot reach {level:g} with {n:permutation}",
+        "Give {needed} or more ({n_permutations=}).",
+    )
 
 
 def monte_carlo_error(p: Any, n_permutations: int) -> Any:

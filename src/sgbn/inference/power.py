@@ -30,11 +30,11 @@ from sgbn.core.graph import random_dag
 from sgbn.core.moments import one_blas_thread
 from sgbn.core.problems import DataWarning, InputError
 from sgbn.core.types import Array, Indices
-from sgbn.core.validation import NOT_NEGATIVE, SEED, SHARE, OneOf, Whole, is_number
+from sgbn.core.validation import NOT_NEGATIVE, SEED, SHARE, OneOf, Whole, is_number, read_edge
 from sgbn.inference.difference_problem import FEWEST_PERMUTATIONS, MIN_SUBJECTS_PER_GROUP
 from sgbn.inference.difference_tables import CORRECTIONS
 from sgbn.inference.differences import edge_differences
-from sgbn.inference.permutations import permutations_needed
+from sgbn.inference.permutations import few_permutations
 from sgbn.learn.base import network_of
 from sgbn.learn.sgbn import SGBN
 from sgbn.runs.study import Study
@@ -96,48 +96,29 @@ class StudyDesign:
         OneOf(*CORRECTIONS).check("by", self.by)
         SEED.check("random_state", self.random_state)
         count = Whole(FEWEST_PERMUTATIONS).check("n_permutations", self.n_permutations)
-        needed = permutations_needed(self.level, self.by)
-        if count < needed:
-            raise InputError(
-                f"n_permutations is {count}, which is too few for by={self.by!r} and "
-                f"level={self.level:g}. Give {needed} or more."
-            )
+        if problem := few_permutations(count, self.level, self.by):
+            raise InputError(problem)
         if isinstance(self.network, GaussianNetwork):
             self._check_network(self.network)
-        else:
-            self._check_regions(self.network)
-
-    def _check_regions(self, m: int) -> None:
-        """Raise InputError if random networks of m regions do not suit the design."""
-        if self.edges:
-            raise InputError(
-                "edges is given, but network is only a number of regions. Give the network that "
-                "has these edges (network=), or leave edges out."
+        elif self.edges:
+            raise InputError("power.edges").says(
+                "edges are given without a network that has them", "Give it as {network=}."
             )
-        if self.n_changed >= m:
-            raise InputError(
-                f"n_changed is {self.n_changed}, but in a random network of {m} regions at most "
-                f"{m - 1} edges can change. Give a smaller n_changed, or more regions."
+        m = self.network
+        most = m.n_edges if isinstance(m, GaussianNetwork) else m - 1
+        if self.n_changed > most:
+            raise InputError("power.changes", n=self.n_changed, most=most).says(
+                "n_changed is {n}, but at most {most:edge} can change", "Give a larger network."
             )
 
     def _check_network(self, network: GaussianNetwork) -> None:
         for source, target in self.edges:
             i, j = (region_index(name, network.names) for name in (source, target))
             if network.coef[i, j] == 0:
-                raise InputError(
-                    f"the network has no edge {source!r} -> {target!r} to change. Name other edges."
+                raise InputError("power.no-edge", source=source, target=target).says(
+                    "the network has no edge {source} -> {target}", "Name other edges."
                 )
-        if network.n_edges < self.n_changed:
-            raise InputError(
-                f"the network has {network.n_edges} edges, but n_changed is {self.n_changed}. Give "
-                "another network, or a smaller n_changed."
-            )
-        still = np.flatnonzero(network.noise_variance <= 0)
-        if still.size:
-            raise InputError(
-                f"{network.names[still[0]]!r} has no noise, as after do(). Give a network in which "
-                "every region has noise."
-            )
+        network.check_noise()
 
     def described(self) -> dict[str, Any]:
         """Return the settings of a study."""
@@ -241,21 +222,12 @@ def edge_pairs(edges: Any) -> tuple[Edge, ...]:
     # Two names are one edge, not two edges.
     if len(chosen) == 2 and all(isinstance(end, str) for end in chosen):
         chosen = (chosen,)
-    for edge in chosen:
-        if isinstance(edge, str) or not hasattr(edge, "__len__") or len(edge) != 2:
-            raise InputError(f"edges holds {edge!r}. Give pairs (source, target) of regions.")
-    return tuple((source, target) for source, target in chosen)
+    return tuple(read_edge(edge, "edges", str) for edge in chosen)
 
 
 def _network(network: int | NetworkLike) -> int | GaussianNetwork:
     """Return the network, or the number of regions of random networks."""
-    if is_number(network):
-        return Whole(2).check("network", network)
-    try:
-        return network_of(network)
-    except InputError as error:
-        message = f"{error} A number of regions is also possible, for random networks."
-        raise InputError(message) from None
+    return Whole(2).check("network", network) if is_number(network) else network_of(network)
 
 
 def effective_trials(shares: Array, n_edges: int) -> float:
@@ -422,9 +394,8 @@ def sample_size(
     """
     SHARE.check("power", power)
     if wilson(1.0, Whole(2).check("n_simulations", n_simulations))[0] < power:
-        raise InputError(
-            f"{n_simulations} simulations cannot tell a power of {power:g} from a lower one, even "
-            "if all of them find the difference. Give more simulations, or a lower power."
+        raise InputError("power.simulations", n=n_simulations, power=power).says(
+            "{n:simulation} cannot tell a power of {power:g} from a lower one", "Give more."
         )
     settings: dict[str, Any] = {**options, "network": network, "n_simulations": n_simulations}
     settings["edges"] = edge_pairs(options.get("edges", ()))  # an iterator would be empty next time
@@ -438,9 +409,8 @@ def sample_size(
     (_, needed), (_, low), (_, high) = brackets
     if needed is None or low is None:
         n = max(tried)
-        raise InputError(
-            f"a power of {power:g} is not reached: with {n} subjects per group it is "
-            f"{tried[n].power:.2f}. Give a larger effect, or fewer regions."
+        raise InputError("power.not-reached", n=n, reached=tried[n].power).says(
+            "the power with {n:subject} per group is only {reached:.2f}", "Give a larger effect."
         )
     return SampleSize(needed, low, high or LARGEST, tuple(tried[k] for k in sorted(tried)))
 

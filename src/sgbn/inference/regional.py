@@ -31,8 +31,7 @@ from sgbn.inference.difference_tables import records
 from sgbn.inference.permutations import discovery_rates, holm
 
 FAMILIES = (
-    "means of regions are not compared, because there are families (blocks). Members of one family "
-    "are not independent, and a t test does not allow for that."
+    "means of regions are not compared, because members of a family (blocks) are not independent"
 )
 
 
@@ -95,7 +94,7 @@ def regional_differences(
     the two groups of visits.
     """
     if cohort.block is not None:
-        raise InputError(FAMILIES)
+        raise InputError("regional.families").says(FAMILIES)
     names = tuple(cohort.groups if groups is None else groups)
     others = range(1, len(names))
     parts = [_rows(cohort, names[k], _contrast(cohort, names, k), level) for k in others]

@@ -24,10 +24,16 @@ from numpy.typing import ArrayLike, NDArray
 from sgbn.cohort.cohort import SITE, Cohort
 from sgbn.cohort.design import deal_rows
 from sgbn.cohort.effects import with_curves_that_fit
-from sgbn.cohort.rows import too_few
-from sgbn.core.problems import DataWarning, InputError, counted, did_you_mean, listed, warn
+from sgbn.core.problems import (
+    DataWarning,
+    InputError,
+    Problem,
+    did_you_mean,
+    give,
+    problem_of,
+)
 from sgbn.core.types import Mask
-from sgbn.core.validation import SEED, SHARE
+from sgbn.core.validation import SEED, SHARE, check_mask
 from sgbn.inference.difference_problem import MIN_SUBJECTS_PER_GROUP
 from sgbn.inference.difference_tables import Differences
 from sgbn.inference.differences import edge_differences
@@ -74,37 +80,26 @@ def _rows_with(cohort: Cohort, how: str) -> Mask:
     if cohort.site is not None:
         columns |= {str(cohort.provenance.get("site_column", SITE)): cohort.site, SITE: cohort.site}
     if not sign or name not in columns:
-        raise InputError(
-            f"replicate is {how!r}. Give {HALF!r}, or COLUMN=VALUE, where COLUMN is the column of "
-            "sites (--site) or a covariate (--covariates). "
-            f"{_known_columns(name, [*columns])}"
+        choices = [HALF, *(f"{column}=VALUE" for column in columns)]
+        raise InputError("replicate.column", how=how, choices=choices).says(
+            "{how} is not one of {choices}", "Name other columns as {site=} or {covariates=}."
         )
     column = columns[name]
     texts = np.array([_text(cell) for cell in column.tolist()])
     missing = int((texts == "").sum())
     if missing:
-        raise InputError(
-            f"replicate is {how!r}, but {name!r} is missing in {counted(missing, 'row')}. Fill it "
-            f"in, leave these rows out, or give {HALF!r}."
+        raise InputError("replicate.missing", column=name, n=missing).says(
+            "{column} is missing in {n:row}", "Fill it in, or give {replicate='half'}."
         )
     # 2 and 2.0 are the same value of a column of numbers.
     number = _as_number(value) if column.dtype.kind in "fiub" else None
     marked: Mask = texts == value if number is None else column.astype(float) == number
     if not marked.any():
         values = [_text(cell) for cell in np.unique(column).tolist()]
-        raise InputError(f"no row has {how} (replicate). {did_you_mean(value, values)}")
+        raise InputError("replicate.value", how=how, near=did_you_mean(value, values)).says(
+            "no row has {how:s}", "{near}"
+        )
     return marked
-
-
-def _known_columns(name: str, columns: list[str]) -> str:
-    """Return a sentence about a column with a similar name, or about the option to add."""
-    suggestion = did_you_mean(name, columns) if columns else ""
-    # A typing error is more likely than a column that was not given.
-    if suggestion.startswith("Did you mean"):
-        return suggestion
-    option = "--site" if name.lower() in (SITE, "scanner", "centre", "center") else "--covariates"
-    given = f"Only {listed(columns)} can be used" if columns else "No such column is given"
-    return f"{given}. To use {name!r}, add {option} {name}." if name else f"{given}."
 
 
 def _as_number(value: str) -> float | None:
@@ -133,9 +128,8 @@ def check_parts(cohort: Cohort, held_back: Mask, how: str = "held_back") -> None
     if units is not None:
         both = np.intersect1d(units[held_back], units[~held_back]).tolist()
         if both:
-            raise InputError(
-                f"{how} separates the rows of {listed(both)} (persons, pairs or families). Give "
-                f"{HALF!r}, which keeps them together, or another column."
+            raise InputError("replicate.persons", how=how, persons=both).says(
+                "{how:s} separates rows of {persons}", "Give {replicate='half'}, or another column."
             )
     for name, rows in ((DISCOVERY, ~held_back), (CONFIRMATION, held_back)):
         sizes = {
@@ -145,10 +139,11 @@ def check_parts(cohort: Cohort, held_back: Mask, how: str = "held_back") -> None
             sizes.items(), key=lambda item: item[1], default=("", MIN_SUBJECTS_PER_GROUP)
         )
         if size < MIN_SUBJECTS_PER_GROUP:
-            who = f"group {group!r} in the part for {name} ({how})"
-            needs, least = "tests of differences need", MIN_SUBJECTS_PER_GROUP
-            remedy = "Hold back other rows, merge groups, or leave out the replication."
-            raise InputError(too_few(who, size, needs, least, remedy))
+            numbers = {"n": size, "least": MIN_SUBJECTS_PER_GROUP}
+            raise InputError("replicate.few", group=group, part=name, how=how, **numbers).says(
+                "{group} has {n:subject} in the part for {part:s} ({how:s}), but needs {least}",
+                "Hold back other rows, merge groups, or leave out the replication.",
+            )
 
 
 def count_subjects(cohort: Cohort, rows: Mask) -> int:
@@ -356,12 +351,7 @@ def _marked_rows(cohort: Cohort, held_back: ArrayLike | str, random_state: int) 
     """Return the rows of the confirmation; raise InputError if they cannot be held back."""
     if isinstance(held_back, str):
         return replication_rows(cohort, held_back, random_state)
-    marked = np.asarray(held_back)
-    if marked.shape != (len(cohort),) or marked.dtype != bool:
-        raise InputError(
-            f"held_back has shape {marked.shape} and type {marked.dtype}. Give True or False for "
-            f"each of {len(cohort)} rows, {HALF!r}, or 'COLUMN=VALUE'."
-        )
+    marked = check_mask(held_back, len(cohort), "held_back")
     check_parts(cohort, marked)
     return marked
 
@@ -428,6 +418,9 @@ def _listed(sizes: Mapping[str, int]) -> str:
     return ", ".join(f"{group} {size}" for group, size in sizes.items())
 
 
+OF_PART = "in the part for {part:s}, {cause}"
+
+
 @contextmanager
 def _said_of(part: str) -> Iterator[None]:
     """Add the name of the part to errors and warnings about it."""
@@ -439,9 +432,10 @@ def _said_of(part: str) -> Iterator[None]:
             warnings.simplefilter("always")
             yield
     except InputError as error:
-        raise InputError(f"in the part for {part}, {error}") from error
+        raise InputError("part", part=part, cause=error).says(OF_PART) from error
     finally:
         for warning in caught:
-            text = str(warning.message)
-            ours = issubclass(warning.category, DataWarning)
-            warn(f"in the part for {part}, {text}" if ours else text, warning.category)
+            problem = problem_of(warning.message)
+            if issubclass(warning.category, DataWarning):
+                problem = Problem("part", part=part, cause=problem).says(OF_PART)
+            give(warning.category(problem))

@@ -457,13 +457,8 @@ class AdjustedMeans:
             return
         # The difference is smaller if a combination of covariates and sites explains the groups.
         fixed = [*self.data.covariates, *(["sites"] if self.data.sites is not None else [])]
-        explain = "explains" if len(self.data.covariates) == len(fixed) == 1 else "explain"
-        within = "" if self.data.pairs is None else "within persons, "
-        names = " and ".join(map(str, fixed))
-        raise InputError(
-            f"{within}{names} {explain} which group a subject is in. Differences between groups "
-            f"cannot be separated from effects of {names}. Leave "
-            f"{names if len(fixed) == 1 else 'one of them'} out."
+        raise InputError("groups.explained", names=fixed).says(
+            "the groups differ in {names} and cannot be separated from these", "Leave one out."
         )
 
     @property

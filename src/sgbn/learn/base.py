@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from html import escape
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,14 +25,16 @@ from sgbn.core.equivalence import consistent_extension, cpdag, edge_kinds, orien
 from sgbn.core.gaussian import GaussianNetwork, HasNetwork
 from sgbn.core.graph import GraphLike, adjacency, levels
 from sgbn.core.moments import Moments, moments_of
-from sgbn.core.problems import DataWarning, InputError, counted, listed, warn
+from sgbn.core.problems import DataWarning, InputError, Problem, problem_of
 from sgbn.core.types import Array, Indices, Labels, Mask
 from sgbn.core.validation import (
     check_data,
     check_parameters,
+    check_same_names,
     check_values,
     column_names,
     warn_about_moments,
+    warn_few_values,
 )
 from sgbn.learn.knowledge import Knowledge
 from sgbn.learn.lasso import refit_column, residual_variances
@@ -226,6 +228,7 @@ class NetworkEstimator(DensityMixin, LearnedNetwork, ABC):
         """
         values = check_data(self, X)
         names = column_names(self, X)
+        warn_few_values(values, names)
         return self.learn(*self.prepare(values, names, row_labels(X)), names)
 
     def prepare(
@@ -318,14 +321,13 @@ def fit_weights(
         If the graph has a directed cycle.
     """
     values, columns = check_values(X)
-    if names is not None and hasattr(X, "columns") and list(names) != columns:
-        raise InputError("names differ from the columns of X. Leave names out.")
+    if hasattr(X, "columns"):
+        check_same_names(names, columns)
     names = list(columns if names is None else names)
     support = _support_on(graph, names, labelled=hasattr(X, "columns"))
     if support.shape != (values.shape[1], values.shape[1]):
-        raise InputError(
-            f"X has {values.shape[1]} columns, but the graph has shape {support.shape}: give one "
-            "column per node of the graph."
+        raise InputError("graph.shape", m=values.shape[1], shape=support.shape).says(
+            "X has {m:column}, but the graph has shape ({shape:s})", "Give one column per node."
         )
     GaussianNetwork(support, names=names)  # raises if there is a cycle or a wrong name
     moments = moments_of(values, names)
@@ -346,12 +348,16 @@ def _support_on(graph: Any, names: Sequence[str], labelled: bool) -> Mask:
         return support
     nodes = [str(label) for label in labels]
     if sorted(nodes) != sorted(names):
-        raise InputError(
-            "the variables of the graph are not the columns of X: rename the variables or the "
-            "columns."
-        )
+        refuse_columns()
     place = [nodes.index(name) for name in names]
     return support[np.ix_(place, place)]
+
+
+def refuse_columns() -> NoReturn:
+    """Raise InputError, because a graph is not on the columns of a table."""
+    raise InputError("graph.columns").says(
+        "the variables of the graph are not the columns of X", "Give both the same names."
+    )
 
 
 def least_squares(moments: Moments, B: Array, names: Sequence[str]) -> Array:
@@ -370,10 +376,9 @@ def least_squares(moments: Moments, B: Array, names: Sequence[str]) -> Array:
         # The solution of least norm: round-off must not decide which of two copies gets the weight.
         refitted[j, parents] = np.linalg.lstsq(gram, target, rcond=COLLINEAR)[0]
     if bad:
-        warn(
-            f"the parents of {names[moments.columns[bad[0]]]!r} are collinear, so that many "
-            "weights fit equally well. The smallest weights are used. Drop one of these parents, "
-            "or ask for fewer edges (a larger alpha or gamma)."
+        Problem("parents.collinear", variable=names[moments.columns[bad[0]]]).warn(
+            "the parents of {variable} are collinear, and get the smallest weights",
+            "Drop one of these parents, or ask for fewer edges (a larger {gamma=} or {alpha=}).",
         )
     return refitted
 
@@ -402,31 +407,38 @@ def user_weights(moments: Moments, B: Array, names: Sequence[str]) -> Weights:
     floor = NOISE_FLOOR * moments.sd**2
     exact = np.flatnonzero(noise < floor)
     if exact.size:
-        warn(
-            f"{names[exact[0]]!r} is an exact linear function of its parents "
-            f"({counted(exact.size, 'such column')}). Its noise variance is set to a small "
-            "positive number. Drop the column, or ask for fewer edges (a larger alpha or gamma)."
+        Problem("parents.exact", columns=[names[k] for k in exact.tolist()]).warn(
+            "columns that are exact linear functions of their parents: {columns}",
+            "Drop them, or ask for fewer edges (a larger {gamma=} or {alpha=}).",
         )
     return Weights(coef_std, coef, intercept, np.maximum(noise, floor))
 
 
 @contextmanager
-def warnings_about(what: str) -> Iterator[None]:
-    """Put `what`, such as "group 'CTR'", in front of warnings about data and convergence.
+def warnings_about(name: Any, kind: str = "group") -> Iterator[None]:
+    """Put the group's or class's name in front of warnings about data and convergence.
 
-    Warnings that already contain `what` are not changed. Warnings of other classes, such as
+    Warnings that already name a group or class are not changed. Warnings of other classes, such as
     `OutlierWarning`, are not changed either.
     """
     show = warnings.showwarning
 
-    def name(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-        unnamed = category in (DataWarning, ConvergenceWarning) and what not in str(message)
-        show(category(f"{what}: {message}") if unnamed else message, category, *where, **more)
+    def named(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+        cause = problem_of(message)
+        if category in (DataWarning, ConvergenceWarning) and kind not in cause.values:
+            message = category(part_of(name, kind, cause))
+        show(message, category, *where, **more)
 
     # Python then also forgets earlier warnings, so that it shows the same warning for each group.
     with warnings.catch_warnings():
-        warnings.showwarning = name
+        warnings.showwarning = named
         yield
+
+
+def part_of(name: Any, kind: str, cause: Problem | BaseException) -> Problem:
+    """Return a problem of one group or class."""
+    values = {kind: name, "kind": kind, "name": name}
+    return Problem("part", cause=cause, **values).says("{kind:s} {name}: {cause}")
 
 
 def network_of(network: Any, what: str = "network") -> GaussianNetwork:
@@ -437,13 +449,19 @@ def network_of(network: Any, what: str = "network") -> GaussianNetwork:
         return candidate
     kind = type(network).__name__
     if isinstance(network, NetworkEstimator):
-        raise InputError(f"{what} is {kind}(), which is not fitted: call its fit first.")
-    if isinstance(getattr(network, "networks_", None), Mapping):
-        raise InputError(
-            f"{what} is a {kind}, which has a network for each of {listed(list(network.networks_))}"
-            ": give one of its networks_"
-            + (", or its parents_ if a graph is enough." if hasattr(network, "parents_") else ".")
+        raise InputError("network.unfitted", argument=what, type=kind).says(
+            "{argument} is a {type:s} that is not fitted", "Call its fit first."
         )
-    raise InputError(
-        f"{what} is a {kind}: give a GaussianNetwork, or a fitted learner of one network."
+    raise InputError("network.type", argument=what, type=kind).says(
+        "{argument} is a {type:s}, not one network",
+        "Give a GaussianNetwork, a fitted learner of one network, or one of its networks_.",
     )
+
+
+def check_kind(learner: Any, kind: type) -> None:
+    """Raise InputError unless a learner is of a kind."""
+    if not isinstance(learner, kind):
+        given = type(learner).__name__
+        raise InputError("learner.type", type=given, kind=kind.__name__).says(
+            "learner is a {type:s}, not a {kind:s}", "Give a learner of sgbn of this kind."
+        )

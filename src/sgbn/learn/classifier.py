@@ -45,7 +45,7 @@ from sklearn.utils.validation import check_is_fitted
 from sgbn.cohort.design import count_folds, inner_folds, units_of
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.moments import constant_columns, moments_of, one_blas_thread
-from sgbn.core.problems import DataWarning, InputError, did_you_mean, listed, shown, warn
+from sgbn.core.problems import DataWarning, InputError, Problem, did_you_mean
 from sgbn.core.types import Array, Indices
 from sgbn.core.validation import (
     ESTIMATOR,
@@ -64,8 +64,15 @@ from sgbn.core.validation import (
     column_names,
     warn_collinear,
     warn_few_samples,
+    warn_few_values,
 )
-from sgbn.learn.base import NetworkEstimator, NetworkLearner, warnings_about
+from sgbn.learn.base import (
+    NetworkEstimator,
+    NetworkLearner,
+    check_kind,
+    part_of,
+    warnings_about,
+)
 from sgbn.learn.search.plan import default_gamma
 from sgbn.learn.sgbn import SGBN
 
@@ -143,22 +150,23 @@ def learn_networks(
     if pool > 0:
         warn_about_classes(values, labels, pool, names)  # without a blend, the learner itself warns
     networks = {}
-    for label, size in zip(classes.tolist(), sizes, strict=True):
+    for label in classes.tolist():
         try:
-            with warnings_about(f"class {shown(label)}"):
+            with warnings_about(label, "class"):
                 networks[label] = _learn(clone(learner), values, labels, label, list(names), pool)
         except ValueError as error:
-            raise InputError(f"class {shown(label)} ({size} rows): {error}") from error
+            raise InputError(part_of(label, "class", error)) from error
     return with_variances(networks, variances, sizes.astype(float))
 
 
-def check_class_sizes(classes: Sequence[Any], sizes: Indices) -> None:
+def check_class_sizes(
+    classes: Sequence[Any], sizes: Indices, least: int = MIN_ROWS_PER_CLASS
+) -> None:
     """Raise InputError if a class has too few rows for a network."""
-    for label, size in zip(classes, sizes, strict=True):
-        if size < MIN_ROWS_PER_CLASS:
-            raise InputError(
-                f"class {shown(label)} has {size} row, but a network needs {MIN_ROWS_PER_CLASS} or "
-                "more rows. Leave the class out, or add subjects."
+    for label, n in zip(classes, sizes, strict=True):
+        if n < least:
+            raise InputError("classes.small", label=label, n=n, least=least).says(
+                "class {label} has {n:row}, but a network needs {least}", "Leave the class out."
             )
 
 
@@ -202,14 +210,15 @@ def warn_about_classes(
     """
     classes, sizes = np.unique(labels, return_counts=True)
     for label, size in zip(classes, sizes, strict=True) if pool < 1 else ():
-        warn_few_samples(size, values.shape[1], f"class {shown(label)}: ")
+        with warnings_about(label, "class"):
+            warn_few_samples(size, values.shape[1])
     for label in classes if pool < 1 else ():
         constant = constant_columns(values[labels == label])
         if constant.any():
             unvaried = [names[int(k)] for k in np.flatnonzero(constant)]
-            warn(
-                f"class {shown(label)}: {listed(unvaried)} does not vary in this class. This alone "
-                "may decide the predictions. Leave it out, unless it defines the class."
+            Problem("classes.constant", label=label, columns=unvaried).warn(
+                "columns that do not vary in class {label}: {columns}",
+                "Leave them out, unless they define it.",
             )
     moments = moments_of(_centred(values, labels), names)
     # Each class mean costs a degree of freedom. `Moments` already subtracts one mean.
@@ -225,11 +234,7 @@ def _learn(
         fitted = learner.learn(*learner.prepare(rows, names), names) if ours else learner.fit(rows)
         network = fitted.network_  # other learners call the variables x0, x1, ...
         return GaussianNetwork(network.coef, network.intercept, network.noise_variance, names)
-    if not isinstance(learner, NetworkEstimator):
-        raise InputError(
-            f"pool={pool:g} needs a learner of sgbn, not {type(learner).__name__}. Set pool=0, or "
-            "do not give a learner."
-        )
+    check_kind(learner, NetworkEstimator)  # `pool` needs its moments
     # A learner accepts rows or moments, but not a covariance. So the rows get weights that make
     # their covariance the blend. The weights distort the row count and the mean: both are set
     # below.
@@ -237,9 +242,8 @@ def _learn(
     check_parameters(learner)
     moments = learner.moments(rows, names)
     if moments.has_bias:
-        raise InputError(
-            "pool centres the rows, so it cannot go with a penalised intercept. Set pool=0, or "
-            "give a learner that does not penalise the intercept."
+        raise InputError("pool.intercept").says(
+            "pool cannot go with a penalised intercept", "Set {pool=0}, or give another learner."
         )
     moments = replace(moments, n=n_effective, mean=values[labels == label].mean(axis=0))
     return learner.learn(moments, rows, names).network_
@@ -379,6 +383,7 @@ class SGBNClassifier(ClassifierMixin, BaseEstimator):
         values, labels, self.classes_ = check_classification(self, X, y)
         check_parameters(self)
         names = column_names(self, X)
+        warn_few_values(values, names)
         self.priors_ = self._class_priors(labels)
         self._units = units_of(groups, len(values))
         with one_blas_thread():  # with such small matrices, several threads are slower
@@ -430,15 +435,17 @@ class SGBNClassifier(ClassifierMixin, BaseEstimator):
         values = check_data(self, X, reset=False)
         classes = self.classes_.tolist()
         for label in (of, against):
-            if label is not None and label not in classes:
-                raise InputError(f"no class is called {label!r}. {did_you_mean(label, classes)}")
+            if label is not None:
+                check_class(label, classes)
         # The defaults change sides if the given class is already the default of the other side.
         if of is None:
             of = classes[-1] if against != classes[-1] else classes[0]
         if against is None:
             against = classes[0] if of != classes[0] else classes[-1]
         if of == against:
-            raise InputError(f"of and against are both {of!r}: give two classes to compare.")
+            raise InputError("classes.same", label=of).says(
+                "of and against are both {label}", "Give two classes to compare."
+            )
         return explain_ratio(self.networks_[of], self.networks_[against], values)
 
     def _scores(self, X: ArrayLike) -> Array:
@@ -447,7 +454,7 @@ class SGBNClassifier(ClassifierMixin, BaseEstimator):
         with np.errstate(over="ignore", invalid="ignore"):  # `_check_scores` names the row
             likelihoods = log_likelihoods(self.networks_, values)
             scores = posterior_scores(likelihoods, self.temperature_, self.priors_)
-        _check_scores(scores, X)
+        _check_scores(scores)
         return scores
 
     def _learn(self, values: Array, labels: NDArray[Any], names: list[str]) -> Learned:
@@ -489,8 +496,8 @@ class SGBNClassifier(ClassifierMixin, BaseEstimator):
                     warnings.simplefilter("ignore", DataWarning)
                     networks = self._learn(values[train], labels[train], names).networks
             except InputError as error:  # such as a region that is constant in a fold
-                raise InputError(
-                    f"in a fold for the temperature: {error} Or set temperature=1."
+                raise InputError("temperature.fold", cause=error).says(
+                    "in a fold for the temperature, {cause}", "Or set {temperature=1}."
                 ) from error
             unseen[test] = log_likelihoods(networks, values[test])
         return unseen
@@ -500,12 +507,10 @@ class SGBNClassifier(ClassifierMixin, BaseEstimator):
         if self.temperature != "cv" or self.temperature_ > NEAR_LOWEST * lowest:
             return
         counts = np.unique(labels, return_counts=True)[1]
-        smallest = counts.argmin()
-        warn(
-            f"the temperature fell to {self.temperature_:.2g} ({lowest:g} is the lowest): the "
-            "networks did not tell the classes apart in rows that they had not seen. So the "
-            "probabilities are almost the priors. Use fewer regions, or add subjects: class "
-            f"{shown(self.classes_[smallest])} ({counts[smallest]} rows) is the smallest."
+        label, n = self.classes_[counts.argmin()], counts.min()
+        Problem("temperature.low", temperature=self.temperature_, label=label, n=n).warn(
+            "networks do not tell the classes apart in new rows (temperature {temperature:.2g})",
+            "Use fewer regions, or add subjects: class {label} has only {n:row}.",
         )
 
     def _class_priors(self, labels: NDArray[Any]) -> Array:
@@ -530,31 +535,31 @@ def given_shares(priors: Mapping[Any, Any], classes: list[Any]) -> Array:
         # Equal keys come first: True and 1.0 equal the class 1, but their text differs.
         label = key if key in classes else named.get(str(key))
         if label is None:
-            raise InputError(
-                f"priors has a share of {shown(key)}, which is not a class of y. "
-                f"{did_you_mean(key, classes)}"
-            )
+            check_class(key, classes)
         shares[label] = share
     given = [shares.get(label) for label in classes]
     if not ListOf(POSITIVE).allows(given):
-        raise InputError(
-            f"priors={dict(priors)!r}: give a positive share for each of the classes "
-            f"{listed(classes)}."
+        raise InputError("priors.shares", shares=str(dict(priors)), classes=classes).says(
+            "priors is {shares:s}", "Give a positive share for each of {classes}."
         )
     return np.array(given, dtype=float)
 
 
-def _check_scores(scores: Array, X: Any) -> None:
+def check_class(label: Any, classes: list[Any]) -> None:
+    """Raise InputError unless there is a class with this label."""
+    if label not in classes:
+        raise InputError("classes.unknown", label=label, near=did_you_mean(label, classes)).says(
+            "no class is called {label}", "{near}"
+        )
+
+
+def _check_scores(scores: Array) -> None:
     """Raise InputError if the likelihood of a row is too large or too small for a float."""
     bad = ~np.isfinite(scores).all(axis=1)
     if bad.any():
-        row = int(bad.argmax())
-        is_table = hasattr(X, "columns") and hasattr(X, "index")
-        name = f", {shown(X.index[row])}," if is_table else ""
-        raise InputError(
-            f"row {row} (counted from 0){name} has no finite likelihood ({int(bad.sum())} such "
-            "rows): its cells, or numbers of the model, are too large to compute with. Correct "
-            "the cells, or fit the model again."
+        raise InputError("scores.overflow", row=int(bad.argmax()), n=bad.sum()).says(
+            "row {row} (counted from 0) has no finite likelihood ({n:such row})",
+            "Correct its cells, which are too large, or fit the model again.",
         )
 
 

@@ -39,10 +39,11 @@ from scipy.special import ndtri
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from sgbn.cohort.design import N_TENTHS, Sample, deal_rows, enough_left
+from sgbn.cohort.cohort import with_several
+from sgbn.cohort.design import N_TENTHS, Sample, deal_rows, enough_left, label_codes
 from sgbn.cohort.effects import without_nuisance
 from sgbn.core.moments import Moments, constant_columns, moments_of, one_blas_thread
-from sgbn.core.problems import DataWarning, InputError, counted, listed, warn
+from sgbn.core.problems import DataWarning, InputError, Problem
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.core.validation import (
     FEW_SAMPLES,
@@ -55,6 +56,7 @@ from sgbn.core.validation import (
     check_parameters,
     column_names,
     warn_about_moments,
+    warn_few_values,
 )
 from sgbn.learn.base import Arrows, LearnedNetwork, NetworkEstimator, least_squares
 from sgbn.learn.confidence import (
@@ -66,8 +68,15 @@ from sgbn.learn.confidence import (
     consensus,
     drawn_graph,
 )
-from sgbn.learn.knowledge import KNOWLEDGE, Edges, Knowledge, Tiers, read_knowledge
-from sgbn.learn.posterior import ChainPlan, check_required, sample_networks
+from sgbn.learn.knowledge import (
+    KNOWLEDGE,
+    Edges,
+    Knowledge,
+    Tiers,
+    check_few_required,
+    read_knowledge,
+)
+from sgbn.learn.posterior import MAX_REQUIRED_PARENTS, ChainPlan, sample_networks
 from sgbn.learn.search.plan import most_parents
 from sgbn.learn.sgbn import SGBN
 from sgbn.prepare.outliers import normal_scores, row_labels
@@ -295,11 +304,12 @@ class SGBNEnsemble(ConfidentNetwork, NetworkEstimator):
             The fitted learner.
         """
         values = check_data(self, X)
+        warn_few_values(values, column_names(self, X))
         n = len(values)
         labels = {"strata": strata, "persons": persons, "blocks": blocks}
         groups = (_labels(name, given, n) for name, given in labels.items())
         sample = Sample(values, column_names(self, X), _design(nuisance, n), *groups)
-        _check_nested(sample)
+        check_blocks(sample.persons, sample.blocks)
         return self.fit_sample(sample, Study(folder, self.n_jobs, progress), row_labels(X))
 
     def fit_sample(self, sample: Sample, study: Study, labels: Sequence[Any] | None = None) -> Self:
@@ -313,10 +323,9 @@ class SGBNEnsemble(ConfidentNetwork, NetworkEstimator):
             values, lost = without_nuisance(sample.values, sample.nuisance)
         n = len(values)
         if not enough_left(n, lost):
-            raise InputError(
-                f"the nuisance columns use up {lost} of {n} rows, and each part leaves out a tenth "
-                f"of the rows. At least {FEW_SAMPLES} rows must remain. Give fewer columns, or "
-                "more rows."
+            raise InputError("nuisance.many", lost=lost, n=n, least=FEW_SAMPLES).says(
+                "the nuisance columns use up {lost} of {n} rows",
+                "Give fewer, so that each part keeps {least}.",
             )
         # This sets `outliers_`. The next line takes these rows out, together with their labels.
         self.clean(values, sample.names, labels)
@@ -327,9 +336,8 @@ class SGBNEnsemble(ConfidentNetwork, NetworkEstimator):
 
     def fit_moments(self, moments: Moments) -> Self:  # noqa: ARG002
         """Raise InputError, because half samples need rows and moments do not hold rows."""
-        raise InputError(
-            "SGBNEnsemble learns from halves of the rows, but moments do not hold rows. Give the "
-            "rows to fit, or give the moments to SGBN().fit_moments, which returns no confidence."
+        raise InputError("moments.halves").says(
+            "SGBNEnsemble needs rows, which moments do not hold", "Call fit, or SGBN().fit_moments."
         )
 
     def learn(self, moments: Moments, values: Array, names: list[str]) -> Self:
@@ -343,7 +351,7 @@ class SGBNEnsemble(ConfidentNetwork, NetworkEstimator):
         searcher = SGBN(**{name: getattr(self, name) for name in OF_SEARCH})
         most = most_parents(moments.n, moments.m, self.max_parents)
         knowledge = read_knowledge(self.forbidden, self.required, self.tiers, names, most)
-        check_required(knowledge.required, names)
+        check_few_required(knowledge.required, MAX_REQUIRED_PARENTS, names)
         n_pairs = self._pairs_for(sample, len(sample.values) - moments.n)
         seed = int(self.random_state)
         self.posterior_, self.confidence_ = learn_parts(
@@ -369,39 +377,28 @@ class SGBNEnsemble(ConfidentNetwork, NetworkEstimator):
         """
         n = len(sample.values)
         units = sample.n_units
-        what = "person" if sample.blocks is None else "block"
         if units < 2:
-            raise InputError(
-                f"all {n} rows belong to one {what} ({what}s=). Give rows of several {what}s, or "
-                f"leave {what}s= out."
+            raise InputError("persons.one", n=n).says(
+                "all {n} rows belong to one person or block",
+                "Give rows of several, or leave {persons=} and {blocks=} out.",
             )
         # Each half loses the same number of degrees of freedom as the whole: they count twice.
         if not self.n_pairs or min(units, n - 2 * lost) >= MIN_ROWS_TO_HALVE:
             return int(self.n_pairs)
-        noun = "rows" if units == n else f"{what}s"
-        counts = f"there are {units} {noun}"
-        if lost:
-            counts += f", and nuisance columns use up {lost} rows of each half"
-        warn(
-            f"{counts}. The confidence of edges comes from random halves of the {noun}, and each "
-            f"half needs at least {FEW_SAMPLES}. So confidence_ is None. Give at least "
-            f"{MIN_ROWS_TO_HALVE + 2 * lost} {noun}. n_pairs=0 silences this warning."
+        Problem("halves.few", units=units, least=MIN_ROWS_TO_HALVE + 2 * lost).warn(
+            "confidence_ is None: half samples of {units:independent row} are too small",
+            "Give {least} or more. {n_pairs=0} silences this warning.",
         )
         return 0
 
 
-def _check_nested(sample: Sample) -> None:
+def check_blocks(persons: ArrayLike | None, blocks: NDArray[Any] | None) -> None:
     """Raise InputError if a person is in two blocks: halves could not keep both together."""
-    if sample.persons is None or sample.blocks is None:
+    if persons is None or blocks is None:
         return
-    # Each pair of person and block occurs once. So a person who occurs twice is in two blocks.
-    both = np.unique(np.column_stack([sample.persons, sample.blocks]).astype(str), axis=0)
-    persons, counts = np.unique(both[:, 0], return_counts=True)
-    astray = persons[counts > 1].tolist()
-    if astray:
-        raise InputError(
-            f"the rows of {listed(astray)} are in several blocks. Give all rows of a person the "
-            "same block."
+    if mixed := with_several(np.asarray(persons).astype(str), blocks):
+        raise InputError("persons.blocks", persons=mixed).says(
+            "rows of {persons} are in several blocks", "Give all rows of a person the same block."
         )
 
 
@@ -412,23 +409,22 @@ def _design(nuisance: ArrayLike | None, n: int) -> Array:
     try:
         design = np.asarray(nuisance, dtype=float)
     except (TypeError, ValueError) as error:
-        raise InputError(
-            f"nuisance holds text or other objects ({error}). Give numbers. For labels, give "
-            "columns of 0 and 1, such as pandas.get_dummies returns."
+        raise InputError("nuisance.text").says(
+            "nuisance holds cells that are not numbers", "Give labels as columns of 0 and 1."
         ) from error
     # One covariate, such as a column of a table, becomes a design of one column.
     if design.ndim == 1:
         design = design[:, None]
     if design.ndim != 2 or len(design) != n:
-        raise InputError(
-            f"nuisance has shape {design.shape}: give one row for each of the {n} rows of X."
+        raise InputError("nuisance.shape", shape=design.shape, n=n).says(
+            "nuisance has shape ({shape:s})", "Give one row for each of {n:row} of X."
         )
     unknown = np.argwhere(~np.isfinite(design))
     if len(unknown):
         row, column = unknown[0].tolist()
-        raise InputError(
-            f"nuisance is missing or infinite in row {row}, column {column} (counted from 0; "
-            f"{counted(len(unknown), 'such cell')}). Fill it in, or leave this row out."
+        raise InputError("nuisance.gaps", row=row, column=column, n=len(unknown)).says(
+            "nuisance is not finite in row {row}, column {column} (counted from 0)",
+            "Fill it in, or leave this row out ({n:such cell}).",
         )
     return design
 
@@ -437,12 +433,8 @@ def _labels(name: str, labels: ArrayLike | None, n: int) -> NDArray[Any] | None:
     """Return labels as an array; raise InputError unless there is one per row."""
     if labels is None:
         return None
-    values = np.asarray(labels)
-    if values.shape != (n,):
-        raise InputError(
-            f"{name} has shape {values.shape}. Give one label for each of the {n} rows of X."
-        )
-    return values
+    label_codes(labels, n, name)  # refuses another number of labels
+    return np.asarray(labels)
 
 
 N_CANDIDATE_PARENTS = 10  # per variable (benchmarks/replication.py)
@@ -592,10 +584,10 @@ def _warn_about_constants(constant: Mask, names: Sequence[str]) -> None:
     counts = constant.sum(axis=0)
     if counts.any():
         worst = int(np.argmax(counts))
-        warn(
-            f"{names[worst]!r} is constant in {counts[worst]} of {len(constant)} halves, and has "
-            f"no edge there ({counted(int((counts > 0).sum()), 'such column')}). So its shares "
-            "are too low. Leave the column out, or read its shares with care."
+        numbers = {"n": counts[worst], "halves": len(constant), "columns": (counts > 0).sum()}
+        Problem("halves.constant", column=names[worst], **numbers).warn(
+            "{column} is constant in {n} of {halves} halves, so its shares are too low",
+            "Leave it out.",
         )
 
 

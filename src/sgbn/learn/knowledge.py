@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from sgbn.core.graph import find_cycle
 from sgbn.core.moments import Moments
-from sgbn.core.problems import InputError, counted, did_you_mean, listed, warn
+from sgbn.core.problems import InputError, Problem, did_you_mean
 from sgbn.core.types import Indices, Mask
-from sgbn.core.validation import is_number, is_whole
+from sgbn.core.validation import is_number, is_whole, read_edge
 
 KNOWLEDGE = ("forbidden", "required", "tiers")  # parameters of learners
 
@@ -84,42 +84,47 @@ def read_knowledge(
     placed = tier >= 0
     if tiers is not None and not placed.all():
         free = [name for name, has_tier in zip(names, placed, strict=True) if not has_tier]
-        warn(
-            f"{counted(len(free), 'column is', 'columns are')} in no tier and may come before or "
-            f"after all others: {listed(free, 3)}. If you know where a column belongs, add it to a "
-            "tier."
+        Problem("tiers.free", columns=free).warn(
+            "columns in no tier may come before or after all others: {columns}",
+            "If you know where a column belongs, add it to a tier.",
         )
     # [i, j] is True if i and j both have a tier, and i is in the later one.
     backwards = (tier[:, None] > tier) & placed[:, None] & placed
     excluded = _read_edges(forbidden, names, "forbidden")
     must = _read_edges(required, names, "required")
-    both = "these edges are both required and forbidden"
-    _refuse(must & excluded, names, both, "Remove each of them from one of the two lists.")
-    against = "these required edges lead from a later tier to an earlier one"
-    _refuse(must & backwards, names, against, "Do not require them, or change the tiers.")
+    if both := _edges(must & excluded, names):
+        raise InputError("required.forbidden", edges=both).says(
+            "edges that are required and forbidden: {edges}", "Remove them from one of the lists."
+        )
+    if against := _edges(must & backwards, names):
+        raise InputError("required.tiers", edges=against).says(
+            "required edges into an earlier tier: {edges}",
+            "Do not require them, or change the tiers.",
+        )
     cycle = find_cycle(must) if must.any() else None
     if cycle is not None:
         circle = " -> ".join(names[k] for k in [*cycle, cycle[0]])
-        raise InputError(
-            f"the required edges form a directed cycle: {circle}. Remove one of these edges."
+        raise InputError("required.cycle", path=circle).says(
+            "the required edges form a directed cycle: {path:s}", "Remove one of them."
         )
-    needed = must.sum(axis=0)
-    if max_parents is not None and needed.max() > max_parents:
-        j = int(np.argmax(needed))
-        raise InputError(
-            f"{names[j]!r} has {needed[j]} required parents, but at most {max_parents} are allowed "
-            "(the smallest of max_parents, a third of the samples, and 60). Require fewer."
-        )
+    if max_parents is not None:
+        check_few_required(must, max_parents, names)
     # A required edge forbids its reverse, so that `allowed` holds every known direction.
     return Knowledge(~(excluded | backwards | must.T | np.eye(len(names), dtype=bool)), must)
 
 
-def _refuse(bad: Mask, names: Sequence[str], what: str, remedy: str) -> None:
-    """Raise InputError if any edge is in the mask `bad`; `what` says what is wrong with them."""
-    edges = [f"{names[i]!r} -> {names[j]!r}" for i, j in np.argwhere(bad)]
-    if edges:
-        more = f" (and {len(edges) - 3} more)" if len(edges) > 3 else ""
-        raise InputError(f"{what}: {', '.join(edges[:3])}{more}. {remedy}")
+def check_few_required(required: Mask, most: int, names: Sequence[str]) -> None:
+    """Raise InputError if a variable has more required parents than it may have."""
+    counts = required.sum(axis=0)
+    if counts.max(initial=0) > most:
+        variable = names[int(counts.argmax())]
+        raise InputError("required.many", variable=variable, n=counts.max(), most=most).says(
+            "{variable} has {n:required parent}, but at most {most} are possible", "Require fewer."
+        )
+
+
+def _edges(mask: Mask, names: Sequence[str]) -> list[str]:
+    return [f"{names[i]} -> {names[j]}" for i, j in np.argwhere(mask)]
 
 
 def _read_edges(edges: Edges | None, names: Sequence[str], kind: str) -> Mask:
@@ -129,14 +134,11 @@ def _read_edges(edges: Edges | None, names: Sequence[str], kind: str) -> Mask:
         return mask
     # An iterator is refused: a second fit would find it empty.
     if not isinstance(edges, Sequence | Set | np.ndarray):
-        raise InputError(f"{kind} is {edges!r}: give a list of pairs (source, target).")
+        raise InputError("edges.list", argument=kind, type=type(edges).__name__).says(
+            "{argument} is a {type:s}", "Give a list of pairs (source, target)."
+        )
     for edge in edges:
-        if isinstance(edge, str) or not isinstance(edge, Sequence | np.ndarray) or len(edge) != 2:
-            raise InputError(f"{kind} holds {edge!r}: give pairs (source, target).")
-        source, target = (_column(end, names, kind) for end in edge)
-        if source == target:
-            raise InputError(f"{kind} holds {edge!r}, an edge of a variable to itself: remove it.")
-        mask[source, target] = True
+        mask[read_edge(edge, kind, lambda end: _column(end, names, kind))] = True
     return mask
 
 
@@ -151,24 +153,30 @@ def _read_tiers(tiers: Any, names: Sequence[str]) -> NDArray[np.int64]:
         for name, level in tiers.items():
             # NaN, which a table has for a region without a tier, has no place in a sorted list.
             if not is_number(level) or level != level:
-                raise InputError(
-                    f"tiers gives {name!r} the tier {level!r}, which is not a number: give each "
-                    "variable a number, such as {'age': 0, 'hippocampus': 1}."
+                raise InputError("tiers.number", name=name, tier=level).says(
+                    "the tier of {name} is {tier}, not a number", "Give each variable a number."
                 )
         # Numbers only sort the tiers: 0, 5, 10 mean the same as 0, 1, 2.
         levels = sorted(set(tiers.values()))
         tiers = [[name for name, level in tiers.items() if level == now] for now in levels]
-    if isinstance(tiers, str) or not isinstance(tiers, Iterable):
-        raise InputError(f"tiers is {tiers!r}: give a list of variables for each tier.")
+    _check_list(tiers)
     for level, members in enumerate(tiers):
-        if isinstance(members, str) or not isinstance(members, Iterable):
-            raise InputError(f"tiers holds {members!r}: give a list of variables for each tier.")
+        _check_list(members)
         for member in members:
             column = _column(member, names, "tiers")
             if tier[column] not in (-1, level):
-                raise InputError(f"{names[column]!r} is in two tiers. Leave it in one.")
+                raise InputError("tiers.twice", name=names[column]).says(
+                    "{name} is in two tiers", "Leave it in one."
+                )
             tier[column] = level
     return tier
+
+
+def _check_list(members: Any) -> None:
+    if isinstance(members, str) or not isinstance(members, Iterable):
+        raise InputError("tiers.list", given=repr(members)).says(
+            "tiers is or holds {given:s}", "Give a list of variables for each tier."
+        )
 
 
 def _column(variable: Any, names: Sequence[str], kind: str) -> int:
@@ -180,12 +188,11 @@ def _column(variable: Any, names: Sequence[str], kind: str) -> int:
     if is_whole(variable):
         column = int(variable)
         if not 0 <= column < len(names):
-            raise InputError(
-                f"{kind} names column {column}, but the columns are 0 to "
-                f"{len(names) - 1}: give one of these."
+            raise InputError("columns.outside", argument=kind, column=column, m=len(names)).says(
+                "{argument} names column {column} of {m} (counted from 0)", "Correct the number."
             )
         return column
-    hint = f" {did_you_mean(variable, names)} Correct it, or give the column's index."
-    if list(names) == [f"x{k}" for k in range(len(names))]:
-        hint = " X has no column names: give a DataFrame, or indices."
-    raise InputError(f"{kind} names {variable!r}, which is not a column.{hint}")
+    near = did_you_mean(name, names)
+    raise InputError("columns.unknown", argument=kind, column=name, near=near).says(
+        "{argument} names {column}, which is not a column", "{near} Numbers of columns work too."
+    )

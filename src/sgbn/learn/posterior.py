@@ -28,12 +28,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.moments import Moments, one_blas_thread
-from sgbn.core.problems import InputError, warn
+from sgbn.core.problems import Problem
 from sgbn.core.types import Array, Mask
 from sgbn.core.validation import POSITIVE, SEED, SHARE, Parameters, Whole
 from sgbn.learn.base import Arrows, NetworkEstimator, least_squares
 from sgbn.learn.confidence import consensus
-from sgbn.learn.knowledge import KNOWLEDGE, Edges, Knowledge, Tiers, read_knowledge
+from sgbn.learn.knowledge import (
+    KNOWLEDGE,
+    Edges,
+    Knowledge,
+    Tiers,
+    check_few_required,
+    read_knowledge,
+)
 from sgbn.learn.search.chain import Visited, arrow_shares, run_chain
 from sgbn.learn.search.plan import (
     MOST_PARENTS,
@@ -169,7 +176,7 @@ class NetworkPosterior(NetworkEstimator):
         """Draw networks from the posterior, and store their consensus."""
         most = most_parents(moments.n, moments.m, self.max_parents)
         knowledge = read_knowledge(self.forbidden, self.required, self.tiers, names, most)
-        check_required(knowledge.required, names)
+        check_few_required(knowledge.required, MAX_REQUIRED_PARENTS, names)
         plan = ChainPlan(
             self.n_candidates, self.n_chains, BURN_STEPS_PER_VARIABLE, self.n_networks, self.thin
         )
@@ -191,11 +198,9 @@ class NetworkPosterior(NetworkEstimator):
         self.r_hat_ = split_r_hat(np.array([chain.log_weight for chain in sampled.chains]))
         self.largest_difference_ = largest_difference(sampled.arrows_of_chains)
         if self.r_hat_ > MAX_R_HAT or self.largest_difference_ > MAX_DIFFERENCE:
-            warn(
-                f"the {self.n_chains} chains do not agree yet: R-hat is {self.r_hat_:.2f}, and the "
-                "probability of an arrow differs between chains by up to "
-                f"{self.largest_difference_:.2f}. Raise n_networks or thin, or read the "
-                "probabilities with care.",
+            Problem("chains.apart", r_hat=self.r_hat_, most=self.largest_difference_).warn(
+                "the chains do not agree (R-hat {r_hat:.2f}, arrows differ by up to {most:.2f})",
+                "Raise {n_networks=} or {thin=}.",
                 ConvergenceWarning,
             )
 
@@ -370,17 +375,6 @@ def arrow_prices(n: int, m: int, gamma: float) -> Array:
     outweigh the few sets of strong ones.
     """
     return np.arange(MOST_PARENTS + 2) * (np.log(n) + 2 * gamma * np.log(max(m - 1, 1)))
-
-
-def check_required(required: Mask, names: Sequence[str]) -> None:
-    """Raise InputError if a variable has more required parents than tables can hold."""
-    counts = required.sum(axis=0)
-    if counts.max(initial=0) > MAX_REQUIRED_PARENTS:
-        raise InputError(
-            f"{names[int(counts.argmax())]!r} has {counts.max()} required parents, but networks "
-            f"can be drawn only with at most {MAX_REQUIRED_PARENTS} per variable. Require fewer, "
-            "or use SGBN."
-        )
 
 
 def sample_networks(

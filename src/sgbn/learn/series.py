@@ -38,7 +38,7 @@ from sgbn.core.equivalence import Parents
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.graph import levels
 from sgbn.core.moments import one_blas_thread
-from sgbn.core.problems import InputError, counted, warn
+from sgbn.core.problems import InputError, Problem
 from sgbn.core.types import Array, Graph, Indices
 from sgbn.core.validation import (
     ANYTHING,
@@ -254,10 +254,9 @@ class SeriesSGBN(ConfidentNetwork):
         residuals = None
         n_persons = int(persons.max()) + 1
         if self.non_gaussian == "orient" and n_persons < MIN_SUBJECTS_TO_ORIENT:
-            warn(
-                f"{counted(n_persons, 'subject is', 'subjects are')} too few for "
-                f"non_gaussian='orient', which needs at least {MIN_SUBJECTS_TO_ORIENT}. It has no "
-                "effect. Give more subjects, or leave it out."
+            Problem("series.few-to-orient", least=MIN_SUBJECTS_TO_ORIENT).warn(
+                "{non_gaussian='orient'} has no effect on fewer than {least} subjects",
+                "Leave it out.",
             )
         elif self.non_gaussian == "orient":
             rows = [subject.rows for subject in filtered_series(cohort, self.lagged)]
@@ -276,9 +275,9 @@ class SeriesSGBN(ConfidentNetwork):
         """Learn from the correlations that `subject_moments` returns; see `fit`."""
         check_parameters(self)
         if self.non_gaussian == "orient":
-            raise InputError(
-                "non_gaussian='orient' needs the series, but moments do not hold them. Call fit "
-                "with the series, or leave non_gaussian out."
+            raise InputError("moments.series").says(
+                "{non_gaussian='orient'} needs the series, not moments",
+                "Call fit, or leave it out.",
             )
         return self._learn(moments, strata, units, study or Study(n_jobs=self.n_jobs))
 
@@ -293,9 +292,7 @@ class SeriesSGBN(ConfidentNetwork):
         """Search the graph, decide open directions by residuals if given, and learn the halves."""
         n, names, seed = len(moments), list(moments.names), int(self.random_state)
         persons = _person_codes(units, n)
-        sites = (
-            np.zeros(n, np.intp) if strata is None else label_codes(strata, n, "strata", "subjects")
-        )
+        sites = np.zeros(n, np.intp) if strata is None else label_codes(strata, n, "strata")
         # By the median, so that one short series does not limit the parents for all subjects.
         most = most_parents(int(np.median(moments.n)), moments.m, self.max_parents)
         knowledge = read_knowledge(self.forbidden, self.required, self.tiers, names, most)
@@ -311,10 +308,9 @@ class SeriesSGBN(ConfidentNetwork):
         self.confidence_ = None
         n_persons = int(persons.max()) + 1
         if self.n_pairs and n_persons < MIN_SUBJECTS_TO_HALVE:
-            warn(
-                f"{counted(n_persons, 'subject is', 'subjects are')} too few for half samples: at "
-                f"least {MIN_SUBJECTS_TO_HALVE} are needed. So confidence_ is None. Give more "
-                "subjects. n_pairs=0 silences this warning."
+            Problem("halves.few", n=n_persons, least=MIN_SUBJECTS_TO_HALVE).warn(
+                "confidence_ is None: half samples of {n:subject} are too small",
+                "Give {least} or more. {n_pairs=0} silences this warning.",
             )
         elif self.n_pairs:
             self.confidence_ = learn_halves(subjects, self.n_pairs, seed, study)
@@ -360,7 +356,7 @@ def _limits(weights: Array) -> tuple[Array, Array]:
 
 def _person_codes(units: ArrayLike | None, n: int) -> Indices:
     """Return the code of each series' person, from 0 upwards; by default all persons differ."""
-    return np.arange(n) if units is None else label_codes(units, n, "units", "subjects")
+    return np.arange(n) if units is None else label_codes(units, n, "units")
 
 
 def _means_of_persons(values: Array, persons: Indices) -> Array:

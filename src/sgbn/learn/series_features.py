@@ -65,9 +65,8 @@ class _OnCommonGraph(TransformerMixin, BaseEstimator):
         self.graph_ = common_graph(moments, self.learner) if given is None else np.asarray(given)
         self.edges_ = [(moments.names[i], moments.names[j]) for i, j in np.argwhere(self.graph_)]
         if not self.edges_:
-            raise InputError(
-                "the network of the training subjects has no edge, so there is no weight that "
-                "could differ between them. Give longer series, more subjects or a smaller penalty."
+            raise InputError("graph.empty").says(
+                "the network of the training subjects has no edge", "Give more or longer series."
             )
 
 

@@ -31,7 +31,7 @@ from sklearn.utils import check_random_state
 
 from sgbn.core.graph import known_order
 from sgbn.core.moments import Moments, moments_of
-from sgbn.core.problems import InputError, warn
+from sgbn.core.problems import InputError, Problem
 from sgbn.core.types import Array, Mask
 from sgbn.core.validation import (
     ANYTHING,
@@ -254,27 +254,19 @@ class SGBN(NetworkEstimator):
 
     def _check_together(self) -> None:
         """Raise InputError if two parameters contradict each other."""
-        if self.noise == "equal" and self.column_transform != "none":
-            raise InputError(
-                f"column_transform={self.column_transform!r} gives all columns the same variance, "
-                "but noise='equal' decides directions from the variances, and would decide them "
-                "wrongly. Leave out column_transform or noise."
+        by_variance, by_shape = self.noise == "equal", self.non_gaussian == "orient"
+        if self.column_transform != "none" and (by_variance or by_shape):
+            raise InputError("transform.directions").says(
+                "column_transform takes away what noise or non_gaussian needs",
+                "Leave one of them out.",
             )
-        if self.non_gaussian == "orient" and self.column_transform != "none":
-            raise InputError(
-                f"column_transform={self.column_transform!r} makes every column Gaussian, so that "
-                "non_gaussian='orient' cannot decide any direction. Leave out column_transform or "
-                "non_gaussian."
-            )
-        if self.noise == "equal" and self.non_gaussian == "orient":
-            raise InputError(
-                "noise='equal' already decides every direction, so that non_gaussian='orient' has "
-                "nothing to decide. Leave out noise or non_gaussian."
+        if by_variance and by_shape:
+            raise InputError("noise.directions").says(
+                "{noise='equal'} leaves no direction to {non_gaussian=}", "Leave out one of them."
             )
         if self.weights == "refit" and self.alpha != "cv":
-            raise InputError(
-                f"alpha is {self.alpha!r}, but it has an effect only with weights='lasso'. Set "
-                "gamma for the sparsity of the network."
+            raise InputError("alpha.weights").says(
+                "alpha has an effect only with {weights='lasso'}", "Set {gamma=} instead."
             )
 
     def fit_moments(self, moments: Moments) -> Self:
@@ -296,20 +288,19 @@ class SGBN(NetworkEstimator):
         """
         check_parameters(self)
         if not isinstance(moments, Moments) or moments.has_bias:
-            raise InputError(
-                "moments is not a result of Moments.from_covariance. Call Moments.from_covariance, "
-                "and give its result."
+            raise InputError("moments.type").says(
+                "moments is not a result of Moments.from_covariance", "Call that function first."
             )
-        transform, tuned = self.column_transform, self.weights == "lasso" and self.alpha == "cv"
-        of_scores = "Compute the covariance matrix of the normal scores."
+        needs_rows = {
+            "column_transform": self.column_transform != "none",
+            "non_gaussian": self.non_gaussian == "orient",
+            "alpha": self.weights == "lasso" and self.alpha == "cv",
+        }
         # Only the first one is named: users correct one parameter at a time.
-        for is_given, wanted, remedy in (
-            (transform != "none", f"column_transform={transform!r}", of_scores),
-            (self.non_gaussian == "orient", "non_gaussian='orient'", "Leave out non_gaussian."),
-            (tuned, "alpha='cv'", "Give alpha a number."),
-        ):
-            if is_given:
-                raise InputError(f"{wanted} needs rows, but moments do not hold rows. {remedy}")
+        for argument in filter(needs_rows.get, needs_rows):
+            raise InputError("moments.rows", argument=argument, value=getattr(self, argument)).says(
+                "{argument} is {value}, which needs rows, not moments", "Choose another value."
+            )
         # These may be left from an earlier fit to rows.
         for stale in ("outliers_", "feature_names_in_"):
             self.__dict__.pop(stale, None)
@@ -362,17 +353,14 @@ def _warn_about_units(moments: Moments, names: list[str]) -> None:
     small, large = int(np.argmin(moments.sd)), int(np.argmax(moments.sd))
     ratio = moments.sd[large] / moments.sd[small]
     if ratio < 1 + SD_TOLERANCE:
-        warn(
-            "all columns have the same standard deviation, as if they were standardised. "
-            "noise='equal' needs the units of the measurements: with standardised columns it "
-            "decides directions wrongly. Give the data as they were measured, or use "
-            "noise='unequal'."
+        Problem("columns.standardised").warn(
+            "standard deviations are equal, but {noise='equal'} needs the units of the data",
+            "Give the data as they were measured, or use {noise='unequal'}.",
         )
     elif ratio > MAX_SD_RATIO:
-        warn(
-            f"the standard deviation of {names[large]!r} is {ratio:.0f} times the standard "
-            f"deviation of {names[small]!r}, but noise='equal' assumes that all columns have the "
-            "same unit. Use noise='unequal' if they do not."
+        Problem("columns.units", large=names[large], small=names[small], ratio=ratio).warn(
+            "{large} has {ratio:.0f} times the spread of {small}, which {noise='equal'} cannot use",
+            "Use {noise='unequal'} if their units differ.",
         )
 
 
@@ -428,10 +416,9 @@ def lasso_along_order(
         alphas = np.full(moments.m, alpha)
     result = lasso_gram(moments.R, _prices(moments, unit, alphas))
     if not result.converged:
-        warn(
-            "the lasso of at least one column stopped before its optimum, at a KKT violation of "
-            f"{result.violation:.1e}, because some columns are nearly collinear. Drop one of these "
-            "columns, or raise alpha.",
+        Problem("lasso.stopped", violation=result.violation).warn(
+            "columns are nearly collinear, which stopped the lasso (KKT violation {violation:.1e})",
+            "Drop one of these columns, or raise {alpha=}.",
             ConvergenceWarning,
         )
     return result.x

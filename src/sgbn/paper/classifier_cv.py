@@ -64,7 +64,7 @@ from sgbn.cohort.design import count_folds, inner_folds
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.jit import jit, jit_inside
 from sgbn.core.moments import moments_of
-from sgbn.core.problems import InputError, warn
+from sgbn.core.problems import InputError, Problem
 from sgbn.core.types import Array, Indices
 from sgbn.core.validation import NOT_NEGATIVE, PROBABILITY, ListOf, Number, Parameters
 from sgbn.learn.classifier import (
@@ -295,7 +295,9 @@ class SGBNClassifierCV(SGBNClassifier):
                 moments = ClassMoments.of(values[train], codes[train], classes, names)
                 fitted.append(Fold.of(moments, settings, train, test))
         except InputError as error:  # such as a region that is constant in a fold
-            raise InputError(f"in a fold of the training rows: {error}") from error
+            raise InputError("fold.unlearned", cause=error).says(
+                "in a fold of the training rows, {cause}"
+            ) from error
         return fitted
 
     def _compare(
@@ -376,11 +378,9 @@ class SGBNClassifierCV(SGBNClassifier):
         weights = candidates.weights(rows)
         mean = mean_weights(fold.weights, weights.sum(axis=1))
         if mean.violation > TOL:
-            warn(
-                f"the edge weights are still {mean.violation:.1e} away from their optimum "
-                f"(tolerance: {TOL:g}). Without penalty and ridge, {centres.sizes.sum():g} rows of "
-                f"{len(centres.order)} regions hardly determine them. Give alphas or ridges above "
-                "0.",
+            Problem("weights.not-optimal", error=mean.violation, least=TOL).warn(
+                "the edge weights are {error:.1e} from their optimum (tolerance {least:g})",
+                "Give {alphas=} or {ridges=} above 0.",
                 ConvergenceWarning,
             )
         mean_share = float(weights.sum(axis=0) @ candidates.shares)

@@ -27,7 +27,7 @@ from sgbn.core.types import Array
 from sgbn.core.validation import POSITIVE, Whole, check_values
 from sgbn.paper.descent import spg
 from sgbn.paper.fisher import HasScore, labelled, two_classes
-from sgbn.paper.fisher_svm import l2_svm_features
+from sgbn.paper.fisher_svm import l2_svm_features, scaled_penalty
 
 TOL = 1e-8  # largest projected gradient at the end; the objective is 1 at the start
 STALL = 1e-7  # share of the objective; the search ends when ten iterations gain less
@@ -72,9 +72,8 @@ class MixtureMeans:
     def of(cls, mixture: Any) -> Self:
         """Copy a fitted `sklearn.mixture.GaussianMixture` that is diagonal or spherical."""
         if mixture.covariance_type not in ("diag", "spherical"):
-            raise InputError(
-                f"the mixture has covariance_type={mixture.covariance_type!r}: give a mixture with "
-                "'diag' or 'spherical'."
+            raise InputError("mixture.type", kind=mixture.covariance_type).says(
+                "covariance_type of the mixture is {kind}", "Give one with 'diag' or 'spherical'."
             )
         # A spherical mixture has one number per part, which all variables share.
         per_part = np.reshape(mixture.precisions_, (len(mixture.means_), -1))
@@ -145,9 +144,9 @@ class SideBySide:
         self.values, self.densities = values, labelled(densities)
         for density in self.densities.values():
             if not isinstance(density, ParametricDensity):
-                raise InputError(
-                    f"{type(density).__name__} cannot be used here: give a density that has "
-                    "parameters, with_parameters, score and pull (see ParametricDensity)."
+                raise InputError("density.parameters", kind=type(density).__name__).says(
+                    "{kind:s} is not a ParametricDensity",
+                    "Give a density with parameters, with_parameters, score and pull.",
                 )
         parameters = [density.parameters for density in self.densities.values()]
         self.origin = np.concatenate(parameters)
@@ -191,12 +190,8 @@ class ScoreKernelObjective:
 
     def __init__(self, signs: Sequence[Array], C: float, start: Array) -> None:
         scatter = float(np.square(start - start.mean(axis=0)).sum())
-        if scatter <= ROUND_OFF * float(np.square(start).sum()):
-            raise InputError(
-                "the scores are the same for all rows, so no kernel can separate the classes. "
-                "Check X, or give other densities."
-            )
-        self.signs, self.C = signs, C * len(start) / scatter
+        least = ROUND_OFF * float(np.square(start).sum())
+        self.signs, self.C = signs, scaled_penalty(C, len(start), scatter, least)
 
     def __call__(self, Phi: Array) -> tuple[float, Array]:
         """Return the value and the gradient at the scores `Phi`."""
@@ -252,7 +247,7 @@ def learn_kernel(
     Paper: Section 3.3, Generalization.
     """
     values, _ = check_values(X)
-    classes, codes = two_classes(y, len(values), "a kernel needs")
+    classes, codes = two_classes(y, len(values))
     POSITIVE.check("radius", radius)
     POSITIVE.check("C", C)
     Whole(1).check("max_iter", max_iter)

@@ -56,6 +56,7 @@ from numpy.typing import NDArray
 from sgbn.core.jit import jit, jit_generator, jit_inside, jit_loops
 from sgbn.core.problems import InputError
 from sgbn.core.types import Array
+from sgbn.core.validation import UP_TO_ONE
 from sgbn.learn.lasso import SolverResult
 
 ValueAndGradient = Callable[[Array], tuple[float, Array]]
@@ -116,8 +117,8 @@ def spg(
         value[0], gradient[:] = value_and_gradient(x.copy())
     n_iter, violation = outcome
     if np.isnan(violation):
-        raise InputError(
-            "the value or the gradient at the start x0 is not finite. Start from another point."
+        raise InputError("descent.start").says(
+            "the value or gradient at x0 is not finite", "Start from another point."
         )
     return SolverResult(x, int(n_iter), float(violation), bool(violation <= tol))
 
@@ -536,10 +537,9 @@ def max_margin(g: Array, nu: float) -> MaxMargin:
     InputError
         If `nu` is outside its range or `g` is empty.
     """
-    if not 0.0 < nu <= 1.0:
-        raise InputError(f"nu = {nu}: give a number above 0 and at most 1.")
+    UP_TO_ONE.check("nu", nu)
     if g.size == 0:
-        raise InputError("g is empty: give one margin per sample, and at least one sample.")
+        raise InputError("margins.none").says("g is empty", "Give one margin per sample.")
     if not np.isfinite(g).all():
         return MaxMargin(np.nan, np.full(g.size, np.nan), np.nan)
     budget = nu * g.size  # number of samples that may be given up, not always a whole number

@@ -36,7 +36,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from sgbn.core.gaussian import GaussianNetwork
-from sgbn.core.problems import InputError, shown
+from sgbn.core.problems import InputError
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.core.validation import (
     ANYTHING,
@@ -51,7 +51,7 @@ from sgbn.core.validation import (
     column_names,
     read_labels,
 )
-from sgbn.learn.base import NetworkLearner
+from sgbn.learn.base import NetworkLearner, part_of
 from sgbn.learn.classifier import VARIANCES, with_variances
 from sgbn.learn.sgbn import SGBN
 
@@ -86,9 +86,10 @@ class NetworkScore:
         self, network: GaussianNetwork, edges: str = "all", scaling: str | None = None
     ) -> None:
         if not network.noise_variance.all():
-            raise InputError(
-                f"{network.names[network.noise_variance.argmin()]!r} has no noise, so the network "
-                "has no density. Leave it out, or set variances='unit'."
+            name = network.names[network.noise_variance.argmin()]
+            raise InputError("network.no-noise", name=name).says(
+                "{name} has no noise, so the network has no density",
+                "Leave it out, or set {variances='unit'}.",
             )
         self.network, self.edges, self.scaling = network, edges, scaling
         self.taken = parameters_of(network, edges)
@@ -331,7 +332,9 @@ class FisherVectors(TransformerMixin, BaseEstimator):
 
     def _check_together(self) -> None:
         if self.networks is not None and self.learner is not None:
-            raise InputError("both learner and networks are given: give only one of them.")
+            raise InputError("fisher.both").says(
+                "{learner=} and {networks=} are both given", "Give only one of them."
+            )
 
     def _learn(self, table: Any, labels: NDArray[Any]) -> tuple[dict[Any, Any], Array]:
         """Learn the density of each class. Return the densities and the number of their rows."""
@@ -350,32 +353,26 @@ class FisherVectors(TransformerMixin, BaseEstimator):
         other = {c: d for c, d in self.networks_.items() if c not in networks}
         for density in other.values():
             if not isinstance(density, HasScore):
-                raise InputError(
-                    f"{type(density).__name__} has no score function. Give a learner of sgbn, a "
-                    "GaussianNetwork, or a density with scores(X) and score_names."
+                raise InputError("density.no-score", kind=type(density).__name__).says(
+                    "{kind:s} has no score function",
+                    "Give a learner, a network, or a density with scores(X) and score_names.",
                 )
         if other and (self.edges, self.scaling, self.variances) != ("all", None, "class"):
-            raise InputError(
-                f"{type(next(iter(other.values()))).__name__} is not a GaussianNetwork: leave "
-                "edges, scaling and variances at their defaults. A StandardScaler can scale the "
-                "components."
+            raise InputError("density.no-options").says(
+                "{edges=}, {scaling=} and {variances=} are for networks only",
+                "Leave them out, or give a GaussianNetwork per class.",
             )
         networks = with_variances(networks, self.variances, sizes)
         scores = {c: NetworkScore(d, self.edges, self.scaling) for c, d in networks.items()}
         return {c: scores.get(c, other.get(c)) for c in self.networks_}
 
 
-def two_classes(y: ArrayLike, n: int, who_needs: str) -> tuple[NDArray[Any], Indices]:
-    """Return the classes of n rows and the class number of each row.
-
-    Raise InputError if there is only one class. The message has `who_needs`, such as "a kernel
-    needs", before "at least two classes".
-    """
+def two_classes(y: ArrayLike, n: int) -> tuple[NDArray[Any], Indices]:
+    """Return the classes of n rows and the class number of each row; refuse a single class."""
     classes, codes = np.unique(read_labels(y, n), return_inverse=True)
     if len(classes) < 2:
-        raise InputError(
-            f"y has only one class, {shown(classes[0])}: {who_needs} at least two classes. Add "
-            "rows of another class."
+        raise InputError("classes.one", label=classes[0]).says(
+            "y has one class, {label}, but two are needed", "Add rows of another class."
         )
     return classes, codes
 
@@ -385,13 +382,12 @@ def labelled(networks: Networks) -> dict[Any, Any]:
     if isinstance(networks, (GaussianNetwork, HasScore)):
         return {None: networks}
     if isinstance(networks, str) or not isinstance(networks, Iterable):
-        raise InputError(
-            f"networks is {networks!r:.100}: give one network per class, as a mapping of class to "
-            "network. Without networks, they are learned."
-        )
+        networks = ()
     by_label = dict(networks if isinstance(networks, Mapping) else enumerate(networks))
     if not by_label:
-        raise InputError("networks is empty: give one network per class.")
+        raise InputError("networks.none").says(
+            "{networks=} holds no networks", "Give a mapping of class to network."
+        )
     return by_label
 
 
@@ -404,18 +400,17 @@ def _in_order(network: Any, label: Any, m: int, names: Sequence[str] | None) -> 
     if not isinstance(network, GaussianNetwork):
         return network  # another density does not name its variables
     if network.m != m:
-        raise InputError(
-            f"the network of class {shown(label)} has {network.m} variables, and X has {m} "
-            "columns. Give the columns from which the network was learned."
+        raise InputError("network.columns", label=label, n=network.m, m=m).says(
+            "the network of class {label} has {n:variable}, and X has {m:column}",
+            "Give the columns from which the network was learned.",
         )
     if names is None or list(names) == list(network.names):
         return network
     missing = [name for name in network.names if name not in names]
     if missing:
-        raise InputError(
-            f"X has no column {missing[0]!r}, which is a variable of the network of class "
-            f"{shown(label)} ({len(missing)} missing). Rename the columns, or give a plain array "
-            "with the columns in the order of the network's variables."
+        raise InputError("network.names", label=label, missing=missing).says(
+            "X lacks variables of the network of class {label}: {missing}",
+            "Rename the columns, or give an array in the order of the network's variables.",
         )
     p = [network.names.index(name) for name in names]
     coef = network.coef[np.ix_(p, p)]
@@ -427,8 +422,7 @@ def _learned(learner: Any, rows: Any, label: Any) -> Any:
     try:
         learner.fit(rows)
     except ValueError as error:
-        where = "" if label is None else f"class {shown(label)} ({len(rows)} rows): "
-        raise InputError(f"{where}{error}") from error
+        raise InputError(part_of(label, "class", error)) from error
     return getattr(learner, "network_", learner)
 
 
@@ -474,18 +468,17 @@ def edge_scores(X: Any, y: Any, networks: Any, signed: bool = False) -> Array:
     Paper: Section 3.3, Edge Selection.
     """
     values, names = check_values(X)
-    classes, codes = two_classes(y, len(values), "scores of edges need")
+    classes, codes = two_classes(y, len(values))
     if signed and len(classes) > 2:
-        raise InputError(
-            f"signed=True needs two classes, and y has {len(classes)} classes. Set signed=False, "
-            "or compare the classes in pairs."
+        raise InputError("signed.classes", n=len(classes)).says(
+            "{signed=True} needs two classes, but y has {n}", "Compare the classes in pairs."
         )
     given = aligned(networks, values.shape[1], names if hasattr(X, "columns") else None)
     for density in given.values():
         if not isinstance(density, GaussianNetwork):
-            raise InputError(
-                f"{type(density).__name__} is not a GaussianNetwork. Use scikit-learn's f_classif "
-                "on the components of FisherVectors instead: it ranks them in the same way."
+            raise InputError("density.no-network", kind=type(density).__name__).says(
+                "{kind:s} is not a GaussianNetwork",
+                "Use scikit-learn's f_classif on the components of FisherVectors.",
             )
     return component_scores(given.values(), values, codes, signed)
 
@@ -510,21 +503,22 @@ def select_edges(scores: ArrayLike, k: int, present: ArrayLike | None = None) ->
     """
     scores = np.asarray(scores, dtype=float)
     if scores.ndim != 3 or scores.shape[1] != scores.shape[2] + 1:
-        raise InputError(
-            f"scores has shape {scores.shape} instead of (n_networks, m + 1, m): give the result "
-            "of edge_scores."
+        raise InputError("scores.shape", shape=scores.shape).says(
+            "scores has shape ({shape}), not (n_networks, m + 1, m)", "Give those of edge_scores."
         )
     if not np.isfinite(scores).all():
-        raise InputError("scores contains NaN or infinity: give the result of edge_scores.")
+        raise InputError("scores.nan").says(
+            "scores contains NaN or infinity", "Give those of edge_scores."
+        )
     regions = np.arange(scores.shape[2])
     candidates = np.ones(scores.shape, dtype=bool)
     candidates[:, regions, regions] = False  # no region is its own parent
     if present is not None:
         chosen = np.asarray(present, dtype=bool)
         if chosen.shape != scores.shape:
-            raise InputError(
-                f"present has shape {chosen.shape}, but scores has shape {scores.shape}: give both "
-                "for the same networks."
+            raise InputError("present.shape", shape=chosen.shape, wanted=scores.shape).says(
+                "present has shape ({shape}), but scores ({wanted})",
+                "Give both for the same networks.",
             )
         candidates &= chosen
     Whole(1).check("k", k)

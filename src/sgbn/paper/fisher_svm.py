@@ -57,7 +57,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.moments import one_blas_thread
-from sgbn.core.problems import InputError, warn
+from sgbn.core.problems import InputError, Problem
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.core.validation import (
     ESTIMATOR,
@@ -211,9 +211,8 @@ class FisherSVMClassifier(ClassifierMixin, BaseEstimator):
             classifier.set_params(temperature=1.0)
         classifier.fit(table, labels)
         if not isinstance(getattr(classifier, "networks_", None), Mapping):
-            raise InputError(
-                f"{type(classifier).__name__} has no networks_ after fit. Give a network "
-                "classifier of sgbn, or FisherVectors."
+            raise InputError("svm.no-networks", kind=type(classifier).__name__).says(
+                "{kind:s} has no networks_", "Give a network classifier of sgbn, or FisherVectors."
             )
         return classifier
 
@@ -223,9 +222,8 @@ class FisherSVMClassifier(ClassifierMixin, BaseEstimator):
         planes = self._planes(Z, signs[1:] if len(signs) == 2 else signs)
         if not all(plane.converged for plane in planes):
             worst = max(plane.violation for plane in planes)
-            warn(
-                "the SVM stopped before its optimum. The largest remaining error is "
-                f"{worst:.1e}, in units of the margin. Give a smaller C."
+            Problem("svm.not-optimal", error=worst).warn(
+                "the SVM stopped {error:.1e} margins before its optimum", "Give a smaller {C=}."
             )
         self.beta_ = np.array([plane.beta for plane in planes])
         self.intercept_ = np.array([plane.intercept for plane in planes])
@@ -239,10 +237,10 @@ class FisherSVMClassifier(ClassifierMixin, BaseEstimator):
         # Solve the smaller of two problems: n x n on the kernel, or n x p on the vectors.
         if self.components is None and n <= len(self.components_):
             K = self._vectors.kernel(Z)
-            C = _relative(self.C, n, total_scatter(K))
+            C = scaled_penalty(self.C, n, total_scatter(K))
             return [l2_svm(K, side, C) for side in signs]
         Phi = np.vstack([part for _, part in self._batches(Z)])
-        C = _relative(self.C, n, n * float(Phi.var(axis=0).sum()))
+        C = scaled_penalty(self.C, n, n * float(Phi.var(axis=0).sum()))
         return [l2_svm_features(Phi, side, C) for side in signs]
 
     def _batches(self, Z: Array) -> Iterator[tuple[slice, Array]]:
@@ -297,11 +295,12 @@ def _same(first: Any, second: Any) -> bool:
     return all(np.array_equal(getattr(first, f), getattr(second, f)) for f in fields)
 
 
-def _relative(C: float, n: int, scatter: float) -> float:
-    if scatter <= 0.0:
-        raise InputError(
-            "the Fisher vectors are the same for all rows, so no plane can separate the classes. "
-            "Give other densities, or more components."
+def scaled_penalty(C: float, n: int, scatter: float, least: float = 0.0) -> float:
+    """Return C in units of n over the total scatter, which must be above `least`."""
+    if scatter <= least:
+        raise InputError("scores.constant").says(
+            "the scores are the same for all rows, so nothing separates the classes",
+            "Check X, or give other densities.",
         )
     return C * n / scatter
 
@@ -489,9 +488,9 @@ def _optimum_on(K: Array, y: Array, C: float, inside: Mask, b: float) -> _Plane:
         sides[:, 0] = y[places]
         _, solved, failed = _posv(A, sides, lower=1, overwrite_a=1, overwrite_b=1)
         if failed:
-            raise InputError(
-                f"K + I/C with C = {C:g} is not positive definite to working precision. Use a "
-                "kernel without negative eigenvalues, or a smaller C."
+            raise InputError("svm.indefinite", C=C).says(
+                "K + I/C with C = {C:g} is not positive definite",
+                "Use a kernel without negative eigenvalues, or a smaller C.",
             )
         b = float(solved[:, 0].sum() / solved[:, 1].sum())
         beta[places] = solved[:, 0] - b * solved[:, 1]
@@ -727,9 +726,8 @@ def _primal_optimum_on(F: Array, y: Array, C: float, inside: Mask, b: float) -> 
     H.flat[:: p + 1] += 1.0 / C
     _, w, failed = _posv(H, G.T @ (target - share), lower=1, overwrite_a=1, overwrite_b=1)
     if failed:
-        raise InputError(
-            f"Phi'Phi + I/C with C = {C:g} is not positive definite to working precision. Use a "
-            "smaller C."
+        raise InputError("svm.indefinite-primal", C=C).says(
+            "Phi'Phi + I/C with C = {C:g} is not positive definite", "Use a smaller C."
         )
     return w, float(share - middle @ w)
 

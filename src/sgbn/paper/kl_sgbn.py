@@ -351,7 +351,7 @@ class KLSGBNClassifier(MovedClassifier):
 
     def _check_not_shared(self) -> None:
         if self.shared:
-            raise InputError(
-                "with shared=True all classes have one network, and so the same likelihood. "
-                "Predict by FisherSVMClassifier(KLSGBNClassifier(shared=True))."
+            raise InputError("kl.shared").says(
+                "with {shared=True}, all classes have the same likelihood",
+                "Predict by FisherSVMClassifier(KLSGBNClassifier(shared=True)).",
             )

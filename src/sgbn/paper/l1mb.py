@@ -34,7 +34,7 @@ from sgbn.core.equivalence import cpdag, skeleton
 from sgbn.core.graph import reachable
 from sgbn.core.jit import jit
 from sgbn.core.moments import Moments, one_blas_thread
-from sgbn.core.problems import warn
+from sgbn.core.problems import Problem
 from sgbn.core.types import Array, Graph
 from sgbn.learn.lasso import SolverResult, refit_column, residual_variance, solve_column, support_of
 from sgbn.paper.markov import GraphEstimator, LearnedGraph, partial_correlations
@@ -77,10 +77,9 @@ class L1MB(GraphEstimator):
         blankets = neighbourhoods_by_bic(moments.R, moments.m, moments.n) != 0
         search = hill_climbing(moments.R, moments.n, skeleton(blankets))
         if not search.converged:
-            warn(
-                f"the greedy search stopped after {search.n_iter} moves, although a further move "
-                f"would gain {search.violation:.1e} per sample. Some columns are nearly collinear. "
-                "Drop one of these columns.",
+            Problem("search.stopped", n=search.n_iter).warn(
+                "the greedy search stopped after {n:move}, although further moves would help",
+                "Drop nearly collinear columns.",
                 ConvergenceWarning,
             )
         return LearnedGraph(blankets, cpdag(search.x), search.x)

@@ -51,7 +51,7 @@ from sgbn.core.equivalence import close_orientations, consistent_extension, skel
 from sgbn.core.graph import is_dag
 from sgbn.core.jit import jit, jit_inside
 from sgbn.core.moments import Moments, one_blas_thread
-from sgbn.core.problems import warn
+from sgbn.core.problems import Problem
 from sgbn.core.types import Array, Graph, Indices
 from sgbn.core.validation import SHARE, Parameters
 from sgbn.learn.base import NetworkEstimator, least_squares
@@ -145,9 +145,9 @@ class ConstraintEstimator(GraphEstimator):
         blankets = self._blankets(test, moments)
         largest = int((blankets & blankets.T).sum(axis=0).max())
         if largest > MAX_QUICK_BLANKET:
-            warn(
-                f"a Markov blanket has {largest} variables, so that up to 2^{largest} subsets must "
-                "be searched. This may take very long. Lower significance, or use SGBN."
+            Problem("blanket.large", n=largest).warn(
+                "a Markov blanket has {n:variable}, so the search may take very long",
+                "Lower {significance=}, or use SGBN.",
             )
         P = self._orient(test, blankets & blankets.T)
         return LearnedGraph(blankets, P, closest_dag(P))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from sgbn.core.problems import warn
+from sgbn.core.problems import Problem
 from sgbn.core.types import Array
 from sgbn.core.validation import POSITIVE, UP_TO_ONE, Parameters
 from sgbn.learn.base import NetworkLearner
@@ -119,10 +119,9 @@ class MMSGBNClassifier(MovedClassifier):
             if reached.value < margin.value:
                 best, margin = u, reached
         if margin.collapsed:
-            warn(
-                f"the margin collapsed to zero: more than a share nu = {self.nu:g} of the subjects "
-                "are on the wrong side, and the objective no longer rewards any margin. Raise nu, "
-                "or use CLSGBNClassifier, which cannot collapse."
+            Problem("margin.collapsed", nu=self.nu).warn(
+                "the margin collapsed: a share above nu = {nu:g} of subjects is on the wrong side",
+                "Raise {nu=}, or use CLSGBNClassifier.",
             )
         return Optimum(best, n_iter, rounds < self.max_iter)
 

@@ -27,7 +27,6 @@ Only the residuals of children with a moving parameter depend on u. They are lin
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -42,7 +41,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.graph import levels
-from sgbn.core.problems import InputError, warn
+from sgbn.core.problems import InputError, Problem
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.core.validation import NOT_NEGATIVE, OneOf, Parameters, Whole
 from sgbn.learn.classifier import Learned, Scale, SGBNClassifier
@@ -414,11 +413,10 @@ class MovedClassifier(SGBNClassifier, ABC):
     def _moved_by(self, sample: Sample, moves: Moves) -> _Round:
         optimum = self._optimise(MovingLikelihoods.of(sample, moves))
         if not optimum.settled:
-            warnings.warn(
-                f"the move had not converged after max_iter={self.max_iter} iterations. Raise "
-                "max_iter.",
+            Problem("move.not-converged", n=self.max_iter).warn(
+                "the move did not converge in {n:iteration}",
+                "Raise {max_iter=}.",
                 ConvergenceWarning,
-                stacklevel=2,
             )
         # The projection makes sure that round-off does not take a class above its limit.
         return _Round(moves.thetas(moves.project(optimum.u)), moves, optimum.n_iter)
@@ -445,10 +443,9 @@ class MovedClassifier(SGBNClassifier, ABC):
         for _ in range(MAX_ROUNDS):
             places = [_allowed(order) for order in orders]
             if not any(order.any() for order in orders):
-                warn(
-                    "the networks at the start have no edges, so their order allows no edges, "
-                    "and only biases move. Give a learner that finds edges (a smaller alpha or "
-                    "gamma)."
+                Problem("move.no-edges").warn(
+                    "the networks at the start have no edges, so only biases move",
+                    "Give a learner that finds edges (a smaller alpha or gamma).",
                 )
             moves = self._moves(sample.values, rows, thetas, places, limits, RIDGE_OF_ALL_PAIRS)
             if not all(part.feasible for part in moves.classes):
@@ -464,9 +461,9 @@ class MovedClassifier(SGBNClassifier, ABC):
 
     def _check_together(self) -> None:
         if self.edges == "all" and self.anchor == "start":
-            raise InputError(
-                "edges='all' cannot go with anchor='start', because new edges have no weight at "
-                "the start. Set anchor='fit', or edges='present'."
+            raise InputError("move.new-edges").says(
+                "{edges='all'} cannot go with {anchor='start'}, where new edges have no weight",
+                "Set {anchor='fit'}, or {edges='present'}.",
             )
 
 

@@ -18,7 +18,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning as ConvergenceWarning  # exported from here
 
 from sgbn.core.moments import Moments, moments_of
-from sgbn.core.problems import InputError, warn
+from sgbn.core.problems import InputError, Problem
 from sgbn.core.types import Array, Indices
 from sgbn.core.validation import (
     FOLDS,
@@ -178,9 +178,9 @@ def _held_out_loss(
             moments = learner.moments(X[train], names)
             network = learner.learn(moments, X[train], names).network_
         except InputError as error:
-            raise InputError(
-                f"alpha={estimator.alpha!r} could not learn from the {len(train)} training rows of "
-                f"one fold: {error} Or use more folds (cv=), or alpha='ebic'."
+            raise InputError("alpha.fold", n=len(train), cause=error).says(
+                "in a fold of {n:training row}, {cause}",
+                "Or use more folds ({cv=}), or {alpha='ebic'}.",
             ) from error
     if estimator.alpha == "cv_likelihood":
         return -float(network.log_likelihood(X[test]).mean())
@@ -264,27 +264,24 @@ class PenalizedEstimator(NetworkEstimator):
     def _check_together(self) -> None:
         """Raise InputError if two parameters contradict each other."""
         if self.penalize_intercept and self.standardize:
-            raise InputError(
-                "penalize_intercept=True has no effect with standardize=True, because fit then "
-                "centres the columns. Give standardize=False, with data that were standardised "
-                "across the groups."
+            raise InputError("intercept.centred").says(
+                "{penalize_intercept=True} has no effect on columns that are centred",
+                "Give {standardize=False}, with data that were standardised across the groups.",
             )
 
     def _keep(self, moments: Moments, learned: Learned, names: list[str]) -> None:
         """Store what was learned, and warn if the learning stopped early or was ambiguous."""
         # Collinear columns come first: more iterations would not help against them.
         if learned.violation > TOL:
-            warn(
-                "the lasso of at least one column stopped before its optimum, at a KKT violation "
-                f"of {learned.violation:.1e} (tolerance {TOL:.0e}), because some columns are "
-                "nearly collinear. Drop one of these columns, or raise alpha.",
+            Problem("lasso.not-optimal", error=learned.violation, least=TOL).warn(
+                "a lasso stopped before its optimum, at {error:.1e} (tolerance {least:.0e})",
+                "Drop nearly collinear columns, or raise {alpha=}.",
                 ConvergenceWarning,
             )
         elif not learned.converged:
-            warn(
-                f"{type(self).__name__} stopped after {learned.n_iter} iterations, although order "
-                "and weights still changed. The result is a DAG, but not a fixed point. "
-                "Increase max_iter.",
+            Problem("order.not-fixed", n=learned.n_iter, learner=type(self).__name__).warn(
+                "{learner:s} stopped after {n:iteration}, although order and weights still changed",
+                "Increase {max_iter=}.",
                 ConvergenceWarning,
             )
         units = penalty_units(moments, self.standardize)

@@ -93,11 +93,9 @@ class TC(ConstraintEstimator):
         """Return the inverse correlation matrix, or raise InputError if there is none."""
         precision = inverse_gram(moments.R) if moments.n > moments.m else None
         if precision is None:
-            raise InputError(
-                f"{type(self).__name__} tests each pair given all other variables. It needs more "
-                "samples than variables, and no column may be a linear combination of others. "
-                f"There are n = {moments.n} samples of m = {moments.m} variables. Drop columns, or "
-                "use IAMB."
+            raise InputError("tc.singular", n=moments.n, m=moments.m).says(
+                "{n:sample} of {m:variable} have no inverse correlation matrix",
+                "Drop columns (none may be a linear combination of others), or use IAMB.",
             )
         return precision
 

@@ -6,9 +6,9 @@ its `fit` receives, so in a cross-validation of the whole Pipeline no test subje
 training. Start reading at ``pipeline.py`` and ``review.py``.
 """
 
+from sgbn.core.problems import Finding
 from sgbn.prepare.balance import robust_z
 from sgbn.prepare.covariates import CovariateRegressor
-from sgbn.prepare.findings import Finding
 from sgbn.prepare.missing import RegionImputer
 from sgbn.prepare.pipeline import cohort_table, make_analysis, make_preparation, prepare
 from sgbn.prepare.review import Review, review, review_prepared

@@ -6,6 +6,7 @@ copied or outlying, and which regions have no place in the atlas?
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -13,12 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from sgbn.cohort.cohort import Cohort
+from sgbn.cohort.cohort import Cohort, labels_shown
 from sgbn.core.moments import moments_of
-from sgbn.core.problems import LISTED, counted, listed
+from sgbn.core.problems import LISTED, Finding
 from sgbn.core.types import Array, Labels, Mask
 from sgbn.core.validation import combined_columns
-from sgbn.prepare.findings import Finding, filled, first_true, marked, parts
+from sgbn.prepare.findings import filled, marked, parts
 
 SITE_IS_GROUP = 0.8  # share of wrong guesses of the group that are avoided if the site is known
 DEFINING = 0.6  # share of the variance between groups; above, a covariate defines the groups
@@ -32,17 +33,18 @@ def check_sites(cohort: Cohort) -> Iterator[Finding]:
         return
     sites, counts = np.unique(cohort.site, return_counts=True)
     if len(sites) == 1:
-        yield Finding("note", f"all subjects are from the site {sites[0]!s}", "It has no effect")
+        yield Finding("note", "sites.one", site=sites[0]).says(
+            "all subjects are from the site {site}", "It has no effect."
+        )
         return
     # The effect of a site with one subject cannot be separated from this subject.
     single = sites[counts == 1].tolist()
     if single:
-        yield Finding(
-            "warning",
-            f"{counted(len(single), 'site has one subject', 'sites have one subject each')}: "
-            f"{listed(single)}",
+        shown = labels_shown(single, cohort.site)
+        yield Finding("warning", "sites.single", sites=shown).says(
+            "some sites have only one subject: {sites}",
             "The overall level of such a subject counts as the level of its site, and is removed. "
-            "To keep this level, join small sites",
+            "To keep this level, join small sites.",
         )
     if cohort.group is not None and len(cohort.groups) > 1:
         yield from _sites_of_groups(cohort)
@@ -53,58 +55,47 @@ def unnamed_sites(cohort: Cohort) -> Iterator[Finding]:
     if cohort.site is not None:
         return
     for column, labels in cohort.provenance.get("unnamed_sites", {}).items():
-        what = f"the column {column!r} looks like sites or scanners ({labels['sites']} labels)"
-        name = f"--site {column} (site={column!r})"
-        leave = f"--exclude {column} (exclude={column!r})"
+        values = {"column": column, "n": labels["sites"]}
         if labels["told"] >= SITE_IS_GROUP:
-            yield Finding(
-                "stop",
-                f"{what}, but was not named. It nearly determines the groups, so that differences "
-                "between the groups may come from the sites alone",
-                f"Name it: {name}. If it is not a site, or if you want to go on without it and say "
-                f"so when you report: {leave}",
+            yield Finding("stop", "sites.unnamed-groups", **values).says(
+                "the column {column} looks like sites or scanners ({n:label}). It nearly "
+                "determines the groups, so that their differences may come from the sites alone",
+                "Name it ({site=}). If it is no site, exclude it ({exclude=}).",
             )
         else:
-            yield Finding(
-                "warning",
-                f"{what}, but was not named: its effects are not removed",
-                f"Name it: {name}. Or leave it out: {leave}",
+            yield Finding("warning", "sites.unnamed", **values).says(
+                "the column {column} looks like sites or scanners ({n:label}), but its effects are "
+                "not removed",
+                "Name it ({site=}), or exclude it ({exclude=}).",
             )
 
 
 def _sites_of_groups(cohort: Cohort) -> Iterator[Finding]:
     """Check whether the effects of sites and groups can be separated."""
     site, group = np.asarray(cohort.site), np.asarray(cohort.group)
-    table = crosstab(site, group)
     sites = np.unique(site)
-    pure = sites[(table.counts > 0).sum(axis=1) == 1].tolist()
+    pure = sites[(crosstab(site, group) > 0).sum(axis=1) == 1].tolist()
     if len(pure) == len(sites):
-        yield Finding(
-            "stop",
-            "every site has subjects of one group only, so that the effects of sites and groups "
-            "cannot be separated",
-            "Exclude the column of the sites (exclude=, --exclude) instead of naming it as the "
-            "site, and say so when you report. Or add sites with several groups",
+        yield Finding("stop", "sites.pure-all").says(
+            "every site has subjects of one group only: effects of sites and groups cannot be "
+            "separated",
+            "Add sites with several groups, or exclude the column ({exclude=}) and report it.",
         )
         return
     if pure:
-        yield Finding(
-            "warning",
-            f"{counted(len(pure), 'site has', 'sites have')} subjects of one group only: "
-            f"{listed(pure)}",
+        yield Finding("warning", "sites.pure", sites=labels_shown(pure, site)).says(
+            "some sites have subjects of one group only: {sites}",
             "Only the other sites can separate the effects of sites and groups. Say so when you "
-            "report, or add subjects of other groups at these sites",
+            "report, or add subjects of other groups at these sites.",
         )
     # With several sessions, the site of a person would count several times.
     used = first_rows(cohort)
     p = covariate_test(used, np.asarray(used.site)).p
     if p < IMBALANCE:
-        shares = crosstab(np.asarray(used.site), np.asarray(used.group)).largest()
-        yield Finding(
-            "warning",
-            f"the shares of the groups differ between sites ({shares}; p = {p:.2g})",
-            "For networks, site effects are estimated within groups. A classifier cannot do this: "
-            "it loses part of the difference between groups when site effects are removed",
+        yield Finding("warning", "sites.shares", p=p).says(
+            "the shares of the groups differ between sites (p = {p:.2g})",
+            "For networks, site effects are estimated within groups. A classifier cannot do this, "
+            "and loses part of the difference between groups.",
         )
 
 
@@ -112,34 +103,29 @@ def check_covariates(cohort: Cohort) -> Iterator[Finding]:
     """Check whether covariates are known, vary, and have similar values in all groups."""
     for name, column in cohort.covariates.items():
         if cohort.atlas is not None and cohort.atlas.find(name) is not None:
-            yield Finding(
-                "warning",
-                f"the covariate {name!r} has the name of a region",
-                "Its effect is removed from all other regions, and it is not a node of the "
-                "networks. Name it as a covariate only if you want this",
+            yield Finding("warning", "covariate.is-region", name=name).says(
+                "the covariate {name} has the name of a region",
+                "It is then no node of the networks, and its effect is removed from all regions.",
             )
         known = known_cells(column)
         lacking = [part for part in parts(cohort) if not known[part].any()]
         if lacking:
-            whom = "all subjects" if cohort.group is None else "all subjects of a group"
-            yield Finding(
-                "stop",
-                f"the covariate {name!r} is missing in {whom}, such as "
-                f"{cohort.ids[first_true(lacking[0])]!r}",
-                "Do not name it as a covariate, because no value of it is known there",
+            subjects = marked(cohort.ids, lacking[0])
+            yield Finding("stop", "covariate.empty", name=name, subjects=subjects).says(
+                "the covariate {name} is missing in all of a group: {subjects}",
+                "Do not name it as a covariate, because no value of it is known there.",
             )
             continue
         if not known.all():
-            yield Finding(
-                "note",
-                f"the covariate {name!r} is missing in {(~known).sum()} of {len(cohort)} subjects, "
-                f"such as {cohort.ids[first_true(~known)]!r}",
+            subjects = marked(cohort.ids, ~known)
+            yield Finding("note", "covariate.gaps", name=name, subjects=subjects).says(
+                "the covariate {name} is missing in {subjects}",
                 "Missing numbers are replaced by the median, and missing labels by the most "
-                "frequent one. The tests use the mean, and the label 'unknown'",
+                "frequent one. The tests use the mean, and the label 'unknown'.",
             )
         if len(np.unique(column[known])) < 2:
-            yield Finding(
-                "warning", f"the covariate {name!r} is the same in all subjects", "It has no effect"
+            yield Finding("warning", "covariate.constant", name=name).says(
+                "the covariate {name} is the same in all subjects", "It has no effect."
             )
         elif cohort.group is not None and len(cohort.groups) > 1:
             yield from _imbalance(name, first_rows(cohort))
@@ -149,42 +135,33 @@ def _imbalance(name: str, cohort: Cohort) -> Iterator[Finding]:
     """Check whether the groups differ in a covariate."""
     known = known_cells(cohort.covariates[name])
     column, group = cohort.covariates[name][known], np.asarray(cohort.group)[known]
-    table = crosstab(column, group)
+    counts = crosstab(column, group)
     # If each level is in one group, and each group has one level, the levels are the groups.
-    if len(table.levels) == len(table.groups) and np.all((table.counts > 0).sum(axis=1) == 1):
-        yield Finding(
-            "stop",
-            f"the covariate {name!r} is the group under another name",
+    if len(counts) == len(counts.T) and np.all((counts > 0).sum(axis=1) == 1):
+        yield Finding("stop", "covariate.is-group", name=name).says(
+            "the covariate {name} is the group under another name",
             "Do not name it as a covariate: removing its effect would remove the differences "
-            "between the means of the groups",
+            "between the means of the groups.",
         )
         return
     if not is_counted(column):
-        parts = [column[group == name] for name in table.groups]
+        parts = [column[group == label] for label in np.unique(group)]
         if min(map(len, parts)) < 2:
             return
         between = _between(parts)
         # An example is a clinical score by which patients were chosen.
         if between > DEFINING:
-            yield Finding(
-                "warning",
-                f"{name!r} nearly defines the groups: {between:.0%} of its variance is between the "
-                "groups",
+            yield Finding("warning", "covariate.defines", name=name, share=between).says(
+                "{name} nearly defines the groups: {share:.0%} of its variance is between them",
                 "Removing its effect removes part of the difference between groups. If it was used "
-                "to form the groups, do not name it as a covariate",
+                "to form the groups, do not name it as a covariate.",
             )
             return
-        numbers = ", ".join(
-            f"{g} {part.mean():.4g}" for g, part in zip(table.groups, parts, strict=True)
-        )
-    else:
-        numbers = table.largest()
     p = covariate_test(cohort, cohort.covariates[name]).p
     if p < IMBALANCE:
-        yield Finding(
-            "warning",
-            f"the groups differ in {name!r} ({numbers}; p = {p:.2g})",
-            "Its effect within the groups is held fixed. Say so when you report",
+        yield Finding("warning", "covariate.imbalance", name=name, p=p).says(
+            "the groups differ in {name} (p = {p:.2g})",
+            "Its effect within the groups is held fixed. Say so when you report.",
         )
 
 
@@ -210,55 +187,23 @@ class GroupTest(NamedTuple):
 NOT_TESTED = GroupTest("", np.nan)
 
 
-class Crosstab(NamedTuple):
-    """The number of subjects with each level in each group.
-
-    Attributes
-    ----------
-    levels : list of str
-        Names of the levels, one per row of `counts`.
-    groups : ndarray of str
-        Names of the groups, one per column of `counts`.
-    counts : ndarray of shape (n_levels, n_groups)
-        Numbers of subjects.
-    """
-
-    levels: list[str]
-    groups: Labels
-    counts: Array
-
-    @property
-    def test(self) -> GroupTest:
-        """Return a test of whether the shares of the levels differ between groups."""
-        counts = self.counts[self.counts.any(axis=1)]
-        if min(counts.shape) < 2:
-            return NOT_TESTED
-        if stats.contingency.expected_freq(counts).min() >= FEWEST_EXPECTED:
-            result = stats.chi2_contingency(counts, correction=False)  # type: ignore[attr-defined]
-            return GroupTest("chi-square", float(result.pvalue))
-        # A table of two by two has one free cell, so that all possible tables can be listed.
-        if counts.shape == (2, 2):
-            return GroupTest("Fisher's exact", float(stats.fisher_exact(counts).pvalue))
-        return GroupTest("chi-square, random tables", _by_random_tables(counts))
-
-    def largest(self) -> str:
-        """Return as text which share of each group has the level in which groups differ most."""
-        shares = self.counts / self.counts.sum(axis=0)
-        level = int(np.argmax(np.ptp(shares, axis=1)))
-        return ", ".join(
-            f"{group} {share:.0%} {self.levels[level]}"
-            for group, share in zip(self.groups, shares[level], strict=True)
-        )
+def shares_test(counts: Array) -> GroupTest:
+    """Test whether the shares of the levels differ between groups; see `crosstab`."""
+    counts = counts[counts.any(axis=1)]
+    if min(counts.shape) < 2:
+        return NOT_TESTED
+    if stats.contingency.expected_freq(counts).min() >= FEWEST_EXPECTED:
+        result = stats.chi2_contingency(counts, correction=False)  # type: ignore[attr-defined]
+        return GroupTest("chi-square", float(result.pvalue))
+    # A table of two by two has one free cell, so that all possible tables can be listed.
+    if counts.shape == (2, 2):
+        return GroupTest("Fisher's exact", float(stats.fisher_exact(counts).pvalue))
+    return GroupTest("chi-square, random tables", _by_random_tables(counts))
 
 
-def crosstab(column: NDArray[Any], group: Labels) -> Crosstab:
-    """Count the subjects of each level in each group; no cell may be missing."""
-    (levels, groups), counts = stats.contingency.crosstab(column, group)
-    names = [
-        value if isinstance(value, str) else f"with {level_text(value)}"
-        for value in levels.tolist()
-    ]
-    return Crosstab(names, groups, counts.astype(float))
+def crosstab(column: NDArray[Any], group: Labels) -> Array:
+    """Return the number of subjects with each level (row) in each group (column), both sorted."""
+    return np.asarray(stats.contingency.crosstab(column, group).count, float)
 
 
 def level_text(level: str | float) -> str:
@@ -302,7 +247,7 @@ def covariate_test(cohort: Cohort, column: NDArray[Any]) -> GroupTest:
         return NOT_TESTED if is_counted(column) else _paired_test(cohort, column)
     known, member = known_cells(column), np.asarray(cohort.group)
     if is_counted(column):
-        return crosstab(column[known], member[known]).test
+        return shares_test(crosstab(column[known], member[known]))
     return means_test([column[known & (member == group)] for group in cohort.groups])
 
 
@@ -319,9 +264,13 @@ def _paired_test(cohort: Cohort, column: Array) -> GroupTest:
     both = [person for person in visits[0] if person in visits[1]]
     first, second = (np.array([visit[person] for person in both]) for visit in visits)
     known = np.isfinite(first) & np.isfinite(second)
-    if known.sum() < 2 or not np.ptp((second - first)[known]):
+    change = (second - first)[known]
+    if known.sum() < 2 or not np.ptp(change):
         return NOT_TESTED
-    return GroupTest("paired t", float(stats.ttest_rel(first[known], second[known]).pvalue))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # scipy warns if all visits are two years apart
+        p = float(stats.ttest_rel(first[known], second[known]).pvalue)
+    return GroupTest("paired t", max(p, np.finfo(float).eps))
 
 
 def means_test(parts: list[Array]) -> GroupTest:
@@ -359,14 +308,9 @@ def check_missing(cohort: Cohort) -> Iterator[Finding]:
     """Report how many cells are missing."""
     missing = np.isnan(cohort.values)
     if missing.any():
-        yield Finding(
-            "note",
-            f"{counted(missing.sum(), 'cell')} ({missing.mean():.1%}) of "
-            f"{counted(missing.any(axis=1).sum(), 'subject')} "
-            f"{'is' if missing.sum() == 1 else 'are'} missing, such as in the region "
-            f"{cohort.regions[first_true(missing.any(axis=0))]!r}",
-            "Such cells are imputed by the median of their region"
-            + (" at their site" if cohort.site is not None else ""),
+        yield Finding("note", "cells.missing", n=missing.sum(), share=missing.mean()).says(
+            "{n:cell is/cells are} missing ({share:.1%})",
+            "Such cells are imputed by the median of the region, at their site if sites are named.",
         )
 
 
@@ -377,12 +321,10 @@ def check_copies(cohort: Cohort) -> Iterator[Finding]:
     groups = [rows for rows in parts(cohort) if rows.sum() >= FEWEST_FOR_SPREAD]
     pairs = sorted({pair for rows in groups for pair in _copies(values[rows])})
     if pairs:
-        names = [f"{cohort.regions[i]!r} and {cohort.regions[j]!r}" for i, j in pairs]
-        more = f"; and {len(names) - LISTED} more pairs" if len(names) > LISTED else ""
-        yield Finding(
-            "stop",
-            f"regions are copies of each other: {'; '.join(names[:LISTED])}{more}",
-            "Exclude one of each pair (--exclude): weights cannot be estimated with both",
+        names = [f"{cohort.regions[i]!r} and {cohort.regions[j]!r}" for i, j in pairs[:LISTED]]
+        yield Finding("stop", "regions.copies", n=len(pairs), pairs=names).says(
+            "{n:pair} of regions with the same values: {pairs:s}",
+            "Exclude one of each pair ({exclude=}): weights cannot be estimated with both.",
         )
         return  # a copy is also a linear combination, and would be reported twice
     centred = np.empty_like(values)
@@ -390,16 +332,12 @@ def check_copies(cohort: Cohort) -> Iterator[Finding]:
         centred[rows] = values[rows] - values[rows].mean(axis=0)
     combined = combined_columns(moments_of(centred, cohort.regions))
     if combined:
-        what = [
-            f"{cohort.regions[k]!r} is a linear combination of "
-            f"{listed([cohort.regions[i] for i in _combined_of(centred, k, combined)])}"
-            for k in combined[:LISTED]
-        ]
-        more = f"; and {len(combined) - LISTED} more" if len(combined) > LISTED else ""
-        yield Finding(
-            "warning",
-            "; ".join(what) + more,
-            "Exclude one of them (--exclude), such as a total, because their edges mean little",
+        names = [cohort.regions[k] for k in combined]
+        others = [cohort.regions[k] for k in _combined_of(centred, combined[0], combined)]
+        yield Finding("warning", "regions.combined", names=names, others=others).says(
+            "{names:region is a linear combination/regions are linear combinations} of others: "
+            "{names} (the first is one of {others})",
+            "Exclude one of them ({exclude=}), such as a total, because their edges mean little.",
         )
 
 
@@ -451,46 +389,39 @@ def check_outliers(cohort: Cohort) -> Iterator[Finding]:
     outlying = z > OUTLYING
     if not outlying.any():
         return
-    farthest = cohort.ids[int(z.max(axis=1).argmax())]
-    # Without region and value, because they would identify a subject in a report without names.
-    yield Finding(
-        "warning",
-        f"{counted(outlying.sum(), 'cell is', 'cells are')} more than {OUTLYING:g} robust "
-        f"standard deviations from the median of {'its' if outlying.sum() == 1 else 'their'} "
+    row, column = divmod(int(z.argmax()), z.shape[1])
+    # Region and value go with the name, because they would identify a subject without it.
+    cell = f"{cohort.ids[row]} ({cohort.regions[column]}: {cohort.values[row, column]:.5g})"
+    yield Finding("warning", "cells.outlying", n=outlying.sum(), sd=OUTLYING, subject=cell).says(
+        "{n:cell is/cells are} more than {sd:g} robust standard deviations from the median of the "
         "region",
-        f"Look at each of them. The farthest belongs to subject {farthest!r}",
+        "Look at each of them. The farthest belongs to {subject}.",
     )
     odd = outlying.mean(axis=1) > OUTLYING_SHARE
     if odd.any():
         names = marked(cohort.ids, odd)
-        yield Finding(
-            "warning",
-            f"{counted(len(names), 'subject is', 'subjects are')} outlying in more than "
-            f"{OUTLYING_SHARE:.0%} of the regions: "
-            f"{listed(names)}",
-            "Look at the scans",
+        yield Finding("warning", "subjects.outlying", subjects=names, share=OUTLYING_SHARE).says(
+            "more than {share:.0%} of the regions are outlying in {subjects}", "Look at the scans."
         )
 
 
 def check_atlas(cohort: Cohort) -> Iterator[Finding]:
     """Report regions that have no place in the atlas."""
     if cohort.atlas is None:
-        yield Finding("note", "no atlas has these regions", "Pictures do not show lobes")
+        yield Finding("note", "regions.no-atlas").says(
+            "no atlas has these regions", "Pictures do not show lobes."
+        )
         return
     places = dict(zip(cohort.regions, cohort.places, strict=True))
     unknown = [name for name, place in places.items() if place is None]
     if unknown:
-        yield Finding(
-            "note",
-            f"{counted(len(unknown), 'region is', 'regions are')} not in the atlas "
-            f"{cohort.atlas.title}: {listed(unknown)}",
-            "Such regions are used, but have no lobe and no coordinates",
+        yield Finding("note", "regions.unplaced", regions=unknown, atlas=cohort.atlas.title).says(
+            "{regions:region is/regions are} not in the atlas {atlas}: {regions}",
+            "Such regions are used, but have no lobe and no coordinates.",
         )
     nowhere = [name for name, place in places.items() if place and np.isnan(place.x)]
     if nowhere:
-        yield Finding(
-            "note",
-            f"the atlas {cohort.atlas.title} has no coordinates for "
-            f"{counted(len(nowhere), 'region')}: {listed(nowhere)}",
-            "Such regions are not drawn in a brain",
+        yield Finding("note", "regions.nowhere", regions=nowhere, atlas=cohort.atlas.title).says(
+            "the atlas {atlas} has no coordinates for {regions:region}: {regions}",
+            "Such regions are not drawn in a brain.",
         )

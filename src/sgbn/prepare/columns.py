@@ -20,8 +20,9 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sgbn.cohort.effects import row_name
-from sgbn.core.problems import InputError, did_you_mean, listed, shown
+from sgbn.cohort.cohort import check_count
+from sgbn.core.graph import check_distinct
+from sgbn.core.problems import InputError, did_you_mean
 from sgbn.core.types import Array, Indices
 from sgbn.core.validation import LARGEST, Constraint, check_parameters, declared_parameters
 
@@ -113,15 +114,9 @@ class NamedColumnTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
 
     def _frame(self, X: Any, reset: bool) -> pd.DataFrame:
         if isinstance(X, pd.DataFrame):
-            if not X.columns.is_unique:
-                twice = X.columns[X.columns.duplicated()][0]
-                raise InputError(
-                    f"more than one column has the name {twice!r}. Rename or drop one of them."
-                )
+            check_distinct(list(X.columns))
             if not len(X):
-                raise InputError(
-                    "Found array with 0 sample(s): X has no row. Give one row per subject."
-                )
+                raise InputError("table.empty").says("X has no row", "Give one row per subject.")
             validate_data(self, X, reset=reset, skip_check_array=True)
             self._check_order(X.columns, reset)
             return X
@@ -136,9 +131,9 @@ class NamedColumnTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
         named_by_text = hasattr(self, "feature_names_in_")
         # scikit-learn checks names that are text itself, in `validate_data`.
         if not (reset or named_by_text or self._columns.equals(columns)):
-            raise InputError(
-                f"the columns of X ({listed(list(columns))}) are not the same as in fit "
-                f"({listed(list(self._columns))}). Give the same columns in the same order."
+            raise InputError("table.columns", now=columns, then=self._columns).says(
+                "the columns of X are {now}, but in fit they were {then}",
+                "Give the same columns in the same order.",
             )
 
     def _place(self, columns: pd.Index[Any]) -> None:
@@ -149,15 +144,17 @@ class NamedColumnTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
         _check_once(roles)
         for role in ("site", "subject"):
             if len(names := roles.get(role, ())) > 1:
-                raise InputError(f"{role} names several columns: {listed(names)}. Name one.")
+                raise InputError("column.several", argument=role, names=names).says(
+                    "{argument} names several columns: {names}", "Name one."
+                )
         self._named_places = np.array(
             [find(name, columns, role) for role, names in roles.items() for name in names], np.intp
         )
         self._region_places = np.setdiff1d(np.arange(len(columns)), self._named_places)
         if not len(self._region_places):
-            raise InputError(
-                "X has no region, because a parameter names each of its columns. Add the columns "
-                "of the regions to X."
+            raise InputError("table.regions").says(
+                "X has no region, because a parameter names each of its columns",
+                "Add the columns of the regions to X.",
             )
         gone = [name for role in self._consumes for name in roles[role]]
         self._kept_names = [name for name in self._names if name not in gone]
@@ -215,10 +212,10 @@ def find(name: Any, columns: pd.Index[Any], parameter: str) -> int:
     places = np.flatnonzero([column == name for column in columns])
     if len(places):
         return int(places[0])
-    raise InputError(
-        f"{parameter} names the column {name!r}, which X does not have. "
-        f"{did_you_mean(name, list(columns))} Correct the name, or check that an earlier step "
-        "leaves this column in X."
+    near = did_you_mean(name, list(columns))
+    raise InputError("column.unknown", argument=parameter, name=name, near=near).says(
+        "{argument} names the column {name}, which X does not have",
+        "{near} An earlier step may have taken it out of X.",
     )
 
 
@@ -228,15 +225,13 @@ def labels_of(y: Any, n_rows: int) -> tuple[Indices, NDArray[Any]]:
     Raise InputError unless y has one label per row.
     """
     labels = column_or_1d(y)
-    if len(labels) != n_rows:
-        raise InputError(
-            f"X has {n_rows} rows, but y has {len(labels)} labels. Give one label per row."
-        )
+    check_count(labels, n_rows, "y")
     # Labels are not sorted, because that fails for mixed types. -1 is a missing label.
     codes, groups = pd.factorize(labels, sort=False)
     if (codes < 0).any():
-        row = int(np.argmax(codes < 0))
-        raise InputError(f"y has no label in row {row} (counted from 0). Drop this row of X and y.")
+        raise InputError("labels.missing", argument="y", row=int(np.argmax(codes < 0))).says(
+            "{argument} is missing in row {row} (counted from 0)", "Leave this row out."
+        )
     return codes, groups
 
 
@@ -247,28 +242,23 @@ def check_finite(values: Array, cells: pd.DataFrame, *, accept_gaps: bool = Fals
         _check_size(values, cells.columns, cells.index, LARGEST)
         return
     row, column = np.argwhere(bad)[0]
-    gap = np.isnan(values[row, column])
-    raise InputError(
-        f"Input X contains {'NaN' if gap else 'infinity (inf)'}: column "
-        f"{cells.columns[column]!r}, {row_name(cells.index, row)}; {int(bad.sum())} such cells in "
-        f"{int(bad.any(axis=0).sum())} columns. "
-        + (
-            "Put RegionImputer before this step, or drop these rows or columns."
-            if gap
-            else "Correct the cell, or make it missing and impute it with RegionImputer."
-        )
+    where = {"column": cells.columns[column], "subject": cells.index[row], "n": bad.sum()}
+    raise InputError("cells.gaps", **where).says(
+        "Input X contains NaN or infinity in {n:cell}: first in column {column} of {subject}",
+        "Put RegionImputer before this step, which fills NaN, or drop these rows or columns.",
     )
 
 
-def check_site(labels: pd.Series[Any]) -> None:
-    """Raise InputError if a subject has no site."""
+def filled_labels(labels: pd.Series[Any]) -> pd.Series[Any]:
+    """Return the labels of sites or persons, or raise InputError if one is missing."""
     gaps = labels.isna().to_numpy()
     if gaps.any():
-        raise InputError(
-            f"the site {labels.name!r} is missing (NaN) in "
-            f"{row_name(labels.index, int(np.argmax(gaps)))} ({int(gaps.sum())} such rows). Give "
-            "these subjects an extra site label, or drop them."
+        subjects = labels.index[gaps].tolist()
+        raise InputError("labels.gaps", name=labels.name, subjects=subjects).says(
+            "the label {name} of {subjects} is missing (NaN)",
+            "Give these subjects an extra label, or drop them.",
         )
+    return labels
 
 
 def _check_once(roles: Mapping[str, tuple[Any, ...]]) -> None:
@@ -276,9 +266,10 @@ def _check_once(roles: Mapping[str, tuple[Any, ...]]) -> None:
     for parameter, names in roles.items():
         for name in names:
             if name in seen:
-                raise InputError(
-                    f"the column {name!r} is named twice, by {seen[name]} and by {parameter}. "
-                    "Name each column only once."
+                roles_of = {"argument": seen[name], "argument_2": parameter}
+                raise InputError("column.twice", name=name, **roles_of).says(
+                    "the column {name} is named by {argument} and by {argument_2}",
+                    "Name each column only once.",
                 )
             seen[name] = parameter
 
@@ -299,10 +290,10 @@ def _refuse_text(cells: pd.Series[Any]) -> None:
     numbers = pd.to_numeric(cells.astype(object), errors="coerce")
     text = np.flatnonzero((numbers.isna() & cells.notna()).to_numpy())
     row = int(text[0]) if len(text) else 0
-    raise InputError(
-        f"column {cells.name!r} cannot be a region, because it is not numeric: "
-        f"{row_name(cells.index, row)} is {shown(cells.iloc[row])}. Name this column as a "
-        "covariate or as the site, drop it, or convert it to numbers."
+    where = {"column": cells.name, "subject": cells.index[row], "cell": cells.iloc[row]}
+    raise InputError("cells.text", **where).says(
+        "column {column} is not numeric, and so no region: it is {cell} in {subject}",
+        "Name it as a covariate or as the site, drop it, or convert it to numbers.",
     )
 
 
@@ -312,7 +303,7 @@ def _check_size(
     bad = np.abs(values) > largest
     if bad.any():
         row, column = np.argwhere(bad)[0]
-        raise InputError(
-            f"column {columns[column]!r}, {row_name(index, row)}: the number is too large to "
-            "compute with. Check the cells of this column and of the covariates."
+        raise InputError("cells.large", column=columns[column], subject=index[row]).says(
+            "column {column} of {subject} is too large to compute with",
+            "Check this column and the covariates.",
         )

@@ -17,7 +17,7 @@ from sgbn.cohort.effects import (
     learn_design,
     within_group_slopes,
 )
-from sgbn.core.problems import InputError, listed, warn
+from sgbn.core.problems import InputError, Problem, did_you_mean
 from sgbn.core.types import Indices
 from sgbn.core.validation import ANYTHING, TRUTH, Label, Parameters, Whole
 from sgbn.prepare.columns import COLUMNS, NamedColumnTransformer, Names, Table, as_names, labels_of
@@ -123,15 +123,14 @@ class CovariateRegressor(NamedColumnTransformer):
         table = self._open(X)
         rows, codes = self._training(y, len(table.values))
         design = learn_design(table.named, rows, as_names(self.smooth), self.smooth_df)
-        which = "training rows" if self.reference is None else f"rows of {self.reference!r}"
-        check_enough_rows(len(rows), len(np.unique(codes)), design, which)
+        check_enough_rows(len(rows), len(np.unique(codes)), design)
         D, values = design.rows(table.named.iloc[rows]), table.values[rows]
         # The penalty of a curve is estimated too, for each region.
         if design.smooth:
             slopes = fit_mixed(D, values, codes, design.smooth).slopes
         else:
             slopes = within_group_slopes(D, values, codes)
-        _warn_about_rank(slopes, design, which)
+        _warn_about_rank(slopes, design)
         self._design = design
         self.coef_, self.n_rows_ = slopes.coef, len(rows)
         self.design_names_, self.design_mean_ = design.names, design.means
@@ -139,9 +138,9 @@ class CovariateRegressor(NamedColumnTransformer):
 
     def _check_together(self) -> None:
         if self.reference is not None and self.within_groups:
-            raise InputError(
-                "reference learns the slopes from one group, but within_groups learns them from "
-                "all groups. Give only reference or only within_groups."
+            raise InputError("regressor.reference").says(
+                "{reference=} learns the slopes from one group, {within_groups=True} from all",
+                "Give only one of them.",
             )
 
     def _training(self, y: Any, n_rows: int) -> tuple[Indices, Indices]:
@@ -150,16 +149,18 @@ class CovariateRegressor(NamedColumnTransformer):
         if self.reference is None and not self.within_groups:
             return rows, np.zeros(n_rows, np.intp)
         if y is None:
-            why = "within_groups" if self.reference is None else f"reference={self.reference!r}"
-            raise InputError(f"{why} needs the groups: call fit(X, y) with one label per row.")
+            raise InputError("regressor.groups").says(
+                "{reference=} and {within_groups=True} need the groups",
+                "Call fit(X, y) with one label per row.",
+            )
         codes, groups = labels_of(y, n_rows)
         if self.reference is None:
             return rows, codes
         wanted = np.flatnonzero(groups == self.reference)
         if not len(wanted):
-            raise InputError(
-                f"no training row belongs to the reference group {self.reference!r}; y has the "
-                f"groups {listed(sorted(groups.tolist(), key=str))}. Give one of these."
+            near = did_you_mean(self.reference, sorted(groups.tolist(), key=str))
+            raise InputError("groups.unknown", group=self.reference, near=near).says(
+                "no training row is in the reference group {group}", "{near}"
             )
         # With a single group, all rows have the same intercept.
         rows = np.flatnonzero(codes == wanted[0])
@@ -171,17 +172,15 @@ class CovariateRegressor(NamedColumnTransformer):
         return replace(table, values=table.values - effect)
 
 
-def _warn_about_rank(slopes: Slopes, design: CovariateColumns, which: str) -> None:
+def _warn_about_rank(slopes: Slopes, design: CovariateColumns) -> None:
     if len(slopes.constant):
-        warn(
-            f"covariate {listed(design.covariates_of(slopes.constant))}, or one of its levels, "
-            f"does not vary among the {which}, so nothing is removed for it. Drop it, or merge "
-            "rare levels."
+        Problem("covariate.constant", names=design.covariates_of(slopes.constant)).warn(
+            "covariates, or levels of them, that do not vary in training: {names}",
+            "Nothing is removed for them. Drop them, or merge rare levels.",
         )
     # This is not an error, because the joint effect of these covariates is well defined.
     if len(slopes.collinear):
-        warn(
-            f"covariates {listed(design.covariates_of(slopes.collinear))} determine each other "
-            f"among the {which} (collinear). Their joint effect is removed, but do not interpret "
-            "their separate slopes. Drop one of them."
+        Problem("covariate.collinear", names=design.covariates_of(slopes.collinear)).warn(
+            "covariates determine each other (collinear): {names}",
+            "Their joint effect is removed, but do not interpret separate slopes. Drop one.",
         )

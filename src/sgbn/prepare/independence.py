@@ -17,17 +17,18 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from scipy.spatial import KDTree
 
-from sgbn.cohort.cohort import Cohort, label_counts
+from sgbn.cohort.cohort import Cohort, label_counts, visits_pooled, with_several
 from sgbn.cohort.series import SeriesCohort
 from sgbn.core.graph import joined_parts
-from sgbn.core.problems import counted, listed
-from sgbn.core.types import Array, Indices
-from sgbn.prepare.findings import Finding, filled, marked, parts
+from sgbn.core.problems import Finding, Level
+from sgbn.core.types import Array, Indices, Labels
+from sgbn.prepare.findings import filled, found, marked, parts
 
 MOST_SESSIONS = 10  # sessions of a person; a longer counter may be a number of subjects
 MIN_LIKENESS = 0.3  # how much higher the correlation of rows of one stem must be than of others
@@ -43,64 +44,121 @@ MIN_GAP = 0.1  # gap minus the gap of independent rows; at most 0.003 in ABIDE, 
 MIN_SHARE_OF_ROWS = 0.1  # share of rows that must have such a gap; 0.01 have one by chance
 MAX_ROWS_ASKED = 1000  # number of rows for which the most similar row is searched
 MAX_ROWS = 10_000  # more rows than most studies have subjects are a warning
-REMEDY = (
-    "If a person has several rows, name the column that identifies the person: --subject COLUMN "
-    "(subject=) if these rows are in one group, --pair COLUMN (pair=) if each person has one row "
-    "in every group, --block COLUMN (block=) for families. Or give one row per subject: the mean "
-    "of its rows, or one of them. If each row is a different subject, give --rows-are-subjects, "
-    "Settings(rows_are_subjects=True)"
+NAME_PERSONS = (
+    "Name the column of persons: {subject=} if their rows are in one group, {pair=} if each has "
+    "one row in every group, {block=} for families. If each row is a different subject, give "
+    "{rows_are_subjects=True}."
 )
-VOLUMES = (
-    "If rows are volumes of time series, do not give them as subjects. Give a folder with one file "
-    "per subject. Or add the columns 'subject' (the subject of the volume) and 'volume' (its "
-    f"number), so that the rows are read as series. {REMEDY}"
+AS_SERIES = (
+    "Give volumes as one file per subject, or with columns 'subject' and 'volume'. For sessions, "
+    "name the column of persons ({subject=}, {pair=}). If each row is a different subject, give "
+    "{rows_are_subjects=True}."
 )
-OVERRULED = "You said that each row is a different subject, so that nothing is done about it"
+OVERRULED = "You said that each row is a different subject, so that nothing is done about it."
 
 
-def check_independence(cohort: Cohort, *, overruled: bool = False) -> Iterator[Finding]:
-    """Check whether rows are sessions of a person, copies, or points in time.
-
-    If the user said that all rows are subjects (`overruled`), stops become warnings.
-    """
+def check_independence(cohort: Cohort) -> Iterator[Finding]:
+    """Check whether rows are sessions of a person, copies, or points in time."""
     copies = [*_near_copies(cohort)]
     # Copies are lookalikes too, and would be reported twice.
     checks = CHECKS if copies else (*CHECKS, _lookalikes, unnamed_persons)
-    findings = copies + next(filter(None, ([*check(cohort)] for check in checks)), [])
-    # The option to give, if a column of the table may identify the persons.
-    repeated = cohort.provenance.get("repeated", {})
-    columns = {**repeated.get("persons", {}), **repeated.get("nested", {})}
-    options = [f"{option} {column}" for column, option in columns.items()]
-    hint = f". In this table: {' or '.join(options)}" if options else ""
-    for finding in findings:
-        if finding.level == "stop" and overruled:
-            yield finding._replace(level="warning", action=OVERRULED)
-        else:
-            yield finding._replace(action=finding.action.replace(REMEDY, REMEDY + hint))
+    yield from copies
+    yield from next(filter(None, ([*check(cohort)] for check in checks)), [])
     if len(cohort) > MAX_ROWS:
-        yield Finding(
-            "warning",
-            f"there are {len(cohort)} rows, more than most studies have subjects",
-            "Check that the rows are subjects, and not points in time or space",
+        yield Finding("warning", "rows.many", n=len(cohort)).says(
+            "there are {n} rows, more than most studies have subjects",
+            "Check that the rows are subjects, and not points in time or space.",
         )
+
+
+def overrule(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Make stops warnings, because the user said that all rows are subjects."""
+    for finding in findings:
+        if finding.level == "stop":
+            finding.level = "warning"
+            finding.problem.parts = (finding.problem.parts[0], OVERRULED)
+        yield finding
+
+
+def check_ids(cohort: Cohort) -> Iterator[Finding]:
+    """Check whether ids are those of summary rows, or two spellings of the same id."""
+    if labels := summary_labels(cohort.ids):
+        # These words are no names of people, so that they are shown.
+        yield Finding("stop", "ids.summary", labels=labels).says(
+            "the table seems to have {labels:summary row}: {labels}",
+            "Delete such rows. If each row is a different subject, give {rows_are_subjects=True}.",
+        )
+    if spellings := _of_several(cohort, spelling_stems(cohort.ids)):
+        subjects = [cohort.ids[row] for rows in spellings.values() for row in rows]
+        yield Finding("stop", "ids.spelling", subjects=subjects).says(
+            "ids differ only in case, separators or leading zeros: {subjects}",
+            "Correct them, or delete repeated rows. If each row is a different subject, give "
+            "{rows_are_subjects=True}.",
+        )
+
+
+def check_visits(cohort: Cohort) -> Iterator[Finding]:
+    """Check whether visits of a person are pooled, although a column without a role tells them."""
+    if cohort.person is None or _tells_visits(cohort, cohort.person):
+        return
+    excluded = cohort.provenance.get("excluded", ())
+    columns = cohort.provenance.get("repeated", {}).get("visits", ())
+    if unused := [column for column in columns if column not in excluded]:
+        yield found("stop", visits_pooled(unused))
+    elif columns:
+        yield Finding("note", "visits.pooled", columns=columns).says(
+            "the visits of a person are pooled, as these columns are excluded: {columns}"
+        )
+
+
+def _tells_visits(cohort: Cohort, persons: Labels) -> bool:
+    """Return whether the columns with a role tell all rows of a person apart."""
+    roles = [persons, cohort.group, cohort.site, cohort.block]
+    # Many different numbers, such as motion, differ between visits but do not tell them.
+    roles += [
+        column
+        for name, column in cohort.covariates.items()
+        if column.dtype.kind != "f" or len(np.unique(column)) <= MOST_SESSIONS or _names_visit(name)
+    ]
+    # As text, because NaN is not equal to NaN.
+    known = [column.astype(str).tolist() for column in roles if column is not None]
+    return len(set(zip(*known, strict=True))) == len(cohort)
+
+
+def visit_columns(columns: Mapping[str, Sequence[str]], persons: Sequence[str]) -> list[str]:
+    """Return the columns that tell the visits of a person, by their names or all their labels."""
+    return [
+        name
+        for name, cells in columns.items()
+        if with_several(np.array(persons, str), np.array(cells, str))
+        and not OF_VISIT.search(_spaced(name))
+        and (_names_visit(name) or all(VISIT_LABEL.fullmatch(cell) for cell in cells if cell))
+    ]
+
+
+def _spaced(name: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
+
+
+def _names_visit(name: str) -> bool:
+    return VISIT_NAME.search(_spaced(name)) is not None
 
 
 def unnamed_persons(cohort: Cohort) -> Iterator[Finding]:
     """Report columns without a role whose labels repeat, because they may identify persons."""
     repeated = cohort.provenance.get("repeated", {})
-    for column in repeated.get("persons", ()):
-        yield Finding(
-            "stop",
-            f"the column {column!r} has fewer labels than there are rows: several rows seem to "
-            "belong to one person or family",
-            REMEDY,
+    for column, argument in repeated.get("persons", {}).items():
+        yield Finding("stop", "persons.unnamed", column=column, argument=argument).says(
+            "the column {column} has fewer labels than there are rows: several rows seem to belong "
+            "to one person or family",
+            "Name it ({argument}). If each row is a different subject, give "
+            "{rows_are_subjects=True}.",
         )
-    for column, option in repeated.get("nested", {}).items():
-        yield Finding(
-            "warning",
-            f"the column {column!r} has fewer labels than there are rows, and each label is in one "
+    for column in repeated.get("nested", ()):
+        yield Finding("warning", "persons.nested", column=column).says(
+            "the column {column} has fewer labels than there are rows, and each label is in one "
             "group",
-            f"If this column identifies persons, give {option} {column}",
+            "If it is the column of persons, name it ({subject=}).",
         )
 
 
@@ -111,11 +169,8 @@ def _volumes_of_persons(cohort: Cohort) -> Iterator[Finding]:
     # By the median, because one person with many sessions does not mean that rows are volumes.
     middle = float(np.median(np.unique(cohort.persons, return_counts=True)[1]))
     if middle > MOST_SESSIONS:
-        yield Finding(
-            "stop",
-            f"a person has {middle:g} rows (median), which are too many to be sessions. They seem "
-            "to be volumes of time series",
-            VOLUMES,
+        yield Finding("stop", "rows.volumes", n=middle).says(
+            "a person has {n:g} rows (median), which seem to be volumes of time series", AS_SERIES
         )
 
 
@@ -139,19 +194,15 @@ def find_sessions(cohort: Cohort) -> Iterator[Finding]:
         (_short(session_stems(cohort.ids)), True),
         (long, bool(_short(long))),
         (_short(counter_stems(cohort.ids)), False),
-        (_short(spelling_stems(cohort.ids)), False),
     ):
         shared = _of_several(cohort, stems)
         if shared and (surely or _are_alike(cohort, shared)):
-            n_rows = sum(len(rows) for rows in shared.values())
-            examples = [" and ".join(cohort.ids[k] for k in rows[:2]) for rows in shared.values()]
-            persons = counted(len(shared), "person")
             unsure = stems is long and not surely and len(cohort.regions) < MIN_REGIONS
-            yield Finding(
-                "warning" if unsure else "stop",
-                f"{n_rows} rows seem to be sessions of {persons}, such as "
-                f"{listed(examples, 3)}: they are not independent subjects",
-                REMEDY,
+            level: Level = "warning" if unsure else "stop"
+            subjects = [cohort.ids[row] for rows in shared.values() for row in rows]
+            yield Finding(level, "rows.sessions", subjects=subjects, n=len(shared)).says(
+                "the rows of {subjects} seem to be sessions of {n:person}",
+                NAME_PERSONS,
             )
             return
 
@@ -203,63 +254,58 @@ def _near_copies(cohort: Cohort) -> Iterator[Finding]:
         near = near_pairs(values, EXACT_COPY)
     within = unit[near[:, 0]] == unit[near[:, 1]]
     if not within.all():
-        what, rows = copies_in_words(cohort, near[~within])
-        yield Finding("stop", what, f"Keep only one of each. {REMEDY}. {rows}")
+        yield Finding("stop", "rows.copies", **copies_of(cohort, near[~within])).says(
+            "{n:set} of rows are copies of each other or nearly so: {subjects}",
+            "Keep only one of each. If they are sessions, name the column of persons "
+            "({subject=}, {pair=}). If all are different subjects, give {rows_are_subjects=True}.",
+        )
     if within.any():
-        what, rows = copies_in_words(cohort, near[within])
-        action = f"Check whether a row was entered twice. If so, leave one of them out. {rows}"
-        yield Finding("warning", f"{what}, each within one person or family", action)
+        yield Finding("warning", "rows.copies-within", **copies_of(cohort, near[within])).says(
+            "rows of a person or family are copies of each other or nearly so: {subjects}",
+            "Check whether a row was entered twice. If so, leave one of them out.",
+        )
 
 
-def copies_in_words(cohort: Cohort, pairs: Indices, things: str = "rows") -> tuple[str, str]:
-    """Return two texts: the number of copies with an example, and a list of all copies."""
-    # Rows are in one group if pairs link them, directly or through other rows.
+def copies_of(cohort: Cohort, pairs: Indices) -> dict[str, Any]:
+    """Return the number of sets of copies, and the ids of their rows, set after set."""
+    # Rows are in one set if pairs link them, directly or through other rows.
     label = joined_parts(pairs[:, 0], pairs[:, 1], len(cohort))
-    linked: dict[int, list[int]] = defaultdict(list)
-    for row in np.unique(pairs).tolist():
-        linked[int(label[row])].append(row)
-    groups = [*linked.values()]
-    named = [" and ".join(cohort.ids[k] for k in rows) for rows in groups]
-    kind = "pair" if max(map(len, groups)) == 2 else "group"
-    first = " and ".join(cohort.ids[k] for k in groups[0][:2])
-    count = f"{counted(len(groups), kind)} of {things} are copies of each other or nearly so"
-    return f"{count}, such as {first}", f"The copies: {'; '.join(named)}"
+    rows = sorted(np.unique(pairs).tolist(), key=lambda row: label[row])
+    return {"n": len(set(label[rows])), "subjects": [cohort.ids[row] for row in rows]}
 
 
 def _neighbours(cohort: Cohort) -> Iterator[Finding]:
     """Report rows that resemble the next row, as sessions and points in time do."""
-    resemblance = _resemblance(cohort, [np.arange(len(cohort))])
-    if resemblance:
-        yield Finding(
-            "stop",
-            f"each row resembles the next row ({resemblance}), as sessions or points in time of "
-            "one person do",
-            VOLUMES,
+    near, far = _resemblance(cohort, [np.arange(len(cohort))])
+    if near > far:
+        yield Finding("stop", "rows.neighbours", near=near, far=far, lag=ROWS_APART).says(
+            "each row resembles the next row, as sessions or points in time do (correlation "
+            "{near:.2f}; {far:.2f} with the {lag}th row after it)",
+            AS_SERIES,
         )
 
 
 def _numbered(cohort: Cohort) -> Iterator[Finding]:
     """Check whether rows with consecutive numbers in their names resemble each other."""
     series = numbered_rows(cohort.ids, MOST_SESSIONS)
-    resemblance = _resemblance(cohort, series)
-    if resemblance:
-        first, second = (cohort.ids[row] for row in series[0][:2])
-        yield Finding(
-            "stop",
-            f"rows with consecutive numbers, such as {first} and {second}, resemble each other "
-            f"({resemblance}), as points in time of one person do",
-            VOLUMES,
+    near, far = _resemblance(cohort, series)
+    if near > far:
+        ids = [cohort.ids[row] for row in series[0]]
+        yield Finding("stop", "rows.numbered", subjects=ids, near=near, far=far).says(
+            "rows with consecutive numbers resemble each other, as points in time do (correlation "
+            "{near:.2f}; {far:.2f} with farther rows): {subjects}",
+            AS_SERIES,
         )
 
 
-def _resemblance(cohort: Cohort, series: Sequence[Indices]) -> str:
-    """Return how much rows resemble the next row; "" if they resemble farther rows as much.
+def _resemblance(cohort: Cohort, series: Sequence[Indices]) -> tuple[float, float]:
+    """Return how much rows resemble the next row, and farther rows; 0 if as much.
 
     A row of a site resembles all rows of the site equally. A row of one person, or a point in time,
     resembles the next row more than farther rows.
     """
     if len(cohort.regions) < MIN_REGIONS or not series:
-        return ""
+        return 0.0, 0.0
     unit, Z = _units(cohort), profiles(cohort)
     next_ones, far_ones = (
         np.concatenate([np.column_stack([rows[:-lag], rows[lag:]]) for rows in series])
@@ -272,16 +318,15 @@ def _resemblance(cohort: Cohort, series: Sequence[Indices]) -> str:
         )
     )
     if len(near) < MIN_ROWS - 1 or len(far) < MIN_ROWS - ROWS_APART:
-        return ""
+        return 0.0, 0.0
     error = np.sqrt(near.var() / len(near) + far.var() / len(far))
     distances = [1 - np.quantile(pairs, 1 - DISTANCE_QUANTILE) for pairs in (near, far)]
     if (
         near.mean() - far.mean() < MIN_STANDARD_ERRORS * error
         or distances[0] > MAX_DISTANCE_RATIO * distances[1]
     ):
-        return ""
-    after = f"with the {ROWS_APART}th row after it"
-    return f"mean correlation {near.mean():.2f}; {far.mean():.2f} {after}"
+        return 0.0, 0.0
+    return float(near.mean()), float(far.mean())
 
 
 def _lookalikes(cohort: Cohort) -> Iterator[Finding]:
@@ -303,13 +348,12 @@ def _lookalikes(cohort: Cohort) -> Iterator[Finding]:
     share = float((gaps > np.quantile(by_chance, 0.99)).mean())
     if gaps.mean() - by_chance.mean() > MIN_GAP and share > MIN_SHARE_OF_ROWS:
         largest = np.argsort(-gaps, kind="stable")
-        named = {tuple(sorted((int(asked[k]), int(likest[k])))) for k in largest[:6]}
-        examples = [f"{cohort.ids[i]} and {cohort.ids[j]}" for i, j in sorted(named)]
-        yield Finding(
-            "stop",
-            f"{share:.0%} of the rows resemble one other row far more than the rest, such as "
-            f"{listed(examples)}. Sessions or shuffled points in time of one person look like this",
-            VOLUMES,
+        first = largest[0]
+        pair = [cohort.ids[row] for row in sorted((int(asked[first]), int(likest[first])))]
+        yield Finding("stop", "rows.lookalikes", share=share, subjects=pair).says(
+            "{share:.0%} of the rows resemble one other row far more than the rest, as sessions or "
+            "shuffled points in time do, such as {subjects}",
+            AS_SERIES,
         )
 
 
@@ -443,6 +487,32 @@ COUNTER = re.compile(
     re.IGNORECASE,
 )
 NUMBER = re.compile(r"\d+$")
+SUMMARY = re.compile(
+    r"\W*(?:(?:group|grand|overall|sample|column)\W+)?"
+    r"(?:mean|average|median|totals?|mittelwert|mittel|summe|gesamt)"
+    r"(?:\W+(?:n\W+\d+|sd|std))?\W*",
+    re.IGNORECASE,
+)
+SHORT_SUMMARY = re.compile(r"\W*(?:avg|sum|sd|std)\W*", re.IGNORECASE)  # or initials of a person
+VISIT_NAME = re.compile(
+    r"(?:^|[\W_])(?:ses|sessions?|visits?|waves?|time[-_. ]?points?|tp|runs?|follow[-_. ]?up"
+    r"|viscode)(?:$|[\W_\d])",
+    re.IGNORECASE,
+)
+# What a visit has, such as a date, an age or a quality, is not which visit it is.
+OF_VISIT = re.compile(r"date|(?:^|[\W_])age(?:$|[\W_\d])|[\W_](?:quality|site)$", re.IGNORECASE)
+VISIT_LABEL = re.compile(
+    rf"(?:{SURE}|{MAYBE}|m)[-_. ]*\d{{1,4}}|(?:ses|run)-\w+|{ALONE}", re.IGNORECASE
+)
+
+
+def summary_labels(ids: Sequence[str]) -> list[str]:
+    """Return the ids of summary rows, such as "Mean"; "SD" counts only in the last row."""
+    return [
+        name
+        for name in ids
+        if SUMMARY.fullmatch(name) or (name == ids[-1] and SHORT_SUMMARY.fullmatch(name))
+    ]
 
 
 def session_stems(ids: Sequence[str]) -> Stems:
@@ -520,19 +590,14 @@ def find_exchanged(cohort: SeriesCohort) -> tuple[SeriesCohort, list[Finding]]:
     odd = (regions > MIN_CORRELATION) & exchanged
     if odd.mean() < MIN_SHARE_OF_SUBJECTS:
         return cohort, []
-    names = marked(cohort.ids, odd)
-    who = f" ({listed(names)})" if len(names) < len(cohort) else ""
     of_columns, of_rows = np.median(regions[odd]), np.median(volumes[odd])
-    what = (
-        f"rows and columns seem to be exchanged in {len(names)} of {len(cohort)} subjects{who}: "
-        f"neighbouring rows should be similar, but their correlation is {of_rows:.2f}, and the "
-        f"correlation of neighbouring columns is {of_columns:.2f}"
+    values = {"subjects": marked(cohort.ids, odd), "rows": of_rows, "columns": of_columns}
+    finding = Finding("warning", "series.exchanged", **values).says(
+        "rows and columns seem to be exchanged in {subjects}: the correlation of neighbouring rows "
+        "is {rows:.2f}, and that of neighbouring columns {columns:.2f}",
+        "If the rows are regions, transpose the series: one row per volume, one column per region.",
     )
-    action = (
-        "If the rows are regions, transpose the series: one row per volume and one column per "
-        "region"
-    )
-    return cohort, [Finding("warning", what, action)]
+    return cohort, [finding]
 
 
 def _neighbour_correlations(series: Array) -> tuple[float, float]:

@@ -22,7 +22,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sgbn.cohort.effects import is_categorical, numeric_cells
-from sgbn.core.problems import InputError, listed, warn
+from sgbn.core.problems import InputError, Problem
 from sgbn.core.types import Array
 from sgbn.core.validation import OneOf, Parameters
 from sgbn.prepare.columns import (
@@ -32,7 +32,7 @@ from sgbn.prepare.columns import (
     Names,
     Table,
     as_names,
-    check_site,
+    filled_labels,
 )
 
 MIN_CELLS_PER_SITE = 5  # known cells of a region: with fewer, the median of all sites is used
@@ -131,26 +131,21 @@ class RegionImputer(NamedColumnTransformer):
         counts = pd.Series(gaps.sum(axis=0), index=[*table.labels, *table.named.columns])
         empty = counts.index[counts == len(table.values)]
         if len(empty):
-            raise InputError(
-                f"column {listed(list(empty))} has no value in any of the {len(table.values)} "
-                "training rows. Drop it."
+            raise InputError("columns.empty", columns=empty).says(
+                "{columns:column has/columns have} no value in any training row: {columns}",
+                "Leave them out.",
             )
-        self._check_site(table)
         return counts
-
-    def _check_site(self, table: Table) -> None:
-        if self._site is not None:
-            check_site(table.named[self._site])
 
     def _levels(self, table: Table) -> Array:
         """Return the medians of the regions at the site of each row; 0 if no site is named."""
         if self._site is None:
             return np.zeros((len(table.values), 1))
         rest = self._centres[None]
-        return np.array([self._centres.get(site, rest) for site in table.named[self._site]])
+        sites = filled_labels(table.named[self._site])
+        return np.array([self._centres.get(site, rest) for site in sites])
 
     def _changed(self, table: Table) -> Table:
-        self._check_site(table)
         named = table.named.copy()
         for name, filling in self._fillings.items():
             named[name] = _filled(named[name], filling)
@@ -191,9 +186,9 @@ def _fit_imputer(strategy: str, values: Array) -> Pipeline:
         warnings.simplefilter("ignore", ConvergenceWarning)
         pipeline.fit(values)
     if isinstance(imputer, IterativeImputer) and imputer.n_iter_ >= imputer.max_iter:
-        warn(
-            f"iterative imputation did not converge in {imputer.n_iter_} rounds. The cells that it "
-            "filled in can be used. Compare the results with strategy='knn', which has no rounds."
+        Problem("imputer.rounds", n=imputer.n_iter_).warn(
+            "iterative imputation did not converge in {n:round}",
+            "Its cells can be used. Compare with {strategy='knn'}, which has no rounds.",
         )
     return pipeline
 

@@ -32,7 +32,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sgbn.cohort.effects import Slopes, centred_span, group_means, indicators, within_group_slopes
-from sgbn.core.problems import warn
+from sgbn.core.problems import Problem
 from sgbn.core.types import Array, Indices
 
 FLAT_EPS = 1e-12  # residual spread relative to the largest value: a smaller one is round-off
@@ -329,9 +329,10 @@ def _best_ratios(problem: _Problem) -> Array:
         change = np.abs(best - before).max(initial=0.0)
         if problem.n_ratios == 1 or change <= TOL:
             return best
-    warn(
-        "the fit of smooth covariates did not converge: the logarithm of a ratio of variances "
-        f"still changes by {change:.1e} after {MAX_ROUNDS} rounds. Name fewer smooth covariates."
+    Problem("smooth.rounds", change=change, n=MAX_ROUNDS).warn(
+        "the fit of smooth covariates did not converge: a logarithm of a ratio of variances still "
+        "changes by {change:.1e} after {n:round}",
+        "Name fewer smooth covariates.",
     )
     return best
 

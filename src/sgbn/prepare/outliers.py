@@ -24,7 +24,7 @@ from scipy.special import ndtri
 from scipy.stats import rankdata
 
 from sgbn.core.moments import ROWS_PER_BLOCK, canonical_order, constant_columns, one_blas_thread
-from sgbn.core.problems import DataWarning, listed, warn
+from sgbn.core.problems import DataWarning, Problem
 from sgbn.core.types import Array, Indices, Mask
 
 OUTLIERS = ("trim", "keep")
@@ -233,25 +233,28 @@ def rows_to_trim(values: Array, names: Sequence[str], labels: Sequence[Any] | No
     if not n_far:
         return far
     if n_far > MAX_SHARE_FAR * n:
-        warn(
-            f"{n_far} of {n} rows lie far from the others. These are too many to be outliers: all "
-            "are kept. Learn a separate network for each group of rows, or try "
-            "column_transform='normal-scores'. outliers='keep' silences this warning.",
+        Problem("outliers.many", far=n_far, n=n).warn(
+            "{far} of {n} rows lie far from the others, too many to be outliers: all are kept",
+            "Learn a separate network for each group of rows, or try "
+            "{column_transform='normal-scores'}. {outliers='keep'} silences this warning.",
             OutlierWarning,
         )
         return np.zeros(n, bool)
     which = [int(k) if labels is None else labels[int(k)] for k in np.flatnonzero(far)]
-    numbered = " (counted from 0)" if labels is None else ""
-    # A column may vary only in a row that is left out.
-    still = constant_columns(values[~far]) & ~constant_columns(values)
-    without = [name for name, is_still in zip(names, still, strict=True) if is_still]
-    constant = f" Without them {listed(without)} is constant." if without else ""
-    warn(
-        f"{n_far} of {n} rows lie far from the others, by more than {OUTLIER_SD:g} robust standard "
-        f"deviations, and are left out: {listed(which)}{numbered}.{constant} Look at these rows. "
-        "outliers='keep' keeps them.",
+    Problem("outliers.trimmed", subjects=which, far=n_far, n=n, sd=OUTLIER_SD).warn(
+        "{far} of {n} rows lie far from the others, by more than {sd:g} robust standard "
+        "deviations, and are left out: {subjects}",
+        "Look at these rows. {outliers='keep'} keeps them.",
         OutlierWarning,
     )
+    # A column may vary only in a row that is left out.
+    still = constant_columns(values[~far]) & ~constant_columns(values)
+    if still.any():
+        Problem("outliers.constant", columns=np.array(names)[still].tolist()).warn(
+            "{columns:column is/columns are} constant without outlying rows: {columns}",
+            "Leave these columns out, or give {outliers='keep'}.",
+            OutlierWarning,
+        )
     return far
 
 

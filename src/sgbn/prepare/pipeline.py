@@ -18,11 +18,11 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sgbn.cohort.cohort import ID, PERSON, SITE, Cohort, check_cohort
-from sgbn.cohort.effects import check_curves, check_smooth
+from sgbn.cohort.cohort import ID, PERSON, SITE, Cohort, check_cohort, check_smooth
+from sgbn.cohort.effects import check_curves
 from sgbn.cohort.series import SeriesCohort
 from sgbn.core.moments import constant_columns
-from sgbn.core.problems import InputError, listed
+from sgbn.core.problems import InputError
 from sgbn.core.validation import NO_REGIONS, Label, is_whole
 from sgbn.prepare.columns import Name, Names, as_names
 from sgbn.prepare.covariates import CovariateRegressor
@@ -110,9 +110,9 @@ def make_analysis(
     columns = _named_columns(cohort, covariates, site, smooth, subject)
     names = columns.covariates
     if not names and (reference is not None or within_groups):
-        raise InputError(
-            "reference and within_groups say how the effects of covariates are learned, but no "
-            "covariate is named. Name one in covariates, or leave reference and within_groups out."
+        raise InputError("analysis.covariates").says(
+            "{reference=} and {within_groups=} are for covariates, but none is named",
+            "Name one ({covariates=}), or leave them out.",
         )
     regressor = CovariateRegressor(
         names, smooth=columns.smooth, reference=reference, within_groups=within_groups
@@ -215,7 +215,9 @@ def _named_columns(
         return named
     # `subject` may be given together with a cohort: `cohort_table` has no column of persons.
     if replace(named, subject=None) != _Columns((), None, (), None):
-        raise InputError("give either the cohort or the names of covariates and site, not both.")
+        raise InputError("analysis.cohort").says(
+            "a cohort names its own covariates and site", "Leave the names out, or the cohort."
+        )
     return _Columns(
         tuple(cohort.covariates), None if cohort.site is None else SITE, cohort.smooth, subject
     )
@@ -233,9 +235,9 @@ def _imputer(strategy: str, columns: _Columns) -> RegionImputer:
 def _harmonizer(columns: _Columns, *, within_groups: bool = False) -> SiteHarmonizer | None:
     if columns.site is None:
         if columns.subject is not None:
-            raise InputError(
-                "subject names the persons whose rows are harmonised together, but no site is "
-                "named. Name the site too, or leave subject out."
+            raise InputError("analysis.site").says(
+                "{subject=} is for the harmonisation of sites, but no site is named",
+                "Name the site too ({site=}), or leave subject out.",
             )
         return None
     return SiteHarmonizer(
@@ -274,22 +276,24 @@ def prepare(cohort: Cohort) -> Cohort:
     """
     check_cohort(cohort)
     if isinstance(cohort, SeriesCohort):
-        raise InputError(
-            "a SeriesCohort has time series, not one value per region, so it cannot be prepared. "
-            "Give it to sgbn.compare or SeriesSGBN as it is."
+        raise InputError("prepare.series").says(
+            "a SeriesCohort has time series, not one value per region, and cannot be prepared",
+            "Give it to sgbn.compare or SeriesSGBN as it is.",
         )
     if cohort.group is None:
-        raise InputError("the cohort has no groups. Name the group column when you read it.")
+        raise InputError("groups.none").says(
+            "the cohort has no groups", "Name the column of the groups ({group=})."
+        )
     check_curves(cohort)
     ready = _prepared(cohort, _steps(cohort))
     # A learner would refuse such a region as well, but without the reason.
     for group in ready.groups:
         constant = np.flatnonzero(constant_columns(ready.values[ready.group == group]))
         if len(constant):
-            names = listed([ready.regions[k] for k in constant])
-            raise InputError(
-                f"nothing is left of {names} in the group {group!r} after the effects of sites and "
-                "covariates are removed. Exclude these regions, or name fewer covariates."
+            names = [ready.regions[k] for k in constant]
+            raise InputError("regions.explained", regions=names, group=group).says(
+                "sites and covariates leave nothing of {regions} in the group {group}",
+                "Exclude these regions, or name fewer covariates.",
             )
     return ready
 
@@ -371,7 +375,7 @@ def check_free(cohort: Cohort, reserved: Collection[str]) -> None:
     """Raise InputError if a covariate or region has a name that another column needs."""
     for name in (*cohort.covariates, *cohort.regions):
         if name in reserved:
-            raise InputError(
-                f"a covariate or region has the name {name!r}, which another column of the table "
-                "needs. Rename it."
+            raise InputError("names.reserved", name=name).says(
+                "a covariate or region is called {name}, as another column of the table",
+                "Rename it.",
             )

@@ -10,6 +10,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,12 @@ from sgbn.cohort.atlas import readings
 from sgbn.cohort.cohort import Cohort, check_cohort
 from sgbn.cohort.design import group_sample
 from sgbn.cohort.effects import without_nuisance
-from sgbn.cohort.region_names import is_total, match_columns
+from sgbn.cohort.region_names import match_columns
 from sgbn.cohort.series import SeriesCohort
 from sgbn.core.moments import constant_columns, one_blas_thread
-from sgbn.core.problems import DataWarning, InputError, counted, listed
+from sgbn.core.problems import DataWarning, Finding, InputError, Problem
 from sgbn.core.types import Array
+from sgbn.core.validation import few_values
 from sgbn.prepare.balance import (
     check_atlas,
     check_copies,
@@ -33,22 +35,28 @@ from sgbn.prepare.balance import (
 )
 from sgbn.prepare.findings import (
     AnyCohort,
-    Finding,
     check_groups,
+    check_sizes,
     filled,
     leave_out_incomplete_pairs,
     leave_out_regions,
     leave_out_subjects,
+    marked,
     parts,
 )
-from sgbn.prepare.independence import check_independence, find_exchanged
-from sgbn.prepare.outliers import MAX_SHARE_FAR, OUTLIER_SD, ScoreGain, far_rows, score_gain
+from sgbn.prepare.independence import (
+    check_ids,
+    check_independence,
+    check_visits,
+    find_exchanged,
+    overrule,
+)
+from sgbn.prepare.outliers import MAX_SHARE_FAR, far_rows, score_gain
 from sgbn.prepare.series_review import (
     check_censored,
     check_filters,
     check_motion,
     check_series_independence,
-    check_series_sizes,
     leave_out_empty_regions,
     leave_out_empty_subjects,
     leave_out_short_series,
@@ -56,6 +64,7 @@ from sgbn.prepare.series_review import (
 
 SUBJECT_MISSING = 0.5  # a subject that lacks a larger share of the regions is left out
 REGION_MISSING = 0.2  # a region that a larger share of the subjects lacks is left out
+SMALLEST = 1e-150  # the squares of smaller values are lost
 OTHER_SCALE = 30.0  # ratio of typical sizes; above, unnamed measures count as another measure
 Step = Callable[[Any], tuple[Any, list[Finding]]]
 Check = Callable[..., Iterable[Finding]]
@@ -90,8 +99,12 @@ class Review:
     def require(self) -> Cohort:
         """Return the usable cohort, or raise InputError with all findings of the level "stop"."""
         if self.stops:
-            raise InputError("\n".join(f"{f.what}. {f.action}." for f in self.stops))
+            raise InputError(reduce(_both, [finding.problem for finding in self.stops]))
         return self.cohort
+
+
+def _both(first: Problem, second: Problem) -> Problem:
+    return Problem("review.stops", first=first, second=second).says("{first}\n{second}")
 
 
 def review(cohort: Cohort, *, rows_are_subjects: bool = False) -> Review:
@@ -108,8 +121,9 @@ def review(cohort: Cohort, *, rows_are_subjects: bool = False) -> Review:
     cohort : Cohort
         The cohort, as it was read.
     rows_are_subjects : bool
-        Whether all rows are different subjects, even if they look like sessions of a person, copies
-        or points in time. If False, such rows make a comparison impossible.
+        Whether all rows are different subjects, even if they look like sessions of a person,
+        copies, points in time or summary rows, or ids like spellings of each other. If False, such
+        rows make a comparison impossible.
 
     Returns
     -------
@@ -127,36 +141,53 @@ def review(cohort: Cohort, *, rows_are_subjects: bool = False) -> Review:
         findings += more
     if len(cohort.regions) < 2 or len(cohort) < 2:
         findings.append(
-            Finding(
-                "stop",
-                f"only {counted(len(cohort), 'subject')} and "
-                f"{counted(len(cohort.regions), 'region')} are left",
-                "At least two of each are needed. See what was left out, and correct the table",
+            Finding("stop", "cohort.empty", n=len(cohort), m=len(cohort.regions)).says(
+                "only {n:subject} and {m:region} are left",
+                "At least two of each are needed. See what was left out, and correct the table.",
             )
         )
     else:
         for check in checks:
             findings += check(cohort)
         independence: Check = check_series_independence if is_series else check_independence
-        findings += independence(cohort, overruled=rows_are_subjects)
-    findings.sort(key=lambda finding: GRAVITY.index(finding.level))
-    return Review(tuple(findings), cohort)
+        rows = [*check_ids(cohort), *independence(cohort)]
+        findings += overrule(rows) if rows_are_subjects else rows
+    return Review((), cohort).with_findings(findings)
 
 
 def _leave_out_empty_subjects(cohort: AnyCohort) -> tuple[AnyCohort, list[Finding]]:
     if not cohort.regions:
         return cohort, []
     empty = np.isnan(cohort.values).mean(axis=1) > SUBJECT_MISSING
-    what = f"more than {SUBJECT_MISSING:.0%} of the regions"
-    return leave_out_subjects(cohort, empty, ("lacks", "lack"), what)
+    names = marked(cohort.ids, empty)
+    finding = Finding("warning", "subjects.gaps", subjects=names, most=SUBJECT_MISSING).says(
+        "left out {subjects}, with more than {most:.0%} of the regions missing"
+    )
+    return leave_out_subjects(cohort, empty, finding)
 
 
 def _leave_out_empty_regions(cohort: Cohort) -> tuple[Cohort, list[Finding]]:
+    if not len(cohort):  # all subjects were left out
+        return cohort, []
     missing = np.isnan(cohort.values)
     # In any group, because a region that one group lacks cannot be compared.
     empty = np.any([missing[rows].mean(axis=0) > REGION_MISSING for rows in parts(cohort)], axis=0)
-    what = f"missing in more than {REGION_MISSING:.0%} of the subjects of a group"
-    return leave_out_regions(cohort, empty, ("is", "are"), what)
+    names = marked(cohort.regions, empty)
+    finding = Finding("warning", "regions.gaps", regions=names, most=REGION_MISSING).says(
+        "left out {regions:region} that more than {most:.0%} of the subjects of a group lack: "
+        "{regions}",
+    )
+    return leave_out_regions(cohort, empty, finding)
+
+
+def _leave_out_tiny_regions(cohort: Cohort) -> tuple[Cohort, list[Finding]]:
+    largest = np.fmax.reduce(np.abs(cohort.values), axis=0, initial=0.0)
+    tiny = (largest > 0) & (largest < SMALLEST)
+    finding = Finding("warning", "regions.tiny", regions=marked(cohort.regions, tiny)).says(
+        "the values of {regions:region} are too small to compute with: {regions}",
+        "They are left out. Give them in another unit.",
+    )
+    return leave_out_regions(cohort, tiny, finding)
 
 
 def _leave_out_constant_regions(cohort: Cohort) -> tuple[Cohort, list[Finding]]:
@@ -165,8 +196,22 @@ def _leave_out_constant_regions(cohort: Cohort) -> tuple[Cohort, list[Finding]]:
     for rows in parts(cohort):
         if rows.sum() > 1:  # `check_groups` reports a group of one subject
             constant |= constant_columns(values[rows])
-    what = "the same value in all subjects of a group"
-    return leave_out_regions(cohort, constant, ("has", "have"), what)
+    names = marked(cohort.regions, constant)
+    finding = Finding("warning", "regions.constant", regions=names).says(
+        "left out {regions:region} with the same value in all subjects of a group: {regions}"
+    )
+    return leave_out_regions(cohort, constant, finding)
+
+
+def check_few_values(cohort: Cohort) -> Iterator[Finding]:
+    """Check whether regions are labels or scores, which networks would take as measurements."""
+    few = few_values(cohort.values)
+    if few.any():
+        yield Finding("warning", "cells.few-values", regions=marked(cohort.regions, few)).says(
+            "{regions:region has/regions have} only two to five different values: {regions}",
+            "Labels and scores are no nodes of a network. Name them as covariates "
+            "({covariates=}), or exclude them ({exclude=}).",
+        )
 
 
 def check_measures(cohort: Cohort) -> Iterator[Finding]:
@@ -174,22 +219,13 @@ def check_measures(cohort: Cohort) -> Iterator[Finding]:
     by_measure = regions_by_measure(cohort)
     if len(by_measure) < 2:
         return
-    most = max(by_measure, key=lambda name: len(by_measure[name]))
-    measures = [
-        f"{name.replace('_', ' ') or 'an unknown measure'} ({_counted(regions)})"
-        for name, regions in by_measure.items()
-    ]
-    excluding = "--exclude the regions of the other measures"
-    remedy = f"--measure {most}, or {excluding}" if most else excluding
-    head_size = any("volume" in name for name in by_measure) and not any(
-        map(is_total, cohort.covariates)
-    )
-    yield Finding(
-        "warning",
-        f"one network mixes measures: {'; '.join(measures)}",
+    measures = [name or "unknown" for name in by_measure]
+    # The regions of the smallest measure may be there by mistake.
+    few = [*by_measure.values()][-1]
+    yield Finding("warning", "measures.mixed", measures=measures, regions=few).says(
+        "one network mixes the measures {measures}, the last in {regions}",
         "An edge between two measures may show head size or the quality of a scan. Compare one "
-        f"measure at a time ({remedy})"
-        + (", or name head size (eTIV) as a covariate" if head_size else ""),
+        "measure at a time ({measure=}), or exclude these regions ({exclude=}).",
     )
 
 
@@ -226,15 +262,12 @@ def _other_scale(cohort: Cohort, unsaid: list[str]) -> bool:
     return smaller > 0 and larger > OTHER_SCALE * smaller
 
 
-def _counted(regions: list[str]) -> str:
-    return f"{len(regions)}: {listed(regions)}" if len(regions) < 4 else f"{len(regions)} regions"
-
-
 # Subjects come first: leaving one out may break a pair, and changes the shares of the regions.
 STEPS = (
     _leave_out_empty_subjects,
     leave_out_incomplete_pairs,
     _leave_out_empty_regions,
+    _leave_out_tiny_regions,
     _leave_out_constant_regions,
 )
 SERIES_STEPS = (
@@ -248,33 +281,27 @@ SERIES_STEPS = (
 CHECKS = (
     *(check_groups, check_sites, check_covariates, check_missing),
     *(check_copies, check_outliers, check_atlas, check_measures),
+    *(check_few_values, check_visits),
 )
 SERIES_CHECKS = (
-    *(check_series_sizes, check_sites, check_covariates),
+    *(check_sizes, check_sites, check_covariates),
     *(check_motion, check_censored, check_filters, check_atlas),
+    check_visits,
 )
 
 
-TRIMMED = (
-    "Such subjects are left out of networks, half samples and tests of differences, and kept in "
-    "all other steps. To keep them everywhere, give outliers='keep' (--outliers keep)"
+FAR = (
+    "far from the others of the group {group}, by more than 4 robust standard deviations: "
+    "{subjects}"
 )
-TESTED = (
-    "Such subjects are left out of tests of differences, and kept in all other steps. To keep them "
-    "everywhere, give outliers='keep' (--outliers keep)"
-)
-KEPT = (
-    "Such subjects are kept. To leave them out of networks, half samples and tests of differences, "
-    "give outliers='trim' (--outliers trim)"
-)
-ACTIONS = {"trim": TRIMMED, "tests": TESTED, "keep": KEPT}
-KEPT_AS_GROUP = (
-    "These are too many to be outliers, and are kept. Compare them as a group of their own"
-)
-HELPFUL = (
-    "Learn the graphs from normal scores (transform='normal-scores', --transform normal-scores)"
-)
-HARMFUL = "Learn the graphs from the values as they are (transform='none', --transform none)"
+# What is done about these subjects, by the setting
+ACTIONS = {
+    "trim": "They are left out of networks, half samples and tests of differences. To keep them, "
+    "give {outliers='keep'}.",
+    "tests": "Tests of differences leave them out. To keep them, give {outliers='keep'}.",
+    "keep": "They are kept. To leave them out, give {outliers='trim'}.",
+    "many": "So many are no outliers, and are kept. Compare them as a group of their own.",
+}
 
 
 def review_prepared(
@@ -302,14 +329,29 @@ def review_prepared(
         far = far_rows(values)
         # Without outliers, because outliers alone would make ranks look better than values.
         gain = score_gain(values[~far])
-        of_group = "" if group is None else f" of the group {group!r}"
         if far.any():
-            ids = cohort.ids if group is None else np.array(cohort.ids)[cohort.group == group]
-            far_out.append(_far_out(np.array(ids)[far].tolist(), len(far), of_group, outliers))
+            ids = np.array(cohort.ids)
+            names = ids[far] if group is None else ids[cohort.group == group][far]
+            how = "many" if len(names) > MAX_SHARE_FAR * len(far) else outliers
+            finding = Finding("warning", "rows.far", group=group or "all", subjects=names.tolist())
+            far_out.append(finding.says(FAR, ACTIONS[how]))
+        gained = {"group": group or "all", "share": abs(gain.share)}
         if gain.helps and transform == "none":
-            scores.append(Finding("note", _depends(gain, of_group, "more"), HELPFUL))
+            scores.append(
+                Finding("note", "scores.help", **gained).says(
+                    "the ranks of the regions depend on each other {share:.0%} more than their "
+                    "values do (group {group})",
+                    "Learn the graphs from normal scores ({transform='normal-scores'}).",
+                )
+            )
         elif gain.harms and transform == "normal-scores":
-            scores.append(Finding("warning", _depends(gain, of_group, "less"), HARMFUL))
+            scores.append(
+                Finding("warning", "scores.harm", **gained).says(
+                    "the ranks of the regions depend on each other {share:.0%} less than their "
+                    "values do (group {group})",
+                    "Learn the graphs from the values as they are ({transform='none'}).",
+                )
+            )
     return far_out + scores
 
 
@@ -321,19 +363,3 @@ def _learned_from(cohort: Cohort, group: str | None) -> Array:
         warnings.simplefilter("ignore", DataWarning)  # the same warnings come with the networks
         sample = group_sample(cohort, group)
         return without_nuisance(sample.values, sample.nuisance)[0]
-
-
-def _far_out(ids: list[str], n: int, of_group: str, outliers: str) -> Finding:
-    return Finding(
-        "warning",
-        f"{len(ids)} of {n} subjects{of_group} {'is' if len(ids) == 1 else 'are'} far from the "
-        f"others, by more than {OUTLIER_SD:g} robust standard deviations: {listed(ids)}",
-        KEPT_AS_GROUP if len(ids) > MAX_SHARE_FAR * n else ACTIONS[outliers],
-    )
-
-
-def _depends(gain: ScoreGain, of_group: str, what: str) -> str:
-    return (
-        f"the ranks of the regions{of_group} depend on each other {abs(gain.share):.0%} {what} "
-        "than their values do"
-    )

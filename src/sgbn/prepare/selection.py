@@ -13,7 +13,7 @@ from sklearn.feature_selection import SelectorMixin, f_classif
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import type_of_target
 
-from sgbn.core.problems import InputError, shown
+from sgbn.core.problems import InputError
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.core.validation import ANYTHING, NONE, OneOf, Parameters, Whole
 from sgbn.prepare.columns import NamedColumnTransformer, Names, Table, as_names, find, labels_of
@@ -88,8 +88,8 @@ class RegionSelector(SelectorMixin, NamedColumnTransformer):
             self.scores_ = None
             wanted = [find(name, table.labels, "regions") for name in as_names(self.regions)]
             if not wanted:
-                raise InputError(
-                    "regions is empty. Name at least one region, or leave regions out."
+                raise InputError("selector.empty").says(
+                    "{regions=} is empty", "Name at least one region, or leave it out."
                 )
         else:
             self.scores_ = self._scores(table.values, y)
@@ -111,9 +111,9 @@ class RegionSelector(SelectorMixin, NamedColumnTransformer):
 
     def _scores(self, values: Array, y: Any) -> Array:
         if y is None:
-            raise InputError(
-                f"by={self.by!r} requires y to be passed, but the target y is None. Give "
-                "the groups, or name the regions."
+            raise InputError("labels.none").says(
+                "the selection of regions requires y to be passed, but the target y is None",
+                "Give the groups, or name the regions.",
             )
         # Constant regions are found before centring, which would leave round-off in them.
         constant = np.ptp(values, axis=0) == 0
@@ -126,11 +126,13 @@ class RegionSelector(SelectorMixin, NamedColumnTransformer):
 def _f_scores(centred: Array, y: Any) -> Array:
     codes, groups = labels_of(y, len(centred))
     if type_of_target(np.asarray(y)) == "continuous":
-        raise InputError(
-            "by='f' compares groups, but y is continuous. Set by='correlation', or give groups."
+        raise InputError("selector.continuous").says(
+            "{by='f'} compares groups, but y is continuous", "Give {by='correlation'}, or groups."
         )
     if len(groups) < 2:
-        raise InputError(f"y has one class only, {shown(groups[0])}. Give at least two groups.")
+        raise InputError("classes.one", label=groups[0]).says(
+            "y has one class, {label}, but two are needed", "Add rows of another class."
+        )
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         # f_classif warns of constant regions, which come last anyway.
         warnings.simplefilter("ignore")
@@ -146,9 +148,9 @@ def _correlations(centred: Array, y: Any) -> Array:
     elif pd.api.types.is_numeric_dtype(labels.dtype):
         target = labels.to_numpy(np.float64)
     else:
-        raise InputError(
-            f"by='correlation' needs a numeric y or two groups, but y has {len(groups)} groups. "
-            "Set by='f'."
+        raise InputError("selector.groups", n=len(groups)).says(
+            "{by='correlation'} needs a numeric y or two groups, but y has {n:group}",
+            "Give {by='f'}.",
         )
     target = target - target.mean()
     spread = np.sqrt((centred**2).sum(axis=0) * (target**2).sum())

@@ -31,20 +31,12 @@ from sgbn.cohort.series import (
     whiten,
 )
 from sgbn.core.moments import one_blas_thread
-from sgbn.core.problems import counted, listed
+from sgbn.core.problems import Finding
 from sgbn.core.types import Array, Mask
 from sgbn.prepare.balance import IMBALANCE
-from sgbn.prepare.findings import (
-    FEW_SUBJECTS,
-    Finding,
-    check_sizes,
-    leave_out_regions,
-    leave_out_subjects,
-    marked,
-)
+from sgbn.prepare.findings import leave_out_regions, leave_out_subjects, marked
 from sgbn.prepare.independence import (
-    OVERRULED,
-    copies_in_words,
+    copies_of,
     find_sessions,
     near_pairs,
     unnamed_persons,
@@ -55,47 +47,43 @@ FILTERED = 0.5  # share of low-pass subjects who must also have a high-pass filt
 CHANCE_SHARE = 0.05  # share of subjects in whom a filter is seen, or not seen, by chance
 COMPARED = 256  # number of cells of two series that are compared, to find copies
 COPY = 0.01  # largest difference of these cells in copies, in standard deviations
-FEW_ACTION = "Only large differences can be found with so few subjects"
-REMEDY = (
-    "If a person has several series, name the column that identifies the person: --subject COLUMN "
-    "(subject=) if these series are in one group, --pair COLUMN (pair=) if each person has one "
-    "series in every group. Or keep one series per subject. If each series is of a different "
-    "subject, give --rows-are-subjects, Settings(rows_are_subjects=True)"
-)
+SAME_FILTERS = "Filter all subjects in the same way, or the groups may differ by the filter."
 
 
 def leave_out_empty_regions(cohort: SeriesCohort) -> tuple[SeriesCohort, list[Finding]]:
     """Leave out regions that are empty in many subjects."""
-    n_empty = np.isnan(cohort.values).sum(axis=0)
-    what = (
-        f"empty in more than {REGION_EMPTY:.0%} of the subjects (in up to "
-        f"{n_empty.max(initial=0)} of {len(cohort)})"
+    empty = np.isnan(cohort.values).sum(axis=0) > REGION_EMPTY * len(cohort)
+    names = marked(cohort.regions, empty)
+    finding = Finding("warning", "regions.empty", regions=names, most=REGION_EMPTY).says(
+        "left out {regions:region} that are empty in more than {most:.0%} of the subjects: "
+        "{regions}"
     )
-    return leave_out_regions(cohort, n_empty > REGION_EMPTY * len(cohort), ("is", "are"), what)
+    return leave_out_regions(cohort, empty, finding)
 
 
 def leave_out_empty_subjects(cohort: SeriesCohort) -> tuple[SeriesCohort, list[Finding]]:
     """Leave out subjects with an empty region."""
-    empty = np.isnan(cohort.values)
-    regions = marked(cohort.regions, np.asarray(empty.any(axis=0)))
-    what = f"an empty region ({listed(regions, 3)})"
-    return leave_out_subjects(cohort, np.asarray(empty.any(axis=1)), ("has", "have"), what)
+    gaps = np.isnan(cohort.values)
+    empty, gappy = (np.asarray(gaps.any(axis=axis)) for axis in (1, 0))
+    names = {"subjects": marked(cohort.ids, empty), "regions": marked(cohort.regions, gappy)}
+    finding = Finding("warning", "subjects.empty", **names).says(
+        "left out {subjects}, in whom at least one of these regions is empty: {regions}",
+        "To keep them, exclude the regions ({exclude=}).",
+    )
+    return leave_out_subjects(cohort, empty, finding)
 
 
 def leave_out_short_series(cohort: SeriesCohort) -> tuple[SeriesCohort, list[Finding]]:
     """Leave out subjects whose effective number of volumes is too small."""
-    return leave_out_subjects(
-        cohort,
-        effective_numbers(cohort) < MIN_EFFECTIVE_VOLUMES,
-        ("has", "have"),
-        f"series that are worth fewer than {MIN_EFFECTIVE_VOLUMES} independent volumes",
-        ". Usual causes are short series, a band-pass filter, and values that change slowly",
+    short = effective_numbers(cohort) < MIN_EFFECTIVE_VOLUMES
+    names = marked(cohort.ids, short)
+    finding = Finding(
+        "warning", "subjects.short", subjects=names, least=MIN_EFFECTIVE_VOLUMES
+    ).says(
+        "left out {subjects}, whose series are worth fewer than {least} independent volumes",
+        "Usual causes are short series, a band-pass filter, and values that change slowly.",
     )
-
-
-def check_series_sizes(cohort: Cohort) -> Iterator[Finding]:
-    """Check that there are groups, and that each has enough subjects."""
-    yield from check_sizes(cohort, FEW_SUBJECTS, FEW_ACTION)
+    return leave_out_subjects(cohort, short, finding)
 
 
 def check_filters(cohort: SeriesCohort) -> Iterator[Finding]:
@@ -110,33 +98,36 @@ def check_filters(cohort: SeriesCohort) -> Iterator[Finding]:
         yield from _low_pass(cohort, low, high, border)
         yield from _filtered_groups(cohort, low)
     elif high.mean() > CHANCE_SHARE:
-        yield Finding(
-            "warning",
-            f"a high-pass filter is seen in {_share(high)}: changes slower than about "
-            f"{_frequency(SLOW, cohort.tr)} are missing",
-            "The filter removes drifts, as it should, but also part of the signal. Do not filter "
-            "the series again" + _mixed(high),
+        yield Finding("warning", "filters.high", n=high.sum(), of=len(high)).says(
+            "a high-pass filter is seen in {n} of {of} subjects",
+            "It removes drifts, as it should, but also part of the signal. Do not filter the "
+            "series again.",
         )
+        yield from _partly_filtered(high)
     if cohort.tr is None:
-        yield Finding(
-            "note",
+        yield Finding("note", "series.tr").says(
             "the time from one volume to the next (TR) is not known",
-            "It is used only to name the frequencies of filters. Give it with --tr SECONDS (tr=)",
+            "2 s is assumed to name the frequencies of filters. Give it in seconds ({tr=}).",
         )
 
 
 def _low_pass(cohort: SeriesCohort, low: Mask, high: Mask, border: float) -> Iterator[Finding]:
-    kind = "band-pass" if high[low].mean() >= FILTERED else "low-pass"
-    worth = np.median(effective_numbers(cohort)[low])
-    volumes = int(np.median(np.array(cohort.n_volumes)[low]))
-    yield Finding(
-        "warning",
-        f"a {kind} filter is seen in {_share(low)}: changes faster than about "
-        f"{_frequency(border, cohort.tr)} are missing",
-        f"With such a filter, consecutive volumes repeat each other: {volumes} volumes are worth "
-        f"about {worth:.0f} independent volumes, and this number is what counts. Series without a "
-        f"low-pass filter contain more information{_mixed(low)}",
+    values = {
+        "kind": "band-pass" if high[low].mean() >= FILTERED else "low-pass",
+        "n": low.sum(),
+        "of": len(low),
+        "border": border,
+        "tr": cohort.tr or USUAL_TR,
+        "worth": np.median(effective_numbers(cohort)[low]),
+        "volumes": int(np.median(np.array(cohort.n_volumes)[low])),
+    }
+    yield Finding("warning", "filters.low", **values).says(
+        "a {kind:s} filter is seen in {n} of {of} subjects: changes faster than about {border:.1g} "
+        "Hz are missing, at a TR of {tr:g} s",
+        "Then {volumes} volumes are worth about {worth:.0f} independent ones. Series without a "
+        "low-pass filter contain more information.",
     )
+    yield from _partly_filtered(low)
 
 
 def _filtered_groups(cohort: SeriesCohort, seen: Mask) -> Iterator[Finding]:
@@ -146,49 +137,24 @@ def _filtered_groups(cohort: SeriesCohort, seen: Mask) -> Iterator[Finding]:
     shares = {name: seen[cohort.group == name] for name in cohort.groups}
     rates = [marks.mean() for marks in shares.values()]
     if min(rates) <= CHANCE_SHARE and max(rates) >= 1 - CHANCE_SHARE:
-        counts = ", ".join(
-            f"{marks.sum()} of {len(marks)} in {name}" for name, marks in shares.items()
-        )
-        yield Finding(
-            "stop",
-            f"the groups were filtered differently: a filter is seen in {counts}",
-            "Process all subjects in the same way, because any difference between the groups may "
-            "come from the filter",
+        filtered = [name for name, marks in shares.items() if marks.mean() > CHANCE_SHARE]
+        yield Finding("stop", "filters.groups", groups=filtered).says(
+            "a filter is seen in subjects of {groups}, but in hardly any subject of another group",
+            SAME_FILTERS,
         )
 
 
-def _share(seen: Mask) -> str:
-    return f"{seen.sum()} of {len(seen)} subjects"
+def _partly_filtered(seen: Mask) -> Iterator[Finding]:
+    if seen.mean() < 1 - CHANCE_SHARE:
+        yield Finding("warning", "filters.some").says(
+            "not all subjects seem to be filtered", SAME_FILTERS
+        )
 
 
-def _mixed(seen: Mask) -> str:
-    if seen.mean() >= 1 - CHANCE_SHARE:
-        return ""
-    return (
-        ". Not all subjects seem to be filtered. Process all subjects in the same way, because "
-        "otherwise the groups may differ by the filter"
-    )
-
-
-def _frequency(hertz: float, tr: float | None) -> str:
-    if tr is not None:
-        return f"{hertz:.1g} Hz"
-    return f"{2 * USUAL_TR * hertz:.0%} of the highest frequency"
-
-
-def check_series_independence(
-    cohort: SeriesCohort, *, overruled: bool = False
-) -> Iterator[Finding]:
-    """Check whether series are copies of each other, or sessions of a person.
-
-    If the user said that all series are subjects (`overruled`), stops become warnings.
-    """
-    copies = [*copied_series(cohort)]
-    for finding in copies or [*find_sessions(cohort)] or [*unnamed_persons(cohort)]:
-        if overruled and finding.level == "stop":
-            yield finding._replace(level="warning", action=OVERRULED)
-        else:
-            yield finding if finding in copies else finding._replace(action=REMEDY)
+def check_series_independence(cohort: SeriesCohort) -> Iterator[Finding]:
+    """Check whether series are copies of each other, or sessions of a person."""
+    checks = (copied_series, find_sessions, unnamed_persons)
+    yield from next(filter(None, ([*check(cohort)] for check in checks)), [])
 
 
 def copied_series(cohort: SeriesCohort) -> Iterator[Finding]:
@@ -202,9 +168,10 @@ def copied_series(cohort: SeriesCohort) -> Iterator[Finding]:
         pairs.append(rows[near_pairs(cells, COPY)])
     near = np.concatenate(pairs)
     if len(near):
-        what, all_copies = copies_in_words(cohort, near, "series")
-        action = "Keep only one of each: the same file was copied or named twice"
-        yield Finding("stop", what, f"{action}. {all_copies}")
+        yield Finding("stop", "series.copies", **copies_of(cohort, near)).says(
+            "series are copies of each other or nearly so ({n:set}): {subjects}",
+            "Keep only one of each: the same file was copied or named twice.",
+        )
 
 
 def _some_cells(series: Array) -> Array:
@@ -398,25 +365,20 @@ def check_censored(cohort: SeriesCohort) -> Iterator[Finding]:
     censored = cohort.provenance.get(CENSORED)
     if not censored:
         return
-    what = (
-        f"{counted(censored['volumes'], 'volume')} of {counted(censored['subjects'], 'subject')} "
-        f"{'is' if censored['volumes'] == 1 else 'are'} censored (n/a in all regions)"
-    )
-    if censored["short"]:
-        what += (
-            f", and {counted(censored['short'], 'more volume is', 'more volumes are')} left out, "
-            f"in pieces shorter than {FEWEST_VOLUMES} volumes"
-        )
-    yield Finding(
-        "note",
-        what,
-        "Runs are cut there, because the volumes before and after are not neighbours in time. "
-        "Check that all groups keep about the same number of volumes: sgbn.prepare.series_quality "
-        "counts them",
+    n, rows = censored["volumes"] + censored["short"], censored["subjects"]
+    yield Finding("note", "series.censored", n=n, rows=rows, least=FEWEST_VOLUMES).says(
+        "{n:volume} of {rows:subject} are censored (n/a in all regions), or in pieces shorter "
+        "than {least} volumes",
+        "Runs are cut there. Check that all groups keep about the same number of volumes: "
+        "sgbn.prepare.series_quality counts them.",
     )
 
 
 MEAN_FD = "mean_fd"
+NAME_MOTION = (
+    "Motion changes correlations between regions, so that differences may come from it alone. Name "
+    "mean framewise displacement as a covariate ({covariates=})."
+)
 # Keys of the provenance: motion that is known but not a covariate, and motion that the reader made
 # a covariate although the user did not name it.
 UNNAMED = "unnamed_motion"
@@ -438,38 +400,22 @@ def check_motion(cohort: Cohort) -> Iterator[Finding]:
     """Check whether motion is a covariate and, if not, whether the groups differ in it."""
     if motion_column(cohort.covariates) is not None:
         if TAKEN in cohort.provenance:
-            name = cohort.provenance[TAKEN]
-            yield Finding(
-                "note",
-                f"motion was found beside the series, and is held fixed as the covariate {name!r}",
-                f"You did not name it. To leave it out: --exclude {name} (exclude={name!r})",
+            yield Finding("note", "motion.taken", name=cohort.provenance[TAKEN]).says(
+                "motion was found beside the series, and is held fixed as the covariate {name}",
+                "You did not name it. To leave it out, exclude it ({exclude=}).",
             )
         return
     known = cohort.provenance.get(UNNAMED, {})
     if not known:
-        yield Finding(
-            "note",
-            "nothing is known about motion",
-            "Motion changes correlations between regions. If you have mean framewise displacement, "
-            f"give it as a covariate: --covariates {MEAN_FD} (covariates={MEAN_FD!r})",
-        )
+        yield Finding("note", "motion.unknown").says("nothing is known about motion", NAME_MOTION)
     # The cohort does not have this column, but its reader noted these facts.
     for name, facts in known.items():
-        means = ", ".join(f"{group} {mean:.3g}" for group, mean in facts["means"].items())
-        if facts["missing"]:
-            means += f"; not known for {counted(facts['missing'], 'subject')}"
-        remedy = f"--covariates {name} (covariates={name!r})"
         if facts["p"] is not None and facts["p"] < IMBALANCE:
-            yield Finding(
-                "warning",
-                f"the groups differ in motion ({name!r}: {means}; p = {facts['p']:.2g}), but it is "
-                "not a covariate",
-                "Motion changes correlations between regions, so that differences may come from "
-                f"motion alone. Name it: {remedy}",
+            yield Finding("warning", "motion.groups", name=name, p=facts["p"]).says(
+                "the groups differ in motion ({name}, p = {p:.2g}), but it is not a covariate",
+                NAME_MOTION,
             )
         else:
-            yield Finding(
-                "note",
-                f"motion is known ({name!r}: {means}), but is not a covariate",
-                f"Motion changes correlations between regions. Name it: {remedy}",
+            yield Finding("note", "motion.unnamed", name=name).says(
+                "motion is known ({name}), but is not a covariate", NAME_MOTION
             )

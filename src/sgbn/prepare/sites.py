@@ -35,6 +35,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from sgbn.cohort.cohort import labels_shown
 from sgbn.cohort.effects import (
     MIN_SPLINES,
     SMOOTH_DF,
@@ -45,11 +46,10 @@ from sgbn.cohort.effects import (
     indicators,
     learn_design,
     level_codes,
-    row_name,
     sorted_levels,
     within_group_slopes,
 )
-from sgbn.core.problems import InputError, listed, shown, warn
+from sgbn.core.problems import InputError, Problem
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.core.validation import ANYTHING, TRUTH, OneOf, Parameters, Whole
 from sgbn.prepare.columns import (
@@ -59,7 +59,7 @@ from sgbn.prepare.columns import (
     Names,
     Table,
     as_names,
-    check_site,
+    filled_labels,
     labels_of,
 )
 from sgbn.prepare.mixed import fit_mixed
@@ -257,8 +257,8 @@ class SiteHarmonizer(NamedColumnTransformer):
         if not self.within_groups:
             return np.empty((n_rows, 0))
         if y is None:
-            raise InputError(
-                "within_groups needs the groups: call fit(X, y) with one label per row."
+            raise InputError("harmonizer.groups").says(
+                "{within_groups=True} needs the groups", "Call fit(X, y) with one label per row."
             )
         columns = indicators(labels_of(y, n_rows)[0])[:, 1:]
         # With centred columns, the mean of a region is the mean over all rows.
@@ -267,7 +267,7 @@ class SiteHarmonizer(NamedColumnTransformer):
     def _combat(
         self, table: Table, design: CovariateColumns, D: Any, codes: Indices, persons: list[Any]
     ) -> Combat:
-        check_enough_rows(len(D), int(codes.max()) + 1, design, "training rows")
+        check_enough_rows(len(D), int(codes.max()) + 1, design)
         fitted = fit_combat(
             table.values,
             D,
@@ -312,21 +312,11 @@ class SiteHarmonizer(NamedColumnTransformer):
         return table.named[list(as_names(self.preserve))]
 
     def _labels(self, table: Table) -> pd.Series[Any]:
-        labels = table.named[self._site]
-        check_site(labels)
-        return labels
+        return filled_labels(table.named[self._site])
 
     def _persons(self, table: Table) -> pd.Series[Any]:
         """Return the person of each row, or raise InputError for a row without a person."""
-        labels = table.named[as_names(self.subject)[0]]
-        gaps = labels.isna().to_numpy()
-        if gaps.any():
-            raise InputError(
-                f"the person in column {labels.name!r} is missing (NaN) in "
-                f"{row_name(labels.index, int(np.argmax(gaps)))} ({int(gaps.sum())} such rows). "
-                "Give each person a label, even if the person has a single row, or drop these rows."
-            )
-        return labels
+        return filled_labels(table.named[as_names(self.subject)[0]])
 
     def _learn_persons(self, table: Table) -> list[Any]:
         """Return the persons in training, sorted. The list is empty if each has a single row."""
@@ -341,26 +331,27 @@ class SiteHarmonizer(NamedColumnTransformer):
         sites = sorted_levels(labels)
         # Users sometimes give the column of ids as the site.
         if len(sites) > 1 and len(sites) == len(labels):
-            raise InputError(
-                f"each training subject has a different site in column {self._site!r} "
-                f"({listed(sites)}), so no site effect can be estimated. Does this column hold "
-                "subject ids? Name the column that holds the sites."
+            # The labels are not shown, because they may be ids.
+            raise InputError("sites.ids", name=self._site).says(
+                "each training subject has a different site in column {name}",
+                "Does it hold subject ids? Name the column that holds the sites.",
             )
         return sites
 
     def _report_unseen(self, labels: pd.Series[Any], codes: Indices) -> None:
         if (codes >= 0).all():
             return
-        counts = labels[codes < 0].value_counts(sort=False)
-        named = ", ".join(f"{shown(site)} ({count})" for site, count in counts.items() if count)
+        unseen = labels[codes < 0]
+        shown = labels_shown(unseen.unique().tolist(), unseen.to_numpy(str))
+        values = {"sites": shown, "n": len(unseen)}
         if self.unseen == "error":
-            raise InputError(
-                f"training did not have the sites {named}; it had {listed(self.sites_)}. Drop "
-                "these subjects, or set unseen='average' to leave their values as they are."
+            raise InputError("sites.unseen", **values).says(
+                UNSEEN_SITES,
+                "Drop these subjects, or keep their values ({unseen='average'}).",
             )
-        warn(
-            f"training did not have these sites (number of subjects): {named}. The site effect of "
-            "these subjects is taken as the average, so that their values stay as they are."
+        Problem("sites.unseen", **values).warn(
+            UNSEEN_SITES,
+            "The site effect of these subjects is taken as the average: their values stay.",
         )
 
 
@@ -378,12 +369,11 @@ def _check_same_type(labels: pd.Series[Any], known: Sequence[Any]) -> None:
     for row, label in enumerate(labels.tolist()):
         if isinstance(label, str) not in text_in_training:
             # The number 7 and the text "7" are not equal, so that they would be two persons.
-            kinds = ("text", "numbers") if isinstance(label, str) else ("not text", "text")
-            raise InputError(
-                f"the person in column {labels.name!r} is {kinds[0]} ({shown(label)}) in "
-                f"{row_name(labels.index, row)}, but training had {kinds[1]} "
-                f"({shown(known[0])}). Persons cannot be recognised in this way. Give this column "
-                "the type that it had in training."
+            persons = {"person": label, "person_known": known[0], "subject": labels.index[row]}
+            raise InputError("persons.type", name=labels.name, **persons).says(
+                "column {name} of {subject} is {person}, but training had labels of another type, "
+                "such as {person_known}",
+                "Give this column the type that it had in training.",
             )
 
 
@@ -400,10 +390,10 @@ def _refuse_group(preserved: pd.DataFrame, y: Any) -> None:
         # If no value occurs twice, any two columns are relabellings of each other.
         tells = len(names) < len(groups) or cells.tolist() == np.asarray(y).tolist()
         if tells and len(names) > 1 and pairs == len(levels) == len(names):
-            raise InputError(
-                f"preserve names {name!r}, which is the group with other labels. The values of "
-                "test subjects would then depend on their true groups, which a classifier must not "
-                "know. Take this column out of preserve."
+            raise InputError("preserve.group", name=name).says(
+                "{preserve=} has {name}, which is the group with other labels: the values of test "
+                "subjects would depend on their true groups",
+                "Take this column out.",
             )
 
 
@@ -411,14 +401,15 @@ def _warn_confounded(slopes: Slopes, design: CovariateColumns, site: Any) -> Non
     lost = np.union1d(slopes.constant, slopes.collinear)
     lost = lost[lost < len(design.names)]  # the columns after these are groups
     if len(lost):
-        warn(
-            f"the preserved covariate {listed(design.covariates_of(lost))} cannot be separated "
-            f"from {site!r} or from another covariate: within sites it does not vary on its own. "
-            "The part that is confounded with the site is removed with the site effect. Use sites "
-            "that overlap in this covariate, or do not preserve it."
+        names = design.covariates_of(lost)
+        Problem("preserve.confounded", names=names, site=site).warn(
+            "preserved covariates cannot be separated from {site} or from each other: {names}",
+            "The part confounded with the site is removed with the site effect. Use sites that "
+            "overlap in these covariates, or do not preserve them.",
         )
 
 
+UNSEEN_SITES = "training did not have these sites, of {n:subject}: {sites}"
 TOL = 1e-12  # change in a round, relative to the largest location: below it, iteration stops
 MAX_ITER = 1000  # rounds of the posterior equations; a dozen are usual
 FLAT_EPS = 1e-12  # spread within sites relative to the largest value: a smaller one is round-off
@@ -627,9 +618,9 @@ def shrink(gamma: Array, variance: Array, counts: Indices) -> tuple[Array, Array
         location, delta = new, new_delta
         if change <= TOL * max(1.0, np.abs(gamma).max()):
             return location, delta
-    warn(
-        f"site effects still change by {change:.1e} after {MAX_ITER} rounds. Look for a site "
-        "whose values are on another scale."
+    Problem("sites.rounds", change=change, n=MAX_ITER).warn(
+        "site effects still change by {change:.1e} after {n:round}",
+        "Look for a site whose values are on another scale.",
     )
     return location, delta
 

@@ -20,9 +20,10 @@ from typing import Any
 from xml.etree import ElementTree
 
 from sgbn.cohort.region_names import is_total
-from sgbn.core.problems import InputError, did_you_mean, listed
-from sgbn.read.freesurfer import THICKNESS, VOLUME, preferred, read_small
-from sgbn.read.subject_folders import Failure, SubjectRow
+from sgbn.core.problems import InputError, Problem, did_you_mean
+from sgbn.read.cells import of_subject
+from sgbn.read.freesurfer import THICKNESS, VOLUME, preferred, read_small, unknown_parcellation
+from sgbn.read.subject_folders import Failure, SubjectRow, several_of
 from sgbn.read.text import xml_tree
 from sgbn.read.volumes import subject_id
 
@@ -63,31 +64,35 @@ class Report:
 
 def read_regions(path: Path) -> dict[str, AtlasRegions]:
     """Return the regions of each atlas in a file."""
-    root = xml_tree(read_small(path, MAX_BYTES), path.name, AGAIN)
+    where = of_subject(path.name)
+    root = xml_tree(read_small(path, MAX_BYTES, where), where)
     if root.find("ROI") is not None or root.find("*/tr") is not None:
-        raise InputError(
-            f"{path.name} was written by CAT12 before 2017, in another layout. {AGAIN}"
+        raise InputError("cat12.old", where=where).says(
+            "{where} the file was written by CAT12 before 2017, in another layout", AGAIN
         )
     atlases = {
-        atlas.tag: _regions(atlas, f"{path.name}, {atlas.tag}")
+        atlas.tag: _regions(atlas, where)
         # Other elements say how the file was made.
         for atlas in root
         if atlas.find("names") is not None and atlas.find("data") is not None
     }
     if not atlases:
-        raise InputError(f"{path.name} holds no atlas with names and data. {AGAIN}")
+        raise InputError("cat12.no-atlas", where=where).says(
+            "{where} there is no atlas with names and data", AGAIN
+        )
     return atlases
 
 
 def read_report(path: Path) -> Report:
     """Return the TIV, the quality ratings and the version in a report."""
-    root = xml_tree(read_small(path, MAX_BYTES), path.name, AGAIN)
+    where = of_subject(path.name)
+    root = xml_tree(read_small(path, MAX_BYTES, where), where)
     numbers = {}
     for name, place in QUALITY.items():
-        values = _numbers(root.findtext(place, ""), f"{path.name}, {place}")
+        values = _numbers(root.findtext(place, ""), where)
         if values and math.isfinite(values[0]):
             numbers[name] = values[0]
-    tissue = _numbers(root.findtext("subjectmeasures/vol_abs_CGW", ""), f"{path.name}, CGW")
+    tissue = _numbers(root.findtext("subjectmeasures/vol_abs_CGW", ""), where)
     # Volumes of lesions, which may follow, are not used.
     numbers |= dict(zip(TISSUES, tissue, strict=False))
     version = root.findtext("software/version_cat", "").strip()
@@ -96,13 +101,13 @@ def read_report(path: Path) -> Report:
     return Report(numbers, " ".join(filter(None, words)))
 
 
-def _regions(atlas: ElementTree.Element, where: str) -> AtlasRegions:
+def _regions(atlas: ElementTree.Element, where: Problem) -> AtlasRegions:
     names = _texts(atlas.find("names"))
-    data = {m.tag: tuple(_measure(m, f"{where}, {m.tag}")) for m in atlas.findall("data/*")}
-    for measure, values in data.items():
+    data = {m.tag: tuple(_measure(m, where)) for m in atlas.findall("data/*")}
+    for values in data.values():
         if len(values) != len(names):
-            raise InputError(
-                f"{where} has {len(names)} names, but {len(values)} values of {measure}. {AGAIN}"
+            raise InputError("cat12.count", where=where, n=len(names), values=len(values)).says(
+                "{where} an atlas has {n:name}, but {values:value}", AGAIN
             )
     return AtlasRegions(_unique(names, _texts(atlas.find("ids")), where), data)
 
@@ -121,43 +126,37 @@ def _words(text: str) -> list[str]:
     return [word for word in _BETWEEN.split(text.strip(" \t\r\n[]")) if word]
 
 
-def _measure(element: ElementTree.Element, where: str) -> list[float]:
+def _measure(element: ElementTree.Element, where: Problem) -> list[float]:
     if len(element):
         return [value for item in element for value in _numbers(item.text or "NaN", where)]
     return _numbers(element.text or "", where)
 
 
-def _numbers(text: str, where: str) -> list[float]:
+def _numbers(text: str, where: Problem) -> list[float]:
     """Return the numbers in a text that MATLAB wrote."""
     try:
         if "_" in text:  # Python reads 1_0 as 10
             raise ValueError
         return [float(word) for word in _words(text)]
     except ValueError:
-        raise InputError(
-            f"{where}: {text.strip()[:40]!r} is not a list of numbers. {AGAIN}"
+        raise InputError("cat12.numbers", where=where, text=text.strip()[:40]).says(
+            "{where} {text} is not a list of numbers", AGAIN
         ) from None
 
 
-def _unique(names: list[str], ids: list[str], where: str) -> tuple[str, ...]:
+def _unique(names: list[str], ids: list[str], where: Problem) -> tuple[str, ...]:
     """Return the names. If several regions have the same name, their ids are added to it."""
     counts = Counter(names)
-    if "" in counts:
-        raise InputError(f"{where}: a region has no name. {AGAIN}")
-    if counts and max(counts.values()) > 1:
+    unique = names
+    if len(counts) < len(names) == len(ids):
         # In some atlases, the left and the right region have the same name and different ids.
-        if len(ids) != len(names):
-            raise InputError(
-                f"{where}: several regions have the same name, but there are {len(ids)} ids for "
-                f"{len(names)} regions. {AGAIN}"
-            )
         pairs = zip(names, ids, strict=True)
-        names = [f"{name}_{number}" if counts[name] > 1 else name for name, number in pairs]
-        if len(set(names)) < len(names):
-            raise InputError(
-                f"{where}: several regions have the same name and the same id. {AGAIN}"
-            )
-    return tuple(names)
+        unique = [f"{name}_{number}" if counts[name] > 1 else name for name, number in pairs]
+    if "" in counts or len(set(unique)) < len(names):
+        raise InputError("cat12.names", where=where).says(
+            "{where} a region has no name, or the name and id of another region", AGAIN
+        )
+    return tuple(unique)
 
 
 TIV = "TIV"
@@ -202,10 +201,7 @@ def cat12_subjects(paths: Sequence[Path]) -> list[CatSubject]:
         image = path.with_name(_PREFIX.sub("", path.name, count=1))
         name = subject_id(image)
         if kind in files[name]:
-            raise InputError(
-                f"two files belong to the subject {name!r}: {files[name][kind]} and {path}. Keep "
-                "one of them, or give a folder that holds only one run."
-            )
+            raise several_of(name, 2)
         files[name][kind] = path
     return [CatSubject(name, files[name]) for name in sorted(files)]
 
@@ -224,7 +220,7 @@ def read_atlases(subjects: Sequence[CatSubject]) -> tuple[dict[str, Atlases], li
             try:
                 read[subject.id] |= read_regions(path)
             except InputError as error:
-                damaged.append(Failure(subject.id, str(path), str(error)))
+                damaged.append(Failure(subject.id, str(path), error.problem))
     return {name: atlases for name, atlases in read.items() if atlases}, damaged
 
 
@@ -243,15 +239,12 @@ def choose_atlas(
     atlases = sorted({name for name, _ in counts})
     columns = sorted({column for _, column in counts})
     if asked is not None and asked not in atlases:
-        raise InputError(
-            f"no subject has the atlas {asked!r} (parcellation=, --parcellation). "
-            + did_you_mean(asked, atlases)
-        )
+        raise unknown_parcellation(asked, atlases)
     fitting = [pair for pair in counts if asked in (None, pair[0]) and wanted in (None, pair[1])]
     if not fitting:
-        raise InputError(
-            f"no subject has the measure {measure!r} (measure=, --measure) in "
-            f"{asked or listed(atlases)}. " + did_you_mean(measure, columns)
+        near = did_you_mean(measure, columns)
+        raise InputError("measure.unknown", measure=measure, near=near).says(
+            "no subject has the measure {measure}", "{near}"
         )
     return preferred(counts, sorted(fitting, key=_preference), len(read))
 
@@ -271,12 +264,12 @@ def read_cat_subject(
     fail = partial(Failure, subject.id, source_of(subject))
     regions = atlases.get(atlas)
     if regions is None or measure not in regions.data:
-        names = " and ".join(path.name for path in subject.files.values())
-        return fail(f"there is no {measure} of {atlas} in {names}")
+        reason = Problem("subject.no-measure", measure=measure, atlas=atlas)
+        return fail(reason.says("there is no {measure:s} of {atlas:s}"))
     try:
         report = _report_of(subject)
     except InputError as error:
-        return fail(str(error))
+        return fail(error.problem)
     values = dict(zip(regions.names, regions.data[measure], strict=True))
     # Without a report there is no TIV, but the regions can still be used.
     totals = {TIV: report.numbers[TIV]} if TIV in report.numbers else {}

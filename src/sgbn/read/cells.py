@@ -8,23 +8,24 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sgbn.core.problems import InputError, counted, listed
+from sgbn.core.problems import PEOPLE, InputError, Problem
 from sgbn.core.types import Array, Indices, Mask
 
 # Markers of a missing cell, the same for all columns.
 MISSING = frozenset(
     ("", "NA", "N/A", "n/a", "#N/A", "#NV", "<NA>", "NaN", "nan", "NULL", "null", "None", ".", "-")
 )
+TEXT = "(text)"  # what a message shows in place of a cell that may name a person
 ROW_NAMES = "(row names)"  # what a first column without a name is called in this package
 MAX_EXACT_INTEGER = 2**53  # above it, a float cannot hold every integer
 MAX_TITLES = 5  # rows of titles that are skipped in the search for the header
@@ -41,14 +42,35 @@ _NO_NAME = re.compile(r"Unnamed: \d+(_level_\d+)?")
 class Origin:
     """The file that rows come from, and their places in it."""
 
-    name: str  # the name of the file in errors
+    source: Problem  # the beginning of messages: "'data.csv':"
     numbers: Indices  # the number of each row in the file
-    unit: str = "row {}"  # how errors write such a number
+    unit: str = "row"  # what is counted
     decimal: str = "."  # the decimal mark in cells that are text
+    unsure: bool = False  # whether a point in a cell of text may separate thousands
 
-    def where(self, row: int) -> str:
-        """Return the place of a row."""
-        return f"{self.name}, {self.unit.format(self.numbers[row])}"
+
+def of_file(path: object) -> Problem:
+    """Return how messages about a file begin: "'data.csv':"."""
+    return Problem("file", file=path).says("{file}:")
+
+
+def of_subject(path: object, folder: Path | None = None) -> Problem:
+    """Return how messages about a file of one subject begin. Its name is withheld like an id.
+
+    `folder` is the folder of all subjects that holds the file.
+    """
+    if folder is None:
+        return Problem("file", subject_file=str(path)).says("{subject_file}:")
+    within = str(Path(str(path)).relative_to(folder))
+    place = Problem("file", folder=folder, subject_file=within)
+    return place.says("{folder}: the file of {subject_file}:")
+
+
+def tells_subject(value: object) -> bool:
+    """Return whether a message, or one of the messages in it, says which subject it is about."""
+    return isinstance(value, Problem) and any(
+        name.startswith(PEOPLE) or tells_subject(part) for name, part in value.values.items()
+    )
 
 
 @dataclass(frozen=True)
@@ -76,28 +98,33 @@ class RawTable:
     ids: tuple[str, ...] = ()
 
     @property
-    def name(self) -> str:
-        """Return the name of the table in errors."""
-        return self.origin.name
+    def source(self) -> Problem:
+        """Return how messages about the table begin."""
+        return self.origin.source
 
     @property
     def columns(self) -> list[str]:
         """Return the names of the columns."""
         return list(self.frame.columns)
 
-    def where(self, row: int, column: str | None = None) -> str:
-        """Return the place of a cell or row: the file, the row number in it, subject and column."""
-        place = self.origin_of(column or "").where(row)
-        subject = f" (subject {self.ids[row]!r})" if self.ids else ""
-        return place + subject + (f", column {column!r}" if column is not None else "")
+    def where(self, row: int, column: str) -> Problem:
+        """Return how messages about a cell begin: the file, the row in it, subject and column."""
+        origin = self.origin_of(column)
+        place = {"where": origin.source, "unit": origin.unit, "row": origin.numbers[row]}
+        if not self.ids or tells_subject(origin.source):
+            cell = Problem("cell", **place, column=column)
+            return cell.says("{where} {unit:s} {row}, column {column}:")
+        cell = Problem("cell", **place, column=column, subject=self.ids[row])
+        return cell.says("{where} {unit:s} {row} ({subject}), column {column}:")
 
     def origin_of(self, column: str) -> Origin:
         """Return the origin of the cells of a column."""
         return self.others.get(column, self.origin)
 
-    def source_of(self, column: str) -> str:
-        """Return the name of the file that a column comes from."""
-        return self.origin_of(column).name
+    def source_of(self, column: str) -> Problem:
+        """Return how messages about a column begin."""
+        column_of = self.origin_of(column).source
+        return Problem("column", where=column_of, column=column).says("{where} column {column}:")
 
     def keep(self, rows: Mask) -> RawTable:
         """Return a table of the chosen rows. Each row keeps its place in the file."""
@@ -136,21 +163,24 @@ def later_header(rows: Sequence[Sequence[str]]) -> int:
     for k in range(1, min(MAX_TITLES + 1, len(filled) - 1)):
         names, below = filled[k], filled[k + 1]
         longer = len(names) > max(1, *map(len, filled[:k]))
+        # In a transposed table, repeated labels are below names of subjects, not below a title.
+        repeats = len(set(names)) < len(names)
+        if repeats and not rows[0][0].strip() and len(filled[0]) == len(names) - 1:
+            continue
         plain = not any(ANY_NUMBER.fullmatch(cell) or cell in MISSING for cell in names)
         if longer and plain and any(map(ANY_NUMBER.fullmatch, below)):
             return k
     return 0
 
 
-def title_above(source: str, row: int) -> InputError:
+def title_above(source: Problem, row: int) -> InputError:
     """Return the error about rows above the header."""
-    return InputError(
-        f"{source}: the header seems to be in row {row}. Remove the rows above it, so that the "
-        "names of the columns come first."
+    return InputError("header.below", where=source, row=row).says(
+        "{where} the header seems to be in row {row}", "Remove the rows above it."
     )
 
 
-def name_columns(frame: pd.DataFrame, names: Sequence[str], source: str) -> pd.DataFrame:
+def name_columns(frame: pd.DataFrame, names: Sequence[str], source: Problem) -> pd.DataFrame:
     """Return a table with these names. Columns that have neither a name nor cells are dropped."""
     names = list(names)
     if names and not names[0]:  # R and pandas write no name above their row names
@@ -158,11 +188,9 @@ def name_columns(frame: pd.DataFrame, names: Sequence[str], source: str) -> pd.D
     # Spreadsheets may export empty columns beside the table.
     nameless = [k for k, name in enumerate(names) if not name]
     for k in nameless:
-        filled = np.flatnonzero(~is_missing(frame.iloc[:, k]))
-        if filled.size:
-            raise InputError(
-                f"{source}: column {k + 1} has cells ({cell_text(frame.iloc[filled[0], k])!r}) but "
-                "no name in the header. Name it, or remove it."
+        if not is_missing(frame.iloc[:, k]).all():
+            raise InputError("header.gap", where=source, k=k + 1).says(
+                "{where} column {k} has cells but no name", "Name it, or remove it."
             )
     check_unique(names, source)
     if nameless:
@@ -170,14 +198,13 @@ def name_columns(frame: pd.DataFrame, names: Sequence[str], source: str) -> pd.D
     return frame.set_axis([name for name in names if name], axis=1)
 
 
-def check_unique(names: Sequence[str], source: str) -> None:
+def check_unique(names: Sequence[str], source: Problem) -> None:
     """Raise InputError if two columns have the same name."""
     first: dict[str, int] = {}
     for k, name in enumerate(names, start=1):
         if name and first.setdefault(name, k) != k:
-            raise InputError(
-                f"{source}: columns {first[name]} and {k} are both called {name!r}. Rename or "
-                "remove one of them."
+            raise InputError("header.twice", where=source, name=name, k=first[name], l=k).says(
+                "{where} columns {k} and {l} are both called {name}", "Rename or remove one."
             )
 
 
@@ -249,14 +276,15 @@ MIN_USUAL_VALUES = 3  # with fewer other values, a sentinel cannot be told from 
 MIN_ROWS_FOR_LABELS = 10  # in fewer rows, all labels may differ by chance
 MAX_DISTINCT_LABELS = 0.5  # distinct labels per row; if there are more, they are ids or dates
 
-OPTIONS = {"group": "group=, --group", "covariate": "covariates=, --covariates"}
-
 # A number has at least one digit: "." and "-" are not numbers. Inf and NaN have their own rules.
 _NUMBER = r"[+-]?(\d+{0}?\d*|{0}\d+)([eE][+-]?\d+)?"
 NUMBERS = {".": re.compile(_NUMBER.format(r"\.")), ",": re.compile(_NUMBER.format(","))}
 _INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
 # Thousands separators, as in 1.234.567, 1,234.5 and 1'234, are never guessed. The error names them.
 GROUPED = re.compile(r"[+-]?\d{1,3}([.,'\s]\d{3})+([.,]\d+)?")
+# What 2.449 may be beside 938. A number such as 0.449 cannot be grouped.
+_ONE_POINT = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}", re.ASCII)
+_NO_POINT = re.compile(r"[+-]?[1-9]\d*", re.ASCII)  # without 0, which is 0 in both readings
 EXCEL_ERROR = re.compile(r"#[^\W_\d][^\s!?]*[!?]")  # #DIV/0!, #REF!, #BEZUG!, #NAME?
 
 Markers = str | float | Iterable[str | float] | None
@@ -286,9 +314,8 @@ class Missing:
         if markers is None:
             return cls()
         if isinstance(markers, Mapping):
-            raise InputError(
-                "missing= is a mapping. Give one list of markers for all columns, such as "
-                "missing=['unknown', -999]."
+            raise InputError("missing.mapping").says(
+                "{missing=} is a mapping", "Give one list of markers for all columns."
             )
         single = isinstance(markers, str | Real) or not isinstance(markers, Iterable)
         several: Sequence[object] = [markers] if single else list(markers)  # type: ignore[call-overload]
@@ -326,12 +353,38 @@ def parse(table: RawTable, column: str, missing: Missing) -> Parsed:
             values = np.where(np.isin(values, missing.numbers), np.nan, values)
         return Parsed(values, np.zeros(len(values), bool), np.isnan(values))
     # Numbers may come as text, for example if one cell of the column is a label.
-    decimal = table.origin_of(column).decimal
-    read = [_number(cell, decimal, missing) for cell in cells.to_numpy(object)]
+    origin, objects = table.origin_of(column), cells.to_numpy(object)
+    read = [_number(cell, origin.decimal, missing) for cell in objects]
     values = np.array([math.nan if number is None else number for number in read], np.float64)
     # None stands for a cell that is not a number, NaN for a missing cell. Both become NaN.
     bad = np.array([number is None for number in read], bool)
+    if origin.unsure:
+        check_point(objects[~np.isnan(values)], table.source_of(column))
     return Parsed(values, bad, np.isnan(values) & ~bad)
+
+
+def unclear_point(cells: Iterable[object]) -> tuple[str, str] | None:
+    """Return a number such as 2.449 and one such as 938 if the point may separate thousands.
+
+    All numbers with a point must look like thousands. This alone is no reason, because thickness in
+    mm with three decimals looks so too, and if it holds for a whole column, the column only has
+    another unit. But one column cannot hold numbers with three decimals and numbers with none.
+    """
+    texts = [cell.strip() for cell in cells if isinstance(cell, str) and "." in cell]
+    points = [text for text in texts if NUMBERS["."].fullmatch(text)]
+    if not points or not all(map(_ONE_POINT.fullmatch, points)):
+        return None
+    whole = next(filter(_NO_POINT.fullmatch, map(cell_text, cells)), None)
+    return None if whole is None else (points[0], whole)
+
+
+def check_point(cells: Iterable[object], where: Problem) -> None:
+    """Raise InputError if a point in a column may separate thousands."""
+    if found := unclear_point(cells):
+        raise InputError("marks.point", where=where, cell=found[0], whole=found[1]).says(
+            "{where} beside {whole:s}, the point in {cell:s} may separate decimals or thousands",
+            "If decimals, give {decimal='.'} or write {whole:s}.000. If thousands, remove it.",
+        )
 
 
 def _number(cell: object, decimal: str, missing: Missing) -> float | None:
@@ -355,12 +408,17 @@ def _number(cell: object, decimal: str, missing: Missing) -> float | None:
     return math.nan if value in missing.numbers else value
 
 
-def region_values(table: RawTable, regions: Sequence[str], missing: Missing) -> Array:
-    """Return the values, subjects x regions. Infinite cells, and cells like -999, are errors."""
+def region_values(
+    table: RawTable, regions: Sequence[str], missing: Missing, may_leave_out: bool = True
+) -> Array:
+    """Return the values, subjects x regions. Infinite cells, and cells like -999, are errors.
+
+    `may_leave_out` says that the user did not list the regions, and could leave a column out.
+    """
     values = np.empty((len(table.frame), len(regions)))
     for begin in range(0, len(regions), COLUMNS_PER_BLOCK):
         block = regions[begin : begin + COLUMNS_PER_BLOCK]
-        rows = np.array([_region(table, region, missing) for region in block])
+        rows = np.array([_region(table, region, missing, may_leave_out) for region in block])
         # A sentinel far from the others is the smallest or largest value. fmin and fmax ignore NaN.
         lowest, highest = np.fmin.reduce(rows, axis=1), np.fmax.reduce(rows, axis=1)
         # The checks are slow. Only columns with such an extreme value need them.
@@ -373,15 +431,10 @@ def region_values(table: RawTable, regions: Sequence[str], missing: Missing) -> 
     return values
 
 
-def _region(table: RawTable, region: str, missing: Missing) -> Array:
+def _region(table: RawTable, region: str, missing: Missing, may_leave_out: bool) -> Array:
     parsed = parse(table, region, missing)
     if parsed.bad.any():
-        error = no_number(table, region, parsed.bad, "region")
-        if parsed.kind == "text":
-            raise InputError(
-                f"{error} If the column is not a region, exclude it (exclude=, --exclude)."
-            )
-        raise error
+        raise no_number(table, region, parsed.bad, may_leave_out)
     return parsed.values
 
 
@@ -392,7 +445,7 @@ def covariate(table: RawTable, column: str, missing: Missing) -> NDArray[Any]:
         texts = text_labels(table, column, missing)
         check_label_sentinels(table, column, texts, missing)
         _check_no_numbers(table, column, parsed)
-        check_repeated(table, column, texts, "covariate")
+        check_repeated(table, column, texts)
         return np.array(texts, dtype=str)
     check_finite(table, column, parsed.values)
     check_sentinels(table, column, parsed.values, missing)
@@ -406,45 +459,95 @@ def _check_no_numbers(table: RawTable, column: str, parsed: Parsed) -> None:
     matches = [ANY_NUMBER.fullmatch(text) or GROUPED.fullmatch(text) for text in texts]
     wrong_marks = parsed.bad & np.array([match is not None for match in matches], bool)
     if wrong_marks.any():
-        raise no_number(table, column, wrong_marks, "covariate")
+        raise no_number(table, column, wrong_marks)
     if not (parsed.bad | parsed.missing).all():
-        error = no_number(table, column, parsed.bad, "covariate")
-        raise InputError(f"{error} If the numbers are labels, put a letter before each.")
+        raise cell_error("cells.mixed", table, column, parsed.bad).says(
+            "{where} {cell} is not a number, but other cells are ({n:such cell})",
+            "Correct it, or name it in {missing=}. If the numbers are labels, put a letter before "
+            "each.",
+        )
 
 
-def no_number(table: RawTable, column: str, bad: Mask, role: str) -> InputError:
+NO_NUMBER = "{where} {cell} is not a number ({n:such cell})"
+CORRECT = {
+    False: "Correct it, or name it in {missing=}.",
+    True: "Correct it, name it in {missing=}, or leave the column out ({exclude=}).",
+}
+
+
+def no_number(table: RawTable, column: str, bad: Mask, may_leave_out: bool = True) -> InputError:
     """Return the error about cells that are not numbers."""
     cell = cell_text(table.frame[column].iloc[int(np.argmax(bad))])
-    what = f"the {role} holds {cell[:60]!r}, which is not a number"
-    return cell_error(table, column, bad, what, _remedy(cell, table.origin_of(column).decimal))
-
-
-def cell_error(table: RawTable, column: str, bad: Mask, what: str, remedy: str) -> InputError:
-    """Return the error about the cells in `bad`: the first place, their number, the remedy."""
-    return InputError(
-        f"{table.where(int(np.argmax(bad)), column)}: {what} "
-        f"({counted(bad.sum(), 'such cell')} in this column). {remedy}"
-    )
-
-
-def _remedy(cell: str, decimal: str) -> str:
-    """Return what to do about a cell that is not a number."""
-    other = "," if decimal == "." else "."
-    if NUMBERS[other].fullmatch(cell) and decimal == ".":
-        return (
-            "If the comma is a decimal mark, give decimal=',' (--decimal ,) or write a point. "
-            "Otherwise remove the comma."
+    decimal = table.origin_of(column).decimal
+    other_mark = NUMBERS["," if decimal == "." else "."].fullmatch(cell)
+    if other_mark and decimal == "." and _have_points(table, column):
+        return cell_error("cells.marks", table, column, bad).says(
+            "{where} {cell} has a comma, but other columns have decimal points",
+            "If the comma is a decimal mark, write points in this column, else remove it.",
         )
-    if GROUPED.fullmatch(cell) or NUMBERS[other].fullmatch(cell):
-        return (
-            "Thousands separators are not guessed. Write the number without them, or give the "
-            "decimal mark (decimal=, --decimal)."
+    if other_mark and decimal == ".":
+        return cell_error("cells.comma", table, column, bad).says(
+            NO_NUMBER, "If the comma is a decimal mark, name it ({decimal=','}), else remove it."
+        )
+    if other_mark or GROUPED.fullmatch(cell):
+        return cell_error("cells.grouped", table, column, bad).says(
+            NO_NUMBER, "Write numbers without thousands separators, or give {decimal=}."
         )
     if EXCEL_ERROR.fullmatch(cell):
-        return "This is an error of Excel. Correct the formula, or leave the cell empty."
-    return (
-        "Correct the cell, or leave it empty. If it stands for a missing value, name it in "
-        "missing= (--missing)."
+        return _excel_error(table, column, bad)
+    return cell_error("cells.text", table, column, bad).says(NO_NUMBER, CORRECT[may_leave_out])
+
+
+def _have_points(table: RawTable, column: str) -> bool:
+    """Return whether other columns of the file of a column hold numbers with a decimal point."""
+    for name in table.columns:
+        if name == column or table.origin_of(name) is not table.origin_of(column):
+            continue
+        cells = table.frame[name]
+        if is_number_type(cells.dtype):
+            values = cells.to_numpy(np.float64, na_value=np.nan)
+            if (values[np.isfinite(values)] % 1 != 0).any():
+                return True
+        elif any("." in text and NUMBERS["."].fullmatch(text) for text in map(cell_text, cells)):
+            return True
+    return False
+
+
+# Spreadsheets make dates of numbers: 01.03.2024, 2024-03-01 00:00:00, 1-Mar, 01. Mrz, Mar 24.
+_MONTH = "(jan|feb|mar|mär|mrz|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez)"
+_DAY = r"(\d{1,2}[./-]\d{1,2}[./-](\d{4}|\d{2})|\d{4}[./-]\d{1,2}[./-]\d{1,2})([T ].*)?"
+_DATE = re.compile(rf"{_DAY}|\d{{1,2}}[-. ]+{_MONTH}|{_MONTH}[-. ]+\d\d", re.IGNORECASE)
+_BEYOND_LIMIT = re.compile(r"[<>≤≥].*")  # <LLOD, <0.5, > 100
+NEARLY = (ANY_NUMBER, GROUPED, EXCEL_ERROR, _BEYOND_LIMIT, _DATE)  # what was meant as a number
+# Words for missing, and numbers with a unit or with wrong characters: "12.5 mm", "3,,2", "1O.5".
+_PLAIN = re.compile(
+    r"\W*|.|missing|unknown|none|nil|void|error|fail(ed)?|bad|n\.? ?[ab]\.?|k\. ?a\.?|"
+    r"[+-]?(\d+[.,]\d+ ?|\d+ )[^\W\d]{1,4}[23²³]?|(?=.*\d)[\dOolI.,]+",
+    re.IGNORECASE,
+)
+
+
+def shown_cell(table: RawTable, column: str, bad: Mask) -> str:
+    """Return the first cell in `bad` for a message, or `TEXT` if it may name a person.
+
+    Words for a missing number are the same in many rows, but names differ from row to row.
+    """
+    texts = [cell_text(cell) for cell in table.frame[column].to_numpy(object)[bad]]
+    known = any(form.fullmatch(texts[0]) for form in (*NEARLY, _INFINITE, _PLAIN))
+    if known or 2 * len(set(texts)) <= len(texts):
+        return texts[0][:60]
+    return TEXT
+
+
+def cell_error(code: str, table: RawTable, column: str, bad: Mask, **values: Any) -> InputError:
+    """Return an error with the first cell in `bad`, its place (`where`), and their number `n`."""
+    where, cell = table.where(int(np.argmax(bad)), column), shown_cell(table, column, bad)
+    return InputError(code, where=where, cell=cell, n=int(bad.sum()), **values)
+
+
+def _excel_error(table: RawTable, column: str, bad: Mask) -> InputError:
+    return cell_error("cells.excel", table, column, bad).says(
+        "{where} {cell} is an error of Excel", "Correct the formula, or leave the cell empty."
     )
 
 
@@ -452,8 +555,15 @@ def check_finite(table: RawTable, column: str, values: Array) -> None:
     """Raise InputError if a value is infinite."""
     infinite = np.isinf(values)
     if infinite.any():
-        remedy = "Correct the cell, or leave it empty."
-        raise cell_error(table, column, infinite, "the value is infinite", remedy)
+        raise cell_error("cells.infinite", table, column, infinite).says(
+            "{where} the value is infinite ({n:such cell})", "Correct it, or leave it empty."
+        )
+
+
+SENTINEL = (
+    "If it stands for a missing cell, name it in {missing=}. An empty {missing=} keeps it as a "
+    "value."
+)
 
 
 def check_sentinels(table: RawTable, column: str, values: Array, missing: Missing) -> None:
@@ -472,8 +582,10 @@ def check_sentinels(table: RawTable, column: str, values: Array, missing: Missin
         # If no other value is negative, as in volumes, any negative sentinel is odd.
         below = sentinel < 0 and (low >= 0 or sentinel < low - reach)
         if below or sentinel > high + reach:
-            why = f"lies far from all other values ({low:g} to {high:g})"
-            raise _sentinel(table, column, values == sentinel, f"{sentinel:g}", why)
+            odd = values == sentinel
+            raise cell_error("cells.sentinel", table, column, odd, low=low, high=high).says(
+                "{where} {cell:s} lies far from all other values ({low:g} to {high:g})", SENTINEL
+            )
 
 
 def check_label_sentinels(
@@ -488,9 +600,10 @@ def check_label_sentinels(
     if not words:
         check_sentinels(table, column, values, missing)
     elif np.isin(values, SENTINELS).any() and not missing.unguarded:
-        row = int(np.argmax(np.isin(values, SENTINELS)))
-        why = f"is not a label like the others ({listed(sorted(set(words)), 3)})"
-        raise _sentinel(table, column, values == values[row], texts[row], why)
+        first = values[np.isin(values, SENTINELS)][0]
+        raise cell_error("labels.sentinel", table, column, values == first).says(
+            "{where} {cell:s} is a number among labels ({n:such cell})", SENTINEL
+        )
 
 
 def _value(label: str) -> float | None:
@@ -499,64 +612,58 @@ def _value(label: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _sentinel(table: RawTable, column: str, where: Mask, sentinel: str, why: str) -> InputError:
-    what = f"{sentinel} {why} and looks like a mark for a missing cell"
-    remedy = (
-        f"Give missing=[{sentinel}] (--missing {sentinel}) to read it as missing, or missing=[] "
-        "(--missing without a value) to keep it as a value."
-    )
-    return cell_error(table, column, where, what, remedy)
-
-
 def text_labels(table: RawTable, column: str, missing: Missing) -> list[str]:
     """Return the labels, with "" for a missing cell. Two spellings of a label are an error."""
     texts = labels(table.frame[column], missing.texts)
     if missing.numbers:
         texts = ["" if _value(label) in missing.numbers else label for label in texts]
     # Without this check, the error of a formula would become a group of its own.
-    for row, label in enumerate(texts):
-        if EXCEL_ERROR.fullmatch(label):
-            raise InputError(
-                f"{table.where(row, column)}: the cell is {label!r}. {_remedy(label, '.')}"
-            )
+    errors = np.array([EXCEL_ERROR.fullmatch(label) is not None for label in texts])
+    if errors.any():
+        raise _excel_error(table, column, errors)
     check_spelling(table, column, texts)
     return texts
 
 
-def check_repeated(table: RawTable, column: str, texts: Sequence[str], role: str) -> None:
+def check_repeated(table: RawTable, column: str, texts: Sequence[str]) -> None:
     """Raise InputError if most rows have a label of their own, such as an id or a date."""
     present = [label for label in texts if label]
-    distinct = list(dict.fromkeys(present))
+    distinct = set(present)
     if len(present) >= MIN_ROWS_FOR_LABELS and len(distinct) > MAX_DISTINCT_LABELS * len(present):
-        raise InputError(
-            f"{table.source_of(column)}, column {column!r} has {len(distinct)} different labels in "
-            f"{len(present)} rows, such as {listed(distinct, 3)}. Labels that hardly repeat, such "
-            f"as ids and dates, cannot be a {role}. Name the column of the {role} "
-            f"({OPTIONS[role]})."
+        source = table.source_of(column)
+        raise InputError("labels.many", where=source, n=len(distinct), rows=len(present)).says(
+            "{where} {n:label} in {rows:row}, as in ids or dates, are too many for categories",
+            "Name another column.",
         )
 
 
 def check_spelling(table: RawTable, column: str, texts: Sequence[str]) -> None:
     """Raise InputError if two labels differ only in upper and lower case, or in inner blanks."""
-    counts = Counter(label for label in texts if label)
     # Without this check, "AD" and "ad" would be two groups.
-    seen: dict[str, str] = {}
-    for label in counts:
-        plain = " ".join(label.casefold().split())
-        other = seen.setdefault(plain, label)
-        if other != label:
-            row = texts.index(label)
-            raise InputError(
-                f"{table.where(row, column)}: {label!r} ({counted(counts[label], 'time')}) and "
-                f"{other!r} ({counted(counts[other], 'time')}) differ only in spelling. Write both "
-                "in the same way."
+    seen: dict[str, int] = {}
+    for row, label in enumerate(texts):
+        first = seen.setdefault(" ".join(label.casefold().split()), row)
+        if label != texts[first]:
+            # The rows are named, not the labels, because these may be names of persons.
+            places = {"where": table.where(row, column), "row": table.origin.numbers[first]}
+            raise InputError("labels.spelling", **places).says(
+                "{where} the label differs only in spelling from the label in row {row}",
+                "Write both in the same way.",
             )
 
 
+FILL = {
+    False: "Fill it in, or remove the row.",
+    True: "Fill it in, remove the row, or choose groups by {groups=}.",
+}
+
+
 def check_filled(
-    table: RawTable, column: str, texts: Sequence[str], role: str, remedy: str
+    table: RawTable, column: str, texts: Sequence[str], *, of_groups: bool = False
 ) -> None:
     """Raise InputError if a label is missing ("")."""
     if "" in texts:
         blank = np.array([not text for text in texts])
-        raise cell_error(table, column, blank, f"the {role} is missing", remedy)
+        raise cell_error("labels.missing", table, column, blank).says(
+            "{where} the label is missing ({n:such cell})", FILL[of_groups]
+        )

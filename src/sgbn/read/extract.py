@@ -25,10 +25,11 @@ from numpy.typing import NDArray
 from scipy.ndimage import affine_transform  # type: ignore[attr-defined]
 
 from sgbn.cohort.atlas import Atlas
-from sgbn.core.problems import InputError, listed
+from sgbn.core.problems import InputError, Problem, listed
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.core.validation import PROBABILITY, OneOf
 from sgbn.prepare.balance import robust_z
+from sgbn.read.cells import of_subject
 from sgbn.read.label_atlas import (
     AtlasSource,
     LabelAtlas,
@@ -49,7 +50,7 @@ from sgbn.read.volumes import (
     spatial_shape,
     volumes,
 )
-from sgbn.runs.files import Arrays, write_atomically
+from sgbn.runs.files import Arrays, as_path, write_atomically
 from sgbn.runs.study import Study
 
 MAX_REGIONS_NAMED = 3  # regions that a message names to describe an atlas
@@ -90,7 +91,7 @@ class Extraction:
     values: Array
     coverage: Array
     quality: Quality
-    failures: dict[str, str]
+    failures: dict[str, Problem]
     measure: str
     atlas: Atlas
 
@@ -194,7 +195,7 @@ def run_subjects(
     settings: Mapping[str, Any],
     shared: Mapping[str, Any],
     on_error: str,
-) -> tuple[dict[str, Arrays], dict[str, str]]:
+) -> tuple[dict[str, Arrays], dict[str, Problem]]:
     """Run one task per subject with `Study.run`, and return results and failures by subject.
 
     Each task has an argument `path`. If that file changes, the task is run again.
@@ -205,9 +206,8 @@ def run_subjects(
     done = study.run(function, by_name, settings, shared=shared, on_error=on_error)
     failures = {s: done.failures[name] for s, name in names.items() if name in done.failures}
     if not done:
-        raise InputError(
-            f"none of the {len(failures)} images could be used. The error of the first image is: "
-            f"{next(iter(failures.values()))}"
+        raise InputError("images.unusable", cause=next(iter(failures.values()))).says(
+            "none of the images could be used; for the first, {cause}"
         )
     return {s: done[name] for s, name in names.items() if name in done}, failures
 
@@ -432,7 +432,7 @@ def write_time_series(
     on_error: str = "raise",
     n_jobs: int | None = None,
     progress: bool = True,
-) -> tuple[pd.DataFrame, dict[str, str]]:
+) -> tuple[pd.DataFrame, dict[str, Problem]]:
     """Write a table ``ID_timeseries.tsv`` for each image.
 
     If the function is called again, it writes only the tables that are missing. If the image of a
@@ -460,7 +460,7 @@ def write_time_series(
     """
     PROBABILITY.check("min_coverage", min_coverage)
     nibabel()
-    paths, out = images_by_subject(images), Path(out)
+    paths, out = images_by_subject(images), as_path(out)
     atlas = load_label_atlas(atlas, labels, background=background, download=download)
     places = places_of(atlas)
     # Finished results are kept in a subfolder, as in every study.
@@ -502,9 +502,9 @@ def _targets(out: Path, subjects: Iterable[str]) -> dict[str, Path]:
     for subject in subjects:
         target = out / f"{re.sub(r'[^A-Za-z0-9_.-]', '_', subject)}_timeseries.tsv"
         if target in targets.values():
-            raise InputError(
-                f"the tables of {subject!r} and of another subject would both be written to "
-                f"{target.name}. Give ids that differ in letters and digits."
+            raise InputError("tables.same-name", subject=subject).says(
+                "the table of {subject} would have the same name as another",
+                "Give ids that differ in letters and digits.",
             )
         targets[subject] = target
     return targets
@@ -533,26 +533,26 @@ def _write(
 
 def _series(path: Path, atlas: LabelAtlas, min_coverage: float) -> TimeSeries:
     """Return the signals of one image."""
-    image = open_image(path)
-    _, n_volumes = spatial_shape(image, path)
+    source = of_subject(path)
+    image = open_image(path, source)
+    _, n_volumes = spatial_shape(image, source)
     if n_volumes == 1:
-        raise InputError(
-            f"{path} has only one volume, so it is not a time series. Use extract_regions (at the "
-            "command line, leave out --time-series)."
+        raise InputError("image.volume", where=source).says(
+            "{where} the image has only one volume", "Extract values of regions, not time series."
         )
-    placed, m = place(atlas, grid_of(image, path)), len(atlas.regions)
+    placed, m = place(atlas, grid_of(image, source)), len(atlas.regions)
     sums, counts = np.empty((n_volumes, m)), np.empty((n_volumes, m), dtype=np.intp)
     # Only one volume is in memory at a time. So each volume updates flags of the atlas's voxels.
     ever = np.zeros(placed.where.size, dtype=bool)  # finite in any volume
     always, zero = ~ever, ~ever  # finite in all volumes; 0 in all volumes
-    for t, volume in enumerate(volumes(image, path)):
+    for t, volume in enumerate(volumes(image, source)):
         inside = volume[placed.where]
         finite = np.isfinite(inside)
         sums[t], counts[t] = region_sums(inside, finite, placed.region, m)
         ever, always, zero = ever | finite, always & finite, zero & (inside == 0)
-    check_content(path, ever, ~zero)
+    check_content(source, ever, ~zero)
     always_known = np.bincount(placed.region[always & ~zero], minlength=m)
-    coverage = check_coverage(path, atlas, placed, always_known, min_coverage)
+    coverage = check_coverage(source, atlas, placed, always_known, min_coverage)
     # Voxels outside the mask were counted in each volume, with the value 0. They are left out.
     counts -= np.bincount(placed.region[zero], minlength=m)
     values = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
@@ -658,23 +658,23 @@ def measure_image(
         Arrays ``values`` and ``coverage`` with one entry per region, and numbers and text about the
         image for the quality sheet. A value is NaN if no voxel of the region has a value.
     """
-    image = open_image(path)
-    _, n_volumes = spatial_shape(image, path)
+    source = of_subject(path)
+    image = open_image(path, source)
+    _, n_volumes = spatial_shape(image, source)
     if n_volumes > 1:
-        raise InputError(
-            f"{path} has {n_volumes} volumes. Use extract_time_series (--time-series at the "
-            "command line) for a series, or give one volume per subject."
+        raise InputError("image.volumes", where=source, n=n_volumes).says(
+            "{where} the image has {n:volume}", "Extract it as a time series."
         )
-    grid = grid_of(image, path)
-    (volume,) = volumes(image, path)
+    grid = grid_of(image, source)
+    (volume,) = volumes(image, source)
     placed = place(atlas, grid)
     inside = volume[placed.where]
     finite, nonzero = np.isfinite(inside), inside != 0
-    check_content(path, finite, nonzero)
+    check_content(source, finite, nonzero)
     # 0 is a valid probability. In other maps, 0 means that the voxel is outside the mask.
     known = finite if measure == "volume" else finite & nonzero
     sums, counts = region_sums(inside, known, placed.region, len(atlas.regions))
-    coverage = check_coverage(path, atlas, placed, counts, min_coverage)
+    coverage = check_coverage(source, atlas, placed, counts, min_coverage)
     minimum, maximum = inside[known].min(), inside[known].max()
     # This factor turns sums into volumes in cubic mm, or into means.
     factor = grid.voxel_volume if measure == "volume" else 1 / np.maximum(counts, 1)
@@ -690,19 +690,16 @@ def measure_image(
     }
 
 
-def check_content(path: Path, finite: Mask, nonzero: Mask) -> None:
-    """Raise InputError if no voxel in the atlas is finite, or if all finite voxels are 0."""
-    if finite.size and not finite.any():
-        raise InputError(
-            f"{path} has no values: all its voxels in the atlas are NaN or infinite. Make the "
-            "image again."
-        )
+def check_content(source: Problem, finite: Mask, nonzero: Mask) -> None:
+    """Raise InputError if no voxel in the atlas has a finite value other than 0."""
     if finite.size and not (finite & nonzero).any():
-        raise InputError(f"{path} is empty: all its voxels in the atlas are 0. Make it again.")
+        raise InputError("image.empty", where=source).says(
+            "{where} all voxels in the atlas are 0, NaN or infinite", "Make the image again."
+        )
 
 
 def check_coverage(
-    path: Path, atlas: LabelAtlas, placed: Placed, counts: Indices, min_coverage: float
+    source: Problem, atlas: LabelAtlas, placed: Placed, counts: Indices, min_coverage: float
 ) -> Array:
     """Return the coverage of each region. Raise InputError if the total is below `min_coverage`."""
     # If half of a region lies outside the image, its coverage is at most one half.
@@ -710,16 +707,12 @@ def check_coverage(
     weights = atlas.n_voxels / atlas.n_voxels.sum()
     total, in_view = float(coverage @ weights), float(placed.in_view @ weights)
     if total < min_coverage or not total:
-        in_space = in_view > 0 and in_view >= min_coverage
-        remedy = (
-            "Check its mask (NaN is never a value, and 0 is not a value in a mean or time series)"
-            if in_space
-            else f"Normalise it to the space of the atlas {atlas.name}"
-        )
-        less = f", less than the required {min_coverage:.0%}" if min_coverage else ""
-        raise InputError(
-            f"{path} has values in only {total:.0%} of the atlas's voxels{less} ({in_view:.0%} lie "
-            f"in its field of view). {remedy}, or allow less coverage (min_coverage)."
+        shares = {"share": total, "in_view": in_view, "atlas": Path(atlas.name)}
+        raise InputError("image.coverage", where=source, **shares).says(
+            "{where} only {share:.0%} of the voxels of atlas {atlas} have values ({in_view:.0%} "
+            "are in the field of view)",
+            "Check the mask, normalise the image to the space of the atlas, or lower "
+            "{min_coverage=}.",
         )
     return coverage
 

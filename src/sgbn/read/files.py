@@ -14,7 +14,6 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from dataclasses import replace
-from difflib import get_close_matches
 from functools import cache
 from os import PathLike
 from pathlib import Path
@@ -23,7 +22,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sgbn.core.problems import InputError, listed
+from sgbn.core.problems import InputError, Problem
 from sgbn.core.types import Indices
 from sgbn.core.validation import table_names
 from sgbn.read.cells import (
@@ -37,6 +36,9 @@ from sgbn.read.cells import (
     filled_rows,
     later_header,
     name_columns,
+    of_file,
+    plain_name,
+    tells_subject,
     title_above,
 )
 from sgbn.read.text import check_marks, parse_text
@@ -46,7 +48,8 @@ Source = str | PathLike[str] | pd.DataFrame
 PARQUET = (".parquet", ".pq")
 MAX_BYTES = 2**33  # more is a gzip bomb, or too much for the memory of a workstation
 BYTES_PER_READ = 2**20
-FROM_ZERO = "row {} (counted from 0)"
+NO_LIBRARY = "{where} no library is installed that reads and writes such files"
+INSTALL = 'Run pip install "sgbn[tables]", or save the table as CSV.'
 
 
 def load_table(
@@ -73,18 +76,19 @@ def load_table(
     """
     check_marks(delimiter, decimal)
     if isinstance(source, pd.DataFrame):
-        return from_frame(source, "the DataFrame", decimal)
+        return from_frame(source, Problem("frame").says("the DataFrame:"), decimal)
     if not isinstance(source, str | PathLike):
-        raise InputError(
-            f"a table is read from a path or a DataFrame, not from {type(source).__name__}. Give "
-            "one of these."
+        raise InputError("table.type", kind=type(source).__name__).says(
+            "a table is read from a path or a DataFrame, not from a {kind:s}", "Give one of these."
         )
-    name, path = repr(str(source)), Path(source)
+    name, path = of_file(source), Path(source)
     suffix = path.suffix.lower()
     if sheet is not None and suffix not in EXCEL:
-        raise InputError(f"{name} has no sheets. Leave out sheet={sheet!r} (--sheet).")
+        raise InputError("sheets.none", where=name).says(
+            "{where} the file has no sheets", "Leave out {sheet=}."
+        )
     # The bytes are read once, so that the checksum is certainly the checksum of what is parsed.
-    content = read_bytes(path, name)
+    content = read_bytes(path)
     if suffix in EXCEL:
         table = read_sheet(path, name, as_text, sheet, decimal)
     elif suffix in PARQUET:
@@ -96,16 +100,15 @@ def load_table(
     return replace(table, facts=dict(table.facts) | file_facts)
 
 
-def from_frame(frame: pd.DataFrame, name: str, decimal: str | None = None) -> RawTable:
+def from_frame(frame: pd.DataFrame, source: Problem, decimal: str | None = None) -> RawTable:
     """Return the cells of a DataFrame.
 
     The index becomes a column if it has a name, or if it does more than count the rows.
     """
     index = frame.index
     if index.nlevels > 1:
-        raise InputError(
-            f"{name} has an index of {index.nlevels} levels. Make columns of them with "
-            "reset_index()."
+        raise InputError("frame.index", where=source, n=index.nlevels).says(
+            "{where} the index has {n:level}", "Make columns of them with reset_index()."
         )
     names = clean_names(table_names(frame))
     # Columns get numbers first, because two may have the same name until this is checked.
@@ -117,48 +120,74 @@ def from_frame(frame: pd.DataFrame, name: str, decimal: str | None = None) -> Ra
     if cell_text(index.name) or not only_counts:
         table = pd.concat([pd.Series(index.to_numpy(object)), table], axis=1)
         names = [cell_text(index.name), *names]
-    table = name_columns(table, names, name)
+    table = name_columns(table, names, source)
+    for name, cells in table.items():
+        kinds = set(map(type, cells)) if cells.dtype == object else set()
+        if kinds & {list, tuple, dict, set, np.ndarray}:
+            raise InputError("cells.nested", where=source, column=name).says(
+                "{where} column {column} holds lists, arrays or mappings",
+                "Give one number or label per cell.",
+            )
     rows = np.flatnonzero(filled_rows(table))
     if not rows.size or table.shape[1] < 2:
-        raise InputError(
-            f"{name} needs at least two columns and one row. Give one row per subject."
+        raise InputError("table.empty", where=source).says(
+            "{where} at least two columns and one row are needed", "Give one row per subject."
         )
     if len(rows) < len(table):
         table = table.iloc[rows].reset_index(drop=True)
-    facts = {"source": name, "rows": len(rows)}
-    return RawTable(table, Origin(name, rows, FROM_ZERO, decimal or "."), facts=facts)
+    facts = {"source": "the DataFrame", "rows": len(rows)}
+    origin = Origin(source, rows, "0-based row", decimal or ".", unsure=decimal is None)
+    return RawTable(table, origin, facts=facts)
 
 
-def read_bytes(path: Path, name: str, most: int = -1) -> bytes:
+def read_bytes(path: Path, most: int = -1, source: Problem | None = None) -> bytes:
     """Return the first `most` bytes of a file, by default all of them.
 
-    A file that is absent or cannot be read is an error.
+    A file that is absent or cannot be read is an error. `source` begins its message.
     """
+    source = source or of_file(path)
     try:
         with path.open("rb") as file:
             return file.read(most)
     except IsADirectoryError as error:
-        raise InputError(f"{name} is a folder. Give a file in it.") from error
+        raise InputError("file.folder", where=source).says(
+            "{where} this is a folder", "Give a file in it."
+        ) from error
     except FileNotFoundError as error:
-        raise InputError(f"there is no file {name}. {_near(path)}") from error
-    except OSError as error:
-        reason = error.strerror or error
-        raise InputError(f"{name} cannot be read: {reason}. Check its permissions.") from error
-    except ValueError as error:  # a NUL in the path
-        raise InputError(f"{name} is not a path: {error}.") from error
+        raise _no_file(path, source) from error
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        raise InputError("file.unreadable", where=source, cause=error).says(
+            "{where} the file cannot be read ({cause})", "Check its name and permissions."
+        ) from error
 
 
-def _near(path: Path) -> str:
-    """Return a sentence about files with similar names in the same folder."""
+def _no_file(path: Path, source: Problem) -> InputError:
+    if path.is_symlink():
+        return InputError("file.dangling", where=source, file=path.readlink()).says(
+            "{where} this is a link to {file}, which does not exist", "Correct the link."
+        )
     try:
-        entries = [entry.name for entry in path.parent.iterdir()]
+        names = [entry.name for entry in path.parent.iterdir()]
     except OSError:  # the folder is absent, is a file, or may not be listed
-        entries = []
-    near = get_close_matches(path.name, entries)
-    return f"Did you mean {listed(near)}?" if near else "Check the path."
+        names = []
+    # Only the case, marks or ending may differ, since other files may have names of subjects.
+    asked = _plain_stem(path.name)
+    near = [name for name in sorted(names) if asked and _plain_stem(name) == asked]
+    if tells_subject(source):
+        near = []
+    if near:
+        error = InputError("file.absent", where=source, file=near[0])
+        return error.says("{where} there is no such file", "Did you mean {file}?")
+    return InputError("file.absent", where=source).says(
+        "{where} there is no such file", "Check the path."
+    )
 
 
-def unzipped(content: bytes, name: str) -> bytes:
+def _plain_stem(name: str) -> str:
+    return plain_name(Path(name.lower().removesuffix(".gz")).stem)
+
+
+def unzipped(content: bytes, source: Problem) -> bytes:
     """Return the content of a gzip file, or the bytes of any other file as they are."""
     # A gzip file is recognized by its first bytes, because its name may have any ending.
     if not content.startswith(b"\x1f\x8b"):
@@ -167,12 +196,12 @@ def unzipped(content: bytes, name: str) -> bytes:
         with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
             text = b"".join(_pieces(file))
     except (OSError, EOFError, zlib.error) as error:
-        raise InputError(
-            f"{name} is a damaged gzip file ({error}). Download or copy it again."
+        raise InputError("gzip.damaged", where=source, cause=error).says(
+            "{where} the gzip file is damaged ({cause})", "Download or copy it again."
         ) from error
     if len(text) > MAX_BYTES:
-        raise InputError(
-            f"{name} unpacks to more than {MAX_BYTES >> 30} GB. Make a table with fewer columns."
+        raise InputError("file.large", where=source, n=MAX_BYTES >> 30).says(
+            "{where} the file unpacks to more than {n} GB", "Make a table with fewer columns."
         )
     return text
 
@@ -188,7 +217,7 @@ def _pieces(file: gzip.GzipFile) -> Iterator[bytes]:
         yield piece
 
 
-def _read_parquet(content: bytes, name: str) -> pd.DataFrame:
+def _read_parquet(content: bytes, source: Problem) -> pd.DataFrame:
     try:
         frame = pd.read_parquet(io.BytesIO(content))
         # pyarrow decodes text only when it is used. By then, an error could not name the file.
@@ -196,20 +225,16 @@ def _read_parquet(content: bytes, name: str) -> pd.DataFrame:
             if isinstance(cells.dtype, pd.StringDtype):
                 cells.to_numpy(object)
     except ImportError as error:
-        raise InputError(
-            f"{name} needs a library that is not installed. Install it: {EXTRA}."
-        ) from error
+        raise InputError("library.absent", where=source).says(NO_LIBRARY, INSTALL) from error
     except Exception as error:  # damaged bytes can raise any error in pyarrow
-        reason = " ".join(str(error).split())[:120]
-        raise InputError(
-            f"{name} is damaged, or is not a Parquet file ({reason}). Write it again."
+        raise InputError("parquet.damaged", where=source, cause=error).says(
+            "{where} the file is damaged, or is not a Parquet file ({cause})", "Write it again."
         ) from error
     return frame
 
 
 EXCEL = (".xlsx", ".xlsm", ".xls", ".ods")
 WITH_FORMATS = (".xlsx", ".xlsm")  # files whose number formats openpyxl can read
-EXTRA = 'pip install "sgbn[tables]"'
 MAX_PAGE_BYTES = 2**30  # the cells of a page take twenty times its bytes as Python objects
 MAX_EMPTY_CELLS = 2**24  # pandas makes every cell up to the last filled one, even empty ones
 
@@ -219,7 +244,7 @@ _PLACE = re.compile(rb"""\sr\s*=\s*["']([A-Za-z]{0,3})([0-9]{1,18})["']""")
 
 def read_sheet(
     path: Path,
-    source: str,
+    source: Problem,
     as_text: NamedText,
     sheet: str | int | None = None,
     decimal: str | None = None,
@@ -228,16 +253,15 @@ def read_sheet(
     cells, chosen, other_sheets = _cells(path, source, sheet)
     filled = np.flatnonzero(filled_rows(cells))
     if len(filled) < 2:
-        other = f", or name another sheet (sheet=, --sheet): {listed(other_sheets)}"
-        raise InputError(
-            f"{source}, sheet {chosen!r} has no rows below a header. Add the subjects"
-            f"{other if other_sheets else ''}."
+        raise InputError("sheet.empty", where=source, sheet=chosen).says(
+            "{where} sheet {sheet} has no rows below a header",
+            "Add the subjects, or name another sheet ({sheet=}).",
         )
     first = cells.iloc[filled[: MAX_TITLES + 2]].to_numpy(object)
     # In Excel, there are often titles above the table.
     header = later_header([[cell_text(cell) for cell in row] for row in first])
     if header:
-        raise title_above(f"{source}, sheet {chosen!r}", int(filled[header]) + 1)
+        raise title_above(source, int(filled[header]) + 1)
     head, rows = filled[0], filled[1:]
     names = clean_names(cells.iloc[head])
     body = cells.iloc[rows].reset_index(drop=True)
@@ -251,10 +275,13 @@ def read_sheet(
     facts: dict[str, object] = {"sheet": chosen, "rows": len(rows)}
     if other_sheets:
         facts["other_sheets"] = other_sheets
-    return RawTable(frame, Origin(source, rows + 1, decimal=decimal or "."), facts=facts)
+    origin = Origin(source, rows + 1, decimal=decimal or ".", unsure=decimal is None)
+    return RawTable(frame, origin, facts=facts)
 
 
-def _cells(path: Path, source: str, sheet: str | int | None) -> tuple[pd.DataFrame, str, list[str]]:
+def _cells(
+    path: Path, source: Problem, sheet: str | int | None
+) -> tuple[pd.DataFrame, str, list[str]]:
     """Return the cells, the name of their sheet, and the names of the other sheets."""
     try:
         # An .xls file is not a zip archive, so it cannot be searched before it is read.
@@ -278,18 +305,16 @@ def _cells(path: Path, source: str, sheet: str | int | None) -> tuple[pd.DataFra
     except InputError:
         raise
     except ImportError as error:
-        installable = path.suffix.lower() in WITH_FORMATS
-        remedy = f"Install it: {EXTRA}" if installable else "Save the table as .xlsx or CSV"
-        raise InputError(f"{source} needs a library that is not installed. {remedy}.") from error
+        raise InputError("library.absent", where=source).says(NO_LIBRARY, INSTALL) from error
     except Exception as error:  # damaged files can raise any error in the libraries
-        reason = " ".join(str(error).split())[:120] or type(error).__name__
-        raise InputError(
-            f"{source} is damaged, or is not an Excel file ({reason}). Save it again, or as CSV."
+        raise InputError("excel.damaged", where=source, cause=error).says(
+            "{where} the file is damaged, or is not an Excel file ({cause})",
+            "Save it again, or as CSV.",
         ) from error
     return cells, chosen, [name for name in names if name != chosen]
 
 
-def _has_error_cells(path: Path, source: str) -> bool:
+def _has_error_cells(path: Path, source: Problem) -> bool:
     """Return whether a sheet has a cell of the type "error".
 
     Raise InputError for a sheet that is too large for the memory.
@@ -298,9 +323,8 @@ def _has_error_cells(path: Path, source: str) -> bool:
     with zipfile.ZipFile(path) as book:
         for page in book.infolist():
             if page.file_size > MAX_PAGE_BYTES:
-                raise InputError(
-                    f"{source} unpacks to more than {MAX_PAGE_BYTES >> 30} GB. Save the table as "
-                    "CSV or Parquet."
+                raise InputError("file.large", where=source, n=MAX_PAGE_BYTES >> 30).says(
+                    "{where} the file unpacks to more than {n} GB", "Save it as CSV or Parquet."
                 )
             # Styles and shared texts hold no cells.
             if page.filename.startswith("xl/worksheets/"):
@@ -310,7 +334,7 @@ def _has_error_cells(path: Path, source: str) -> bool:
     return has_errors
 
 
-def _check_extent(content: bytes, source: str) -> None:
+def _check_extent(content: bytes, source: Problem) -> None:
     """Raise InputError if a sheet is nearly empty, but so large that it would fill the memory."""
     last_row, last_column, max_cells = 0, 0, max(MAX_EMPTY_CELLS, len(content))
     # The places of cells are found without parsing the sheet.
@@ -318,10 +342,10 @@ def _check_extent(content: bytes, source: str) -> None:
         last_row = max(last_row, int(place[2]))
         last_column = max(last_column, _number_of(place[1]))
         if last_row * max(last_column, 1) > max_cells:
-            raise InputError(
-                f"{source}: a sheet reaches to row {last_row} and column {last_column}, but nearly "
-                "all of it is empty. Delete the cells far below the table or far to its right, or "
-                "save the table as CSV."
+            extent = {"row": last_row, "column": last_column}
+            raise InputError("sheet.extent", where=source, **extent).says(
+                "{where} a nearly empty sheet reaches to row {row} and column {column}",
+                "Delete the cells far from the table, or save it as CSV.",
             )
 
 
@@ -344,7 +368,7 @@ def _with_errors(cells: pd.DataFrame, path: Path, sheet: str) -> pd.DataFrame:
     return cells
 
 
-def _chosen(names: list[str], sheet: str | int | None, source: str) -> str:
+def _chosen(names: list[str], sheet: str | int | None, source: Problem) -> str:
     """Return the name of the sheet that the caller asks for."""
     if sheet is None:
         return names[0]
@@ -355,7 +379,9 @@ def _chosen(names: list[str], sheet: str | int | None, source: str) -> str:
     # At the command line, where a number is text, sheets count from 1.
     if isinstance(sheet, str) and sheet.isdecimal() and 1 <= int(sheet) <= len(names):
         return names[int(sheet) - 1]
-    raise InputError(f"{source} has no sheet {sheet!r}. Choose one of {listed(names)}.")
+    raise InputError("sheet.unknown", where=source, sheet=sheet, known=names).says(
+        "{where} there is no sheet {sheet}", "Choose one of {known}."
+    )
 
 
 def _with_zeros(

@@ -24,7 +24,10 @@ from typing import Any, TypeVar
 
 from sgbn.cohort.atlas import Atlas, is_packaged, load_atlas
 from sgbn.cohort.region_names import is_total
-from sgbn.core.problems import InputError, did_you_mean, listed
+from sgbn.core.problems import InputError, Problem, did_you_mean
+from sgbn.core.validation import NONE, OneOf
+from sgbn.read.cells import of_file
+from sgbn.read.files import read_bytes
 from sgbn.read.subject_folders import STATS, Failure, SubjectFolder, SubjectRow
 
 SIDES = ("lh", "rh")
@@ -117,24 +120,29 @@ def choose_parcellation(
         # A name such as "dkt" stands for several files. The best comes first.
         allowed = [name for name in ALIASES.get(asked.lower(), (asked,)) if name in counts]
         if not allowed:
-            near = did_you_mean(asked, [*counts]) if counts else "No subject has any parcellation."
-            raise InputError(
-                f"no subject has the parcellation {asked!r} (parcellation=, --parcellation). {near}"
-            )
+            raise unknown_parcellation(asked, [*counts])
     elif known := [name for name in counts if name in (*SURFACES, *VOXELS)]:
         allowed = known  # files such as lh.BA_exvivo.stats do not hold the whole cortex
     # Tables of voxels have volumes, but neither thickness nor area.
     allowed = [name for name in allowed if name not in VOXELS or measure in (None, VOLUME)]
     if not allowed:
         if counts and measure is not None:
-            raise InputError(
-                f"there is no {measure} in {listed(list(counts))}. FastSurfer writes only volumes "
-                "if it runs without surfaces (--seg_only). Use volumes (measure='volume', "
-                "--measure volume), or run the surface module of FastSurfer."
+            raise InputError("measure.absent", measure=measure, names=list(counts)).says(
+                "there is no {measure:s} in {names}",
+                "Give {measure='volume'}, or run the surface module of FastSurfer.",
             )
         return None
     name = preferred(counts, allowed, len(subjects))
     return Parcellation(name, name not in VOXELS)
+
+
+def unknown_parcellation(asked: str, known: Sequence[str]) -> InputError:
+    """Return the error about a parcellation that no subject has."""
+    if not known:
+        return InputError("parcellation.none").says("no subject has a parcellation")
+    return InputError("parcellation.absent", asked=asked, near=did_you_mean(asked, known)).says(
+        "no subject has the parcellation {asked}", "{near}"
+    )
 
 
 def preferred(counts: Mapping[Name, int], order: Sequence[Name], n: int) -> Name:
@@ -156,8 +164,8 @@ def choose_segmentation(asked: str, subjects: Sequence[Names]) -> tuple[str, ...
     """Return the files of an additional segmentation: one for both sides, or one per side."""
     if asked not in SEGMENTATIONS:
         near = did_you_mean(asked, list(SEGMENTATIONS))
-        raise InputError(
-            f"there is no segmentation {asked!r} (segmentations=, --segmentations). {near}"
+        raise InputError("segmentations.unknown", asked=asked, near=near).says(
+            "there is no segmentation {asked}", "{near}"
         )
     pattern = SEGMENTATIONS[asked]
     sides = SIDES if "{side}" in pattern else ("",)
@@ -166,9 +174,9 @@ def choose_segmentation(asked: str, subjects: Sequence[Names]) -> tuple[str, ...
         fits = re.compile(pattern.replace("{side}", side))
         counts = Counter(name for names in subjects for name in names if fits.fullmatch(name))
         if not counts:
-            raise InputError(
-                f"no subject has a table of the {asked} (segmentations=, --segmentations). Run the "
-                "tool that makes this table, or leave out this segmentation."
+            raise InputError("segmentations.absent", asked=asked).says(
+                "no subject has a table of the {asked:s}",
+                "Run the tool that makes it, or leave it out of {segmentations=}.",
             )
         # In reverse order, the latest version comes first.
         files.append(preferred(counts, sorted(counts, reverse=True), len(subjects)))
@@ -233,20 +241,17 @@ class Plan:
         return list(dict.fromkeys([*cortex, *aseg, *additional]))
 
 
-def make_plan(request: Request, subjects: list[Names], where: str) -> Plan:
+def make_plan(request: Request, subjects: list[Names], folder: Path) -> Plan:
     """Return the files to read. They depend on the request, and on what most subjects have."""
-    if request.measure not in (None, *COLUMNS):
-        raise InputError(
-            f"measure is {request.measure!r}. Give one of {', '.join(COLUMNS)} (--measure)."
-        )
+    (NONE | OneOf(*COLUMNS)).check("measure", request.measure)
     parcellation = choose_parcellation(request.parcellation, request.measure, subjects)
     aseg = choose_aseg(subjects)
     structures = request.aseg and aseg is not None
     files = {name: choose_segmentation(name, subjects) for name in request.segmentations}
     if parcellation is None and not structures and not files:
-        raise InputError(
-            f"{where}: no subject has a table of regions in its stats folder. Check that recon-all "
-            "or FastSurfer has finished, and that this is the right folder."
+        raise InputError("folder.no-tables", folder=folder).says(
+            "{folder}: no subject has a table of regions in its stats folder",
+            "Check that recon-all or FastSurfer has finished.",
         )
     # A table of voxels has no thickness.
     usual = THICKNESS if parcellation and parcellation.surface else VOLUME
@@ -261,29 +266,26 @@ def names_of(subject: SubjectFolder) -> Names:
 
 def read_subject(subject: SubjectFolder, plan: Plan) -> SubjectRow | Failure:
     """Return the values of one subject, or the reason why it cannot be read."""
-    reason = _unfinished(subject, plan)
-    if reason:
-        return Failure(subject.id, str(subject.path), reason)
     try:
+        _check_finished(subject, plan)
         return _row(subject, plan)
     except InputError as error:
-        return Failure(subject.id, str(subject.path), str(error))
+        return Failure(subject.id, str(subject.path), error.problem)
 
 
-def _unfinished(subject: SubjectFolder, plan: Plan) -> str:
-    """Return why a subject is not finished, or "" if it is finished. File names show this."""
+def _check_finished(subject: SubjectFolder, plan: Plan) -> None:
+    """Raise InputError if a subject is not finished. The names of its files show this."""
     if not (subject.path / STATS).is_dir():
-        return "there is no stats folder"
+        raise InputError("subject.no-stats").says("there is no stats folder")
     scripts = _entries(subject.path / "scripts")
     # The subject may still have complete tables of an earlier run.
     if "recon-all.error" in scripts:
-        return "recon-all ended with an error (scripts/recon-all.error)"
-    running = [name for name in scripts if name.startswith("IsRunning")]
-    if running:
-        return f"recon-all is still running, or was stopped (scripts/{running[0]})"
+        raise InputError("subject.error").says("recon-all ended with an error")
+    if any(name.startswith("IsRunning") for name in scripts):
+        raise InputError("subject.running").says("recon-all is still running, or was stopped")
     names = names_of(subject)
-    absent = [f"{STATS}/{name}{ENDING}" for name in plan.files if name not in names]
-    return f"missing: {', '.join(absent)}" if absent else ""
+    if absent := [f"{STATS}/{name}{ENDING}" for name in plan.files if name not in names]:
+        raise InputError("subject.no-table", names=absent).says("the subject lacks {names:s}")
 
 
 def _entries(path: Path) -> list[str]:
@@ -467,48 +469,33 @@ class Stats:
     def values(self, column: str, name: str) -> dict[str, float]:
         """Return the value of each structure in a column. `name` is the file's name in errors."""
         if column not in self.columns:
-            raise InputError(
-                f"{name} has no column {column!r}. Its columns are {', '.join(self.columns)}. "
-                f"{AGAIN}"
+            raise InputError("stats.column", file=name, name=column).says(
+                "{file} has no column {name}", AGAIN
             )
         place = self.columns.index(column)
-        return {
-            region: _number(cells[place], f"{name}, {column} of {region}")
-            for region, cells in self.rows.items()
-        }
+        return {region: _number(cells[place], name, region) for region, cells in self.rows.items()}
 
 
 def read_stats(path: Path) -> Stats:
     """Return the content of one file. A file that is cut off or damaged is an error."""
-    return parse_stats(read_small(path, MAX_BYTES), path.name)
+    return parse_stats(read_small(path, MAX_BYTES, of_file(path.name)), path.name)
 
 
-def read_small(path: Path, most: int) -> bytes:
+def read_small(path: Path, most: int, where: Problem) -> bytes:
     """Return the bytes of a file. It is an error if it is absent, or larger than `most` bytes."""
-    try:
-        if os.path.getsize(path) > most:
-            raise InputError(
-                f"{path.name} has more than {most >> 20} MB, so it is not a file of this tool. "
-                f"{AGAIN}"
-            )
-        return path.read_bytes()
-    except FileNotFoundError as error:
-        raise InputError(f"{path.name} is missing. {AGAIN}") from error
-    except OSError as error:
-        reason = error.strerror or error
-        raise InputError(
-            f"{path.name} cannot be read: {reason}. Check that you are allowed to read it."
-        ) from error
+    content = read_bytes(path, most + 1, where)
+    if len(content) > most:
+        raise InputError("file.large", where=where, most=most >> 20).says(
+            "{where} more than {most} MB, so it is not a file of this tool", AGAIN
+        )
+    return content
 
 
 def parse_stats(content: bytes, name: str) -> Stats:
     """Return the content of a ``.stats`` file. `name` is the name of the file in errors."""
-    if b"\0" in content:
-        raise InputError(f"{name} is not text. {AGAIN}")
-    if not content.strip():
-        raise InputError(f"{name} is empty. {AGAIN}")
-    if not content.endswith(b"\n"):  # a number that is cut in the middle may still be a number
-        raise InputError(f"{name} is cut off in its last line. {AGAIN}")
+    # Without its last line end, a number may be cut in the middle and still be a number.
+    if b"\0" in content or not content.endswith(b"\n"):
+        raise InputError("stats.damaged", file=name).says("{file} is cut off or is not text", AGAIN)
     header: dict[str, str] = {}
     totals: dict[str, float] = {}
     table: list[tuple[int, list[str]]] = []
@@ -517,7 +504,7 @@ def parse_stats(content: bytes, name: str) -> Stats:
         if line.startswith("#"):
             key, _, rest = line[1:].strip().partition(" ")
             if key == "Measure":
-                _add_total(totals, rest, f"{name}, line {number}")
+                _add_total(totals, rest, name, number)
             else:
                 header.setdefault(key, rest.strip())
         elif line.strip():
@@ -527,17 +514,18 @@ def parse_stats(content: bytes, name: str) -> Stats:
     rows = _rows(table, columns, name)
     stated = header.get("NRows", "")
     if stated.isdigit() and int(stated) != len(rows):
-        raise InputError(
-            f"{name} has {len(rows)} structures, but its header says {stated}. {AGAIN}"
+        raise InputError("stats.count", file=name, n=len(rows), stated=stated).says(
+            "{file} has {n:structure}, but its header says {stated:s}", AGAIN
         )
     return Stats(header, totals, columns, rows)
 
 
-def _add_total(totals: dict[str, float], text: str, where: str) -> None:
+def _add_total(totals: dict[str, float], text: str, name: str, line: int) -> None:
     cells = [cell.strip() for cell in text.split(",")]
     if len(cells) < MEASURE_CELLS:
-        raise InputError(f"{where}: a measure has {len(cells)} cells, not {MEASURE_CELLS}. {AGAIN}")
-    value = _number(cells[-2], where)  # counted from the end, as the description may hold commas
+        raise _wrong_length(name, line, len(cells))
+    # Counted from the end, as the description may hold commas.
+    value = _number(cells[-2], name, line)
     if math.isfinite(value):
         totals[cells[1]] = value
 
@@ -546,26 +534,35 @@ def _rows(
     table: Sequence[tuple[int, list[str]]], columns: tuple[str, ...], name: str
 ) -> dict[str, tuple[str, ...]]:
     if NAME not in columns or not table:
-        raise InputError(f"{name} holds no table of structures. {AGAIN}")
+        raise InputError("stats.no-table", file=name).says(
+            "{file} holds no table of structures", AGAIN
+        )
     place = columns.index(NAME)
     rows: dict[str, tuple[str, ...]] = {}
     for number, cells in table:
         # In a line of the wrong length, cells could be in the wrong columns.
         if len(cells) != len(columns):
-            raise InputError(
-                f"{name}, line {number} has {len(cells)} cells, not {len(columns)}. The file is "
-                f"cut off or damaged. {AGAIN}"
-            )
+            raise _wrong_length(name, number, len(cells))
         if cells[place] in rows:
-            raise InputError(f"{name}, line {number}: {cells[place]} is in the file twice. {AGAIN}")
+            raise InputError("stats.twice", file=name, line=number, name=cells[place]).says(
+                "{file}, line {line}: {name} is in the file twice", AGAIN
+            )
         rows[cells[place]] = tuple(cells)
     return rows
 
 
-def _number(text: str, where: str) -> float:
+def _wrong_length(name: str, line: int, n: int) -> InputError:
+    return InputError("stats.cells", file=name, line=line, n=n).says(
+        "{file}, line {line} has {n:cell}, more or fewer than it should have", AGAIN
+    )
+
+
+def _number(text: str, name: str, place: str | int) -> float:
     try:
         if "_" in text:  # Python reads 1_0 as 10
             raise ValueError
         return float(text)
     except ValueError:
-        raise InputError(f"{where}: {text!r} is not a number. {AGAIN}") from None
+        raise InputError("stats.number", file=name, place=place, text=text).says(
+            "{file}, {place}: {text} is not a number", AGAIN
+        ) from None

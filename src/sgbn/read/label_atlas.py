@@ -37,10 +37,12 @@ from sgbn.cohort.atlas import (
     table_rows,
 )
 from sgbn.cohort.region_names import match_columns
-from sgbn.core.problems import InputError, counted, listed, warn
+from sgbn.core.problems import InputError, Problem
 from sgbn.core.types import Array, Indices
 from sgbn.core.validation import is_number
-from sgbn.read.text import xml_tree
+from sgbn.read.cells import of_file
+from sgbn.read.files import read_bytes
+from sgbn.read.text import CLOSE, QUOTES, xml_tree
 from sgbn.read.volumes import Grid, grid_of, nibabel, open_image, reading, spatial_shape, stem
 from sgbn.runs.files import write_atomically
 
@@ -134,28 +136,29 @@ def load_label_atlas(
     if isinstance(atlas, str) and not Path(atlas).exists() and atlas.lower() in _fetchers():
         atlas = _fetch(atlas.lower(), download)
     name, image, own_labels = _image_and_labels(atlas)
-    values, data = _label_values(image, name)
+    source = of_file(name)
+    values, data = _label_values(image, source)
     skipped = _background(background)
     values = values[~np.isin(values, skipped)]
     if not values.size:
-        raise InputError(
-            f"the atlas {name} has no label except the background ({background}). Give an image "
-            "with one label per region."
+        raise InputError("atlas.no-label", where=source).says(
+            "{where} the atlas has no label except the background",
+            "Give an image with one label per region.",
         )
     labels = own_labels if labels is None else labels
-    names = _names(labels, values, name)
+    names = _names(labels, values, source)
     # A region without a name is measured too.
     regions = tuple(names.get(int(value), f"label_{value}") for value in values)
-    _check_unique(regions, values, name)
+    _check_unique(regions, values, source)
     known = {v: n for v, n in names.items() if v not in skipped}
-    absent = _absent(known, values, name)
+    absent = _absent(known, values, source)
     # Labels become 1, 2, ..., so that one np.bincount gives the sums of all regions.
     index = np.where(np.isin(data, values), np.searchsorted(values, data) + 1, 0).astype(np.int32)
     # Read-only, because all images and the cache of placed atlases share the array.
     index.flags.writeable = False
     # Order K visits the voxels as they lie in memory, and needs no copy.
     n_voxels = np.bincount(index.ravel(order="K"))[1:]
-    grid = grid_of(image, name)
+    grid = grid_of(image, source)
     # The label values do not affect what is extracted, so they are not part of the checksum. Order
     # F makes it independent of the order of the voxels in memory.
     text = repr((grid.shape, grid.rows, regions)).encode()
@@ -170,19 +173,16 @@ def _image_and_labels(atlas: Any) -> tuple[str, Any, Labels]:
         return name, image, _bunch_labels(atlas)
     if isinstance(atlas, str | os.PathLike):
         path = Path(atlas)
-        if path.is_dir():
-            raise InputError(f"the atlas {path} is a folder. Give a label image (.nii, .nii.gz).")
         if not path.is_file():
-            raise InputError(
-                f"the atlas {path} does not exist. Give a label image (.nii, .nii.gz), or the name "
-                "of an atlas that nilearn can fetch: aal, destrieux, harvard_oxford, schaefer."
+            raise InputError("atlas.no-file", file=path).says(
+                "the atlas {file} is not a file",
+                "Give a label image (.nii), or aal, destrieux, harvard_oxford or schaefer.",
             )
         return str(path), open_image(path), find_label_file(path)
     if hasattr(atlas, "dataobj") and hasattr(atlas, "affine"):
         return str(atlas.get_filename() or "given as an image"), atlas, None
-    raise InputError(
-        f"a {type(atlas).__name__} cannot be an atlas. Give the path of a label image, or an atlas "
-        "that a fetcher of nilearn returned."
+    raise InputError("atlas.type", kind=type(atlas).__name__).says(
+        "a {kind:s} cannot be an atlas", "Give a label image, or an atlas that nilearn fetched."
     )
 
 
@@ -206,15 +206,15 @@ def _text(name: object) -> str:
     return name.decode() if isinstance(name, bytes) else str(name)
 
 
-def _label_values(image: Any, name: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _label_values(image: Any, source: Problem) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the labels that occur, and the label of each voxel, as integers."""
-    shape, n_volumes = spatial_shape(image, name)
+    shape, n_volumes = spatial_shape(image, source)
     if n_volumes > 1:
-        raise InputError(
-            f"the atlas {name} has {n_volumes} volumes, so it seems to be probabilistic. Give its "
-            "label image (one whole number per voxel), which is often called maxprob or dseg."
+        raise InputError("atlas.volumes", where=source, n=n_volumes).says(
+            "{where} the atlas has {n} volumes, as if it were probabilistic",
+            "Give its label image, which is often called maxprob or dseg.",
         )
-    with reading(name):
+    with reading(source):
         data = np.asanyarray(image.dataobj).reshape(shape)
     # NaN outside the brain is background.
     data = np.nan_to_num(data, nan=0, posinf=np.inf, neginf=-np.inf)
@@ -223,9 +223,9 @@ def _label_values(image: Any, name: str) -> tuple[NDArray[np.int64], NDArray[np.
     with np.errstate(invalid="ignore"):  # the difference of infinities is NaN
         off = (np.abs(data - whole) > LABEL_EPS) | (np.abs(whole) > MAX_LABEL)
     if off.any():
-        raise InputError(
-            f"the atlas {name} has a voxel with the value {data[off][0]:.3g}, which is not a label "
-            "(a whole number). Give a label image. Resample it only by nearest neighbour."
+        raise InputError("atlas.fraction", where=source, value=data[off][0]).says(
+            "{where} the atlas has a voxel of {value:.3g}, which is not a label (a whole number)",
+            "Give a label image. Resample it only by nearest neighbour.",
         )
     labels = whole.astype(np.int64)
     return np.unique(labels), labels
@@ -235,34 +235,35 @@ def _background(background: Any) -> list[int]:
     """Return the labels that are not regions as a list of integers."""
     values = background if isinstance(background, Collection) else [background]
     if not all(is_number(value) and float(value).is_integer() for value in values):
-        raise InputError(
-            f"background is {background!r}. Give the label of the voxels outside all regions, as a "
-            "whole number, or a list of such labels."
+        raise InputError("atlas.background").says(
+            "{background=} is not a whole number or a list of these",
+            "Give the label of the voxels outside all regions.",
         )
     return [int(value) for value in values]
 
 
-def _names(labels: Labels, values: NDArray[np.int64], atlas: str) -> Names:
+def _names(labels: Labels, values: NDArray[np.int64], source: Problem) -> Names:
     """Return label -> name, from names in any accepted form."""
     if labels is None:
         return {}
     if isinstance(labels, str | Path):
         return read_label_names(labels)
+    if not isinstance(labels, Iterable):
+        raise InputError("atlas.labels", kind=type(labels).__name__).says(
+            "labels is a {kind:s}, not names", "Give a file, a list, or a mapping of label to name."
+        )
     if isinstance(labels, Mapping):
         return {_label_value(value): str(name) for value, name in labels.items()}
-    if not isinstance(labels, Iterable):
-        raise InputError(
-            f"labels is {labels!r}, not names. Give a file of names, a mapping of label to name, "
-            "or a list of names."
-        )
     names = [str(name) for name in labels]
     # nilearn lists the background first for some atlases and not for others.
     first = 0 if names and names[0].lower() in ("background", "unknown") else 1
-    if values.min() < first or values.max() >= first + len(names):
-        raise InputError(
-            f"the list of {len(names)} names is for the labels {first} to "
-            f"{first + len(names) - 1}, but the atlas {atlas} has labels from {values.min()} to "
-            f"{values.max()}. Give a mapping of label to name."
+    last = first + len(names) - 1
+    if values.min() < first or values.max() > last:
+        given = {"first": first, "last": last, "low": values.min(), "high": values.max()}
+        raise InputError("atlas.names", where=source, **given).says(
+            "{where} names are listed for the labels {first} to {last}, but the labels are {low} "
+            "to {high}",
+            "Give a mapping of label to name.",
         )
     return dict(enumerate(names, start=first))
 
@@ -287,25 +288,25 @@ def _label_value(value: Any) -> int:
     except (TypeError, ValueError, OverflowError):
         fits = False
     if not fits:
-        raise InputError(
-            f"labels has the key {value!r}, which is not a label (a whole number). Give a mapping "
-            "of label to name."
+        raise InputError("atlas.key", value=value).says(
+            "labels has the key {value}, not a whole number", "Give a mapping of label to name."
         )
     return whole
 
 
-def _check_unique(regions: Sequence[str], values: NDArray[np.int64], atlas: str) -> None:
+def _check_unique(regions: Sequence[str], values: NDArray[np.int64], source: Problem) -> None:
     first: dict[str, int] = {}
     for region, value in zip(regions, values.tolist(), strict=True):
         if region in first:
-            raise InputError(
-                f"the labels {first[region]} and {value} of the atlas {atlas} are both called "
-                f"{region!r}. Give each label its own name."
+            two = {"first": first[region], "second": value}
+            raise InputError("atlas.same-name", where=source, region=region, **two).says(
+                "{where} labels {first} and {second} are both called {region}",
+                "Give each label its own name.",
             )
         first[region] = value
 
 
-def _absent(known: Names, values: NDArray[np.int64], atlas: str) -> tuple[str, ...]:
+def _absent(known: Names, values: NDArray[np.int64], source: Problem) -> tuple[str, ...]:
     """Return the regions that are listed but have no voxel, and warn about them."""
     present = set(values.tolist())
     absent = tuple(name for value, name in known.items() if value not in present)
@@ -313,10 +314,9 @@ def _absent(known: Names, values: NDArray[np.int64], atlas: str) -> tuple[str, .
     if len(absent) > len(present):
         return ()
     if absent:
-        warn(
-            f"{counted(len(absent), 'region has', 'regions have')} a name but no voxel in the "
-            f"atlas {atlas}: {listed(absent)}. The table will not have columns for them. Check "
-            "that the names belong to this atlas."
+        Problem("atlas.absent", where=source, regions=absent).warn(
+            "{where} no voxel of the atlas belongs to {regions}",
+            "They get no columns. Check that the names belong to this atlas.",
         )
     return absent
 
@@ -337,9 +337,8 @@ def _fetchers() -> dict[str, tuple[str, dict[str, Any]]]:
 
 def _fetch(name: str, download: bool) -> Any:
     if not download:
-        raise InputError(
-            f"the atlas {name!r} is not a file. Allow nilearn to download it with download=True, "
-            "or --download at the command line."
+        raise InputError("atlas.download", name=name).says(
+            "the atlas {name} is not a file", "Let nilearn download it by {download=True}."
         )
     nibabel()  # raises an error that says how to install nibabel and nilearn
     from nilearn import datasets
@@ -348,9 +347,9 @@ def _fetch(name: str, download: bool) -> Any:
     try:
         return getattr(datasets, function)(**arguments, verbose=0)
     except Exception as error:  # the network, the server and the archive fail in many ways
-        raise InputError(
-            f"nilearn could not fetch the atlas {name!r} ({error}). Check the connection, or give "
-            "the label image as a file."
+        raise InputError("atlas.fetch", name=name, cause=error).says(
+            "nilearn could not fetch the atlas {name} ({cause})",
+            "Check the connection, or give the label image as a file.",
         ) from error
 
 
@@ -363,6 +362,7 @@ INDEX_AND_NAME = re.compile(r"([+-]?\d{1,15}(?:\.0*)?)(?:\s*[=:]\s*|\s+)([^\s=:]
 N_COLOURS = 4  # red, green, blue and alpha at the end of a line of a colour table
 
 Names = dict[int, str]
+NAMES_TABLE = "Give a table with the columns index and name."
 
 
 def find_label_file(image: str | Path) -> Path | None:
@@ -388,18 +388,13 @@ def read_label_names(path: str | Path) -> Names:
     dict of int to str
         Label -> name as it is written in the file. Spaces and marks such as ``&`` are kept.
     """
-    path = Path(path)
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise InputError(
-            f"the file of labels {path} cannot be read ({error.strerror}). Check the path."
-        ) from error
+    path, source = Path(path), of_file(path)
+    content = read_bytes(path)
     if path.suffix.lower() == ".xml" or content.lstrip().startswith(b"<"):
-        pairs = _from_xml(content, path)
+        pairs = _from_xml(content, source)
     else:
-        pairs = _from_text(_decoded(content), path)
-    return _unique(pairs, path)
+        pairs = _from_text(_decoded(content), source)
+    return _unique(pairs, source)
 
 
 def _decoded(content: bytes) -> str:
@@ -409,9 +404,8 @@ def _decoded(content: bytes) -> str:
         return content.decode("latin-1")
 
 
-def _from_xml(content: bytes, path: Path) -> list[tuple[int, str]]:
-    remedy = "Give a table with the columns index and name."
-    root = xml_tree(content, f"the file of labels {path}", remedy)
+def _from_xml(content: bytes, source: Problem) -> list[tuple[int, str]]:
+    root = xml_tree(content, source)
     try:
         kind = (root.findtext("header/type") or "").strip().lower()
         # FSL numbers the maps of a probabilistic atlas from 0, but its label image begins with 1.
@@ -421,47 +415,46 @@ def _from_xml(content: bytes, path: Path) -> list[tuple[int, str]]:
             for label in root.iter("label")
         ]
     except (LookupError, ValueError) as error:
-        raise InputError(
-            f"the file of labels {path} cannot be read as FSL's XML ({error}). {remedy}"
+        raise InputError("names.xml", where=source, cause=error).says(
+            "{where} the names cannot be read as FSL's XML ({cause})", NAMES_TABLE
         ) from error
 
 
-def _from_text(text: str, path: Path) -> list[tuple[int, str]]:
+def _from_text(text: str, source: Problem) -> list[tuple[int, str]]:
     """Return pairs of label and name from a table, or from lines of words."""
     lines = [_without_comment(line) for line in text.splitlines() if line.split("#")[0].strip()]
     if not lines:
-        raise InputError(
-            f"the file of labels {path} is empty. Give one line per label, with index and name."
-        )
+        raise InputError("file.empty", where=source).says("{where} the file is empty", NAMES_TABLE)
     delimiter = next((mark for mark in "\t;," if mark in lines[0]), None)
     # "1 Precentral, left" is a line of words, although it contains a comma.
     if delimiter is None or re.match(r"\s*\d+(?: *[=:] *| +)[^\s;,]", lines[0]):
-        return _from_words(lines, path)
+        return _from_words(lines, source)
     try:
         rows = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=delimiter)]
     except csv.Error as error:
-        raise InputError(
-            f"the file of labels {path} cannot be read as a table ({error}). Check its quotes."
-        ) from error
-    index, name = _columns(rows[0], path)
+        raise InputError("text.quotes", where=source, cause=error).says(QUOTES, CLOSE) from error
+    index, name = _columns(rows[0], source)
     # If there is no header, the first line is a label too.
     body = rows if _is_whole(rows[0][index]) else rows[1:]
     pairs = []
     for row in body:
         if len(row) <= max(index, name) or not _is_whole(row[index]):
-            raise InputError(
-                f"the file of labels {path} has no index and name in the line {row}. Add them, or "
-                "remove the line."
-            )
+            raise _no_name(source, row)
         pairs.append((int(float(row[index])), row[name]))
     return pairs
+
+
+def _no_name(source: Problem, line: object) -> InputError:
+    return InputError("names.line", where=source, line=line).says(
+        "{where} a line has no index and name: {line}", NAMES_TABLE
+    )
 
 
 def _without_comment(line: str) -> str:
     return line if '"' in line else COMMENT.sub("", line)
 
 
-def _columns(header: list[str], path: Path) -> tuple[int, int]:
+def _columns(header: list[str], source: Problem) -> tuple[int, int]:
     """Return the positions of the columns of labels and names: 0 and 1 if there is no header."""
     if _is_whole(header[0]):
         return 0, 1
@@ -470,28 +463,26 @@ def _columns(header: list[str], path: Path) -> tuple[int, int]:
     names = (lower.index(column) for column in NAME_COLUMNS if column in lower)
     name = next((place for place in names if place != index), None)
     if index is None or name is None:
-        raise InputError(
-            f"the file of labels {path} has the columns {', '.join(header)}. Call the column of "
-            "labels 'index', and the column of names 'name'."
+        raise InputError("names.columns", where=source, columns=header).says(
+            "{where} the columns are {columns}", "Call the labels 'index' and the names 'name'."
         )
     return index, name
 
 
-def _from_words(lines: Sequence[str], path: Path) -> list[tuple[int, str]]:
+def _from_words(lines: Sequence[str], source: Problem) -> list[tuple[int, str]]:
     """Return pairs of label and name from lines that may have numbers after the name."""
     values, words = [], []
     for line in lines[1:] if _is_header(lines[0].lower().split()) else lines:
         entry = INDEX_AND_NAME.fullmatch(line.strip())
         if not entry:
-            raise InputError(
-                f"the file of labels {path} has no index and name in the line {line!r}. Begin each "
-                "line with the label and the name, or give a table with the columns index and name."
-            )
+            raise _no_name(source, line)
         quoted = re.search(r'"(.*)"', entry[2])  # ITK-SNAP
         values.append(int(float(entry[1])))
         words.append([quoted[1]] if quoted else entry[2].split())
     if not values:
-        raise InputError(f"the file of labels {path} has only a header. Add one line per label.")
+        raise InputError("file.empty", where=source).says(
+            "{where} there is only a header", "Add one line per label."
+        )
     # Numbers are codes only if all lines have them, because a name may end with a number.
     n_numbers = min(_n_last_numbers(name_words) for name_words in words)
     if n_numbers in (1, 2):
@@ -517,16 +508,13 @@ def _is_whole(text: str) -> bool:
     return bool(re.fullmatch(r"[+-]?\d{1,15}(\.0*)?", text.strip()))
 
 
-def _unique(pairs: Iterable[tuple[int, str]], path: Path) -> Names:
+def _unique(pairs: Iterable[tuple[int, str]], source: Problem) -> Names:
     """Return the pairs as a mapping. A label with two names, or without a name, is an error."""
     names: Names = {}
     for value, name in pairs:
-        if not name:
-            raise InputError(f"the file of labels {path} has no name for label {value}. Add it.")
-        if names.setdefault(value, name) != name:
-            raise InputError(
-                f"the file of labels {path} has two names for label {value}: {names[value]!r} and "
-                f"{name!r}. Remove one of the lines."
+        if not name or names.setdefault(value, name) != name:
+            raise InputError("names.label", where=source, label=value).says(
+                "{where} label {label} has two names, or none", "Correct its line."
             )
     return names
 
@@ -596,10 +584,10 @@ def _sides(atlas: LabelAtlas) -> list[str]:
     # If the names of left and right are exchanged, figures show results on the wrong side.
     crossed = [name for name, by_name, by_place in pairs if {by_name, by_place} == {"L", "R"}]
     if crossed:
-        warn(
-            f"in the atlas {atlas.name}, {counted(len(crossed), 'region is', 'regions are')} not "
-            f"on the side that the name says: {listed(crossed)}. Check that the names belong to "
-            "this image, and that its header does not exchange left and right."
+        Problem("atlas.crossed", where=of_file(atlas.name), regions=crossed).warn(
+            "{where} regions not on the side that their names say: {regions}",
+            "Check that the names belong to this image, and that it does not exchange left and "
+            "right.",
         )
     return [name or place for name, place in zip(sides_by_name, sides_by_place, strict=True)]
 

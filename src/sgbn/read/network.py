@@ -28,8 +28,9 @@ import numpy as np
 from sgbn.cohort.simulate import BenchmarkNetwork
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.graph import find_cycle
-from sgbn.core.problems import InputError
+from sgbn.core.problems import CycleError, InputError
 from sgbn.core.types import Mask
+from sgbn.read.cells import of_file
 from sgbn.read.files import read_bytes
 
 Edge = tuple[str, str]
@@ -59,11 +60,10 @@ class NamedGraph(NamedTuple):
 
 
 def check_acyclic(graph: Mask, names: tuple[str, ...]) -> None:
-    """Raise InputError if there is a directed cycle. The message names its nodes."""
+    """Raise CycleError if there is a directed cycle. The message names its nodes."""
     cycle = find_cycle(graph)
     if cycle is not None:
-        circle = " -> ".join(names[k] for k in (*cycle, cycle[0]))
-        raise InputError(f"the graph has a directed cycle: {circle}. Remove one of these edges.")
+        raise CycleError([names[k] for k in (*cycle, cycle[0])])
 
 
 def edges_and_lines(content: NamedGraph) -> tuple[list[Edge], list[Edge]]:
@@ -93,12 +93,10 @@ def check_dag(content: NamedGraph, tool: str) -> None:
     """Raise InputError unless all edges are arrows, for a format that has no lines."""
     _, lines = edges_and_lines(content)
     if lines:
-        source, target = lines[0]
-        raise InputError(
-            f"a file for {tool} cannot hold edges without a direction, such as {source!r} - "
-            f"{target!r}. Choose directions='graph' (--directions graph) and a network whose edges "
-            "all have a direction, such as networks/GROUP.json. Or choose a format that has lines: "
-            "dagitty, tetrad, dot."
+        raise InputError("graph.lines", tool=tool, edge=lines[0]).says(
+            "a file for {tool:s} cannot hold edges without a direction, such as that of {edge}",
+            "Choose {directions='graph'} and networks/GROUP.json, or a format with such edges: "
+            "dagitty, tetrad, dot.",
         )
     check_acyclic(content.graph, content.names)
 
@@ -150,14 +148,15 @@ class GraphBuilder:
     ) -> None:
         """Add an arrow or a line. A weight is always for source -> target, also for a line."""
         if source == target:
-            raise InputError(f"{self._unit} {line}: {source!r} has an edge to itself. Remove it.")
+            raise InputError("edge.itself", unit=self._unit, line=line, name=source).says(
+                "{unit:s} {line}: {name} has an edge to itself", "Remove it."
+            )
         # Two arrows in opposite directions are a cycle. `graph` refuses it, and names its nodes.
         taken = self._lines if arrow else self._weights
         # An arrow opposite to a line, or a line opposite to any edge, joins the pair a second time.
         if (source, target) in self._weights or (target, source) in taken:
-            raise InputError(
-                f"{self._unit} {line}: this is a second edge between {source!r} and {target!r}. "
-                "Keep one."
+            raise InputError("edge.twice", unit=self._unit, line=line, pair=(source, target)).says(
+                "{unit:s} {line}: there is a second edge between {pair}", "Keep one."
             )
         for name in (source, target):
             self.add_node(name)
@@ -168,16 +167,16 @@ class GraphBuilder:
     def set_variance(self, name: str, variance: float, line: int) -> None:
         """Store the variance of the noise of a node."""
         if variance < 0:
-            raise InputError(
-                f"{self._unit} {line}: the variance of {name!r} is negative. Correct it."
+            raise InputError("variance.negative", unit=self._unit, line=line, name=name).says(
+                "{unit:s} {line}: the variance of {name} is negative", "Correct it."
             )
         self.noise_variance[name] = variance
 
     def graph(self) -> NamedGraph:
         """Return the graph. It has a network if no weight and no variance is missing."""
         if not self.names:
-            raise InputError(
-                "the file names no variable. Check its format, and that it is complete."
+            raise InputError("graph.empty").says(
+                "the file names no variable", "Check its format, and that it is complete."
             )
         names = tuple(self.names)
         place = {name: k for k, name in enumerate(names)}
@@ -212,9 +211,8 @@ class GraphBuilder:
 def _check_size(n: int) -> None:
     """Raise InputError if a graph has too many variables."""
     if n > MAX_VARIABLES:
-        raise InputError(
-            f"it has more than {MAX_VARIABLES} variables. Give a smaller graph, because sgbn keeps "
-            "a graph as a matrix in memory."
+        raise InputError("graph.large", most=MAX_VARIABLES).says(
+            "the graph has more than {most} variables", "Give a smaller one."
         )
 
 
@@ -281,7 +279,12 @@ def read_bif(path: str | PathLike[str]) -> BenchmarkNetwork:
     try:
         return parse_bif(text)
     except InputError as error:
-        raise InputError(f"{path}: {error}") from None
+        raise in_file(path, error) from None
+
+
+def in_file(path: str | PathLike[str], error: InputError) -> InputError:
+    """Return the error about a part of a file, with the path of the file."""
+    return InputError("network.file", file=path, cause=error).says("{file}: {cause}")
 
 
 def parse_bif(text: str) -> BenchmarkNetwork:
@@ -294,12 +297,11 @@ def parse_bif(text: str) -> BenchmarkNetwork:
             # setdefault returns the earlier block of this name, if there is one.
             first = blocks[kind].setdefault(block.name, block)
             if first is not block:
-                raise InputError(
-                    f"line {block.line}: this is a second {kind} block of {block.name!r}. The "
-                    f"first is in line {first.line}. Remove one."
+                raise InputError("bif.twice", kind=kind, name=block.name, line=block.line).says(
+                    "line {line}: this is a second {kind:s} block of {name}", "Remove one."
                 )
     if not blocks["variable"]:
-        raise InputError("not a BIF file: it declares no variable. Give another file.")
+        raise InputError("bif.empty").says("not a BIF file: it declares no variable")
     # Checked before the matrix is made, because a small file can name very many variables.
     _check_size(len(blocks["variable"]))
     return _network(tuple(blocks["variable"]), blocks["probability"])
@@ -312,8 +314,7 @@ def _tokens(text: str) -> Iterator[_Token]:
     while position < len(text):
         piece = (_IN_BODIES if depth else _IN_HEADS).match(text, position)
         if piece is None:
-            what = "comment" if text[position] == "/" else "quote"
-            raise InputError(f"line {line}: a {what} is opened but not closed. Close it.")
+            raise unreadable(line, text[position:])
         kind = str(piece.lastgroup)
         if kind == "space":
             line += piece[0].count("\n")
@@ -333,7 +334,7 @@ def _heads(tokens: Iterable[_Token]) -> Iterator[list[_Token]]:
         mark = token.text if token.kind == "mark" else ""
         if mark == "}":
             if not opened:
-                raise InputError(f"line {token.line}: this }} does not close any block. Remove it.")
+                raise _brace(token.line)
             opened.pop()
         elif mark == "{" and (head or opened):
             if head:
@@ -343,22 +344,27 @@ def _heads(tokens: Iterable[_Token]) -> Iterator[list[_Token]]:
         elif not opened and (head or mark != ";"):  # a single ; does not begin a block
             # Without this check, any text file would be one long head.
             if not head and (token.kind != "word" or token.text not in KEYWORDS):
-                raise InputError(
-                    f"line {token.line}: not a BIF file, or damaged. A block should begin here "
-                    f"with one of {', '.join(KEYWORDS)}, not with {token.text[:40]!r}. Correct the "
-                    "file."
+                text = token.text[:40]
+                raise InputError("bif.keyword", line=token.line, text=text, known=KEYWORDS).says(
+                    "line {line}: a block of BIF begins with one of {known}, not with {text}"
                 )
             head.append(token)
     if opened:
-        raise InputError(f"line {opened[0]}: the {{ of this block is never closed. Add its }}.")
+        raise _brace(opened[0])
     if head:
-        raise InputError(f"line {head[0].line}: this {head[0].text} has no {{ block }}. Add it.")
+        raise _brace(head[0].line)
+
+
+def _brace(line: int) -> InputError:
+    return InputError("bif.brace", line=line).says(
+        "line {line}: a brace of this block is missing", "Write {{ before each block and }} after."
+    )
 
 
 def _variable(head: list[_Token]) -> _Block:
     """Read ``variable NAME``."""
     if _shape(head) != "x":
-        raise _unreadable(head, "NAME")
+        raise _misshapen(head, "NAME")
     return _Block(head[1].text, [], head[0].line)
 
 
@@ -368,12 +374,12 @@ def _probability(head: list[_Token]) -> _Block:
     JavaBayes writes no bar and no commas. The first name is the child.
     """
     if not re.fullmatch(r"\(x\|?(x,?)*\)", _shape(head)):
-        raise _unreadable(head, "( CHILD | PARENT, PARENT )")
+        raise _misshapen(head, "( CHILD | PARENT, PARENT )")
     child, *parents = (token.text for token in head[1:] if token.is_name)
     name, times = Counter(parents).most_common(1)[0] if parents else ("", 0)
     if times > 1:
-        raise InputError(
-            f"line {head[0].line}: {child!r} has the parent {name!r} {times} times. Keep one."
+        raise InputError("bif.parent", line=head[0].line, child=child, name=name).says(
+            "line {line}: {child} has the parent {name} twice", "Keep one."
         )
     return _Block(child, parents, head[0].line)
 
@@ -383,10 +389,11 @@ def _shape(head: list[_Token]) -> str:
     return "".join("x" if token.is_name else token.text for token in head[1:])
 
 
-def _unreadable(head: list[_Token], expected: str) -> InputError:
-    return InputError(
-        f"line {head[0].line}: expected '{head[0].text} {expected} {{'. Quote a name that has "
-        "spaces or brackets."
+def _misshapen(head: list[_Token], expected: str) -> InputError:
+    error = InputError("bif.head", line=head[0].line, kind=head[0].text, expected=expected)
+    return error.says(
+        "line {line}: expected {kind:s} {expected:s} {{",
+        "Put quotes around a name that has spaces or brackets.",
     )
 
 
@@ -395,19 +402,12 @@ def _network(names: tuple[str, ...], families: dict[str, _Block]) -> BenchmarkNe
     for family in families.values():
         for name in (family.name, *family.parents):
             if name not in declared:
-                raise InputError(
-                    f"line {family.line}: there is no variable {name!r}. Declare it, or correct "
-                    "the name."
+                raise InputError("bif.variable", line=family.line, name=name).says(
+                    "line {line}: there is no variable {name}", "Declare it, or correct the name."
                 )
     arcs = ((parent, family.name) for family in families.values() for parent in family.parents)
     network = BenchmarkNetwork.from_arcs(names, arcs)
-    cycle = find_cycle(network.graph)
-    if cycle is not None:
-        circle = [names[k] for k in (*cycle, cycle[0])]
-        raise InputError(
-            f"line {families[circle[0]].line}: the graph has a directed cycle: "
-            f"{' -> '.join(circle)}. Remove one of these parents."
-        )
+    check_acyclic(network.graph, names)
     return network
 
 
@@ -418,18 +418,19 @@ NUMBER = r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
 
 def read_text(path: Path) -> str:
     """Return the text of a plain or gzipped file, with line feeds as line ends."""
-    name = repr(str(path))
     # One byte more than the limit shows that the limit is exceeded.
-    content = read_bytes(path, name, MAX_BYTES + 1)
+    content = read_bytes(path, MAX_BYTES + 1)
     if content.startswith(b"\x1f\x8b"):  # the mark of gzip, whatever the file is called
         try:
             with gzip.open(io.BytesIO(content)) as source:
                 content = source.read(MAX_BYTES + 1)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise InputError(f"{name} is a damaged gzip file ({error}). Fetch it again.") from error
+            raise InputError("gzip.damaged", where=of_file(path), cause=error).says(
+                "{where} the gzip file is damaged ({cause})", "Download or copy it again."
+            ) from error
     if len(content) > MAX_BYTES:
-        raise InputError(
-            f"{name} holds more than {MAX_BYTES >> 20} MB of text. Give a file of one network."
+        raise InputError("network.large", file=path, most=MAX_BYTES >> 20).says(
+            "{file} holds more than {most} MB of text", "Give a file of one network."
         )
     try:
         # Some editors on Windows put a byte order mark before the text.
@@ -440,23 +441,25 @@ def read_text(path: Path) -> str:
 
 
 def pieces(
-    pattern: re.Pattern[str], text: str, wrong: str, line: int = 1
+    pattern: re.Pattern[str], text: str, line: int = 1
 ) -> Iterator[tuple[re.Match[str], int]]:
-    """Yield the matches that a text consists of, one after another, with their lines.
-
-    `wrong` is the message if the rest of the text does not begin with a match. In it, {line} is
-    replaced by the number of the line, and {part} by the beginning of the rest.
-    """
+    """Yield the matches that a text consists of, one after another, with their lines."""
     position = 0
     while position < len(text):
         # match, not search, because the text between two pieces must not be skipped.
         piece = pattern.match(text, position)
         if piece is None:
-            part = text[position : position + 40]
-            raise InputError(wrong.format(line=line, part=repr(part)))
+            raise unreadable(line, text[position:])
         yield piece, line
         line += piece[0].count("\n")
         position = piece.end()
+
+
+def unreadable(line: int, text: str) -> InputError:
+    """Return the error about a text that cannot be read from here."""
+    return InputError("text.unreadable", line=line, text=text[:40]).says(
+        "line {line}: {text} cannot be read", "Correct it, and close each quote and comment."
+    )
 
 
 def number_text(value: float) -> str:
@@ -468,5 +471,7 @@ def number_text(value: float) -> str:
 def number_of(text: str, line: int) -> float:
     """Return the finite number that a text stands for."""
     if not re.fullmatch(NUMBER, text) or not math.isfinite(float(text)):
-        raise InputError(f"line {line}: {text[:40]!r} is not a finite number. Correct it.")
+        raise InputError("number.text", line=line, text=text[:40]).says(
+            "line {line}: {text} is not a finite number", "Correct it."
+        )
     return float(text)

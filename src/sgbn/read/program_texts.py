@@ -48,10 +48,6 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_NO_TOKEN = (
-    "line {line}: {part} cannot be read. A quote or comment is not closed, or the format does not "
-    "have this mark. Correct it."
-)
 OPERATORS = ("->", "<-", "--", "<->", "@->", "<-@", "@-@", "@--", "--@")
 
 
@@ -101,9 +97,8 @@ def parse_graph_text(text: str, kinds: tuple[str, ...]) -> GraphText:
     if kind == "strict":
         kind = reader.next_word().lower()
     if kind not in kinds:
-        raise InputError(
-            f"line {reader.line}: expected {' or '.join(kinds)}, not {kind[:40]!r}. Check the "
-            "format of the file."
+        raise InputError("text.kind", line=reader.line, kinds=kinds, kind=kind[:40]).says(
+            "line {line}: expected one of {kinds}, not {kind}", "Check the format of the file."
         )
     if reader.peek() != "{":  # the name of the graph, which is not needed
         reader.next_word()
@@ -111,12 +106,14 @@ def parse_graph_text(text: str, kinds: tuple[str, ...]) -> GraphText:
     statements = list(reader.statements())
     reader.take("}")
     if not reader.at_end:
-        raise InputError(f"line {reader.line}: text follows after the end of the graph. Remove it.")
+        raise InputError("text.after", line=reader.line).says(
+            "line {line}: text follows after the end of the graph", "Remove it."
+        )
     return GraphText(kind, statements)
 
 
 def _tokens(text: str) -> Iterator[_Token]:
-    for piece, line in pieces(_TOKEN, text, _NO_TOKEN):
+    for piece, line in pieces(_TOKEN, text):
         kind = str(piece.lastgroup)
         if kind == "quoted":
             # A backslash joins a line to the next one. Before a quote, the backslash is removed.
@@ -149,7 +146,7 @@ class _Reader:
 
     def take(self, mark: str) -> None:
         if not self._skip(mark):
-            raise self._unexpected(f"'{mark}'")
+            raise self._unexpected(mark)
 
     def _skip(self, mark: str) -> bool:
         """Take a mark if it comes next, and return whether it does."""
@@ -162,7 +159,7 @@ class _Reader:
         parts = []
         while True:
             if self.at_end or self._tokens[self._next].kind == "mark":
-                raise self._unexpected("a name")
+                raise self._unexpected("name")
             token = self._tokens[self._next]
             self._next += 1
             parts.append(token.text)
@@ -171,15 +168,12 @@ class _Reader:
                 return "".join(parts)
 
     def _unexpected(self, expected: str) -> InputError:
-        if self.at_end:
-            return InputError(
-                f"the file ends, but {expected} is expected, so a part is missing. Fetch or write "
-                "the file again."
-            )
-        token = self._tokens[self._next]
-        return InputError(
-            f"line {token.line}: expected {expected}, not {token.text[:40]!r}. Correct the line; "
-            "put quotes around a name with spaces or marks."
+        end = _Token("mark", "end of file", self.line)
+        token = end if self.at_end else self._tokens[self._next]
+        error = InputError("text.token", line=token.line, expected=expected, text=token.text[:40])
+        return error.says(
+            "line {line}: expected {expected}, not {text}",
+            "Correct the line; put quotes around a name with spaces or marks.",
         )
 
     def statements(self) -> Iterator[Statement]:
@@ -215,9 +209,9 @@ class _Reader:
         if self.peek() != "{":
             name = self.next_word()
             if self.peek() == ":":
-                raise InputError(
-                    f"line {self.line}: a port after {name!r} (a colon and a word) cannot be read. "
-                    "Remove it, or put quotes around a name that has a colon."
+                raise InputError("text.port", line=self.line, name=name).says(
+                    "line {line}: a port after {name} (a colon and a word) cannot be read",
+                    "Remove it, or put quotes around a name that has a colon.",
                 )
             return [name]
         self.take("{")
@@ -322,22 +316,22 @@ def _formulas(text: str) -> Iterator[tuple[int, str]]:
 def _terms(formula: str, line: int, starts: dict[str, float]) -> Iterator[_Term]:
     parts = _FORMULA.fullmatch(formula)
     if parts is None:
-        raise InputError(
-            f"line {line}: {formula.strip()[:40]!r} is not a formula such as 'y ~ a + b', 'y ~~ y' "
-            "or 'y ~ 1'. Correct or remove it."
+        raise InputError("sem.formula", line=line, text=formula.strip()[:40]).says(
+            "line {line}: {text} is not a formula such as 'y ~ a + b', 'y ~~ y' or 'y ~ 1'",
+            "Correct or remove it.",
         )
     child, operator, right = parts.groups()
     if operator == "=~":
-        raise InputError(
-            f"line {line}: {child!r} is a latent variable, and a network can only have observed "
-            "variables. Remove this line, and remove the variable from all other lines."
+        raise InputError("sem.latent", line=line, name=child).says(
+            "line {line}: {name} is a latent variable, which a network cannot have",
+            "Remove it from all lines.",
         )
     for part in _PLUS.split(right):
         term = _TERM.fullmatch(part)
         if term is None:
-            raise InputError(
-                f"line {line}: the term {part.strip()[:40]!r} cannot be read. Write a term "
-                "such as 'a', '0.5*a', 'label*a' or '1'."
+            raise InputError("sem.term", line=line, text=part.strip()[:40]).says(
+                "line {line}: the term {text} cannot be read",
+                "Write a term such as 'a', '0.5*a', 'label*a' or '1'.",
             )
         value = starts.get(term["label"] or "")
         if term["start"] or term["fixed"]:
@@ -349,9 +343,9 @@ def _add(term: _Term, builder: GraphBuilder) -> None:
     builder.add_node(term.child)
     if term.operator == "~~" and term.name != term.child:
         if term.value != 0:  # a covariance of 0 is no covariance
-            raise InputError(
-                f"line {term.line}: {term.child} ~~ {term.name} is a covariance between two nodes, "
-                "which a network cannot have. Remove it, or write it as a regression (~)."
+            raise InputError("sem.covariance", line=term.line, pair=(term.child, term.name)).says(
+                "line {line}: a network cannot have a covariance between {pair}",
+                "Remove it, or write it as a regression (~).",
             )
     elif term.operator == "~~":
         if term.value is not None:
@@ -441,9 +435,9 @@ def true_names(text: str) -> dict[str, str]:
         try:
             name = json.loads(comment[2])
         except ValueError:
-            raise InputError(
-                f"line {line}: the comment with the true name of {comment[1]!r} is damaged. Write "
-                "that name in double quotes, as JSON does, or remove the line."
+            raise InputError("text.name", line=line, name=comment[1]).says(
+                "line {line}: the comment with the true name of {name} is damaged",
+                "Write that name in double quotes, as JSON does, or remove the line.",
             ) from None
         names[comment[1]] = name
     return names
@@ -459,9 +453,9 @@ def renamed(content: NamedGraph, replaced: dict[str, str]) -> NamedGraph:
     names = tuple(replaced.get(name, name) for name in content.names)
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(
-            f"the file gives two variables the true name {twice!r}. Correct its comments "
-            "'sgbn name' (in a file of DAGitty, the attributes sgbn_name)."
+        raise InputError("graph.names", name=twice).says(
+            "the file gives two variables the true name {name}",
+            "Correct its comments 'sgbn name' (in a file of DAGitty, the attributes sgbn_name).",
         )
     network = content.network
     if network is not None:

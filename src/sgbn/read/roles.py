@@ -27,12 +27,12 @@ import pandas as pd
 
 from sgbn.cohort.atlas import LABEL_IMAGE, Atlas, as_atlas, read_atlas
 from sgbn.cohort.region_names import AtlasMatch, ColumnMatch, match_columns
-from sgbn.core.problems import InputError, counted, did_you_mean, listed, shown, warn
+from sgbn.core.problems import InputError, Problem, did_you_mean
 from sgbn.core.types import Array
+from sgbn.core.validation import Constraint, OneOf
 from sgbn.read.cells import (
     ANY_NUMBER,
-    EXCEL_ERROR,
-    GROUPED,
+    NEARLY,
     ROW_NAMES,
     Missing,
     Parsed,
@@ -40,13 +40,15 @@ from sgbn.read.cells import (
     cell_text,
     is_number_type,
     labels,
-    no_number,
     parse,
     plain_name,
+    shown_cell,
 )
 
 REFUSE, DROP = "refuse", "drop"  # what to do about subjects whom the participants do not list
 SINGLE = ("pair", "id", "group", "site", "subject", "block")  # roles that only one column can have
+NAMES = Constraint(["a name or a list of names"], lambda names: isinstance(names, Iterable))
+COLUMN = Constraint(["the name of a column"], lambda name: isinstance(name, str))
 LISTS = ("covariates", "smooth", "regions", "exclude", "groups", "measure")
 
 
@@ -80,26 +82,20 @@ class Options:
         """
         names = [field.name for field in fields(cls)]
         asked = {name: arguments[name] for name in names if arguments.get(name) is not None}
-        asked |= {name: _several(asked[name], name) for name in LISTS if name in asked}
+        asked |= {name: _several(name, asked[name]) for name in LISTS if name in asked}
         if "groups" in asked:
             # Labels of groups may be numbers: 1.0 and "1" are the same.
             asked["groups"] = tuple(map(cell_text, asked["groups"]))
         if "atlas" in asked:
             asked["atlas"] = as_atlas(asked["atlas"])
         options = cls(**(asked | {"missing": Missing.of(asked.get("missing"))}))
-        if options.participants_missing not in (REFUSE, DROP):
-            raise InputError(
-                f"participants_missing is {options.participants_missing!r}. Give {REFUSE!r} or "
-                f"{DROP!r}."
-            )
+        OneOf(REFUSE, DROP).check("participants_missing", options.participants_missing)
         if options.participants_missing == DROP and arguments.get("participants") is None:
-            raise InputError(
-                "participants_missing='drop' (--participants-missing drop) needs a table of "
-                "participants. Give it (participants=, --participants)."
+            raise InputError("participants.absent").says(
+                "{participants_missing='drop'} needs a table of participants",
+                "Give it in {participants=}.",
             )
-        options._check_smooth()
-        options._check_groups()
-        options._check_distinct()
+        options._check_together()
         return options
 
     @property
@@ -114,49 +110,33 @@ class Options:
         pairs += [(role, getattr(self, role)) for role in SINGLE]
         return [(role, column) for role, column in pairs if column is not None]
 
-    def _check_smooth(self) -> None:
-        for name in self.smooth:
-            if name not in self.covariates:
-                raise InputError(
-                    f"{name!r} is named as smooth (smooth=, --smooth) but not as a covariate. "
-                    "Correct its name, or name it as a covariate too (covariates=, --covariates)."
-                )
-
-    def _check_groups(self) -> None:
-        if self.groups is None:
-            return
-        if self.group is None:
-            raise InputError(
-                "groups= (--groups) chooses among the labels of a column. Name this column too "
-                "(group=, --group)."
+    def _check_together(self) -> None:
+        if linear := [name for name in self.smooth if name not in self.covariates]:
+            raise InputError("smooth.unknown", columns=linear).says(
+                "{smooth=} names what is not a covariate: {columns}",
+                "Name it in {covariates=} too.",
             )
-        if not self.groups:
-            raise InputError(
-                "groups is empty. Name the groups to keep, or leave out groups= (--groups)."
+        if self.groups is not None and (self.group is None or not self.groups):
+            raise InputError("groups.argument").says(
+                "{groups=} needs the labels of groups, and {group=} the column that holds them",
+                "Give both, or leave out {groups=}.",
             )
-
-    def _check_distinct(self) -> None:
         seen: dict[str, str] = {}
         for role, column in self._roles():
             if role == "pair" and column == self.id:  # one column may be both, see `read_table`
                 continue
             # A list or a number would fail later, in an error that does not name the role.
-            if not isinstance(column, str):
-                raise InputError(f"{role} is {column!r}. Give the name of a column.")
-            if column in seen:
-                raise InputError(
-                    f"column {column!r} is named as {seen[column]} and as {role}. A column has "
-                    "only one role. Name another column for one of these roles, or leave one out."
+            name: str = COLUMN.check(role, column)
+            if name in seen:
+                raise InputError("roles.two", column=name, role=role, other=seen[name]).says(
+                    "column {column} is named as {other:s} and as {role:s}",
+                    "Name another column for one of them, or leave one out.",
                 )
-            seen[column] = role
+            seen[name] = role
 
 
-def _several(names: object, what: str) -> tuple[Any, ...]:
-    if isinstance(names, str):
-        return (names,)
-    if not isinstance(names, Iterable):
-        raise InputError(f"{what} is {names!r}. Give a name or a list of names.")
-    return tuple(names)
+def _several(argument: str, names: Any) -> tuple[Any, ...]:
+    return (names,) if isinstance(names, str) else tuple(NAMES.check(argument, names))
 
 
 # Names that tools give the volume inside the skull.
@@ -164,6 +144,7 @@ INTRACRANIAL = ("eTIV", "EstimatedTotalIntraCranialVol", "IntraCranialVol", "ICV
 ALL = "all"
 WITH_NUMBERS = ("number", "mixed")  # kinds of columns, see `Parsed.kind`
 MIN_REGIONS = 2  # a network has at least two nodes
+MAX_ROWS_OF_NAMES = 1000  # more rows are not searched for names of columns
 
 
 def find_column(columns: Sequence[str], name: str) -> str | None:
@@ -178,38 +159,57 @@ def find_column(columns: Sequence[str], name: str) -> str | None:
     return None
 
 
+NO_COLUMN = "{where} no column {name} for the {role:s}"
+
+
 def unknown_column(
     table: RawTable, name: str, role: str, people: RawTable | None = None
 ) -> InputError:
     """Return the error about a column that neither the table nor the participants have."""
-    # Long lists are cut. The participants come first, because most columns of a table are regions.
-    near = did_you_mean(name, [*(people.columns if people else ()), *table.columns])
-    neither = f", and {people.name} does not have it either" if people else ""
-    return InputError(
-        f"{table.name} has no column {name!r} to be the {role}{neither}. "
-        f"{near}{_odd_header(table, name)}"
-    )
-
-
-def _odd_header(table: RawTable, name: str) -> str:
-    """Return a sentence about other sheets, a missing header or a transposed table, or ""."""
-    if sheets := table.facts.get("other_sheets"):
-        return (
-            f" This is the sheet {table.facts['sheet']!r}. Other sheets are {listed(sheets)} "
-            "(sheet=, --sheet)."
+    for asked in (people, table):
+        if asked is not None and (error := exchanged(asked, [name])):
+            return error
+    told = {"where": (people or table).source, "name": name, "role": role}
+    if people is None and (others := table.facts.get("other_sheets")):
+        return InputError("columns.sheet", **told, others=others).says(
+            NO_COLUMN, "Choose another sheet ({sheet=}): {others}."
         )
     # If most names are numbers, they are values, and the header is missing.
     numbers = sum(bool(ANY_NUMBER.fullmatch(column)) for column in table.columns)
     if 2 * numbers > len(table.columns):
-        return (
-            " The first row seems to hold data, not names. Write the names of the columns above it."
+        return InputError("columns.no-header", **told).says(
+            NO_COLUMN, "The first row seems to hold data: write the names of the columns above it."
         )
-    if name in labels(table.frame.iloc[:, 0]):
-        return (
-            f" {name!r} is the name of a row, so rows and columns seem to be exchanged. Transpose "
-            "the table, so that each row is a subject."
-        )
-    return ""
+    # Long lists are cut. The participants come first, because most columns of a table are regions.
+    near = did_you_mean(name, [*(people.columns if people else ()), *table.columns])
+    return InputError("columns.unknown", **told, near=near).says(NO_COLUMN, "{near}")
+
+
+def exchanged(
+    table: RawTable, wanted: Iterable[str], atlas: Atlas | None = None
+) -> InputError | None:
+    """Return the error if rows and columns are exchanged, so that each column is a subject.
+
+    The first column then holds `wanted` names, or more regions than the header. Without this check,
+    other messages would list the names of the columns, which are ids.
+    """
+    cells = [cell for cell in labels(table.frame.iloc[:MAX_ROWS_OF_NAMES, 0]) if cell]
+    # If names repeat, they are groups, or regions in a row per subject and region.
+    if len(set(cells)) < len(cells):
+        return None
+    rows = [name for name in wanted if name in cells and name not in table.columns]
+    if not rows:
+        found = match_columns(cells, atlas)
+        if len(found.columns) >= max(MIN_REGIONS, len(cells) / 2):
+            header = match_columns(table.columns, atlas)
+            if len(found.columns) > len(header.columns) + len(header.totals):
+                rows = [match.column for match in found.columns]
+    if not rows:
+        return None
+    return InputError("columns.transposed", where=table.source, names=rows).says(
+        "{where} rows and columns seem to be exchanged, with {names} in the first column",
+        "Transpose the table.",
+    )
 
 
 @dataclass(frozen=True)
@@ -250,7 +250,7 @@ def choose_regions(
     match = match_columns(free, options.atlas, excluded)
     if options.regions is None:
         # If the caller names no regions, only columns that match an atlas are regions.
-        chosen, other_measures = _by_atlas(table, free, match, options, has_ids)
+        chosen, other_measures = _by_atlas(table, match, options, has_ids)
         rule = f"columns that match the atlas {match.atlas.name}" if match.atlas else ""
     else:
         chosen = _by_name(table, free, taken, match, options)
@@ -279,15 +279,15 @@ def _check_all(
     unknown = [name for name in match.unmatched if name in regions]
     ids = [] if has_ids else like_ids(table, unknown, options.missing)
     if ids:
-        raise InputError(
-            f"{table.name}: {_is_id(ids)} If it is neither an id nor a region, leave it out "
-            "(exclude=, --exclude). If it is a region, name all regions (regions=, --regions)."
+        raise InputError("columns.like-ids", where=table.source, columns=ids).says(
+            "{where} {columns} would be regions, but look like ids",
+            "Name the {id=}, leave columns out by {exclude=}, or list the {regions=}.",
         )
     check_regions(table, chosen, unknown, options.missing)
 
 
 def _matching(
-    table: RawTable, patterns: Sequence[str], what: str, taken: Sequence[str]
+    table: RawTable, patterns: Sequence[str], argument: str, taken: Sequence[str]
 ) -> list[str]:
     """Return the columns that match a name or a pattern, in the order of the patterns."""
     matching: dict[str, None] = {}
@@ -295,67 +295,46 @@ def _matching(
         pattern = str(pattern).strip()
         # A region that is also a covariate would be adjusted for itself.
         if pattern in taken:
-            raise InputError(
-                f"column {pattern!r} is named in {what}=, but it already has another "
-                "role (id, group, site, pair, subject, block or covariate). Name it only once."
+            raise InputError("roles.taken", column=pattern, argument=argument).says(
+                "column {column} is named in {argument}, but it already has another role",
+                "Name it only once.",
             )
         hits = [pattern]
         if pattern not in table.frame.columns:  # a name may hold brackets, like a pattern
             hits = [c for c in table.columns if c not in taken and fnmatchcase(c, pattern)]
         if not hits:
             near = did_you_mean(pattern, table.columns)
-            raise InputError(
-                f"{table.name} has no column {pattern!r}, which is named in {what}=. {near}"
+            told = {"where": table.source, "column": pattern, "argument": argument}
+            raise InputError("columns.pattern", **told, near=near).says(
+                "{where} no column {column}, which is named in {argument}", "{near}"
             )
         matching |= dict.fromkeys(hits)
     return list(matching)
 
 
 def _by_atlas(
-    table: RawTable, free: list[str], match: AtlasMatch, options: Options, has_ids: bool
+    table: RawTable, match: AtlasMatch, options: Options, has_ids: bool
 ) -> tuple[list[str], list[str]]:
     """Return the chosen columns that match an atlas, and the columns of other measures."""
     chosen = _of_measure(table, match.columns, options.measure)
     numeric = _numeric(table, match.unmatched, options.missing)
     if numeric and options.only_regions:
-        warn(
-            f"{table.name}: {counted(len(numeric), 'column is', 'columns are')} unknown to the "
-            f"atlas and left out: {listed(numeric)}. To leave them out without this warning, "
-            "exclude them (exclude=, --exclude). To use them, give regions='all' (--regions all)."
-            f"{_better_atlas(free, match, options)}"
+        Problem("columns.left-out", where=table.source, columns=numeric).warn(
+            "{where} columns unknown to the atlas are left out: {columns}",
+            "Name them in {exclude=}, or use them by {regions='all'}. Check the {atlas=}.",
         )
     # A column such as "age" may be a forgotten covariate or a region. The user must decide.
     elif numeric and len(chosen) >= MIN_REGIONS:
+        # Columns that look like ids come first, because only a few columns are listed.
         ids = [] if has_ids else like_ids(table, numeric, options.missing)
-        raise InputError(
-            f"{table.name}: these columns hold numbers, but they are not known regions and were "
-            f"not named: {listed(numeric, len(numeric))}. Name the role of each (id=, group=, "
-            "site=, pair=, subject=, block=, covariates=; --id, --group, --site, --pair, "
-            "--subject, --block, --covariates), leave it out (exclude=, --exclude), or use all "
-            "columns of numbers that have no other role as regions (regions='all', --regions "
-            f"all).{' ' + _is_id(ids) if ids else ''}" + _better_atlas(free, match, options)
+        numeric.sort(key=lambda name: name not in ids)
+        raise InputError("columns.numbers", where=table.source, columns=numeric).says(
+            "{where} columns of numbers have no role and are not in the atlas: {columns}",
+            "Name their roles (such as {id=} or {covariates=}), leave them out by {exclude=}, or "
+            "use them by {regions='all'}.",
         )
     kept = set(chosen)
     return chosen, [m.column for m in match.columns if m.column not in kept]
-
-
-def _is_id(columns: Sequence[str]) -> str:
-    name = columns[0]
-    return f"{name!r} looks like the column of ids. If it is, name it (id={name!r}, --id {name!r})."
-
-
-def _better_atlas(free: Sequence[str], match: AtlasMatch, options: Options) -> str:
-    """Return a sentence about an atlas that matches more columns than the given atlas, or ""."""
-    if options.atlas is None or match.atlas is None:
-        return ""
-    best = match_columns(free)
-    if best.atlas is None or len(best.columns) < len(match.columns) + MIN_REGIONS:
-        return ""
-    return (
-        f" The atlas {match.atlas.name} (atlas=, --atlas) matches "
-        f"{counted(len(match.columns), 'column')}, but {best.atlas.name} matches "
-        f"{len(best.columns)}. Check that you gave the right atlas."
-    )
 
 
 def _numeric(table: RawTable, columns: Iterable[str], missing: Missing) -> list[str]:
@@ -374,9 +353,9 @@ def _of_measure(
     known = sorted({match.measure for match in matches})
     unknown = [name for name in measures if name not in known]
     if unknown and matches:
-        raise InputError(
-            f"{table.name} has no measure {unknown[0]!r}. Its measures are {_said(known)}. Give "
-            "one of these, or leave out measure= (--measure)."
+        told = {"where": table.source, "measure": unknown[0], "known": known}
+        raise InputError("measures.unknown", **told).says(
+            "{where} no measure {measure}, but {known}", "Choose one of these in {measure=}."
         )
     by_region: dict[Any, list[ColumnMatch]] = defaultdict(list)
     for match in matches:
@@ -392,32 +371,13 @@ def _of_measure(
             # If no measure is asked for, a single column is taken, whatever it measures.
             columns = [] if measures else columns
         if len(columns) > 1:
-            raise _several_columns(table, columns, known)
+            told = {"region": columns[0].region.name, "columns": [m.column for m in columns]}
+            raise InputError("regions.columns", where=table.source, **told).says(
+                "{where} the region {region} has several columns: {columns}",
+                "Choose by {measure=}, or leave all but one out by {exclude=}.",
+            )
         chosen.update(match.column for match in columns)
     return [match.column for match in matches if match.column in chosen]
-
-
-def _several_columns(
-    table: RawTable, columns: Sequence[ColumnMatch], measures: Sequence[str]
-) -> InputError:
-    """Return the error about several columns of one region."""
-    names = [match.column for match in columns]
-    region = columns[0].region.name
-    if len({match.measure for match in columns}) == 1:
-        return InputError(
-            f"{table.name}: the region {region!r} has several columns: {listed(names)}. Keep one "
-            "of them and leave out the others (exclude=, --exclude)."
-        )
-    first = next(name for name in measures if name)
-    return InputError(
-        f"{table.name}: the region {region!r} has several columns: {listed(names)}. The measures "
-        f"in this table are {_said(measures)}. Choose one, such as measure={first!r} (--measure "
-        f"{first}), or give several in order of preference."
-    )
-
-
-def _said(measures: Sequence[str]) -> str:
-    return ", ".join(repr(name) if name else "a measure without a name" for name in measures)
 
 
 def _by_name(
@@ -428,12 +388,10 @@ def _by_name(
     if options.regions == (ALL,):
         return _all(table, [column for column in free if column not in totals], match, options)
     patterns = tuple(str(name).strip() for name in options.regions or ())
-    listed_totals = [name for name in patterns if name in totals]
-    if listed_totals:
-        raise InputError(
-            "regions= names columns that are totals of other columns, and so not regions: "
-            f"{listed(listed_totals)}. Name them as covariates (covariates=, --covariates), or "
-            "leave them out."
+    if named_totals := [name for name in patterns if name in totals]:
+        raise InputError("regions.totals", columns=named_totals).says(
+            "{regions=} names totals of other columns: {columns}",
+            "Name them in {covariates=}, or leave them out.",
         )
     allowed = set(free) - totals  # a pattern may match totals and excluded columns too
     return [column for column in _matching(table, patterns, "regions", taken) if column in allowed]
@@ -442,62 +400,66 @@ def _by_name(
 def _all(table: RawTable, columns: Sequence[str], match: AtlasMatch, options: Options) -> list[str]:
     """Return the columns of numbers, and the regions of the atlas, whatever text they hold.
 
-    Text in a region is an error when its cells are read.
+    Text in a region is an error when its cells are read. A region without cells is left out.
     """
     numeric = set(_numeric(table, columns, options.missing))
     parsed = {n: parse(table, n, options.missing) for n in columns if n not in numeric}
     text = {name: column for name, column in parsed.items() if column.kind == "text"}
-    of_atlas = text.keys() & {match.column for match in match.columns}
-    warn_of_numbers(table, {name: text[name] for name in text if name not in of_atlas})
-    return [name for name in columns if name in numeric | of_atlas]
+    known = {match.column for match in match.columns}
+    warn_of_numbers(table, {name: text[name] for name in text if name not in known})
+    if empty := [name for name in parsed if name in known and name not in text]:
+        Problem("regions.empty", where=table.source, columns=empty).warn(
+            "{where} regions without any value are left out: {columns}",
+            "Fill in their cells, or name them in {exclude=}.",
+        )
+    return [name for name in columns if name in numeric or (name in known and name in text)]
 
 
 def _too_few(
     table: RawTable, chosen: Sequence[str], free: Sequence[str], options: Options
 ) -> InputError:
     """Return the error about too few regions for a network."""
+    told = {"where": table.source, "n": len(chosen), "least": MIN_REGIONS}
     if options.regions is None:
+        if others := table.facts.get("other_sheets"):
+            return InputError("regions.sheet", **told, others=others).says(
+                "{where} {n:column matches/columns match} an atlas, but a network needs {least}",
+                "Choose another sheet ({sheet=}): {others}. Else name the {regions=}.",
+            )
         numeric = _numeric(table, free, options.missing)
-        return InputError(
-            f"{table.name}: {counted(len(chosen), 'column matches', 'columns match')} an atlas, "
-            f"but a network needs at least {MIN_REGIONS}. Name the regions (--regions, "
-            "regions=['name', 'lh_*'], or regions='all' for all columns of numbers), or give a "
-            f"table of regions (atlas=, --atlas). Columns of numbers: {listed(numeric) or 'none'}. "
-            f"All columns: {listed(table.columns)}."
-            + _better_atlas(free, match_columns(free, options.atlas), options)
+        if not numeric:
+            return InputError("regions.no-numbers", **told).says(
+                "{where} no column of numbers is left for regions", "Give one column per region."
+            )
+        return InputError("regions.unknown-atlas", **told, numeric=numeric).says(
+            "{where} {n:column matches/columns match} an atlas, but a network needs {least}. "
+            "Columns of numbers: {numeric}",
+            "Name the {regions=}, use all numbers by {regions='all'}, or give another {atlas=}.",
         )
-    return InputError(
-        f"{table.name}: {counted(len(chosen), 'column is', 'columns are')} left as regions "
-        f"({listed(chosen) or 'none'}), but a network needs at least {MIN_REGIONS}. Name more in "
-        f"regions= (--regions). The columns of this table are {listed(table.columns)}."
+    return InputError("regions.few", **told, known=table.columns).says(
+        "{where} {n:column is/columns are} left as regions, but a network needs {least}",
+        "Name more in {regions=}. The columns are {known}.",
     )
 
 
-# A column of labels, names, notes or dates has hardly any number.
-MIN_SHARE_TO_ASK = 0.1
-_BEYOND_LIMIT = re.compile(r"[<>≤≥].*")  # <LLOD, <0.5, > 100
-_NEARLY = (ANY_NUMBER, GROUPED, EXCEL_ERROR, _BEYOND_LIMIT)
-
-
 def warn_of_numbers(table: RawTable, columns: Mapping[str, Parsed]) -> None:
-    """Warn of columns of text that seem to hold measurements, and are therefore no regions."""
+    """Warn of columns of text that have a number or a date, and are therefore no regions."""
     some = [name for name, column in columns.items() if _has_numbers(table, name, column)]
     if some:
-        column = some[0]
-        others = f" The same is true of {listed(some[1:])}." if some[1:] else ""
-        warn(
-            f"{no_number(table, column, columns[column].bad, 'column')} Until then the column is "
-            "left out, because too few of its cells are numbers. If it is not a region, exclude it "
-            f"(exclude=, --exclude).{others}"
+        row = int(np.argmax(columns[some[0]].bad))
+        cell = shown_cell(table, some[0], columns[some[0]].bad)
+        told = {"where": table.where(row, some[0]), "cell": cell}
+        Problem("columns.few-numbers", **told, columns=some).warn(
+            "{where} {cell} is not a number. With too few numbers, columns are left out: {columns}",
+            "Correct the cells, name marks for missing cells in {missing=}, or name the columns in "
+            "{exclude=}.",
         )
 
 
 def _has_numbers(table: RawTable, name: str, column: Parsed) -> bool:
-    cells: Sequence[object] = table.frame[name].to_numpy(object)[column.bad].tolist()
-    texts = map(cell_text, cells)
-    nearly = sum(any(form.fullmatch(text) for form in _NEARLY) for text in texts)
-    present = int((~column.missing).sum())
-    return present - len(cells) + nearly >= MIN_SHARE_TO_ASK * present
+    texts = map(cell_text, table.frame[name].to_numpy(object)[column.bad])
+    has_number = not (column.bad | column.missing).all()
+    return has_number or any(form.fullmatch(text) for text in texts for form in NEARLY)
 
 
 # Names of id columns in lower case, with letters and digits only. The likeliest come first.
@@ -508,7 +470,7 @@ ID_NAMES = (
 PERSON_NAMES = (*ID_NAMES, "person", "personid", "patient", "patientid", "family", "familyid")
 # The name that aparcstats2table and asegstats2table give the column of subjects.
 FREESURFER_ID = re.compile(r"measure:\w+|[lr]h\..+", re.IGNORECASE)
-SUBJECT, PAIR, BLOCK = "--subject", "--pair", "--block"
+SUBJECT, PAIR, BLOCK = "subject", "pair", "block"  # arguments of `read_table`
 MAX_SUBTYPES_PER_GROUP = 3  # a column with more labels per group does not hold subtypes of groups
 
 
@@ -529,7 +491,7 @@ def id_column(columns: Sequence[str], taken: Iterable[str] = ()) -> str | None:
 def repeated_persons(
     table: RawTable, taken: Iterable[str], group: Sequence[str] | None
 ) -> dict[str, dict[str, str]]:
-    """Return the columns without a role that may hold persons, and the option for each column.
+    """Return the columns without a role that may hold persons, and the argument for each column.
 
     The columns under ``persons`` are named like persons or families. The columns under ``nested``
     have many labels, and all rows of a label are in the same group. Columns of persons are like
@@ -671,69 +633,51 @@ def check_regions(
         The markers of missing cells.
     """
     odd = _hardly_regions(table, chosen, set(unknown), missing)
-    if not odd:
-        return
-    reasons = ", ".join(f"{shown(name)} ({why})" for name, (why, _) in odd.items())
-    # The user can copy these options to the command line.
-    options: dict[str, list[str]] = {}
-    for name, (_, option) in odd.items():
-        options.setdefault(option, []).append(repr(name) if " " in name else name)
-    remedy = " ".join(f"{option} {' '.join(names)}" for option, names in options.items())
-    raise InputError(
-        f"{table.name}: --regions all (regions='all') would use these columns as regions, but they "
-        f"look like something else: {reasons}. Say what they are, such as {remedy}. You can also "
-        "leave columns out (--exclude, exclude=), or give the names or patterns of all regions "
-        "(--regions 'lh_*', regions=)."
-    )
+    if odd:
+        raise InputError("regions.odd", where=table.source, columns=odd).says(
+            "{where} by name or values, {columns:column is/columns are} no regions: {columns}",
+            "Name them in {covariates=}, {site=} or {exclude=}, or list the {regions=}.",
+        )
 
 
 def _hardly_regions(
     table: RawTable, chosen: Sequence[str], unknown: set[str], missing: Missing
-) -> Mapping[str, tuple[str, str]]:
-    """Return the columns that are probably not regions, each with a reason and a likely option."""
+) -> list[str]:
+    """Return the columns that are probably not regions."""
+    # A few columns that do not match the atlas are exceptions.
+    if len(unknown) <= MAX_SHARE_UNKNOWN * len(chosen):
+        return [name for name in chosen if name in unknown and name != ROW_NAMES]
     values = {name: parse(table, name, missing).values for name in chosen}
     whole = {name for name, column in values.items() if _is_whole(column)}
     # If most columns hold whole numbers, a column of whole numbers is not odd in this table.
-    whole_is_odd = len(whole) <= len(values) / 2
-    unknown_is_odd = len(unknown) <= MAX_SHARE_UNKNOWN * len(chosen)
-    odd: dict[str, tuple[str, str]] = {}
-    for name in chosen:
-        # A column that matches the atlas is a region, whatever its values.
-        if name not in unknown or name == ROW_NAMES:
-            continue
-        option = _option(name)
-        why = "by its name" if option else _odd_values(values[name], whole_is_odd and name in whole)
-        if not why and unknown_is_odd:
-            why = "the other columns match the atlas"
-        if why:
-            odd[name] = why, option or ("--exclude" if "different" in why else "--covariates")
-    return odd
+    if len(whole) > len(values) / 2:
+        whole = set()
+    # A column that matches the atlas is a region, whatever its values.
+    return [
+        name
+        for name in chosen
+        if name in unknown
+        and name != ROW_NAMES
+        and (_is_named_otherwise(name) or _has_odd_values(values[name], name in whole))
+    ]
 
 
-def _option(name: str) -> str:
-    """Return the option that the name of a column suggests, or "" if it suggests none."""
+def _is_named_otherwise(name: str) -> bool:
+    """Return whether the name of a column says that it does not hold a region."""
     words = _words(name)
-    if site_columns([name]):
-        return "--site"
-    if any(map(COVARIATE.fullmatch, words)):
-        return "--covariates"
-    return "--exclude" if any(map(NEITHER.fullmatch, words)) else ""
+    known = any(COVARIATE.fullmatch(word) or NEITHER.fullmatch(word) for word in words)
+    return known or bool(site_columns([name]))
 
 
-def _odd_values(column: Array, whole: bool) -> str:
-    """Return why the values of a column are unlike the values of a region, or "".
+def _has_odd_values(column: Array, whole: bool) -> bool:
+    """Return whether the values of a column are unlike the values of a region.
 
     `whole` says that the column holds whole numbers, and that most columns do not.
     """
     known = column[np.isfinite(column)]
-    if len(known) < MIN_ROWS_TO_JUDGE:
-        return ""
     levels = len(np.unique(known))
-    if levels == 2:  # such as sex, coded as 0 and 1
-        return "two values"
-    if not whole or levels == 1:
-        return ""
-    return "whole numbers, all different" if levels == len(known) else "whole numbers"
+    # Two values are a code, such as 0 and 1 for the sex.
+    return len(known) >= MIN_ROWS_TO_JUDGE and (levels == 2 or (whole and levels > 1))
 
 
 def _is_whole(column: Array) -> bool:

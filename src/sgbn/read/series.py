@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import gzip
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from fnmatch import fnmatchcase
 from os import PathLike
@@ -23,9 +24,9 @@ from sgbn.cohort.atlas import AtlasLike
 from sgbn.cohort.cohort import LABELS, Cohort
 from sgbn.cohort.region_names import match_columns
 from sgbn.cohort.series import FEWEST_VOLUMES, SeriesCohort, spread_of
-from sgbn.core.problems import InputError, counted, listed, warn
+from sgbn.core.problems import InputError, Problem
 from sgbn.core.types import Array, Mask
-from sgbn.core.validation import NONE, POSITIVE
+from sgbn.core.validation import NONE, Number
 from sgbn.prepare.balance import covariate_test, first_rows
 from sgbn.prepare.series_review import CENSORED, MEAN_FD, TAKEN, UNNAMED, motion_column
 from sgbn.read.cells import Markers, Origin, RawTable, check_unique, covariate, labels
@@ -34,7 +35,8 @@ from sgbn.read.files import Source as TableSource
 from sgbn.read.roles import ALL, Choice, Options, choose_regions, find_column, with_extracted
 from sgbn.read.series_files import (
     DOUBT,
-    DOUBTS,
+    NAMES_UNSURE,
+    VOLUME_UNSURE,
     Marks,
     Volumes,
     check_same_columns,
@@ -134,12 +136,7 @@ def read_series(
         If the series cannot be used. The message names the file, the subject and the region, and
         says what to do.
     """
-    tr = (NONE | POSITIVE).check("tr", tr)
-    if tr is not None and tr > MAX_TR_SECONDS:
-        raise InputError(
-            f"tr is {tr:g}, but it must be in seconds. If it is in milliseconds, give "
-            f"{tr / 1000:g}."
-        )
+    tr = (NONE | Number(above=0, most=MAX_TR_SECONDS)).check("tr", tr)
     marks = Marks(delimiter, decimal)
     beside = find_participants(_place(source)) if participants is None else participants
     options = Options.of(**{**locals(), "participants": beside})
@@ -223,13 +220,13 @@ def read_any(source: Any, **reading: Any) -> Cohort:
     # A keyword that would be ignored is an error.
     for name in FOR_TABLES if series else FOR_SERIES:
         if reading.pop(name, None) is not None:
-            what = "holds time series" if series else "is a table with one row per subject"
-            other = "tables" if series else "time series"
-            hint = "" if series else " Time series in a table need a column 'time' or 'volume'."
-            called = "the DataFrame" if isinstance(source, pd.DataFrame) else repr(str(source))
-            raise InputError(
-                f"{name}= (--{name}) is for {other}, but {called} {what}. Leave this option out."
-                f"{hint}"
+            if series:
+                raise InputError("series.keyword", argument=name).says(
+                    "{argument} is for tables, but these are time series", "Leave it out."
+                )
+            raise InputError("table.keyword", argument=name).says(
+                "{argument} is for time series, but this is a table with one row per subject",
+                "Leave it out. Time series in a table need a column 'time' or 'volume'.",
             )
     return read_series(source, **reading) if series else read_table(source, **reading)
 
@@ -244,7 +241,7 @@ def _may_be_long(path: Path) -> bool:
     try:
         with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as stream:
             first = stream.read(MAX_HEADER_BYTES).lstrip().split(b"\n", 1)[0]
-    except (OSError, EOFError):
+    except (OSError, EOFError, ValueError):  # ValueError: a NUL in the path
         return False
     # The delimiter is not known yet. It may be any of these, or blanks.
     words = re.split(r"[\t,;|]", first.decode("utf-8", errors="replace"))
@@ -256,9 +253,9 @@ def _place(source: TableSource) -> Path | None:
     if isinstance(source, pd.DataFrame):
         return None
     if not isinstance(source, str | PathLike):
-        raise InputError(
-            f"series are read from a path or a DataFrame, not from {type(source).__name__}. Give "
-            "one of these. If you have arrays, call SeriesCohort.of."
+        raise InputError("series.type", name=type(source).__name__).says(
+            "series are read from a path or a DataFrame, not from {name:s}",
+            "If you have arrays, call SeriesCohort.of.",
         )
     path = Path(source)
     return path if path.is_dir() else path.parent
@@ -278,13 +275,12 @@ def _find(
         # The table of participants may be in the folder of the series.
         never = [] if people is None or isinstance(people, pd.DataFrame) else [Path(people)]
         return find_in_folder(path, files, marks, never)
-    if path is not None and path.suffix.lower() == ENDING:
-        return find_in_archive(path, files)
     if files is not None:
-        raise InputError(
-            "files= (--files) chooses among the files of a folder, but this is a table. Leave "
-            "this option out."
+        raise InputError("series.files").says(
+            "{files=} chooses among the files of a folder, but this is one file", "Leave it out."
         )
+    if path is not None and path.suffix.lower() == ENDING:
+        return find_in_archive(path)
     return find_in_table(load_cells(source, options, sheet=sheet, **asdict(marks)), options)
 
 
@@ -313,23 +309,21 @@ def _load(
     all_columns = options.regions in (None, (ALL,))
     choice = _choose(source, first, options, of_subjects)
     confounds: dict[str, None] = {}
-    doubts: dict[str, list[str]] = {}
+    doubts: dict[str, list[Problem]] = {}
     joined = []
     for row in rows:
         volumes = []
         for k in row.runs:
-            try:
-                # Each run is read only now, because all together may not fit into the memory.
-                table = first if k == rows[0].runs[0] else _loaded(source, row, k)
-                # The key "" collects the files without a doubt.
-                doubts.setdefault(table.facts.get(DOUBT, ""), []).append(table.name)
-                if all_columns:
-                    # A file may have confounds that the first file does not have.
-                    confounds |= dict.fromkeys(confounds_among(table.columns))
-                    check_same_columns(first, table, (*choice.facts["excluded"], *confounds))
+            # Each run is read only now, because all together may not fit into the memory.
+            table = first if k == rows[0].runs[0] else _loaded(source, row, k)
+            # The key "" collects the files without a doubt.
+            doubts.setdefault(table.facts.get(DOUBT, ""), []).append(table.source)
+            if all_columns:
+                # A file may have confounds that the first file does not have.
+                confounds |= dict.fromkeys(confounds_among(table.columns))
+                check_same_columns(first, table, (*choice.facts["excluded"], *confounds))
+            with _of_file(source):
                 volumes.append(read_volumes(table, choice.regions, options.missing))
-            except InputError as error:
-                raise InputError(f"{error} {source.remedy}".strip()) from error
         joined.append(join_runs(volumes))
         _check_enough_left(joined[-1], row, source)
     # If the user excluded a confound by name, no warning is needed.
@@ -344,29 +338,49 @@ def _load(
 def _check_enough_left(joined: Joined, row: Row, source: Source) -> None:
     """Raise InputError if censoring left no volumes of a row."""
     if not len(joined.series):
-        file = source.runs[row.runs[0]].where
-        raise InputError(
-            f"{file} (subject {row.id!r}): {counted(joined.censored, 'volume is', 'volumes are')} "
-            f"censored. Of the other {joined.short}, fewer than {FEWEST_VOLUMES} follow each other "
-            "without a censored volume between them. Leave this subject out."
+        about = {"where": source.runs[row.runs[0]].where, "n": joined.censored}
+        raise InputError("series.censored", **about, least=FEWEST_VOLUMES).says(
+            "{where} {n:volume is/volumes are} censored, and fewer than {least} in a row are left",
+            "Leave this subject out.",
         )
 
 
-def _warn_doubts(doubts: Mapping[str, Sequence[str]]) -> None:
+def _warn_doubts(doubts: Mapping[str, Sequence[Problem]]) -> None:
     """Warn about first rows that may be names or a volume, once for each kind of doubt."""
-    for doubt, files in doubts.items():
-        if doubt:
-            more = f" (and of {counted(len(files) - 1, 'other file')})" if len(files) > 1 else ""
-            warn(f"the first row of {files[0]}{more} holds whole numbers. It {DOUBTS[doubt]}.")
+    if files := doubts.get(NAMES_UNSURE):
+        Problem("series.row-names", where=files[0], n=len(files)).warn(
+            "{where} the first row of {n:file} was read as names of regions, not as a volume",
+            "If it is a volume, write names (r1, r2, ...) above it.",
+        )
+    if files := doubts.get(VOLUME_UNSURE):
+        Problem("series.row-volume", where=files[0], n=len(files)).warn(
+            "{where} the first row of {n:file} was read as a volume, not as names of regions",
+            "If it holds names, write a letter before each number.",
+        )
 
 
 def _is_excluded(name: str, options: Options) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in options.exclude)
 
 
+@contextmanager
+def _of_file(source: Source) -> Iterator[None]:
+    """Add to an error about a file of a folder that the file may hold something else."""
+    try:
+        yield
+    except InputError as error:
+        # Other regions are an error of all files, and its remedy names this argument already.
+        if "files" not in source.facts or error.problem.code == "series.regions":
+            raise
+        raise InputError(error.problem.code, cause=error).says(
+            "{cause}", "If this file holds no series, choose others by {files=}."
+        ) from error
+
+
 def _loaded(source: Source, row: Row, k: int) -> RawTable:
     """Return the cells of one run. The id of each volume is the id of the row."""
-    table = source.runs[k].load()
+    with _of_file(source):
+        table = source.runs[k].load()
     return replace(table, ids=(row.id,) * len(table.frame))
 
 
@@ -416,15 +430,17 @@ def _row_table(
     if not np.isnan(motion).all():
         columns[MEAN_FD] = motion
     frames = [pd.DataFrame(columns)]
+    origin = Origin(source.name, 1 + np.arange(len(rows)), "series")
     if source.attributes is not None:
         first = [row.runs[0] for row in rows]
         frames.append(source.attributes.frame.iloc[first].reset_index(drop=True))
+        marks = source.attributes.origin
+        origin = replace(origin, decimal=marks.decimal, unsure=marks.unsure)
     spread = np.nan_to_num(np.array([spread_of(series.series) for series in joined]))
     frames.append(pd.DataFrame(spread, columns=list(regions)))
     frame = pd.concat(frames, axis=1)
     check_unique(list(frame.columns), source.name)
-    facts = {**source.facts, "source": source.name.strip("'"), "runs": len(source.runs)}
-    origin = Origin(source.name, 1 + np.arange(len(rows)), "series {}")
+    facts = {**source.facts, "runs": len(source.runs)}
     return RawTable(frame, origin, facts=facts), id_name
 
 
@@ -446,10 +462,9 @@ def _needs(table: RawTable, options: Options, people: TableSource | None) -> boo
     named = [name for name, role in options.named.items() if role != "id"]
     absent = [name for name in named if find_column(table.columns, name) is None]
     if absent and people is None:
-        raise InputError(
-            f"{table.name} has no column {absent[0]!r} to be the {options.named[absent[0]]}, and "
-            "there is no participants.tsv in its folder or above it. Give the table of the "
-            "subjects (participants=, --participants)."
+        raise InputError("series.participants", where=table.source, name=absent[0]).says(
+            "{where} there is no column {name}, and no participants.tsv beside or above it",
+            "Give the table of the subjects ({participants=}).",
         )
     return bool(absent)
 
@@ -487,10 +502,8 @@ def _warn_without_series(table: RawTable, people: RawTable, options: Options) ->
         groups = dict(zip(people.ids, labels(people.frame[options.group]), strict=True))
         lacking = [name for name in lacking if groups[name] in options.groups]
     if lacking:
-        warn(
-            f"{counted(len(lacking), 'subject')} of {people.name} "
-            f"{'has' if len(lacking) == 1 else 'have'} no series in {table.name}: "
-            f"{listed(lacking)}. Check that nobody is missing by mistake."
+        Problem("series.absent", where=table.source, subjects=lacking).warn(
+            "{where} there is no series of {subjects}", "Check that nobody is missing by mistake."
         )
 
 
@@ -562,16 +575,11 @@ def _several_sessions(source: Source, visits: Sequence[tuple[str, str]]) -> Inpu
     """Return the error that asks the user what several sessions of a subject are."""
     subjects = [subject for subject, _ in visits]
     repeated = [name for name in dict.fromkeys(subjects) if subjects.count(name) > 1]
-    sessions = [session for subject, session in visits if subject == repeated[0]]
-    person, session = source.participant, source.session
-    first = sessions[0] or sessions[1]
-    return InputError(
-        f"{source.name}: {counted(len(repeated), 'subject has', 'subjects have')} several sessions "
-        f"({repeated[0]}: {listed(sessions)}). Say what they are. To compare the sessions, give "
-        f"group={session!r}, pair={person!r} (--group {session} --pair {person}). If all sessions "
-        f"of a person are in one group, give subject={person!r} (--subject {person}). To use only "
-        f"one session of a folder, give files='*{first}*' (--files '*{first}*'). To use only one "
-        "session of a table, remove the rows of the other sessions."
+    names = {"column": source.participant, "session": source.session}
+    return InputError("series.sessions", where=source.name, subjects=repeated, **names).says(
+        "{where} there are several sessions of {subjects}",
+        "To compare them, give {session} as {group=} and {column} as {pair=}. Else give {column} "
+        "as {subject=}, or choose one session by {files=}.",
     )
 
 
@@ -616,16 +624,15 @@ def tr_of(runs: Sequence[Run], asked: float | None) -> float | None:
     if asked is not None:
         if max(abs(low - asked), abs(high - asked)) > MAX_TR_DIFFERENCE * asked:
             other = low if abs(low - asked) > abs(high - asked) else high
-            warn(
-                f"tr is {asked:g} s, but the TR stored with {known[other]} is {other:g} s. "
-                "Your value is used. Check it (tr=, --tr)."
+            Problem("tr.differs", where=known[other], stored=other, given=asked).warn(
+                "{where} the stored TR is {stored:g} s, but {tr=} is {given:g} s and is used",
+                "Check it.",
             )
         return asked
     if high - low > MAX_TR_DIFFERENCE * low:
-        warn(
-            f"the TR is not the same in all series: {low:g} s for {known[low]}, {high:g} s for "
-            f"{known[high]}. So it is treated as unknown. If one of them is wrong, give the right "
-            "TR (tr=, --tr). If both are right, check that the groups do not differ in the TR."
+        Problem("tr.several", low=low, high=high).warn(
+            "the TR is {low:g} s in some series and {high:g} s in others, and so unknown",
+            "If one is wrong, give the right one ({tr=}). If not, compare groups with the same TR.",
         )
         return None
     return low
@@ -660,12 +667,9 @@ def settle_motion(cohort: SeriesCohort, named: Sequence[str], beside: bool) -> S
             unnamed.remove(MEAN_FD)
             cohort = replace(cohort, provenance={**cohort.provenance, TAKEN: MEAN_FD})
         else:
-            warn(
-                f"no table of motion was found for the series of {len(lacking)} of "
-                f"{counted(len(cohort), 'subject')}: {listed([cohort.ids[k] for k in lacking])}. "
-                f"So motion ({MEAN_FD}) is not a covariate. Add these tables, or leave these "
-                f"subjects out. You can also write {MEAN_FD} of all subjects into the table of "
-                f"participants, and name it (covariates={MEAN_FD!r}, --covariates {MEAN_FD})."
+            Problem("motion.absent", subjects=[cohort.ids[k] for k in lacking]).warn(
+                "there is no table of motion for {subjects}, so motion is not a covariate",
+                "Add it, or name mean_fd of the participants ({covariates='mean_fd'}).",
             )
     return _without(cohort, unnamed) if unnamed else cohort
 

@@ -19,7 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sgbn.cohort.series import FEWEST_VOLUMES, spread_of
-from sgbn.core.problems import InputError, counted, did_you_mean, listed, warn
+from sgbn.core.problems import InputError, Problem
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.core.validation import LARGEST
 from sgbn.read.cells import (
@@ -30,11 +30,12 @@ from sgbn.read.cells import (
     Origin,
     RawTable,
     cell_error,
-    cell_text,
     clean_names,
     is_number_type,
+    of_subject,
     parse,
     plain_name,
+    tells_subject,
 )
 from sgbn.read.files import read_bytes, unzipped
 from sgbn.read.text import BLANKS, parse_text
@@ -50,15 +51,10 @@ TIME_NAMES = (
     *("time", "timepoint", "timepoints", "timestamp", "timeindex", "t", "seconds"),
     *("volume", "volumes", "vol", "volumeindex", "frame", "tr", "index"),
 )
-VOLUME = "volume {}"
+VOLUME = "volume"
 # What the first row of a text file holds: names or a volume.
 NAMES, NAMES_UNSURE, VOLUME_ROW, VOLUME_UNSURE = "names", "names?", "volume", "volume?"
-DOUBTS = {
-    NAMES_UNSURE: "was read as the names of the regions. If it is a volume, write the names of "
-    "the regions (r1, r2, ...) above it",
-    VOLUME_UNSURE: "was read as a volume. If it holds the names of the regions, write a letter "
-    "before each number",
-}
+DOUBTS = (NAMES_UNSURE, VOLUME_UNSURE)
 MAX_GROWING_BY_CHANCE = 3  # up to this many whole numbers may be in growing order by chance
 # Keys of the facts about a table that was read from a file.
 DOUBT = "first_row"  # a key of DOUBTS, or ""
@@ -85,21 +81,21 @@ def label_of(path: Path) -> str:
     return Path(name).stem
 
 
-def load_series(path: Path, marks: Marks) -> RawTable:
-    """Return the cells of a file, one row per volume.
+def load_series(path: Path, marks: Marks, folder: Path | None = None) -> RawTable:
+    """Return the cells of a file, one row per volume. `folder` holds the files of all subjects.
 
     Columns without names get the names r1, r2, ...
     """
-    name = repr(str(path))
+    name = of_subject(path, folder)
     if ending(path) == ARRAY:
         try:
             array = np.asarray(np.load(path, allow_pickle=False))
         except (OSError, ValueError, EOFError) as error:
-            raise InputError(
-                f"{name} cannot be read as a numpy array ({error}). Write it with numpy.save."
+            raise InputError("series.npy", where=name, cause=error).says(
+                "{where} the file is not a numpy array ({cause})", "Write it with numpy.save."
             ) from error
         return from_array(array, name)
-    content = _without_comments(unzipped(read_bytes(path, name), name))
+    content = _without_comments(unzipped(read_bytes(path, source=name), name))
     # If a file has only one line, the second is empty.
     lines = [*content.lstrip().split(b"\n", 2), b""]
     first, second = (line.decode("utf-8-sig", "replace").strip("\r\n ") for line in lines[:2])
@@ -117,22 +113,19 @@ def load_series(path: Path, marks: Marks) -> RawTable:
     return replace(table, facts={**table.facts, **facts})
 
 
-def from_array(array: NDArray[Any], name: str, regions: Sequence[str] | None = None) -> RawTable:
+def from_array(
+    array: NDArray[Any], name: Problem, regions: Sequence[str] | None = None
+) -> RawTable:
     """Return the cells of an array of shape (volumes, regions)."""
-    if array.ndim != 2:
-        raise InputError(
-            f"{name} has {counted(array.ndim, 'dimension')} (shape {array.shape}). Give one array "
-            "per subject, with one row per volume and one column per region."
-        )
-    if array.dtype.kind not in "fiu":
-        raise InputError(
-            f"{name} holds values of the type {array.dtype}, not real numbers. Write real numbers."
+    if array.ndim != 2 or array.dtype.kind not in "fiu":
+        raise InputError("series.array", where=name, dtype=array.dtype, shape=array.shape).says(
+            "{where} an array of {dtype:s} with the shape ({shape:s}) is not a series",
+            "Write real numbers, one row per volume and one column per region.",
         )
     names = region_names(array.shape[1]) if regions is None else list(regions)
     if len(names) != array.shape[1]:
-        raise InputError(
-            f"{name} has {counted(array.shape[1], 'column')}, but {len(names)} regions are named. "
-            "Give one name per column."
+        raise InputError("series.count", where=name, n=array.shape[1], names=names).says(
+            "{where} there are {n:column} and {names:name} of regions", "Give one name per column."
         )
     frame = pd.DataFrame(array, columns=names)
     return RawTable(frame, Origin(name, 1 + np.arange(len(array)), VOLUME))
@@ -246,7 +239,7 @@ def _counts(cells: Sequence[str]) -> bool:
 
 
 def _without_header(
-    content: bytes, name: str, delimiter: str, n_columns: int, marks: Marks
+    content: bytes, name: Problem, delimiter: str, n_columns: int, marks: Marks
 ) -> RawTable:
     """Return a table from a file without a header. Errors count its rows as in the file."""
     mark = " " if delimiter == BLANKS else delimiter
@@ -268,8 +261,8 @@ def _named(table: RawTable) -> RawTable:
 
 
 SAME_REGIONS = (
-    "All series need the same regions. Extract them again with one atlas, or name the regions that "
-    "all series have (regions=, --regions)."
+    "All series need the same regions, in columns. Choose regions that all have ({regions=}), or "
+    "choose the files ({files=})."
 )
 
 
@@ -312,10 +305,10 @@ def read_volumes(table: RawTable, regions: Sequence[str], missing: Missing) -> V
     censored = len(values) - len(kept) + table.facts.get(CENSORED, 0)
     # If volumes are censored, `_check_enough_left` in series.py raises the error.
     if not censored and len(values) < FEWEST_VOLUMES:
-        raise InputError(
-            f"{table.name}{_of_subject(table)} has {counted(len(values), 'volume')}, but a series "
-            f"needs at least {FEWEST_VOLUMES}. Leave this file out, or check whether rows and "
-            "columns are exchanged."
+        about = {"where": _series(table), "n": len(values), "least": FEWEST_VOLUMES}
+        raise InputError("series.short", **about).says(
+            "{where} {n:volume is/volumes are} fewer than {least}",
+            "Leave this file out, or check whether rows and columns are exchanged.",
         )
     pieces = _pieces(table, kept)
     rows = np.array([row for piece in pieces for row in piece], dtype=np.intp)
@@ -327,12 +320,9 @@ def read_volumes(table: RawTable, regions: Sequence[str], missing: Missing) -> V
     if holes.any():
         row, column = (int(k) for k in np.argwhere(holes)[0])
         where = table.where(int(rows[row]), regions[column])
-        raise InputError(
-            f"{where}: the value is missing, but this volume and this region have other values "
-            f"({counted(int(holes.sum()), 'such cell')} in "
-            f"{counted(int(holes.any(axis=0).sum()), 'region')}). Write n/a in all regions of a "
-            "censored volume, or in all volumes of an empty region. Or leave the region out "
-            "(exclude=, --exclude)."
+        raise InputError("series.hole", where=where, n=int(holes.sum())).says(
+            "{where} the value is missing, but not in all of this volume or region ({n:such cell})",
+            "Write n/a in all regions of a censored volume, or leave the region out ({exclude=}).",
         )
     # 0 keeps sums finite. `empty` says that it is not a value.
     values[:, empty] = 0.0
@@ -358,12 +348,13 @@ def check_columns(table: RawTable, regions: Sequence[str]) -> None:
     columns = set(table.columns)
     lacking = [name for name in regions if name not in columns]
     if lacking:
-        raise InputError(
-            f"{table.name}{_of_subject(table)} has no column {lacking[0]!r}, which is a region of "
-            f"other series. In all, it lacks {counted(len(lacking), 'such region')} and has "
-            f"{counted(len(table.columns), 'column')}. {did_you_mean(lacking[0], table.columns)} "
-            f"{SAME_REGIONS}"
-        )
+        raise _other_regions(table, lacking)
+
+
+def _other_regions(table: RawTable, names: Sequence[str]) -> InputError:
+    return InputError("series.regions", where=_series(table), names=names).says(
+        "{where} the columns differ from those of other series in {names}", SAME_REGIONS
+    )
 
 
 def _all_numbers(table: RawTable, regions: Sequence[str], missing: Missing) -> Array:
@@ -382,17 +373,19 @@ def _numbers(table: RawTable, name: str, missing: Missing) -> Array:
     parsed = parse(table, name, missing)
     wrong = parsed.bad | (np.abs(parsed.values) > LARGEST)
     if wrong.any():
-        cell = cell_text(table.frame[name].iloc[int(np.argmax(wrong))])
-        remedy = (
-            "Correct it. If the volume is censored, write n/a in all its regions. If the column is "
-            "not a region, leave it out (exclude=, --exclude)."
+        raise cell_error("cells.text", table, name, wrong).says(
+            "{where} {cell} is not a finite number ({n:such cell})",
+            "Correct it, write n/a in all regions of a censored volume, or leave the column out "
+            "({exclude=}).",
         )
-        raise cell_error(table, name, wrong, f"{cell[:60]!r} is not a finite number", remedy)
     return parsed.values
 
 
-def _of_subject(table: RawTable) -> str:
-    return f" (subject {table.ids[0]!r})" if table.ids else ""
+def _series(table: RawTable) -> Problem:
+    """Return how messages about a series begin."""
+    if not table.ids or tells_subject(table.source):
+        return table.source
+    return Problem("series", where=table.source, subject=table.ids[0]).says("{where} {subject}:")
 
 
 def check_same_columns(first: RawTable, table: RawTable, never: Sequence[str]) -> None:
@@ -401,19 +394,7 @@ def check_same_columns(first: RawTable, table: RawTable, never: Sequence[str]) -
     if columns == first_columns:
         return
     odd = [name for name in (*table.columns, *first.columns) if name in columns ^ first_columns]
-    raise InputError(
-        f"{table.name}{_of_subject(table)} has {counted(len(table.columns), 'column')}, but "
-        f"{first.name}{_of_subject(first)} has {len(first.columns)}. Columns of only one of "
-        f"them: {listed(odd, 3)}. {_exchanged(first, table)}{SAME_REGIONS}"
-    )
-
-
-def _exchanged(first: RawTable, table: RawTable) -> str:
-    """Return a sentence if one of the two series may have one row per region, else ""."""
-    shapes = first.frame.shape, table.frame.shape
-    if shapes[0] != shapes[1][::-1] and shapes[0][0] != shapes[1][0]:
-        return ""
-    return "Rows and columns may be exchanged: write one row per volume. "
+    raise _other_regions(table, odd)
 
 
 # Names in the tables of fMRIPrep and XCP-D. Some users write these columns beside the regions.
@@ -432,11 +413,10 @@ def confounds_among(columns: Iterable[str]) -> list[str]:
     return [name for name in columns if CONFOUND.fullmatch(name.strip())]
 
 
-def warn_confounds(source: str, names: list[str]) -> None:
+def warn_confounds(source: Problem, names: list[str]) -> None:
     """Warn about the columns that are left out, and say how to keep them."""
     if names:
-        warn(
-            f"{source}: {counted(len(names), 'column is', 'columns are')} named like confounds, "
-            f"not like regions: {listed(names)}. {'It is' if len(names) == 1 else 'They are'} left "
-            "out. If some are regions, name all regions (regions=, --regions)."
+        Problem("series.confounds", where=source, names=names).warn(
+            "{where} {names:column is/columns are} left out as confounds: {names}",
+            "If some are regions, list the {regions=}.",
         )

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from sgbn.core.problems import InputError, counted, listed, warn
+from sgbn.core.problems import InputError, Problem
 from sgbn.core.types import Indices
 from sgbn.core.validation import is_number
 from sgbn.read.cells import (
@@ -32,6 +32,8 @@ from sgbn.read.cells import (
     check_filled,
     is_number_type,
     labels,
+    of_file,
+    of_subject,
     parse,
     plain_name,
 )
@@ -52,10 +54,6 @@ from sgbn.read.table import MIN_VOLUMES_PER_SUBJECT, find_id
 ENDINGS = (*TEXT, ARRAY)
 EXTRACTED = "quality_subjects.csv"  # the file that `sgbn extract` writes beside the series
 PARTICIPANTS = ("participants.tsv", "participants.csv")
-NO_SERIES = (
-    "If this file holds no series, choose the others by a pattern, such as files='*.tsv' (--files "
-    "'*.tsv')."
-)
 MAX_LEVELS_ABOVE = 3  # folders above the series that are searched for participants
 OTHERS = re.compile(  # names of files that do not hold series of regions
     r"(.*[-_])?(participants|motion|outliers|events|channels|scans|sessions|physio|confounds|"
@@ -76,8 +74,8 @@ class Run:
     ----------
     name : SeriesName
         The names of the subject, the session and the run.
-    where : str
-        The name of its file or array, as errors show it.
+    where : Problem
+        How messages about it begin.
     load : callable
         A function that returns its cells, one row per volume.
     tr, mean_fd : float or None
@@ -85,7 +83,7 @@ class Run:
     """
 
     name: SeriesName
-    where: str
+    where: Problem
     load: Callable[[], RawTable]
     tr: float | None = None
     mean_fd: float | None = None
@@ -97,8 +95,8 @@ class Source:
 
     Attributes
     ----------
-    name : str
-        The name of the source, as errors show it.
+    name : Problem
+        How messages about the source begin.
     runs : tuple of Run
         The runs, in the order of their files, arrays or rows.
     attributes : RawTable or None
@@ -107,19 +105,16 @@ class Source:
         The names of the columns of persons and of sessions.
     excluded : tuple of str
         Columns that the user left out. They are not part of the runs.
-    remedy : str
-        A sentence for errors about a file that may not hold a series.
     facts : dict
         Facts for the provenance, such as how the source was read.
     """
 
-    name: str
+    name: Problem
     runs: tuple[Run, ...]
     attributes: RawTable | None = None
     participant: str = PARTICIPANT
     session: str = SESSION_ID
     excluded: tuple[str, ...] = ()
-    remedy: str = ""
     facts: dict[str, object] = field(default_factory=dict)
 
 
@@ -139,10 +134,10 @@ def find_in_folder(
     never : iterable of Path
         Files that do not hold series, such as the table of participants.
     """
-    name = repr(str(folder))
+    name = of_file(folder)
     paths = series_files(folder, files, never)
     if not paths:
-        raise _no_file(folder, name, files)
+        raise _no_file(folder, files)
     # All names are read together, because an ending that all share is not part of an id.
     names = read_names([_label(path, folder) for path in paths])
     known = _extracted(folder)  # these ids may hold characters that a file name cannot
@@ -157,14 +152,14 @@ def find_in_folder(
     runs = [
         Run(
             series_name,
-            repr(str(path)),
-            partial(load_series, path, marks),
+            of_subject(path, folder),
+            partial(load_series, path, marks, folder),
             sidecars.tr(path) or known.get(path.name, ("", None))[1],
             sidecars.mean_fd(path),
         )
         for path, series_name in zip(paths, names, strict=True)
     ]
-    return Source(name, tuple(runs), remedy=NO_SERIES, facts={"files": len(paths)})
+    return Source(name, tuple(runs), facts={"source": str(folder), "files": len(paths)})
 
 
 def series_files(folder: Path, files: str | None, never: Iterable[Path] = ()) -> list[Path]:
@@ -234,30 +229,25 @@ def _extracted(folder: Path) -> dict[str, tuple[str, float | None]]:
             return {}
         numbers = table["step"].astype(float)
     except (ValueError, OSError) as error:  # pandas' errors about a damaged file are ValueErrors
-        raise InputError(
-            f"{str(path)!r} is damaged ({error!s:.120}). It lists the series of `sgbn extract`. "
-            "Extract the series again, or remove this file."
+        raise InputError("series.list", file=path, cause=error).says(
+            "{file}, the list of the extracted series, is damaged ({cause})",
+            "Extract the series again, or remove this file.",
         ) from error
     steps = [step if step > 0 and math.isfinite(step) else None for step in numbers]
     return dict(zip(table["file"], zip(table["subject_id"], steps, strict=True), strict=True))
 
 
-def _no_file(folder: Path, name: str, files: str | None) -> InputError:
-    """Return the error about a folder without series. It names what the folder holds."""
+def _no_file(folder: Path, files: str | None) -> InputError:
+    """Return the error about a folder without series."""
     if files is not None:
-        series = [path.name for path in series_files(folder, None)]
-        remedy = "It does not have any other series either. Give another folder."
-        if series:
-            remedy = f"It has {listed(series, 3)}. Correct the pattern."
-        return InputError(f"{name} has no series that match {files!r} (files=, --files). {remedy}")
-    shown = sorted(path.name for path in folder.rglob("*") if path.is_file())
-    holds = f"It holds {counted(len(shown), 'file')}: {listed(shown, 3)}. " if shown else ""
-    # These files were left out because of their names, see OTHERS.
-    if any(ending(Path(name)) in ENDINGS for name in shown):
-        holds += "If some are series, choose them by a pattern (files='*_bold.tsv', --files). "
-    return InputError(
-        f"{name} holds no series. {holds}Give a folder with one file per subject, such as "
-        "sub-01_timeseries.tsv (TSV, CSV, TXT or NPY; one row per volume, one column per region)."
+        return InputError("series.pattern", folder=folder, pattern=files).says(
+            "{folder} has no series that match {pattern}", "Correct {files=}."
+        )
+    n = sum(path.is_file() for path in folder.rglob("*"))
+    return InputError("series.none", folder=folder, n=n).says(
+        "{folder} holds {n:file}, but no series",
+        "Give a folder with one file per subject, such as sub-01_timeseries.tsv. If some files are "
+        "series, choose them by {files='*_bold.tsv'}.",
     )
 
 
@@ -279,14 +269,18 @@ def find_in_table(table: RawTable, options: Options) -> Source:
     """Return the runs of a long table. Columns that are not regions are attributes of the runs."""
     subjects = _subject_column(table, options)
     if not subjects:
-        raise InputError(
-            f"{table.name}: no column was recognized as the column of subjects. Name this "
-            "column (id=, --id), or give a folder with one file per subject."
+        raise InputError("series.no-subjects", where=table.source).says(
+            "{where} no column was recognized as that of the subjects",
+            "Name it ({id=}), or give a folder with one file per subject.",
         )
     runs = _runs(table, subjects)
     time = _time(table, runs, options)
     if not time:
-        raise _no_time(table, subjects, runs, options)
+        raise InputError("series.no-time", where=table.source).says(
+            "{where} no column counts the volumes of each subject",
+            "Add a column 'time' or 'volume', and 'run' and 'session' if a subject has several: "
+            "each volume of a run needs its own number.",
+        )
     keys = [name for name in (subjects, time, *_keys(table)) if name]
     named = [find_column(table.columns, name) for name in options.named]
     unnamed = [name for name in table.columns if name not in (*keys, *named)]
@@ -304,14 +298,14 @@ def find_in_table(table: RawTable, options: Options) -> Source:
     parts = [
         Run(
             name,
-            f"{table.name}, {_called(name)}",
+            Problem("run", where=table.source, subject=_called(name)).says("{where} {subject}:"),
             # The volumes of a run are sorted by time.
             partial(_part, table, rows[np.argsort(when[rows], kind="stable")], regions),
         )
         for name, rows in runs.items()
     ]
     return Source(
-        table.name,
+        table.source,
         tuple(parts),
         attributes,
         participant=subjects,
@@ -335,7 +329,7 @@ def _runs(table: RawTable, subjects: str) -> dict[SeriesName, Indices]:
         labels(table.frame[name]) if name else [""] * len(table.frame)
         for name in (subjects, session, run)
     ]
-    check_filled(table, subjects, columns[0], "id", "Fill it in, or remove the row.")
+    check_filled(table, subjects, columns[0])
     rows_of: dict[SeriesName, list[int]] = {}
     for row, (subject, visit, number) in enumerate(zip(*columns, strict=True)):
         rows_of.setdefault(SeriesName(subject, visit, number), []).append(row)
@@ -366,30 +360,8 @@ def _time(table: RawTable, runs: dict[SeriesName, Indices], options: Options) ->
     return ""
 
 
-def _no_time(
-    table: RawTable, subjects: str, runs: dict[SeriesName, Indices], options: Options
-) -> InputError:
-    called = [name for name in table.columns if is_time_name(name) and name not in options.named]
-    if not called:
-        return InputError(
-            f"{table.name} has no column that counts the volumes of a subject. Add a column with "
-            "the name 'volume' or 'time', or give a folder with one file per subject."
-        )
-    # The cells are compared as text, because some may not be numbers.
-    times = labels(table.frame[called[0]])
-    repeated = [name for name, rows in runs.items() if len({times[k] for k in rows}) < len(rows)]
-    whose = f" in the rows of {_called(repeated[0])}" if repeated else ""
-    return InputError(
-        f"{table.name}, column {called[0]!r} does not count the volumes{whose} "
-        f"(subjects are in column {subjects!r}). Each volume of a run needs its own "
-        "number. If subjects have several runs or sessions, add columns 'run' and 'session'."
-    )
-
-
 def _called(name: SeriesName) -> str:
-    beside = [f"session {name.session!r}"] if name.session else []
-    beside += [f"run {name.run!r}"] if name.run else []
-    return f"subject {name.subject!r}" + (f" ({', '.join(beside)})" if beside else "")
+    return "_".join(filter(None, name[:3]))
 
 
 def _is_text(table: RawTable, name: str) -> bool:
@@ -414,13 +386,12 @@ def _attributes(
             cells = labels(table.frame[column].iloc[rows_of])
             other = next((k for k, cell in enumerate(cells) if cell != cells[0]), None)
             if other is not None:
-                subject = next(name for name, rows in runs.items() if rows_of[0] in rows)
+                told = {"value": cells[other], "other": cells[0]}
                 raise InputError(
-                    f"{table.where(rows_of[other], column)}: the label is {cells[other]!r}, but "
-                    f"other rows of {_called(subject)} have {cells[0]!r}. All volumes of a session "
-                    "must have the same label. Correct it, add a column 'session' if there are "
-                    f"several sessions, or leave the column out (exclude={column!r}, --exclude "
-                    f"{column})."
+                    "series.label", where=table.where(rows_of[other], column), **told
+                ).says(
+                    "{where} the label is {value}, but {other} in other volumes of the session",
+                    "Correct it, add a column 'session', or leave the column out ({exclude=}).",
                 )
     # The labels are the same in all rows of a run, so the first row is enough.
     first = np.array([rows[0] for rows in runs.values()], dtype=np.intp)
@@ -440,12 +411,10 @@ def _constant(
 
 def _warn_constant(table: RawTable, columns: Sequence[str]) -> None:
     if columns:
-        warn(
-            f"{table.name}: {counted(len(columns), 'column is', 'columns are')} the same in all "
-            f"volumes of each subject, unlike a region: {listed(columns)}. "
-            f"{'It is' if len(columns) == 1 else 'They are'} left out. To use "
-            f"{'it' if len(columns) == 1 else 'them'}, name "
-            f"{'it' if len(columns) == 1 else 'them'} (covariates=, site=; --covariates, --site)."
+        Problem("series.constant", where=table.source, names=columns).warn(
+            "{where} {names:column is/columns are} the same in all volumes of each subject, and so "
+            "left out: {names}",
+            "To use them, name them ({covariates=}, {site=}).",
         )
 
 
@@ -462,61 +431,60 @@ REGIONS = ("regions", "region_names", "labels", "names")  # the names of the col
 TR = ("tr", "TR", "repetition_time")  # one number: the seconds from one volume to the next
 
 
-def find_in_archive(path: Path, files: str | None) -> Source:
+def find_in_archive(path: Path) -> Source:
     """Return the runs of an archive. Arrays are named like files, such as ``sub-01_run-1``."""
-    name = repr(str(path))
-    if files is not None:
-        raise InputError(
-            f"files= (--files) is for folders, but {name} is one file. Leave this option out."
-        )
-    read_bytes(path, name)  # raises an error if the file is absent, or if it is a folder
+    name = of_file(path)
+    read_bytes(path)  # raises an error if the file is absent, or if it is a folder
     with _opened(path, name) as archive:
         keys = list(archive.files)
     # All other arrays are series, whatever they are called.
     subjects = [key for key in keys if key not in (*REGIONS, *TR)]
     if not subjects:
-        raise InputError(
-            f"{name} holds no series. Its arrays are: {listed(keys) or 'none'}. Add one array per "
-            "subject."
+        raise InputError("series.no-arrays", where=name).says(
+            "{where} there is no array of a subject", "Add one array per subject."
         )
     names = read_names(subjects)
     # Two arrays of the same run would be joined silently.
     check_kinds(name, names, subjects)
     regions, tr = _regions(path, name, keys), _tr(path, name, keys)
     runs = [
-        Run(series_name, f"{name}, array {key!r}", partial(_load, path, name, key, regions), tr)
+        Run(series_name, _of_array(path, key), partial(_load, path, key, regions), tr)
         for key, series_name in zip(subjects, names, strict=True)
     ]
-    return Source(name, tuple(runs), facts={"arrays": len(runs)})
+    return Source(name, tuple(runs), facts={"source": str(path), "arrays": len(runs)})
 
 
-def _load(path: Path, name: str, key: str, regions: list[str] | None) -> RawTable:
-    return from_array(_array(path, name, key), f"{name}, array {key!r}", regions)
+def _load(path: Path, key: str, regions: list[str] | None) -> RawTable:
+    return from_array(_array(path, of_file(path), key), _of_array(path, key), regions)
+
+
+def _of_array(path: Path, key: str) -> Problem:
+    return Problem("array", file=path, subject_array=key).says("{file}, array of {subject_array}:")
 
 
 @contextmanager
-def _opened(path: Path, name: str) -> Iterator[Any]:
+def _opened(path: Path, name: Problem) -> Iterator[Any]:
     """Open an archive. If it cannot be read, the error names the archive."""
     try:
         with np.load(path, allow_pickle=False) as archive:
             yield archive
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise InputError(
-            f"{name} cannot be read ({error}). Write it with numpy.savez, one plain array of "
-            "numbers per subject."
+        raise InputError("series.archive", where=name, cause=error).says(
+            "{where} the archive cannot be read ({cause})",
+            "Write it with numpy.savez, one plain array of numbers per subject.",
         ) from error
 
 
-def _array(path: Path, name: str, key: str) -> Any:
+def _array(path: Path, name: Problem, key: str) -> Any:
     """Return one array of an archive.
 
     The archive is opened again for each array, because all together may not fit into the memory.
     """
-    with _opened(path, f"{name}, array {key!r}") as archive:
+    with _opened(path, name) as archive:
         return archive[key]
 
 
-def _regions(path: Path, name: str, keys: list[str]) -> list[str] | None:
+def _regions(path: Path, name: Problem, keys: list[str]) -> list[str] | None:
     """Return the names of the regions, if the archive has them."""
     key = next((key for key in REGIONS if key in keys), None)
     if key is None:
@@ -524,22 +492,21 @@ def _regions(path: Path, name: str, keys: list[str]) -> list[str] | None:
     array = _array(path, name, key)
     # The array may be the series of a subject called "labels". Then it holds numbers.
     if array.ndim != 1 or array.dtype.kind not in "US":
-        raise InputError(
-            f"{name}, array {key!r} must be a list of the names of the regions. Correct or rename "
-            "it."
+        raise InputError("series.names", where=name, name=key).says(
+            "{where} array {name} must hold the names of the regions", "Correct or rename it."
         )
     return array.astype(str).tolist()
 
 
-def _tr(path: Path, name: str, keys: list[str]) -> float | None:
+def _tr(path: Path, name: Problem, keys: list[str]) -> float | None:
     """Return the TR in seconds, if the archive has it."""
     key = next((key for key in TR if key in keys), None)
     if key is None:
         return None
     array = _array(path, name, key)
     if array.size != 1 or array.dtype.kind not in "fiu" or not 0 < float(array.item()) < np.inf:
-        raise InputError(
-            f"{name}, array {key!r} must be one positive number of seconds. Correct or rename it."
+        raise InputError("series.tr", where=name, name=key).says(
+            "{where} array {name} must be one positive number of seconds", "Correct or rename it."
         )
     return float(array.item())
 
@@ -647,7 +614,7 @@ def _common_tail(stems: Sequence[str]) -> str:
     return ""
 
 
-def check_kinds(source: str, names: Sequence[SeriesName], files: Sequence[str]) -> None:
+def check_kinds(source: Problem, names: Sequence[SeriesName], files: Sequence[str]) -> None:
     """Raise InputError for several series of one run. Warn if kinds differ between subjects."""
     kinds: dict[tuple[str, str], set[str]] = {}
     first: dict[tuple[str, str, str], str] = {}
@@ -659,30 +626,28 @@ def check_kinds(source: str, names: Sequence[SeriesName], files: Sequence[str]) 
             raise _several_kinds(source, names, name)
         other = first.setdefault((name.subject, name.session, name.run), file)
         if other != file:
-            raise InputError(
-                f"{source} has two series of subject {name.subject!r}: {other} and {file}. Keep "
-                "one of them, or choose the files by a pattern (files='*.tsv', --files). If they "
-                "are two runs, add _run-1 and _run-2 to their names."
+            raise InputError("series.twice", where=source, subject=name.subject).says(
+                "{where} two series of {subject} have the same session and run by their names",
+                "Keep one, choose by {files='*.tsv'}, or add _run-1 and _run-2 to the names.",
             )
     counts = Counter(name.kind or "no kind" for name in names)
     if len(counts) > 1:
-        kinds_named = ", ".join(f"{kind} ({count})" for kind, count in counts.most_common())
-        warn(
-            f"{source}: the files of the subjects differ in kind: {kinds_named}. They are read "
-            "together. If they cannot be compared, choose one kind by a pattern (files=, --files)."
+        Problem("series.kinds", where=source, names=list(counts)).warn(
+            "{where} the files of the subjects differ in kind, and are read together: {names}",
+            "If they cannot be compared, choose one kind ({files=}).",
         )
 
 
-def _several_kinds(source: str, names: Sequence[SeriesName], name: SeriesName) -> InputError:
+def _several_kinds(source: Problem, names: Sequence[SeriesName], name: SeriesName) -> InputError:
     """Return the error for a subject with several kinds of series; it names what differs."""
     of_visit = [other.kind for other in names if (other.subject, other.session) == name[:2]]
     words = [kind.split("_") for kind in dict.fromkeys(of_visit)]
     shared = set(words[0]).intersection(*words[1:])
     differing = list(dict.fromkeys(word for kind in words for word in kind if word not in shared))
-    return InputError(
-        f"{source}: subject {name.subject!r} has {counted(len(words), 'kind')} of series, which "
-        f"differ in {listed([word for word in differing if word])}. Choose one kind by a pattern, "
-        f"such as files='*{differing[0]}*' (--files '*{differing[0]}*')."
+    differing = [word for word in differing if word]
+    return InputError("series.mixed", where=source, subject=name.subject, names=differing).says(
+        "{where} {subject} has series that differ in {names}",
+        "Choose one kind by a pattern, such as {files='*task-rest*'}.",
     )
 
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from sgbn.core.problems import InputError, counted, listed
+from sgbn.core.problems import InputError, Problem
+from sgbn.core.validation import NONE, OneOf
 
 STATS = "stats"
 PARTS = frozenset({STATS, "mri", "surf", "scripts", "label", "touch"})  # inside a subject's folder
@@ -117,12 +118,10 @@ def find_folders(folder: Path, stream: str | None = None) -> Folders:
         The runs to read, if FreeSurfer's longitudinal stream was used. If not given, longitudinal
         runs are read if all visits have one, and cross-sectional runs if no visit has one.
     """
-    if stream not in (None, CROSS, LONG):
-        raise InputError(f"stream is {stream!r}. Give {CROSS!r} or {LONG!r} (--stream).")
+    (NONE | OneOf(CROSS, LONG)).check("stream", stream)
     if (folder / STATS).is_dir():
-        raise InputError(
-            f"{str(folder)!r} is the folder of one subject. Give the folder above it, which holds "
-            "all subjects."
+        raise InputError("folder.one-subject", subject_folder=folder).says(
+            "the folder is that of {subject_folder}", "Give the folder above it, with all subjects."
         )
     subjects, templates, no_subjects = [], [], []
     bases: dict[str, set[str]] = {}
@@ -167,10 +166,9 @@ def _with_persons(folders: Folders, visits: Mapping[str, set[str]]) -> Folders:
         if not subject.long and subject.person == subject.id:
             persons = sorted(bases[subject.id])
             if len(persons) > 1:
-                raise InputError(
-                    f"{subject.id!r} is a visit of several longitudinal bases: {listed(persons)}. "
-                    "A person can have only one base. Move the other bases, with their runs, to "
-                    "another folder."
+                raise InputError("visit.bases", subject=subject.id, persons=persons).says(
+                    "{subject} is a visit in the longitudinal bases of {persons}",
+                    "Move all but one base, with their runs, to another folder.",
                 )
             subject = replace(subject, person=persons[0] if persons else subject.id)
         subjects.append(subject)
@@ -185,35 +183,32 @@ def _of_stream(folders: Folders, stream: str | None) -> Folders:
     # If longitudinal runs were read, these visits would be lost.
     only_cross = {subject.id for subject in cross} - {subject.id for subject in runs}
     if stream is None and runs and only_cross:
-        raise InputError(
-            f"{counted(len(runs), 'folder comes', 'folders come')} from FreeSurfer's longitudinal "
-            f"stream (such as {runs[0].path.name!r}), but "
-            f"{counted(len(only_cross), 'visit has', 'visits have')} only a cross-sectional run: "
-            f"{listed(sorted(only_cross))}. The two streams give different values. Choose one "
-            "(stream='long' or 'cross', --stream)."
+        raise InputError("stream.mixed", n=len(runs), subjects=sorted(only_cross)).says(
+            "FreeSurfer's longitudinal stream made {n:folder}, but none of {subjects}",
+            "The two streams give different values: give {stream='long'} or {stream='cross'}.",
         )
     # Longitudinal runs are preferred if all visits have one.
     long = stream == LONG or (stream is None and bool(runs))
     taken, rest = (runs, cross) if long else (cross, runs)
     if not taken and rest:
-        other = CROSS if long else LONG
-        raise InputError(
-            f"no folder comes from the stream {stream!r}, but "
-            f"{counted(len(rest), 'folder comes', 'folders come')} from the stream {other!r}. Give "
-            f"stream={other!r} (--stream {other}), or give no stream."
+        raise InputError("stream.absent", stream=stream).says(
+            "all folders come from another stream than {stream}", "Leave out {stream=}."
         )
     for name, count in Counter(subject.id for subject in taken).items():
         if count > 1:
-            paths = [str(subject.path) for subject in taken if subject.id == name]
-            raise InputError(
-                f"{counted(count, 'folder')} belong to subject {name!r}: {listed(paths)}. Keep "
-                "only one of them."
-            )
+            raise several_of(name, count)
     return replace(
         folders,
         subjects=tuple(sorted(taken, key=lambda subject: subject.id)),
         bases=tuple(sorted(name for name in bases if name)),
         other_stream=tuple(sorted(subject.id for subject in rest)),
+    )
+
+
+def several_of(subject: str, n: int) -> InputError:
+    """Return the error about a subject with several folders or files."""
+    return InputError("subject.twice", subject=subject, n=n).says(
+        "{n:folder or file belongs/folders or files belong} to {subject}", "Keep one of them."
     )
 
 
@@ -269,9 +264,6 @@ def _folders(folder: Path) -> list[Path]:
     return [folder / name for name in sorted(names)]
 
 
-MAX_REGIONS_NAMED = 3  # regions that the reason of a failure names
-
-
 @dataclass(frozen=True)
 class SubjectRow:
     """The values of one subject or visit.
@@ -307,7 +299,7 @@ class Failure:
 
     id: str
     source: str
-    reason: str
+    reason: Problem
 
 
 @dataclass(frozen=True)
@@ -351,8 +343,9 @@ def whole_rows(rows: Sequence[SubjectRow], positive: frozenset[str] = frozenset(
     for row in same:
         empty = [name for name in _without_value(row, positive) if name not in unmeasured]
         if empty:
-            what = counted(len(empty), "region is", "regions are")
-            reason = f"{what} 0 or not a number: {listed(empty, MAX_REGIONS_NAMED)}"
+            reason = Problem("subject.no-values", names=empty).says(
+                "{names:region is/regions are} 0 or not a number: {names}"
+            )
             failures.append(Failure(row.id, row.source, reason))
         else:
             whole.append(row)
@@ -367,11 +360,10 @@ def _usual_regions(rows: Sequence[SubjectRow]) -> list[str]:
     if rival > usual:  # the smaller set comes from files that are cut off
         usual = rival
     elif not rival <= usual:
-        sizes = sorted((len(usual), len(rival)))
-        raise InputError(
-            f"the subjects have two different sets of regions, with {sizes[0]} and {sizes[1]} "
-            f"regions. Each set has {counted(most, 'subject')}, so neither is the usual one. Keep "
-            "only the subjects of one version of the tool in the folder."
+        few, many = sorted((len(usual), len(rival)))
+        raise InputError("regions.two-sets", few=few, many=many, n=most).says(
+            "the subjects have two sets of regions, of {few} and {many}, each in {n:subject}",
+            "Keep only the subjects of one version of the tool in the folder.",
         )
     return list(next(row.regions for row in rows if row.regions.keys() == usual))
 
@@ -381,13 +373,9 @@ def _other_regions(row: SubjectRow, regions: Sequence[str]) -> Failure:
     # Lists keep the order of the table, so that messages are the same in every run.
     lacking = [name for name in regions if name not in row.regions]
     extra = [name for name in row.regions if name not in set(regions)]
-    differences = []
-    if lacking:
-        differences.append(f"lacks {counted(len(lacking), 'region')} that most others have")
-    if extra:
-        differences.append(f"has {counted(len(extra), 'region')} that most others do not have")
-    names = listed(lacking or extra, MAX_REGIONS_NAMED)
-    return Failure(row.id, row.source, f"{' and '.join(differences)}: {names}")
+    reason = Problem("subject.other-regions", names=lacking or extra, m=len(lacking), k=len(extra))
+    reason.says("it lacks {m:region} of most others and has {k:region} that they lack: {names}")
+    return Failure(row.id, row.source, reason)
 
 
 def _without_value(row: SubjectRow, positive: Collection[str]) -> list[str]:

@@ -20,9 +20,10 @@ import pandas as pd
 from sgbn.cohort.atlas import AtlasLike
 from sgbn.cohort.cohort import Cohort
 from sgbn.cohort.region_names import match_columns
-from sgbn.core.problems import InputError, counted, listed, warn
+from sgbn.core.problems import DataWarning, InputError, Problem
+from sgbn.core.validation import OneOf
 from sgbn.read.cat12 import cat12_subjects, choose_atlas, is_average, read_atlases, read_cat_subject
-from sgbn.read.cells import Markers, Origin, RawTable
+from sgbn.read.cells import Markers, Origin, RawTable, of_file, tells_subject
 from sgbn.read.files import Source
 from sgbn.read.freesurfer import (
     THICKNESS,
@@ -50,7 +51,10 @@ CAT12 = "CAT12"
 SKIP, RAISE = "skip", "raise"
 # Keys of facts that list names of folders or files.
 FOLDERS = ("templates", "bases", "averages", "other_folders", "other_stream")
-MAX_SUBJECTS_NAMED = 20  # subjects that a warning names; `SubjectsTable.failed` names all
+
+
+class LeftOutWarning(DataWarning):
+    """Subjects are left out, because their files cannot be read or differ from those of others."""
 
 
 def read_subjects(
@@ -223,8 +227,7 @@ def collect_subjects(
     SubjectsTable
         DataFrames of the regions, of the quality, and of the subjects who are left out.
     """
-    if on_error not in (SKIP, RAISE):
-        raise InputError(f"on_error is {on_error!r}. Give {SKIP!r} or {RAISE!r} (--on-error).")
+    OneOf(SKIP, RAISE).check("on_error", on_error)
     top = _checked(folder)
     asked = (segmentations,) if isinstance(segmentations, str) else tuple(segmentations)
     if kind_of(top) == "cat12":
@@ -243,22 +246,22 @@ def is_subjects_folder(folder: str | PathLike[str]) -> bool:
 
 def _checked(folder: str | PathLike[str]) -> Path:
     if not isinstance(folder, str | PathLike):
-        raise InputError(
-            f"folder must be a path, not {type(folder).__name__}. Give the path of a folder."
+        raise InputError("folder.type", name=type(folder).__name__).says(
+            "{folder=} must be a path, not {name:s}"
         )
     path = Path(folder)
     if not path.is_dir():
-        what = "is a file" if path.is_file() else "does not exist"
-        raise InputError(f"the subjects folder {str(path)!r} {what}. Give a folder of subjects.")
+        raise InputError("folder.absent", folder=path).says(
+            "{folder} does not exist, or is not a folder", "Give a folder of subjects."
+        )
     return path
 
 
 def _check_for_cat12(aseg: bool, segmentations: Sequence[str], stream: str | None) -> None:
     for name, given in (("aseg", not aseg), ("segmentations", segmentations), ("stream", stream)):
         if given:
-            raise InputError(
-                f"{name}= is for FreeSurfer and FastSurfer, but these are subjects of CAT12. Leave "
-                "this option out."
+            raise InputError("subjects.cat12", argument=name).says(
+                "these are subjects of CAT12, and {argument} is for FreeSurfer", "Leave it out."
             )
 
 
@@ -266,16 +269,13 @@ def _read_freesurfer(top: Path, request: Request, stream: str | None) -> _Read:
     """Return the rows and failures of all subjects of FreeSurfer or FastSurfer."""
     folders = find_folders(top, stream)
     if not folders.subjects:
-        # fMRIPrep puts the subjects into one of these folders.
-        inner = [name for name in ("sourcedata/freesurfer", "freesurfer") if (top / name).is_dir()]
-        hint = f"Did you mean {str(top / inner[0])!r}?" if inner else "Check the path."
-        raise InputError(
-            f"{str(top)!r} holds no subjects. No folder in it has a stats folder of FreeSurfer or "
-            f"FastSurfer, and there is no catROI_*.xml of CAT12. {hint}"
+        raise InputError("folder.no-subjects", folder=top).says(
+            "{folder} holds no subject of FreeSurfer, FastSurfer or CAT12",
+            "Give SUBJECTS_DIR (in fMRIPrep sourcedata/freesurfer), or a folder of catROI_*.xml.",
         )
     # The number of subjects who have a parcellation decides. Subjects without tables do not count.
     file_names = [stats for subject in folders.subjects if (stats := names_of(subject))]
-    plan = make_plan(request, file_names, repr(str(top)))
+    plan = make_plan(request, file_names, top)
     read = [read_subject(subject, plan) for subject in folders.subjects]
     chosen = plan.parcellation
     facts = {
@@ -306,15 +306,14 @@ def _read_cat12(top: Path, parcellation: str | None, measure: str | None) -> _Re
     # With the mean image of all visits, a person would be counted once more.
     averages = [path.name for path in paths if is_average(path)]
     if len(averages) == len(paths):
-        raise InputError(
-            f"{str(top)!r} holds only averages of longitudinal runs, such as {averages[0]!r}. Give "
-            "a folder that holds the files of the visits."
+        raise InputError("folder.averages", folder=top).says(
+            "{folder} holds only averages of longitudinal runs", "Give the folder of the visits."
         )
     subjects = cat12_subjects([path for path in paths if not is_average(path)])
     read, damaged = read_atlases(subjects)
     if not read:
-        raise InputError(
-            f"{str(top)!r}: no file of CAT12 can be read. The first error is: {damaged[0].reason}"
+        raise InputError("folder.damaged", folder=top, cause=damaged[0].reason).says(
+            "no file of CAT12 in {folder} can be read; the first: {cause}"
         )
     atlas, column = choose_atlas(parcellation, measure, read)
     outcomes = [read_cat_subject(s, read[s.id], atlas, column) for s in subjects if s.id in read]
@@ -373,38 +372,38 @@ def _report_failures(top: Path, failures: Sequence[Failure], n_read: int, on_err
     """
     if not failures:
         return
-    named = [f"{left.id} ({left.reason.rstrip('.')})" for left in failures[:MAX_SUBJECTS_NAMED]]
-    more = len(failures) - len(named)
-    reasons = "; ".join(named) + (f"; and {more} more" if more > 0 else "")
-    who = counted(len(failures), "subject")
-    if on_error == RAISE or not n_read:
-        remedy = (
-            "Repair or remove them, or leave them out (on_error='skip', --on-error skip)."
-            if n_read
-            else "Nobody is left. Check the folder, and the parcellation and measure you asked for."
+    first = failures[0].reason
+    if not tells_subject(first):
+        first = Problem("subject", subject=failures[0].id, cause=first).says("{subject}: {cause}")
+    about = {"folder": top, "subjects": [left.id for left in failures], "first": first}
+    if not n_read:
+        raise InputError("subjects.nobody", **about).says(
+            "no subject of {folder} can be read; the first: {first}",
+            "Check the folder, {parcellation=} and {measure=}.",
         )
-        raise InputError(f"{str(top)!r}: {who} cannot be read: {reasons}. {remedy}")
-    # `sgbn read-subjects` recognizes this warning by its words, and lists the failures itself.
-    warn(
-        f"{str(top)!r}: {who} left out of {len(failures) + n_read}: {reasons}. Check that nobody "
-        "is missing by mistake."
+    if on_error == RAISE:
+        raise InputError("subjects.unread", **about).says(
+            "files of {subjects} in {folder} cannot be read; the first: {first}",
+            "Repair or remove them, or give {on_error='skip'}.",
+        )
+    Problem("subjects.left-out", **about, n=n_read).warn(
+        "{folder} is read without {subjects}; the first: {first}",
+        "{n:subject is/subjects are} left. Check that nobody is missing by mistake.",
+        LeftOutWarning,
     )
 
 
 def _warn(top: Path, whole: WholeRows, versions: Mapping[str, int]) -> None:
     """Warn about different versions of the tool, and about regions that are left out."""
     if len(versions) > 1:
-        counts = ", ".join(f"{name}: {count}" for name, count in sorted(versions.items()))
-        warn(
-            f"{str(top)!r}: the subjects were processed with different software ({counts}). This "
-            "alone may make their values differ. Process all with one version, or name the version "
-            "as a site."
+        Problem("subjects.software", folder=top, names=sorted(versions)).warn(
+            "{folder}: the subjects were processed with different software: {names:s}",
+            "This may make their values differ: use one version, or name the version as a site.",
         )
     if whole.unmeasured:
-        warn(
-            f"{str(top)!r}: {counted(len(whole.unmeasured), 'region has', 'regions have')} no "
-            f"value in most subjects, and {'is' if len(whole.unmeasured) == 1 else 'are'} left "
-            f"out: {listed(whole.unmeasured)}."
+        Problem("regions.unmeasured", folder=top, names=whole.unmeasured).warn(
+            "{folder}: {names:region is/regions are} left out, with no value in most subjects: "
+            "{names}"
         )
 
 
@@ -434,7 +433,7 @@ def _quality(whole: WholeRows) -> pd.DataFrame:
 
 
 def _failed(failures: Sequence[Failure]) -> pd.DataFrame:
-    cells = [(failure.id, failure.source, failure.reason) for failure in failures]
+    cells = [(failure.id, failure.source, str(failure.reason)) for failure in failures]
     return pd.DataFrame(cells, columns=[ID, "source", "reason"])
 
 
@@ -474,5 +473,5 @@ def _joined_by_person(raw: RawTable, options: Options, participants: Source | No
 
 def _raw(collected: SubjectsTable) -> RawTable:
     places = np.arange(1, len(collected.table) + 1, dtype=np.intp)
-    origin = Origin(repr(collected.facts["source"]), places, unit="subject {}")
+    origin = Origin(of_file(collected.facts["source"]), places, unit="subject")
     return RawTable(collected.table, origin, facts=collected.provenance)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from os import PathLike
@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 from sgbn.cohort.atlas import AtlasLike
 from sgbn.cohort.cohort import BLOCK, ID, PAIR, PERSON, SITE, Cohort
 from sgbn.cohort.region_names import is_total, match_columns
-from sgbn.core.problems import InputError, counted, did_you_mean, listed, warn
+from sgbn.core.problems import InputError, Problem, did_you_mean
 from sgbn.core.types import Indices
+from sgbn.prepare.independence import visit_columns
 from sgbn.prepare.pipeline import check_free, table_cells
 from sgbn.read.cells import (
     MISSING,
@@ -33,19 +34,22 @@ from sgbn.read.cells import (
     RawTable,
     check_filled,
     check_label_sentinels,
+    check_point,
     check_repeated,
     check_unique,
     covariate,
     labels,
+    of_file,
     parse,
     region_values,
     text_labels,
 )
-from sgbn.read.files import EXTRA, PARQUET, Source, load_table
+from sgbn.read.files import INSTALL, NO_LIBRARY, PARQUET, Source, load_table
 from sgbn.read.roles import (
     DROP,
     Options,
     choose_regions,
+    exchanged,
     find_column,
     id_column,
     repeated_persons,
@@ -119,10 +123,10 @@ def read_table(
         together.
     regions : str or list of str, optional
         Names or patterns (``"lh_*"``) of columns, or ``"all"`` for every column of numbers that
-        has no other role. A column with too much text is then left out with a warning, or is an
-        error if its name is a region of the atlas. If not given, the columns that match an atlas
-        are the regions. Any other column of numbers is then an error, until it is named or
-        excluded. Totals such as MeanThickness are never regions.
+        has no other role. A column with too few numbers, or with dates, is then left out with a
+        warning. If its name is a region of the atlas, it is an error. If not given, the columns
+        that match an atlas are the regions. Any other column of numbers is then an error, until it
+        is named or excluded. Totals such as MeanThickness are never regions.
     exclude : str or list of str
         Names or patterns of columns to leave out.
     groups : list of str, optional
@@ -186,20 +190,21 @@ def write_table(cohort: Cohort, path: str | PathLike[str]) -> None:
     target = Path(path)
     suffix = target.suffix.lower()
     if suffix not in (*DELIMITERS, *PARQUET, ".xlsx"):
-        raise InputError(
-            f"{str(path)!r}: the name of a table must end in .csv, .tsv, .parquet or .xlsx. "
-            "Choose one of these endings."
+        raise InputError("table.ending", file=target).says(
+            "{file} must end in .csv, .tsv, .parquet or .xlsx", "Choose one of these endings."
         )
     frame = _as_frame(cohort)
     try:
         # The file is never half written, even if this process is killed.
         write_atomically(target, lambda stream: _write(frame, stream, suffix))
     except ImportError as error:
-        raise InputError(
-            f"{str(path)!r} needs a library that is not installed. Install it: {EXTRA}."
+        raise InputError("library.absent", where=of_file(target)).says(
+            NO_LIBRARY, INSTALL
         ) from error
-    except OSError as error:
-        raise InputError(f"{str(path)!r} cannot be written: {error.strerror or error}.") from error
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        raise InputError("file.unwritable", file=target, cause=error).says(
+            "{file} cannot be written ({cause})", "Check the folder and its permissions."
+        ) from error
 
 
 def _write(frame: pd.DataFrame, stream: Any, suffix: str) -> None:
@@ -237,16 +242,16 @@ def _check_readable(name: str, column: NDArray[Any]) -> None:
     texts = [name, *(cell for cell in column.tolist() if isinstance(cell, str))]
     for text in texts:
         if text != text.strip() or text in MISSING or _UNWRITABLE.search(text):
-            raise InputError(
-                f"column {name!r}: {text!r} would change when the table is read back. It has "
-                "blanks around it, stands for a missing cell, or holds control characters. Rename "
-                "it."
+            # The text is not shown, because it may be an id.
+            raise InputError("cells.unwritable", column=name).says(
+                "a text in column {column} would change when the table is read back",
+                "Remove its outer blanks and control characters, and markers of missing cells.",
             )
 
 
 PREFIX = "sub-"  # ids in BIDS begin with it
+REPEATED = "{where} {subject} is in {unit:s}s {other} and {row} of column {column}"
 MIN_VOLUMES_PER_SUBJECT = 10  # from 10 rows per subject upwards, rows are volumes, not visits
-ONE_ROW = "Keep one row per subject, or name the right column (id=, --id)."
 
 
 def with_ids(table: RawTable, column: str | None) -> RawTable:
@@ -255,37 +260,38 @@ def with_ids(table: RawTable, column: str | None) -> RawTable:
         ids = [f"row {number}" for number in table.origin.numbers]
     else:
         ids = labels(table.frame[column])
-        check_filled(table, column, ids, "id", "Fill it in, or remove the row.")
+        check_filled(table, column, ids)
     return replace(table, ids=tuple(ids))
 
 
-def check_ids(table: RawTable, column: str | None, remedy: str = ONE_ROW) -> None:
+def check_ids(table: RawTable, column: str | None, options: Options) -> None:
     """Raise InputError if two rows have the same id."""
     first: dict[str, int] = {}
     for row, name in enumerate(table.ids):
         other = first.setdefault(name, row)
         if other != row:
-            rows = " and ".join(
-                table.origin.unit.format(table.origin.numbers[r]) for r in (other, row)
+            numbers = table.origin.numbers
+            told = {"where": table.source, "unit": table.origin.unit, "column": column}
+            if len(table.ids) >= MIN_VOLUMES_PER_SUBJECT * len(set(table.ids)):
+                raise InputError("ids.volumes", **told).says(
+                    "{where} ids repeat in {column} as in time series",
+                    "Add a column 'volume' that counts the volumes of each subject, or give a "
+                    "folder with one file per subject.",
+                )
+            told |= {"row": numbers[row], "other": numbers[other], "subject": name}
+            if options.group is None:  # visits are compared only between groups
+                raise InputError("ids.repeat", **told).says(
+                    REPEATED, "Name the right {id=}, or keep one row per subject."
+                )
+            if options.pair is not None:
+                raise InputError("ids.repeat", **told).says(
+                    REPEATED, "Keep one row per subject and group."
+                )
+            raise InputError("ids.repeat", **told).says(
+                REPEATED,
+                "Name the right {id=}. For visits, name the column of persons in {pair=} (one "
+                "visit per group) or {subject=} (several).",
             )
-            repeated = len(table.ids) - len(set(table.ids))
-            raise InputError(
-                f"{table.name}: the id {name!r} is in {rows} of column {column!r} "
-                f"({counted(repeated, 'row repeats', 'rows repeat')} an id). "
-                f"{_stacked(table.ids)}{remedy}"
-            )
-
-
-def _stacked(ids: Sequence[str]) -> str:
-    """Return a sentence if ids repeat so often that the rows look like volumes, else ""."""
-    n_subjects = len(set(ids))
-    if len(ids) < MIN_VOLUMES_PER_SUBJECT * n_subjects:
-        return ""
-    return (
-        f"{len(ids)} rows of {counted(n_subjects, 'subject')} look like volumes of time series. If "
-        "they are, add a column 'volume' that counts the volumes of each subject, or give a folder "
-        "with one file per subject (read_series, or the same command). If they are not volumes: "
-    )
 
 
 def name_visits(table: RawTable, groups: Sequence[str]) -> RawTable:
@@ -317,28 +323,26 @@ def join_participants(
     if len(place) < len(people.ids):
         # Both "sub-01" and "01" would be joined to the same subject.
         twice = next(n for n in people.ids if n.startswith(PREFIX) and _bare(n) in people.ids)
-        raise InputError(
-            f"{people.name}: {twice!r} and {_bare(twice)!r} are the same id. Keep one row per "
-            "subject."
+        raise InputError("ids.prefix", where=people.source, subjects=[twice, _bare(twice)]).says(
+            "{where} the same id with and without sub-: {subjects}", "Keep one row per subject."
         )
     rows = np.array([place.get(_bare(name), -1) for name in table.ids], dtype=np.intp)
-    _check_one_each(table, people, rows)
+    _check_one_each(table, rows)
     lacking = [name for name, row in zip(table.ids, rows, strict=True) if row < 0]
     # If no subject has a row, the ids are written in different ways, and nobody would be left.
     if lacking and not ((may_lack or drop) and len(lacking) < len(rows)):
-        raise InputError(
-            f"{people.name} has no row for {len(lacking)} of {len(rows)} subjects in "
-            f"{table.name}: {listed(lacking)}. It has rows for {listed(people.ids, 3)}. "
-            f"{_likely_cause(lacking, people.ids)}Add the missing rows, remove these subjects from "
-            f"{table.name}, or leave them out (participants_missing='drop', "
-            "--participants-missing drop)."
+        near = list(dict.fromkeys([*_alike(lacking, people.ids), *people.ids]))
+        told = {"where": people.source, "subjects": lacking, "subjects_near": near}
+        raise InputError("ids.absent", **told).says(
+            "{where} no row for {subjects}, but rows for {subjects_near}",
+            "Write the ids in the same way, add rows, or leave subjects out by "
+            "{participants_missing='drop'}.",
         )
     if lacking and drop:
         table, rows = table.keep(rows >= 0), rows[rows >= 0]
-        warn(
-            f"{people.name} has no row for {counted(len(lacking), 'subject')} in {table.name}: "
-            f"{listed(lacking, len(lacking))}. They are left out, as you asked. Check that nobody "
-            "is missing by mistake."
+        Problem("ids.dropped", where=people.source, subjects=lacking).warn(
+            "{where} no row for {subjects}. They are left out, as you asked",
+            "Check that nobody is missing by mistake.",
         )
     joined = add_columns(table, people, columns, rows)
     facts = {
@@ -360,45 +364,27 @@ def _bare(name: str) -> str:
     return name.removeprefix(PREFIX)
 
 
-def _check_one_each(table: RawTable, people: RawTable, rows: np.ndarray) -> None:
+def _check_one_each(table: RawTable, rows: np.ndarray) -> None:
     """Raise InputError if two ids, such as "01" and "sub-01", are the same participant."""
     first: dict[int, str] = {}
     for name, row in zip(table.ids, rows.tolist(), strict=True):
         if row >= 0 and first.setdefault(row, name) != name:
-            raise InputError(
-                f"{table.name}: the ids {first[row]!r} and {name!r} are the same subject, "
-                f"{people.ids[row]!r} in {people.name}. Keep one row per subject."
+            raise InputError("ids.prefix", where=table.source, subjects=[first[row], name]).says(
+                "{where} the same id with and without sub-: {subjects}", "Keep one row per subject."
             )
 
 
-def _likely_cause(lacking: Sequence[str], ids: Sequence[str]) -> str:
-    """Return a sentence about ids that differ only in leading zeros, session, case or length."""
+def _alike(lacking: Sequence[str], ids: Sequence[str]) -> list[str]:
+    """Return the ids that differ from lacking ids only in zeros, session, case or other words."""
     core = {_core(name): name for name in ids}
-    near = [name for name in lacking if _core(name) in core]
-    if not near:
-        return _longer_names(lacking, core)
-    return (
-        f"Only leading zeros, the session, or upper and lower case differ in {len(near)} of these "
-        f"ids ({near[0]!r} and {core[_core(near[0])]!r}). Write the ids in the same way. "
-    )
-
-
-def _longer_names(lacking: Sequence[str], core: Mapping[str, str]) -> str:
-    """Return a sentence about ids that contain an id of the participants as one word."""
-    longer = {
-        name: core[_core(word)]
+    near = [core[_core(name)] for name in lacking if _core(name) in core]
+    return near or [
+        core[_core(word)]
         for name in lacking
         for word in re.split(r"[-_. ]", name)
         # A word without digits, such as "baseline", may be in many ids.
         if any(map(str.isdigit, word)) and _core(word) in core
-    }
-    if not longer:
-        return ""
-    first = next(iter(longer))
-    return (
-        f"In {len(longer)} of these ids, one word is an id of the participants "
-        f"({longer[first]!r} in {first!r}). Write the ids in the same way. "
-    )
+    ]
 
 
 def _core(name: str) -> str:
@@ -430,21 +416,6 @@ def add_columns(
         frame=pd.concat([table.frame, cells], axis=1),
         others={**table.others, **dict.fromkeys(columns, origin)},
     )
-
-
-PAIRED = "Keep one row per person and group, or name the right column (id=, --id)."
-UNPAIRED = (
-    f"{ONE_ROW} If each person has one visit in every group, name the column of persons as the "
-    "pair (pair=, --pair). If a person has several rows in one group, name this column as the "
-    "subject (subject=, --subject)."
-)
-# What to do about a blank cell, for each role.
-BLANK = {
-    "site": "Fill it in",
-    "pair": "Fill in the person, even if this person has only one visit",
-    "subject": "Fill in the person, even if this person has only one row",
-    "block": "Fill it in, even for someone without relatives",
-}
 
 
 def read_as_text(options: Options, columns: list[str]) -> set[str]:
@@ -514,6 +485,8 @@ def assemble(
     numbers : ndarray of int
         The numbers of the rows that are in the cohort, counted as in the file of the table.
     """
+    if error := exchanged(table, options.named, options.atlas):
+        raise error
     id_name = find_id(table, options) if id_name is None else id_name
     # Rows without ids are joined by their persons, whom the participants may list.
     if person is None and id_name is None and options.subject in table.columns:
@@ -532,7 +505,7 @@ def assemble(
         # The visits of a person have the same id, until the group is added to it.
         table = name_visits(table, group)
     # Ids are checked only now, because rows of groups that are left out may repeat an id.
-    check_ids(table, id_name, UNPAIRED if pair is None else PAIRED)
+    check_ids(table, id_name, options)
     person_labels, block, site = (
         _labels(table, columns, options, role) for role in ("subject", "block", "site")
     )
@@ -548,9 +521,10 @@ def assemble(
         **({} if options.site is None else {"site_column": columns[options.site]}),
         **choice.facts,
         **_questions(table, [*taken, *choice.regions], choice.facts["excluded"], group, options),
+        **_visits(table, [*taken, *choice.regions], person_labels),
     }
     cohort = Cohort(
-        region_values(table, choice.regions, options.missing),
+        region_values(table, choice.regions, options.missing, options.regions != choice.regions),
         choice.regions,
         table.ids,
         group=_as_array(group),
@@ -586,6 +560,17 @@ def _questions(
     return {name: columns for name, columns in questions.items() if columns}
 
 
+def _visits(
+    table: RawTable, used: Sequence[str], persons: Sequence[str] | None
+) -> dict[str, dict[str, list[str]]]:
+    """Return the columns without a role that tell visits of named persons, for a review."""
+    if persons is None:
+        return {}
+    free = {name: labels(table.frame[name]) for name in table.columns if name not in used}
+    visits = visit_columns(free, persons)
+    return {"repeated": {"visits": visits}} if visits else {}
+
+
 def _with_participants(
     table: RawTable, options: Options, participants: Source, person: str | None
 ) -> RawTable:
@@ -617,12 +602,12 @@ def load_participants(
         options = replace(options, id=None)
     id_name = find_id(people, options)
     if id_name is None:
-        raise InputError(
-            f"{people.name} has no column of ids, so it cannot be joined. Call the column of "
-            "ids 'participant_id', or name it (id=, --id)."
+        raise InputError("ids.no-column", where=people.source).says(
+            "{where} no column of ids, by which to join",
+            "Call the column 'participant_id', or name it in {id=}.",
         )
     people = with_ids(people, id_name)
-    check_ids(people, id_name)
+    check_ids(people, id_name, options)
     return people, id_name
 
 
@@ -638,11 +623,10 @@ def _joined(
     named = [name for name, role in options.named.items() if role != "id" and name != person]
     # If both tables have a column, its cells could differ between them.
     shared = set(table.columns) & set(people.columns)
-    both = [name for name in named if name in shared]
-    if both:
-        raise InputError(
-            f"{table.name} and {people.name} have these columns in common: {listed(both)}. Remove "
-            "or rename each of them in one of the two tables."
+    if both := [name for name in named if name in shared]:
+        raise InputError("columns.both", where=people.source, columns=both).says(
+            "{where} the other table has the same columns: {columns}",
+            "Remove or rename each of them in one table.",
         )
     absent = [name for name in named if find_column(table.columns, name) is None]
     wanted = []
@@ -673,9 +657,9 @@ def _columns(table: RawTable, options: Options) -> dict[str, str]:
             raise unknown_column(table, name, role)
         other = next((asked for asked, taken in columns.items() if taken == column), None)
         if other is not None:
-            raise InputError(
-                f"{other!r} and {name!r} both mean the column {column!r} of "
-                f"{table.source_of(column)}. Name it only once."
+            told = {"where": table.source_of(column), "names": [other, name]}
+            raise InputError("columns.aliases", **told).says(
+                "{where} two names mean this column: {names}", "Name it only once."
             )
         columns[name] = column
     return columns
@@ -691,7 +675,11 @@ def _groups(
     group = text_labels(table, column, options.missing)
     left_out: dict[str, int] = {}
     if options.groups is not None:
-        _check_groups(table, column, group, options.groups)
+        present = sorted({label for label in group if label})
+        if unknown := [name for name in options.groups if name not in present]:
+            near = did_you_mean(unknown[0], present)
+            told = {"where": table.source_of(column), "group": unknown[0], "near": near}
+            raise InputError("groups.unknown", **told).says("{where} no group {group}", "{near}")
         # A label such as -999 is not an error if its rows are left out.
         kept = np.array([label in options.groups for label in group], dtype=bool)
         left_out = dict(Counter(label for label, k in zip(group, kept, strict=True) if not k))
@@ -699,23 +687,9 @@ def _groups(
         group = [label for label in group if label in options.groups]
     else:
         check_label_sentinels(table, column, group, options.missing)
-    remedy = "Fill it in, or give groups=[...] (--groups) to keep only the rows of these groups."
-    check_filled(table, column, group, "group", remedy)
-    check_repeated(table, column, group, "group")
+    check_filled(table, column, group, of_groups=True)
+    check_repeated(table, column, group)
     return table, group, left_out
-
-
-def _check_groups(
-    table: RawTable, column: str, group: Sequence[str], wanted: Sequence[str]
-) -> None:
-    """Raise InputError if a wanted group has no rows."""
-    present = sorted({label for label in group if label})
-    for name in wanted:
-        if name not in present:
-            raise InputError(
-                f"{table.source_of(column)}, column {column!r} has no group {name!r}. "
-                + did_you_mean(name, present)
-            )
 
 
 def _labels(
@@ -732,7 +706,7 @@ def _labels(
     cells = text_labels(table, column, options.missing)
     if role == "site":  # persons and families may well be called 999
         check_label_sentinels(table, column, cells, options.missing)
-    check_filled(table, column, cells, role, f"{BLANK[role]}, or remove the row.")
+    check_filled(table, column, cells)
     return cells
 
 
@@ -790,7 +764,9 @@ def read_freesurfer(
     """
     options = replace(Options.of(**locals()), only_regions=True)
     if not tables:
-        raise InputError("read_freesurfer needs at least one table. Give the paths of the tables.")
+        raise InputError("tables.none").says(
+            "read_freesurfer needs at least one table", "Give the paths of the tables."
+        )
     has_participants = participants is not None
     cells = (load_cells(table, options, delimiter=delimiter, decimal=decimal) for table in tables)
     loaded = [_one_row_each(table, options, has_participants) for table in cells]
@@ -820,27 +796,29 @@ def _one_row_each(table: RawTable, options: Options, has_participants: bool) -> 
     ids = [name.rstrip("/\\").replace("\\", "/").rsplit("/", 1)[-1] for name in table.ids]
     rest = table.frame.drop(columns=id_name)
     if SUBJECT_ID in rest.columns:
-        raise InputError(
-            f"{table.name} has two columns of ids, {id_name!r} and {SUBJECT_ID!r}. Remove one of "
-            "them."
+        raise InputError("ids.columns", where=table.source, columns=[id_name, SUBJECT_ID]).says(
+            "{where} two columns of ids: {columns}", "Remove one of them."
         )
     frame = pd.concat([pd.Series(ids, name=SUBJECT_ID, dtype=object), rest], axis=1)
     table = replace(table, frame=frame, ids=tuple(ids), facts={**table.facts, "ids": id_name})
-    check_ids(table, id_name)
+    check_ids(table, id_name, options)
     return table
 
 
 def _turned(table: RawTable, id_name: str) -> RawTable:
     """Return a transposed table with one row per subject. Each row is a column of the file."""
     names = labels(table.frame[id_name])
-    check_unique(names, table.name)
+    check_unique(names, table.source)
     body = table.frame.drop(columns=id_name)
+    if table.origin.unsure:  # the columns of the file tell whether points separate thousands
+        for subject in body:
+            check_point(body[subject], table.source)
     # Transposing makes all cells Python objects. pandas turns them into numbers again.
     turned = body.T.set_axis(names, axis=1).reset_index(drop=True).infer_objects()
     ids = pd.Series(list(body.columns), name=SUBJECT_ID, dtype=object)
     frame = pd.concat([ids, turned], axis=1)
     places = np.arange(2, len(frame) + 2, dtype=np.intp)
-    origin = replace(table.origin, numbers=places, unit="column {} (transposed)")
+    origin = replace(table.origin, numbers=places, unit="transposed column")
     return replace(table, frame=frame, origin=origin)
 
 
@@ -864,12 +842,10 @@ def _check_same_subjects(table: RawTable, other: RawTable) -> None:
     """Raise InputError if a subject is in only one of the two tables."""
     for first, second in ((table, other), (other, table)):
         known = set(second.ids)
-        lone = [name for name in first.ids if name not in known]
-        if lone:
-            raise InputError(
-                f"{counted(len(lone), 'subject is', 'subjects are')} in {first.name}, but not in "
-                f"{second.name}: {listed(lone)}. Make both tables from the same subjects, or "
-                "remove these rows."
+        if lone := [name for name in first.ids if name not in known]:
+            raise InputError("ids.absent", where=second.source, subjects=lone).says(
+                "{where} no row for {subjects}, but other tables have one",
+                "Make all tables from the same subjects, or remove these rows.",
             )
 
 
@@ -878,9 +854,9 @@ def _check_equal(
 ) -> None:
     """Raise InputError if a column is in two tables, unless it is a total with equal values."""
     if not is_total(column):
-        raise InputError(
-            f"column {column!r} is in {table.source_of(column)} and in {other.name}. Give each "
-            "measure of a hemisphere only once."
+        raise InputError("columns.both", where=other.source, columns=[column]).says(
+            "{where} the other table has the same columns: {columns}",
+            "Give each measure of a hemisphere only once.",
         )
     # Both tables hold totals such as eTIV, and each rounds them in its own way.
     first = parse(table, column, options.missing).values
@@ -888,8 +864,8 @@ def _check_equal(
     differ = ~np.isclose(first, second, rtol=MAX_ROUNDING, atol=0, equal_nan=True)
     if differ.any():
         row = int(np.flatnonzero(differ)[0])
-        raise InputError(
-            f"{table.where(row, column)}: the value is {first[row]:g}, but in {other.name} it is "
-            f"{second[row]:g} ({counted(differ.sum(), 'subject differs', 'subjects differ')}). The "
-            "tables come from different runs of FreeSurfer. Make them again from one run."
+        told = {"where": table.where(row, column), "value": first[row], "other": second[row]}
+        raise InputError("totals.differ", **told, n=int(differ.sum())).says(
+            "{where} the value is {value:g}, but {other:g} in another table ({n:such subject})",
+            "Make the tables again, from one run of FreeSurfer.",
         )

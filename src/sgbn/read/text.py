@@ -20,8 +20,7 @@ import codecs
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 from xml.parsers import expat
@@ -29,10 +28,9 @@ from xml.parsers import expat
 import numpy as np
 import pandas as pd
 
-from sgbn.core.problems import InputError, counted
+from sgbn.core.problems import InputError, Problem
 from sgbn.read.cells import (
     MISSING,
-    ROW_NAMES,
     NamedText,
     Origin,
     RawTable,
@@ -41,16 +39,21 @@ from sgbn.read.cells import (
     later_header,
     name_columns,
     title_above,
+    unclear_point,
 )
 
 BLANKS = "blanks"  # the delimiter that is any run of spaces and tabs
 DELIMITERS = {"\t": "tab", ";": "semicolon", ",": "comma", "|": "bar (|)"}
 OTHER_SPELLINGS = {r"\t": "\t", "tab": "\t", " ": BLANKS, r"\s+": BLANKS, "space": BLANKS}
+QUOTES = "{where} the text cannot be read ({cause})"
+CLOSE = "Close its quotes."
 SAMPLE_LINES = 50  # lines that are searched for the delimiter
 SAMPLE_BYTES = 2**16  # bytes that are searched for binary data and for the decimal mark
 
 _QUOTED = re.compile(rb'"[^"]*"')
 _NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
+_JSON = re.compile(rb'\s*(\{\s*["}]|\[\s*[\[{"\]\d-])')
+_HTML = re.compile(rb"\s*<(!doctype|html|head|body|table|\?xml|!--)", re.IGNORECASE)
 _BEFORE_HEADER = re.compile(rb"[\s,;|]*")
 _DECIMAL = re.compile(rb"[ \t]*[+-]?\d*\.\d+")  # a first cell that cannot be the name of a row
 _EXCEL_HINT = re.compile(rb'"?sep=([^\n])"?[ ,;\t]*\n', re.IGNORECASE)
@@ -70,7 +73,7 @@ class _Layout(NamedTuple):
 
 def parse_text(
     content: bytes,
-    source: str,
+    source: Problem,
     as_text: NamedText,
     delimiter: str | None = None,
     decimal: str | None = None,
@@ -81,8 +84,8 @@ def parse_text(
     ----------
     content : bytes
         The whole file, unzipped.
-    source : str
-        The name of the file in errors.
+    source : Problem
+        How messages about the file begin.
     as_text : callable
         Takes the names in the header, and returns the columns whose cells must be read as text.
     delimiter, decimal : str, optional
@@ -93,30 +96,41 @@ def parse_text(
     rows, mark = body[layout.start :], _mark(layout.delimiter)
     found = decimal or decimal_mark(rows[:SAMPLE_BYTES], mark, source)
     frame, layout = _cells(body, layout, found, as_text(layout.names), source)
-    if decimal is None and found == ".":
-        cells = partial(_parse, body, layout, found, set(layout.names))
-        check_points(rows, mark, layout.names, cells, source)
+    # Who groups with points writes decimal commas, and so never separates cells by commas.
+    unsure = decimal is None and found == "." and layout.delimiter != ","
+    if unsure and b"." in rows:
+        frame = _with_unclear(frame, body, layout, zeros=b".000" in rows)
     numbers = layout.first_row + np.arange(len(frame), dtype=np.intp)
     filled = filled_rows(frame)
     if not filled.any():
-        raise InputError(f"{source} has a header but no rows. Add the subjects.")
+        raise InputError("table.empty", where=source).says(
+            "{where} there is a header but no row", "Add the subjects."
+        )
     if not filled.all():
         frame, numbers = frame.loc[filled].reset_index(drop=True), numbers[filled]
     marks = {"encoding": encoding, "delimiter": layout.delimiter, "decimal": found}
     facts = {**marks, "rows": len(frame)}
     frame = name_columns(frame, layout.names, source)
-    return RawTable(frame, Origin(source, numbers, decimal=found), facts=facts)
+    return RawTable(frame, Origin(source, numbers, decimal=found, unsure=unsure), facts=facts)
 
 
 def check_marks(delimiter: object, decimal: object) -> None:
     """Raise InputError unless each mark is None, or of a kind that `parse_text` accepts."""
     if not isinstance(delimiter, str | None):
-        raise InputError(f"delimiter is {delimiter!r}. Give one character, such as ';' or '\\t'.")
+        raise _no_mark(delimiter)
     if decimal not in (None, ".", ","):
-        raise InputError(f"decimal is {decimal!r}. Give '.' or ','.")
+        raise InputError("marks.decimal", value=decimal).says(
+            "{decimal=} is {value}", "Give '.' or ','."
+        )
 
 
-def _as_utf8(content: bytes, source: str) -> tuple[bytes, str]:
+def _no_mark(delimiter: object) -> InputError:
+    return InputError("marks.delimiter", value=delimiter).says(
+        "{delimiter=} is {value}", "Give one character, such as ';' or '\\t'."
+    )
+
+
+def _as_utf8(content: bytes, source: Problem) -> tuple[bytes, str]:
     """Return the bytes in UTF-8 with plain line ends, and the encoding they came in."""
     encoding, body = "utf-8", content.removeprefix(codecs.BOM_UTF8)
     try:
@@ -126,23 +140,31 @@ def _as_utf8(content: bytes, source: str) -> tuple[bytes, str]:
         body.decode()
     except UnicodeError as error:
         if encoding == "utf-16":
-            raise InputError(f"{source} is not complete UTF-16 text. Save it as UTF-8.") from error
+            raise InputError("text.utf16", where=source).says(
+                "{where} the text is not complete UTF-16", "Save it as UTF-8."
+            ) from error
         # It is an older encoding. In latin-1 every byte is a character, so decoding cannot fail.
         encoding, body = "latin-1", body.decode("latin-1").encode()
     if b"\0" in body or _NO_TEXT.search(body, 0, SAMPLE_BYTES):
-        raise InputError(
-            f"{source} holds binary data, so it is not a table in text. The name of an Excel file "
-            "must end in .xlsx, and the name of a Parquet file in .parquet. Save other tables as "
-            "CSV in UTF-8."
+        raise InputError("text.binary", where=source).says(
+            "{where} the file holds binary data, not text",
+            "Save the table as .xlsx, .parquet or CSV, with this ending in its name.",
         )
     if b"\r" in body:
         body = body.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     if not body or body.isspace():
-        raise InputError(f"{source} is empty. Give a file with a header and one row per subject.")
+        raise InputError("file.empty", where=source).says(
+            "{where} the file is empty", "Give a file with a header and one row per subject."
+        )
+    for form, other in (("JSON", _JSON), ("HTML or XML", _HTML)):
+        if other.match(body):
+            raise InputError("text.other", where=source, form=form).says(
+                "{where} the file holds {form:s}, not a table", "Export it as CSV, TSV or Excel."
+            )
     return body, encoding
 
 
-def _layout(body: bytes, source: str, delimiter: str | None) -> _Layout:
+def _layout(body: bytes, source: Problem, delimiter: str | None) -> _Layout:
     """Return the header and the delimiter, found in the first lines."""
     # Spreadsheets may export blank lines, or lines of delimiters, above the header.
     skipped = _BEFORE_HEADER.match(body)
@@ -157,25 +179,23 @@ def _layout(body: bytes, source: str, delimiter: str | None) -> _Layout:
     _check_title(body, head, lines, mark, source)
     names, start = _header(body, head, mark, source) if mark else ([], 0)
     if len([name for name in names if name]) < 2:
-        tried = [DELIMITERS.get(mark, mark)] if mark else [*DELIMITERS.values(), BLANKS]
-        raise InputError(
-            f"{source} seems to have only one column. Its first line is "
-            f"{lines[0].decode()[:60]!r}. Delimiters that were tried: {', '.join(tried)}. Give the "
-            "right delimiter (delimiter=, --delimiter), and a header with at least two names."
+        raise InputError("columns.one", where=source).says(
+            "{where} there seems to be only one column",
+            "Give the right {delimiter=}, and a header with at least two names.",
         )
     # Lines count from 1, and the first row is the line after the header.
     row = body.count(b"\n", 0, head) + 2
     try:
         records = _records(body[start:end], mark)
     except csv.Error as error:
-        raise InputError(f"{source} cannot be read ({error}). Close its quotes.") from error
+        raise InputError("text.quotes", where=source, cause=error).says(QUOTES, CLOSE) from error
     if end < len(body):
         records = records[:-1]  # the sample may end inside the last row
     return _Layout(mark, _fit(names, records, mark, row, source), start, row)
 
 
 def _check_title(
-    body: bytes, head: int, lines: Sequence[bytes], delimiter: str, source: str
+    body: bytes, head: int, lines: Sequence[bytes], delimiter: str, source: Problem
 ) -> None:
     """Raise InputError for titles above the header. The first would be read as the header."""
     # Titles hold blanks but no delimiter, so blanks may look like the delimiter. Try all others.
@@ -211,7 +231,7 @@ def _given(delimiter: str | None) -> str:
         return ""
     mark = OTHER_SPELLINGS.get(delimiter, delimiter)
     if mark != BLANKS and (len(mark) != 1 or mark in '"\n\r' or not mark.isascii()):
-        raise InputError(f"delimiter is {delimiter!r}. Give one character, such as ';' or '\\t'.")
+        raise _no_mark(delimiter)
     return mark
 
 
@@ -249,7 +269,7 @@ def _width(line: bytes, mark: bytes) -> int:
     return line.count(mark) + 1 if mark else len(line.split())
 
 
-def _header(body: bytes, head: int, delimiter: str, source: str) -> tuple[list[str], int]:
+def _header(body: bytes, head: int, delimiter: str, source: Problem) -> tuple[list[str], int]:
     """Return the names in the header, and the byte at which the next line begins."""
     if delimiter == BLANKS:  # the csv module cannot read runs of blanks
         start = body.find(b"\n", head) + 1 or len(body)
@@ -263,14 +283,12 @@ def _header(body: bytes, head: int, delimiter: str, source: str) -> tuple[list[s
     try:
         names = clean_names(next(reader))
     except csv.Error as error:
-        raise InputError(
-            f"{source}: the header cannot be read ({error}). Close its quotes."
-        ) from error
+        raise InputError("text.quotes", where=source, cause=error).says(QUOTES, CLOSE) from error
     return names, _after_lines(body, head, reader.line_num)
 
 
 def _fit(
-    names: list[str], records: Sequence[bytes], delimiter: str, first: int, source: str
+    names: list[str], records: Sequence[bytes], delimiter: str, first: int, source: Problem
 ) -> list[str]:
     """Return one name per cell of the widest row. Row names and empty columns get "".
 
@@ -289,10 +307,10 @@ def _fit(
         # Spreadsheets may write empty cells after the last name.
         excess = records[k].split(mark or None)[len(names) :] if width > len(names) else []
         if width and (width < needed or any(cell.strip() for cell in excess)):
-            raise InputError(
-                f"{source}, row {first + k} has {counted(width, 'cell')}, but the header has "
-                f"{len(names)}. Correct the row. A cell that holds the delimiter needs quotes "
-                "around it, and each quote must be closed."
+            place = {"row": first + k, "n": width, "m": len(names)}
+            raise InputError("rows.length", where=source, **place).says(
+                "{where} row {row} has {n:cell}, but the header has {m}",
+                "Correct the row. Quote a cell that holds the delimiter, and close each quote.",
             )
     return names + [""] * (max(widths, default=0) - len(names))
 
@@ -308,7 +326,7 @@ def _all_end(records: Sequence[bytes], mark: bytes) -> bool:
 
 
 def _cells(
-    body: bytes, layout: _Layout, decimal: str, text: set[str], source: str
+    body: bytes, layout: _Layout, decimal: str, text: set[str], source: Problem
 ) -> tuple[pd.DataFrame, _Layout]:
     """Return the cells of all rows, and the layout that fits them.
 
@@ -319,10 +337,9 @@ def _cells(
     except (ValueError, OverflowError) as error:
         checked = _counted(body, layout, source)
         if checked == layout:  # all rows have the right length, so something else is wrong
-            raise InputError(
-                f"{source} cannot be read as a table ({_reason(error, layout)}). Correct this "
-                "place. Each quote must be closed, and each row must have as many cells as the "
-                "header."
+            raise InputError("rows.unreadable", where=source, row=_row(error, layout)).says(
+                "{where} a cell at or below row {row} cannot be read",
+                "Correct it, and close each quote.",
             ) from error
         return _cells(body, checked, decimal, text, source)
     # pandas fills up short rows silently, so that the last cell of such a row is missing.
@@ -331,7 +348,7 @@ def _cells(
     return frame, layout
 
 
-def _counted(body: bytes, layout: _Layout, source: str) -> _Layout:
+def _counted(body: bytes, layout: _Layout, source: Problem) -> _Layout:
     """Return a layout that fits all rows. Raise InputError for a row of the wrong length."""
     try:
         records = _records(body[layout.start :], layout.delimiter)
@@ -341,8 +358,11 @@ def _counted(body: bytes, layout: _Layout, source: str) -> _Layout:
     return layout._replace(names=names)
 
 
-def _parse(body: bytes, layout: _Layout, decimal: str, text: set[str]) -> pd.DataFrame:
-    """Return the cells. The columns have numbers instead of names."""
+def _parse(
+    body: bytes, layout: _Layout, decimal: str, text: set[str], columns: list[Any] | None = None
+) -> pd.DataFrame:
+    """Return the cells, or only those of some columns, as text. Columns have numbers, not names."""
+    as_text = {k: str for k, name in enumerate(layout.names) if name in text or not name}
     stream = io.BytesIO(body)
     stream.seek(layout.start)
     try:
@@ -352,7 +372,8 @@ def _parse(body: bytes, layout: _Layout, decimal: str, text: set[str]) -> pd.Dat
             header=None,
             # The columns get numbers, because the names in the file may repeat (checked later).
             names=range(len(layout.names)),
-            dtype={k: str for k, name in enumerate(layout.names) if name in text or not name},
+            usecols=columns,
+            dtype=as_text if columns is None else str,
             keep_default_na=False,
             na_values=sorted(MISSING),
             # Blank lines are kept, so that errors can name the row in the file.
@@ -367,26 +388,18 @@ def _parse(body: bytes, layout: _Layout, decimal: str, text: set[str]) -> pd.Dat
         return pd.DataFrame(columns=range(len(layout.names)))
 
 
-def _reason(error: Exception, layout: _Layout) -> str:
-    """Return the message of pandas, with row numbers that count from the top of the file."""
-    reason = " ".join(str(error).split()).removeprefix("Error tokenizing data. C error: ")
+def _row(error: Exception, layout: _Layout) -> int:
+    """Return the row that an error of pandas names, counted from the top of the file."""
     # pandas counts rows from 0 in errors about quotes, and from 1 in errors about long rows.
-    for words, start in (("starting at row", 0), ("in line", 1)):
-        number = re.search(rf"{words} (\d+)", reason)
-        if number:
-            row = int(number[1]) + layout.first_row - start
-            reason = reason.replace(number[0], f"in row {row}")
-    return reason
+    number = re.search(r"(starting at row|in line) (\d+)", str(error))
+    return layout.first_row + (int(number[2]) - (number[1] == "in line") if number else 0)
 
 
-# Each of these may also be a number with three decimals. A number such as 0.449 cannot be grouped.
-_THOUSANDS = {mark: re.compile(rb"[+-]?[1-9]\d{0,2}%b\d{3}" % mark) for mark in (b",", rb"\.")}
-_GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}")
-_GROUPED_TWICE = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3}){2,}(,\d+)?")
-_WHOLE = re.compile(r"[+-]?[1-9]\d*")  # without 0, which is the same number in both readings
+# This may also be a number with three decimals. A number such as 0,449 cannot be grouped.
+_THOUSANDS = re.compile(rb"[+-]?[1-9]\d{0,2},\d{3}")
 
 
-def decimal_mark(sample: bytes, delimiter: bytes, source: str) -> str:
+def decimal_mark(sample: bytes, delimiter: bytes, source: Problem) -> str:
     """Return the decimal mark of most numbers. It is never a comma if commas separate cells.
 
     `delimiter` is empty if blanks separate cells.
@@ -396,65 +409,43 @@ def decimal_mark(sample: bytes, delimiter: bytes, source: str) -> str:
     commas, points = ([*_numbers(sample, mark, delimiter)] for mark in (b",", rb"\."))
     if len(commas) <= len(points):
         return "."
-    if all(map(_THOUSANDS[b","].fullmatch, commas)):
-        raise InputError(
-            f"{source}: the comma in numbers such as {commas[0].decode()!r} may separate decimals "
-            "or thousands. If it separates decimals, give decimal=',' (--decimal ,). If it "
-            "separates thousands, write the numbers without it."
+    if all(map(_THOUSANDS.fullmatch, commas)):
+        raise InputError("marks.comma", where=source, cell=commas[0].decode()).says(
+            "{where} the comma in {cell} may separate decimals or thousands",
+            "Give {decimal=','}, or write numbers without separators of thousands.",
         )
     return ","
 
 
-def check_points(
-    rows: bytes,
-    delimiter: bytes,
-    names: Sequence[str],
-    as_text: Callable[[], pd.DataFrame],
-    source: str,
-) -> None:
-    """Raise InputError if points may separate thousands, as in 2.449 beside 938.
+def _with_unclear(frame: pd.DataFrame, body: bytes, layout: _Layout, zeros: bool) -> pd.DataFrame:
+    """Return the cells, as text in columns where a point may separate thousands.
 
-    All numbers with a point must look like thousands. This alone is no reason, because thickness in
-    mm with three decimals looks so too, and if it holds for a whole column, the column only has
-    another unit. But one column cannot hold numbers with three decimals and numbers with none.
-
-    Parameters
-    ----------
-    rows : bytes
-        The file below the header.
-    delimiter : bytes
-        What separates cells, empty for blanks.
-    names : sequence of str
-        The names of the columns.
-    as_text : callable
-        Returns all cells of the file as text. It is slow, and called only if needed.
-    source : str
-        The name of the file in errors.
+    As numbers, 1.000 and 1 would be the same. `parse` asks about such a column if it is used.
     """
-    # Who groups with points writes decimal commas, and so never separates cells by commas.
-    if delimiter == b"," or b"." not in rows:
-        return
-    if not all(map(_THOUSANDS[rb"\."].fullmatch, _numbers(rows, rb"\.", delimiter))):
-        return
-    for name, (_, column) in zip(names, as_text().items(), strict=True):
-        cells = [cell.strip() for cell in column.dropna()]
-        twice, grouped, whole = (
-            next(filter(form.fullmatch, cells), None) for form in (_GROUPED_TWICE, _GROUPED, _WHOLE)
-        )
-        place = f"{source}, column {name or ROW_NAMES!r}"
-        if twice:
-            raise InputError(
-                f"{place}: the points in {twice!r} seem to separate thousands. Write all numbers "
-                "of this file without them. If such cells are not numbers, and points separate "
-                "decimals in all others, give decimal='.' (--decimal .)."
-            )
-        if grouped and whole:
-            raise InputError(
-                f"{place}: the point in numbers such as {grouped!r} may separate decimals or "
-                f"thousands, because the column also holds {whole!r}. If it separates decimals, "
-                f"give decimal='.' (--decimal .), or write {whole}.000. If it separates thousands, "
-                "write the numbers without it."
-            )
+    columns = [k for k, cells in frame.items() if _may_group(cells, zeros)]
+    if not columns:
+        return frame
+    text = _parse(body, layout, ".", set(), columns)
+    for k, cells in text.items():
+        whole = cells[frame[k] % 1 == 0]
+        # Most columns have points in all cells. To see this is quick.
+        if not whole.str.contains(".", regex=False).all() and unclear_point(cells):
+            frame[k] = cells
+    return frame
+
+
+def _may_group(cells: pd.Series, zeros: bool) -> bool:
+    """Return whether numbers may have been written like 2.449 beside 938. This is quick.
+
+    `zeros` says whether a cell may end in ".000".
+    """
+    if cells.dtype.kind != "f":
+        return False
+    sizes = np.abs(cells.to_numpy())
+    sizes = sizes[(sizes > 0) & (sizes < np.inf)]
+    parts = sizes[sizes % 1 != 0]
+    thousandths = (parts > 1) & (parts < 1000) & (parts == np.round(parts, 3))
+    return len(parts) < len(sizes) and (zeros or len(parts) > 0) and bool(thousandths.all())
 
 
 def _numbers(rows: bytes, mark: bytes, delimiter: bytes) -> Iterator[bytes]:
@@ -465,10 +456,11 @@ def _numbers(rows: bytes, mark: bytes, delimiter: bytes) -> Iterator[bytes]:
     return (number[0] for number in re.finditer(cell, rows))
 
 
+WRITE_AGAIN = "Write the file again with the program that made it."
 MAX_DEPTH = 20  # levels of nested elements; CAT12's files need four, FSL's files three
 
 
-def xml_tree(content: bytes, name: str, remedy: str) -> ElementTree.Element:
+def xml_tree(content: bytes, source: Problem) -> ElementTree.Element:
     """Return the root element of an XML file; raise InputError if the file is not safe to read.
 
     `ElementTree` alone is not safe. It expands entities, which can fill gigabytes of memory, and it
@@ -478,10 +470,8 @@ def xml_tree(content: bytes, name: str, remedy: str) -> ElementTree.Element:
     ----------
     content : bytes
         The bytes of the file, in the encoding that the file declares.
-    name : str
-        Name of the file in messages.
-    remedy : str
-        Last sentence of every message. It says what the user can do.
+    source : Problem
+        How messages about the file begin.
     """
     builder = ElementTree.TreeBuilder()
     depth = 0
@@ -490,7 +480,9 @@ def xml_tree(content: bytes, name: str, remedy: str) -> ElementTree.Element:
         nonlocal depth
         depth += 1
         if depth > MAX_DEPTH:
-            raise InputError(f"{name} has more than {MAX_DEPTH} levels of elements. {remedy}")
+            raise InputError("xml.deep", where=source, n=MAX_DEPTH).says(
+                "{where} there are more than {n} levels of elements", WRITE_AGAIN
+            )
         builder.start(tag, attributes)
 
     def end(tag: str) -> None:
@@ -499,7 +491,9 @@ def xml_tree(content: bytes, name: str, remedy: str) -> ElementTree.Element:
         builder.end(tag)
 
     def refuse(*_: Any) -> None:
-        raise InputError(f"{name} defines entities or a document type. {remedy}")
+        raise InputError("xml.entities", where=source).says(
+            "{where} the file defines entities or a document type", WRITE_AGAIN
+        )
 
     parser = expat.ParserCreate()
     parser.buffer_text = True  # one call per text, not one per line
@@ -516,4 +510,6 @@ def xml_tree(content: bytes, name: str, remedy: str) -> ElementTree.Element:
     except InputError:
         raise
     except (expat.ExpatError, ValueError, LookupError) as error:  # LookupError: unknown encoding
-        raise InputError(f"{name} is cut off or not XML ({error}). {remedy}") from error
+        raise InputError("xml.damaged", where=source, cause=error).says(
+            "{where} the file is cut off or not XML ({cause})", WRITE_AGAIN
+        ) from error

@@ -19,9 +19,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.core.problems import InputError, counted
+from sgbn.core.problems import InputError, Problem
 from sgbn.core.types import Array
 from sgbn.core.validation import check_name_lengths
+from sgbn.read.cells import of_file, of_subject
 
 MAX_VOXELS = 2**30  # 1024 voxels per side; a header with more is damaged
 
@@ -64,42 +65,39 @@ def nibabel() -> ModuleType:
     try:
         import nibabel as package
     except ImportError as error:
-        raise InputError(
-            'images need nibabel and nilearn. Install them: pip install "sgbn[brain]".'
+        raise InputError("library.images").says(
+            "images need nibabel and nilearn", 'Install them: pip install "sgbn[brain]".'
         ) from error
     return package
 
 
 @contextmanager
-def reading(path: object) -> Iterator[None]:
+def reading(source: Problem) -> Iterator[None]:
     """Turn any error of the block into an InputError that names the file."""
     try:
         yield
     except InputError:
         raise
     except Exception as error:
-        reason = " ".join(f"{type(error).__name__}: {error}".split())
-        raise InputError(
-            f"{path} cannot be read as an image ({reason}). Make or copy the file again, or leave "
-            "it out."
+        raise InputError("image.unreadable", where=source, cause=error).says(
+            "{where} the image cannot be read ({cause})",
+            "Make or copy the file again, or leave it out.",
         ) from error
 
 
-def open_image(path: str | Path) -> Any:
+def open_image(path: str | Path, source: Problem | None = None) -> Any:
     """Return an image. Its header is read now, its voxels are read later."""
-    nib = nibabel()
-    if not Path(path).is_file():
-        raise InputError(f"the file {path} does not exist. Check the path, or leave the file out.")
-    with reading(path):
+    nib, source = nibabel(), source or of_file(path)
+    with reading(source):
         image = nib.load(path)
     if not isinstance(image, nib.spatialimages.SpatialImage):
-        raise InputError(
-            f"{path} contains a {type(image).__name__}, not voxels. Give a NIfTI volume."
+        raise InputError("image.kind", where=source, kind=type(image).__name__).says(
+            "{where} the file contains a {kind:s}, not voxels", "Give a NIfTI volume."
         )
     return image
 
 
-def spatial_shape(image: Any, path: object) -> tuple[tuple[int, int, int], int]:
+def spatial_shape(image: Any, source: Problem) -> tuple[tuple[int, int, int], int]:
     """Return the shape of a volume and the number of volumes.
 
     Raise InputError if the image does not have three or four dimensions, if a volume is too large,
@@ -109,27 +107,27 @@ def spatial_shape(image: Any, path: object) -> tuple[tuple[int, int, int], int]:
     while len(shape) > 3 and shape[-1] == 1:  # one volume may be written as (x, y, z, 1)
         shape = shape[:-1]
     if len(shape) not in (3, 4) or min(shape) < 1 or math.prod(shape[:3]) > MAX_VOXELS:
-        raise InputError(
-            f"{path} has the shape {shape}. Give an image with three dimensions, or with time as "
-            "the fourth dimension."
+        raise InputError("image.shape", where=source, shape=shape).says(
+            "{where} the image has the shape {shape}", "Give three dimensions, or time as fourth."
         )
     # The voxels of RGB images are records. The voxels of some maps are complex numbers.
-    if image.get_data_dtype().kind not in "iuf":
-        raise InputError(
-            f"{path} has voxels of type {image.get_data_dtype()}. Give an image of real numbers."
+    kind = image.get_data_dtype()
+    if kind.kind not in "iuf":
+        raise InputError("image.type", where=source, kind=str(kind)).says(
+            "{where} the voxels are of type {kind}", "Give an image of real numbers."
         )
     return shape[:3], shape[3] if len(shape) == 4 else 1  # type: ignore[return-value]
 
 
-def grid_of(image: Any, path: object) -> Grid:
+def grid_of(image: Any, source: Problem) -> Grid:
     """Return the grid of an image. Raise InputError if its affine cannot be inverted."""
-    shape, _ = spatial_shape(image, path)
+    shape, _ = spatial_shape(image, source)
     # An affine without an inverse would map the brain to a plane.
     affine = None if image.affine is None else np.asarray(image.affine, dtype=np.float64)
     if affine is None or not np.isfinite(affine).all() or not np.linalg.det(affine[:3, :3]):
-        raise InputError(
-            f"{path} does not say where its voxels are (its affine cannot be inverted). Make the "
-            "file again with the tool that normalised it."
+        raise InputError("image.affine", where=source).says(
+            "{where} the affine of the image cannot be inverted",
+            "Make the file again with the tool that normalised it.",
         )
     return Grid(shape, tuple(affine.ravel().tolist()))
 
@@ -143,7 +141,7 @@ def has_orientation(image: Any) -> bool:
     return bool(header["sform_code"] > 0 or header["qform_code"] > 0)
 
 
-def volumes(image: Any, path: object) -> Iterator[NDArray[np.floating[Any]]]:
+def volumes(image: Any, source: Problem) -> Iterator[NDArray[np.floating[Any]]]:
     """Yield the volumes one by one, each as a flat array in Fortran order.
 
     Voxels are float32 if this type represents the stored numbers exactly, else float64.
@@ -153,9 +151,9 @@ def volumes(image: Any, path: object) -> Iterator[NDArray[np.floating[Any]]]:
     from nibabel.arrayproxy import ArrayProxy
     from nibabel.openers import ImageOpener
 
-    shape, n_volumes = spatial_shape(image, path)
+    shape, n_volumes = spatial_shape(image, source)
     size, proxy = math.prod(shape), image.dataobj
-    with reading(path):
+    with reading(source):
         if type(proxy) is not ArrayProxy:  # a format with another layout, or an image in memory
             whole = np.asanyarray(proxy).reshape(size, n_volumes, order="F")
             yield from np.ascontiguousarray(whole.T, dtype=np.result_type(np.float32, whole))
@@ -217,10 +215,14 @@ def find_images(patterns: Iterable[str | Path], exclude: Iterable[str | Path] = 
     matches = dict.fromkeys(path for pattern in patterns for path in _matches(str(pattern)))
     files = [path for path in matches if path.resolve() not in unwanted]
     if not files:
-        raise InputError(
-            "no image was given. Give files, patterns or folders with .nii(.gz) files."
-        )
+        raise _no_image()
     return files
+
+
+def _no_image() -> InputError:
+    return InputError("images.none").says(
+        "no image was given", "Give files, patterns or folders with .nii(.gz) files."
+    )
 
 
 def _matches(pattern: str) -> list[Path]:
@@ -229,15 +231,17 @@ def _matches(pattern: str) -> list[Path]:
     if path.is_dir():
         files = sorted(p for p in path.rglob("*") if p.name.lower().endswith(ENDINGS))
         if not files:
-            raise InputError(
-                f"the folder {pattern} contains no .nii or .nii.gz file. Give another folder."
+            raise InputError("images.folder", folder=path).says(
+                "{folder} contains no .nii or .nii.gz file", "Give another folder."
             )
         return files
     if path.exists() or not glob.has_magic(pattern):  # a file name may contain brackets
         return [path]
     files = sorted(p for p in map(Path, glob.glob(pattern, recursive=True)) if p.is_file())
     if not files:
-        raise InputError(f"no file matches {pattern!r}. Check the pattern and the folder.")
+        raise InputError("images.pattern", file=pattern).says(
+            "no file matches {file}", "Check the pattern and the folder."
+        )
     return files
 
 
@@ -300,22 +304,21 @@ def images_by_subject(
     """Return id -> path of each image. Two images with the same id are an error."""
     if isinstance(images, Mapping):
         if ids is not None:
-            raise InputError(
-                "ids are given twice, in `images` and in `ids`. Leave out `ids`, or give `images` "
-                "as a list."
+            raise InputError("ids.both").says(
+                "ids are given twice, in images and in ids", "Leave out ids, or list the images."
             )
         ids, images = [str(name) for name in images], list(images.values())
-    paths = find_images([images]) if isinstance(images, str | Path) else _paths(images)
+    one = isinstance(images, str | Path)
+    paths = find_images([image_path(images)]) if one else _paths(images)
     if not paths:
-        raise InputError("no image was given. Give at least one.")
+        raise _no_image()
     names = [subject_id(path) for path in paths] if ids is None else _given_ids(ids, len(paths))
     check_name_lengths(names, "id of a subject")  # the ids become names of files
     by_subject: dict[str, Path] = {}
     for name, path in zip(names, paths, strict=True):
         if name in by_subject:
-            raise InputError(
-                f"two images have the subject id {name!r}: {by_subject[name]} and {path}. Give a "
-                "narrower pattern that matches one image per subject, or a mapping of id to path."
+            raise InputError("images.same-id", subject=name).says(
+                "two images belong to {subject}", "Give one per subject, or map each id to a path."
             )
         by_subject[name] = path
     return by_subject
@@ -324,29 +327,29 @@ def images_by_subject(
 def image_path(image: object) -> Path:
     """Return the path of an image. Raise InputError if `image` is not a path."""
     if not isinstance(image, str | os.PathLike):
-        raise InputError(
-            f"an image is a {type(image).__name__}, not the path of a file. Save an image that is "
-            "in memory with nibabel.save, and give its path."
+        raise InputError("images.type", kind=type(image).__name__).says(
+            "an image is a {kind:s}, not the path of a file", "Save it, and give its path."
+        )
+    if "\0" in str(image):
+        raise InputError("file.unreadable", where=of_subject(image)).says(
+            "{where} this cannot be a path", "Remove the NUL character."
         )
     return Path(image)
 
 
 def _paths(images: object) -> list[Path]:
     if not isinstance(images, Iterable) or hasattr(images, "dataobj"):
-        raise InputError(
-            f"images is a {type(images).__name__}. Give a list of image files, a mapping of id to "
-            "file, or a folder."
+        raise InputError("images.list", kind=type(images).__name__).says(
+            "images is a {kind:s}", "Give a list of files, a mapping of id to file, or a folder."
         )
     return [image_path(image) for image in images]
 
 
 def _given_ids(ids: object, n: int) -> list[str]:
     # A text is also iterable, but it is not a list of ids.
-    if isinstance(ids, str) or not isinstance(ids, Iterable):
-        raise InputError(f"ids is {ids!r}, not a list. Give a list with one id per image.")
-    names = [str(name) for name in ids]
+    names = list(map(str, ids)) if isinstance(ids, Iterable) and not isinstance(ids, str) else []
     if len(names) != n:
-        raise InputError(
-            f"ids has {counted(len(names), 'id')} for {counted(n, 'image')}. Give one per image."
+        raise InputError("ids.number", n=n).says(
+            "ids is not a list of {n:id}", "Give one id per image."
         )
     return names

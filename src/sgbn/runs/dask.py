@@ -34,8 +34,8 @@ import joblib
 from joblib.externals.loky.backend.reduction import dumps
 
 from sgbn.core.moments import one_blas_thread
-from sgbn.core.problems import InputError, StudyError, warn
-from sgbn.runs.files import differences, versions
+from sgbn.core.problems import InputError, Problem, StudyError
+from sgbn.runs.files import differences, full_memory_named, versions
 
 BATCH_SECONDS = 0.25  # work in a batch: a hundred times the time to submit it
 MIN_BATCH_SHARE = 0.1  # smallest batch near the end, as a share of a usual batch
@@ -47,14 +47,7 @@ ALONE_SECONDS = 15  # time without any worker before a warning
 ANSWER_SECONDS = 15  # time without an answer of the scheduler before a warning
 LOOK_SECONDS = 0.002  # time between two looks for finished batches
 
-LOST = (
-    "the connection to the Dask scheduler was lost. Finished work that is kept in a folder is not "
-    "lost. To continue, start the scheduler, and run the same command again."
-)
-CANCELLED = (
-    "tasks were cancelled on the Dask cluster: somebody cancelled them, or restarted the cluster. "
-    "Finished work that is kept in a folder is not lost. To continue, run the same command again."
-)
+REPEAT = "Run the same command again: finished work in a folder is kept."
 
 
 class Supply(Protocol):
@@ -107,7 +100,9 @@ def on_dask(scheduler: Any) -> Iterator[Any]:
     client = _connected(distributed, scheduler) if is_address else scheduler
     try:
         if not check_workers(client):
-            warn("the Dask cluster has no worker yet. Tasks wait until a worker joins.")
+            Problem("dask.no-worker").warn(
+                "the Dask cluster has no worker yet", "Tasks wait until a worker joins."
+            )
         with running_on(client):
             yield client
     finally:
@@ -144,7 +139,7 @@ def run_on(
 ) -> Generator[tuple[int, Any], None, None]:
     """Yield the number and result of each task as it finishes (see `sgbn.runs.tasks.run_tasks`)."""
     if client.status != "running":  # the connection was lost since the last tasks
-        raise StudyError(LOST)
+        raise _lost()
     batches = _Batches(client, function, tasks)
     waiting, suspects = deque(range(len(tasks))), deque[int]()
     on_trial = False
@@ -160,7 +155,7 @@ def run_on(
             numbers, results = batches.next_finished()
             if results is None:
                 if on_trial:
-                    raise StudyError(_killer(names[numbers[0]]))
+                    raise _killer(names[numbers[0]])
                 suspects.extend(numbers)
                 continue
             on_trial = False
@@ -170,7 +165,7 @@ def run_on(
     except Exception as error:
         if client.status == "running" or isinstance(error, StudyError):
             raise
-        raise StudyError(LOST) from error  # the lost connection caused this error
+        raise _lost() from error  # the lost connection caused this error
     finally:
         batches.cancel()
 
@@ -232,13 +227,16 @@ class _Batches:
         finished, outcome = next(self._completed)
         future, numbers = self.running.pop(finished.key)
         if future.status == "cancelled":
-            lost = self._client.status != "running"
-            raise StudyError(LOST if lost else CANCELLED)
+            if self._client.status != "running":
+                raise _lost()
+            raise StudyError("dask.cancelled").says(
+                "tasks were cancelled on the Dask cluster, or the cluster was restarted", REPEAT
+            )
         if future.status == "error":
             error = future.exception()
             if isinstance(error, self._distributed.scheduler.KilledWorker):
                 if error.task == self._function.key:
-                    raise StudyError(_killer("the data that all tasks share")) from error
+                    raise _killer("the data that all tasks share") from error
                 return numbers, None
             raise error
         results, seconds = outcome
@@ -272,30 +270,28 @@ class _Batches:
                 alone_since = now
             elif now - alone_since >= ALONE_SECONDS:
                 alone_since = float("inf")  # warn only once
-                warn(
-                    f"the Dask cluster has had no worker for {ALONE_SECONDS:g} seconds, and tasks "
-                    "wait. Start a worker to continue (dask worker "
-                    f"{self._client.scheduler.address}), or stop with Ctrl-C. Finished work that "
-                    "is kept in a folder is not lost.",
+                Problem("dask.no-worker", address=self._client.scheduler.address).warn(
+                    "tasks wait, because the Dask cluster has no worker",
+                    "Start one to continue (dask worker {address:s}), or stop with Ctrl-C: "
+                    "finished work in a folder is kept.",
                     ClusterWarning,
                 )
 
     def _threads(self) -> int | None:
         """Return the number of threads of all workers, or None if the scheduler does not answer."""
         if self._client.status != "running":  # asking would take half a minute
-            raise StudyError(LOST)
+            raise _lost()
         try:
             return sum(self._client.nthreads(callback_timeout=ANSWER_SECONDS).values())
         except OSError as error:  # a lost connection is known now, or at the next call
             if self._client.status != "running":
-                raise StudyError(LOST) from error
+                raise _lost() from error
             if isinstance(error, TimeoutError) and not self._silence_said:
                 self._silence_said = True
-                warn(
-                    f"the Dask scheduler at {self._client.scheduler.address} has not answered for "
-                    f"{ANSWER_SECONDS:g} seconds. Check whether it is suspended or overloaded. The "
-                    "run continues when it answers. Or stop with Ctrl-C. Finished work that is "
-                    "kept in a folder is not lost.",
+                Problem("dask.silent", address=self._client.scheduler.address).warn(
+                    "the Dask scheduler at {address:s} does not answer",
+                    "Check whether it is suspended or overloaded. The run continues when it "
+                    "answers.",
                     ClusterWarning,
                 )
             return None
@@ -336,22 +332,30 @@ def _run_batch(function: Callable[[Any], Any], content: bytes) -> tuple[list[Any
     return results, time.perf_counter() - begin
 
 
-def _killer(what: str) -> str:
-    return (
-        f"{what} killed each worker that had it. Often the reason is that a worker has too little "
-        "memory (memory_limit of the workers). The logs of the workers may show more. Start again "
-        "with larger workers. Finished work that is kept in a folder is not lost."
+def _lost() -> StudyError:
+    return StudyError("dask.lost").says("the connection to the Dask scheduler was lost", REPEAT)
+
+
+def _killer(task: str) -> StudyError:
+    return StudyError("dask.killed", task=task).says(
+        "{task:s} killed each worker that had it, often because a worker has too little memory",
+        "Start again with larger workers: finished work in a folder is kept.",
     )
 
 
 def load_distributed() -> Any:
     """Return Dask's package distributed; raise InputError if it is not installed."""
+    return load_package("distributed", "scale")
+
+
+def load_package(name: str, extra: str) -> Any:
+    """Return a package; raise InputError if it is not installed."""
     try:
-        return import_module("distributed")
+        return import_module(name)
     except ImportError as error:
-        raise InputError(
-            f"a Dask cluster needs the package distributed ({error}). Install it with: "
-            "pip install 'sgbn[scale]'."
+        raise InputError("package.absent", name=name, extra=extra, cause=error).says(
+            "a cluster needs the package {name:s} ({cause})",
+            "Install it with: pip install 'sgbn[{extra:s}]'.",
         ) from error
 
 
@@ -362,9 +366,9 @@ def _connected(distributed: Any, address: Any) -> Any:
         # A default client would also run the user's other Dask computations.
         return distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
-        raise InputError(
-            f"no Dask scheduler answers at {address!r} ({error}). Give the address that the "
-            "scheduler printed when it started, such as tcp://host:8786."
+        raise InputError("dask.address", address=address, cause=error).says(
+            "no Dask scheduler answers at {address} ({cause})",
+            "Give the address that it printed when it started, such as tcp://host:8786.",
         ) from error
 
 
@@ -385,16 +389,15 @@ def check_workers(client: Any) -> int:
     try:
         by_worker = client.run(versions)
     except Exception as error:
-        raise InputError(
-            f"a worker of the Dask cluster cannot load sgbn ({error}). Install the same versions "
-            "on the workers as on this machine."
+        raise InputError("dask.no-sgbn", cause=error).says(
+            "a worker of the Dask cluster cannot load sgbn ({cause})",
+            "Install the same versions on the workers as on this machine.",
         ) from error
     for address, of_worker in by_worker.items():
-        if of_worker != versions():
-            lines = "\n".join(differences(of_worker, versions()))
-            warn(
-                f"worker {address} has different versions, so the last digits of results may "
-                f"differ. Install the same versions to avoid this:\n{lines}"
+        if differs := differences(of_worker, versions()):
+            Problem("dask.versions", address=address, names=list(differs)).warn(
+                "worker {address:s} has other versions of {names:s}, so last digits may differ",
+                "Install the same versions on all machines.",
             )
     return len(by_worker)
 
@@ -406,7 +409,7 @@ Result = TypeVar("Result")
 def call(function: Callable[[Task], Result], task: Task) -> Result:
     """Call the function with one BLAS thread."""
     # The number of threads changes the last bits of a matrix product.
-    with one_blas_thread():
+    with one_blas_thread(), full_memory_named():
         return function(task)
 
 

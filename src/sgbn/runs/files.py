@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from importlib.metadata import version
+from os import PathLike
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -20,7 +21,7 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.core.problems import StudyError
+from sgbn.core.problems import InputError, StudyError
 
 try:
     import fcntl
@@ -33,7 +34,18 @@ UNFINISHED = ".unfinished"  # ending of the name of a file that is being written
 LOCK = "study.lock"  # an empty file, locked while a process writes to the folder
 PROVENANCE = "provenance"  # entry of a result: settings and versions that made it, as JSON
 TASK = "task"  # entry of a result: the name of its task, which is also the name of its file
-FULL = (errno.ENOSPC, errno.EDQUOT)  # the disk is full, or the user's quota is used up
+# The disk is full, the user's quota is used up, or the file is larger than ulimit -f allows.
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+AGAIN = "Delete this file and start again. Only its task is then computed."
+
+
+def as_path(path: str | PathLike[str]) -> Path:
+    """Return a path; raise InputError if it has a NUL, which no system allows."""
+    if "\0" in str(path):
+        raise InputError("path.nul", file=str(path)).says(
+            "{file} cannot be a path", "Remove the NUL character."
+        )
+    return Path(path)
 
 
 def read_result(path: Path, settings: Mapping[str, Any] | None = None) -> Arrays:
@@ -42,28 +54,26 @@ def read_result(path: Path, settings: Mapping[str, Any] | None = None) -> Arrays
     Raise StudyError if the file was copied from another task, or, if `settings` are given, from a
     study with other settings.
     """
-    again = "Delete it and start again. Only this task is then computed."
     try:
         with np.load(path, allow_pickle=False) as stored:
             result = {name: stored[name] for name in stored.files}
     # A file that is not an archive loads as one array, and then raises TypeError.
     except (ValueError, TypeError, OSError, EOFError, BadZipFile) as error:
-        raise StudyError(f"{path} cannot be read ({error}). Delete it and start again.") from error
+        raise StudyError("result.damaged", file=path, cause=error).says(
+            "{file} cannot be read ({cause})", AGAIN
+        ) from error
     task, made_with = result.pop(TASK, None), result.pop(PROVENANCE, None)
     if task is None:
-        raise StudyError(
-            f"{path} does not say which task it belongs to. Another version of sgbn wrote it, or "
-            "it was changed. Delete it and start again, or give another folder for a new run."
+        raise StudyError("result.unnamed", file=path).says(
+            "{file} does not say which task it belongs to", AGAIN
         )
     if str(task) != path.stem:
-        raise StudyError(
-            f"{path} holds the result of another task, {str(task)!r}. The file was copied or "
-            f"renamed. {again}"
+        raise StudyError("result.moved", file=path).says(
+            "{file} holds the result of another task", AGAIN
         )
     if settings is not None and _settings_of(made_with) != as_stored(settings):
-        raise StudyError(
-            f"{path} holds a result that was made with other settings. The file was copied from "
-            f"another run. {again}"
+        raise StudyError("result.settings", file=path).says(
+            "{file} was made with other settings, in another run", AGAIN
         )
     return result
 
@@ -135,9 +145,9 @@ def only_writer(folder: Path) -> Iterator[None]:
                 # Closing is not enough, because a process that just starts holds the file open too.
                 stack.callback(fcntl.flock, stream, fcntl.LOCK_UN)
         except BlockingIOError as error:
-            raise StudyError(
-                f"{folder} is being written by another process. Wait until that process ends, or "
-                "stop it, and start again. Finished work is kept. Or give another folder."
+            raise StudyError("study.locked", folder=folder).says(
+                "{folder} is being written by another process",
+                "Wait until it ends, or stop it, and start again: finished work is kept.",
             ) from error
         except OSError:
             pass  # if the disk is full, the first larger file raises a clear error
@@ -152,14 +162,25 @@ def full_disk_named(path: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno not in FULL:
             raise
-        raise StudyError(
-            f"there is no disk space for {path} ({error.strerror}). Free some space and start "
-            "again. Finished work is kept."
+        raise StudyError("disk.full", file=path, reason=error.strerror).says(
+            "there is no room for {file} ({reason:s})",
+            "Free some space and start again: finished work is kept.",
+        ) from error
+
+
+@contextmanager
+def full_memory_named() -> Iterator[None]:
+    """Turn an error of too little memory in this context into a clear message."""
+    try:
+        yield
+    except MemoryError as error:
+        raise StudyError("memory.full").says(
+            "there is too little memory for a task",
+            "Use fewer processes ({n_jobs=}) and start again: finished work in a folder is kept.",
         ) from error
 
 
 LIBRARIES = ("sgbn", "numpy", "scipy", "scikit-learn", "numba")
-DATA = "data"  # the setting with the hash of the data, which means nothing to a reader
 
 
 def versions() -> dict[str, str]:
@@ -172,13 +193,8 @@ def _versions() -> Mapping[str, str]:
     return {"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}}
 
 
-def differences(stored: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Return one line per entry that differs. Hashes of data are not shown."""
+def differences(stored: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """Return each entry that differs, with its stored and its present value (None if not set)."""
     names = sorted(set(stored) | set(now))
-    return [
-        "  the data are not the same (cells, labels, names, or the lobes of the regions)"
-        if name == DATA
-        else f"  {name}: {stored.get(name, '(not set)')} there, {now.get(name, '(not set)')} now"
-        for name in names
-        if stored.get(name) != now.get(name)
-    ]
+    pairs = {name: (stored.get(name), now.get(name)) for name in names}
+    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}

@@ -47,13 +47,20 @@ from typing import Any
 
 from tqdm.auto import tqdm
 
-from sgbn.core.problems import InputError, StudyError, did_you_mean, warn
-from sgbn.runs.dask import ClusterWarning, check_workers, close_client, load_distributed, running_on
+from sgbn.core.problems import InputError, Problem, StudyError, did_you_mean
+from sgbn.core.validation import Whole
+from sgbn.runs.dask import (
+    ClusterWarning,
+    check_workers,
+    close_client,
+    load_distributed,
+    load_package,
+    running_on,
+)
 from sgbn.runs.files import write_json
 
 QUEUE_SECONDS = 10.0  # time between two calls of squeue, because all users share its server
 COMMAND_SECONDS = 60.0  # longest wait for an answer of sbatch, squeue or scancel
-LOG_LINES = 5  # last lines of the last log, shown in an error
 # Words of sbatch if there is no controller, or no configuration that names one.
 UNREACHABLE = ("Unable to contact slurm controller", "configuration source", "DNS SRV")
 COMMANDS = ("sbatch", "squeue", "scancel")
@@ -145,13 +152,14 @@ class _Jobs:
         except StudyError as error:
             if not self.live:
                 self._count = 0  # no job was accepted, so there is nothing to cancel
-            if any(sign in str(error) for sign in UNREACHABLE):
-                raise InputError(
-                    f"SLURM cannot be reached from this machine ({error}). Start the command on a "
-                    "login node of the cluster, or use --workers."
+            reason = str(error.problem.values.get("cause"))
+            if any(sign in reason for sign in UNREACHABLE):
+                raise InputError("slurm.unreachable", cause=error).says(
+                    "SLURM cannot be reached from this machine ({cause})",
+                    "Start the command on a login node of the cluster, or use {n_jobs=}.",
                 ) from error
-            raise InputError(
-                f"{error}. Change the options of --slurm (sinfo lists the partitions)."
+            raise InputError("slurm.rejected", cause=error).says(
+                "{cause}", "Change the options of the jobs (sinfo lists the partitions)."
             ) from error
 
     def look(self) -> None:
@@ -182,7 +190,9 @@ class _Jobs:
         try:
             _run(["scancel", f"--name={self._name}"])
         except StudyError as error:
-            warn(f"{error}. Cancel the jobs yourself: scancel --name={self._name}", ClusterWarning)
+            Problem("slurm.cancel", cause=error, name=self._name).warn(
+                "{cause}", "Cancel the jobs yourself: scancel -n {name:s}.", ClusterWarning
+            )
 
     def _submit(self) -> None:
         """Submit one job; if sbatch rejects it, raise StudyError with the message of sbatch."""
@@ -200,7 +210,9 @@ class _Jobs:
         # The id of the job need not be in the first line.
         job = re.search(r"^(\d+)", answer, re.MULTILINE)
         if job is None:
-            raise StudyError(f"the answer of sbatch has no id of a job: {answer!r}")
+            raise StudyError("slurm.no-id", answer=answer).says(
+                "the answer of sbatch has no id of a job: {answer}"
+            )
         self.live[name] = job[1]
 
     def _note_workers(self) -> int:
@@ -223,7 +235,9 @@ class _Jobs:
         except StudyError as error:
             if not self._silence_said:
                 self._silence_said = True
-                warn(f"{error}. The run continues, and asks again later.", ClusterWarning)
+                Problem("slurm.silent", cause=error).warn(
+                    "{cause}", "The run continues, and asks again later.", ClusterWarning
+                )
             return None
         lines = [line for line in answer.splitlines() if line.count("|") >= 2]
         # The reason is free text and may contain |.
@@ -235,9 +249,9 @@ class _Jobs:
         job = self._last_ended = self.live.pop(name)
         self._fruitless += 1
         self._failed_starts += name not in self._joined
-        warn(
-            f"SLURM job {job} ended before the work was done. Its unfinished tasks run again in "
-            f"other jobs. Its log is {self._log(job)}.",
+        Problem("slurm.ended", job=job, file=self._log(job)).warn(
+            "SLURM job {job:s} ended before the work was done (its log is {file})",
+            "Its unfinished tasks run again in other jobs.",
             ClusterWarning,
         )
 
@@ -248,10 +262,15 @@ class _Jobs:
                 self._submit()
             except StudyError as error:
                 self._failed_starts += 1
-                warn(f"{error}. The run continues without this job for now.", ClusterWarning)
+                Problem("slurm.without", cause=error).warn(
+                    "{cause}", "The run continues without this job for now.", ClusterWarning
+                )
                 break  # until the next look
         if not self.live and not self._may_submit():
-            raise StudyError(self._gone())
+            raise StudyError("slurm.gone", file=self._log(self._last_ended)).says(
+                "the jobs of SLURM end without a finished task",
+                "Read {file}, and check interface=, memory= and walltime=, or use runner.",
+            )
 
     def _may_submit(self) -> bool:
         limit = self._options.retries * self._options.jobs
@@ -275,21 +294,6 @@ class _Jobs:
     def _log(self, job: str) -> Path:
         return self._logs / f"{job}.log"
 
-    def _gone(self) -> str:
-        path = self._log(self._last_ended)
-        try:
-            lines = path.read_text(errors="replace").strip().splitlines()[-LOG_LINES:]
-            log = f"The last log, {path}, ends with:\n" + "\n".join(lines)
-        except OSError:
-            log = f"There is no log at {path}. Perhaps the nodes cannot write to this folder."
-        ended = "before their workers joined" if self._failed_starts else "without a finished task"
-        return (
-            f"the jobs of SLURM end {ended}, and {self._options.retries} retries for each job did "
-            "not help. Check whether the nodes reach this machine (interface=, or --slurm runner), "
-            "whether memory= is enough, and whether walltime= is longer than a task. Finished work "
-            f"that is kept in a folder is not lost. To continue, run the same command again. {log}"
-        )
-
 
 def _is_of(worker: str, name: str) -> bool:
     """Return whether a worker belongs to the job `name`."""
@@ -302,9 +306,9 @@ def _run_scheduler(options: SlurmOptions) -> Iterator[Any]:
     """Run the scheduler of dask-jobqueue in this process."""
     for command in COMMANDS:
         if shutil.which(command) is None:
-            raise InputError(
-                f"there is no command {command} on this machine, and --slurm needs it. Use a "
-                "machine from which jobs of SLURM are submitted."
+            raise InputError("slurm.command", name=command).says(
+                "there is no command {name:s} on this machine",
+                "Use a machine from which jobs of SLURM are submitted.",
             )
     load_distributed()
     jobqueue = _load_jobqueue()
@@ -319,12 +323,16 @@ def _run_scheduler(options: SlurmOptions) -> Iterator[Any]:
             **_job_keywords(options),
         )
     except (ValueError, RuntimeError) as error:
-        raise InputError(
-            f"no Dask scheduler can start on this machine ({error}). Check interface= of --slurm, "
-            "and the site's jobqueue.yaml."
-        ) from error
+        raise _no_scheduler(error) from error
     with closing(cluster):
         yield cluster
+
+
+def _no_scheduler(error: Exception) -> InputError:
+    return InputError("slurm.scheduler", cause=error).says(
+        "no Dask scheduler can start on this machine ({cause})",
+        "Check interface= of the options, and the site's jobqueue.yaml.",
+    )
 
 
 def _job_keywords(options: SlurmOptions) -> dict[str, Any]:
@@ -360,12 +368,7 @@ def _load_jobqueue() -> Any:
     # Loading it replaces the handler of Ctrl-C. The old handler is restored below.
     handler = signal.getsignal(signal.SIGINT)
     try:
-        return import_module("dask_jobqueue")
-    except ImportError as error:
-        raise InputError(
-            f"jobs of SLURM need the package dask-jobqueue ({error}). Install it with: "
-            "pip install 'sgbn[slurm]'."
-        ) from error
+        return load_package("dask_jobqueue", "slurm")
     finally:
         # Handlers can be set only in the main thread.
         if handler is not None and threading.current_thread() is threading.main_thread():
@@ -379,10 +382,12 @@ def _run(words: Sequence[str], given: str | None = None) -> str:
             words, input=given, capture_output=True, text=True, timeout=COMMAND_SECONDS, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise StudyError(f"{words[0]} of SLURM does not answer: {error}") from error
+        raise StudyError("slurm.no-answer", name=words[0], cause=error).says(
+            "{name:s} of SLURM does not answer: {cause}"
+        ) from error
     if done.returncode:
-        reason = "; ".join(done.stderr.split("\n")).strip("; ")
-        raise StudyError(f"SLURM refuses: {reason or f'{words[0]} ended with {done.returncode}'}")
+        cause = RuntimeError(done.stderr.strip() or f"{words[0]} ended with {done.returncode}")
+        raise StudyError("slurm.refuses", cause=cause).says("SLURM refuses: {cause}")
     return done.stdout
 
 
@@ -462,14 +467,9 @@ class SlurmOptions:
         runner = bool(read.pop(RUNNER, False))
         known = OF_RUNNER if runner else KEYS
         for key in read:
-            if runner and key in KEYS and key not in known:
-                raise InputError(
-                    f"runner does not accept {key}, because srun and its allocation decide it. "
-                    f"Leave out {key}, or leave out runner."
-                )
             if key not in known:
-                raise InputError(
-                    f"the options of SLURM have no key called {key!r}. {did_you_mean(key, known)}"
+                raise InputError("slurm.key", key=key, near=did_you_mean(key, known)).says(
+                    "the options of SLURM have no key {key} here", "{near}"
                 )
         return cls(**{key: _checked(key, value) for key, value in read.items()}, runner=runner)
 
@@ -493,18 +493,19 @@ def _from_text(text: str) -> dict[str, Any]:
         # NEXT_KEY does not split off a word without "=". The word ends the value before it.
         last = value.rpartition(",")[2].strip()
         if RUNNER in (key, last):
-            raise InputError(
-                f"{RUNNER} is in the wrong place in {text!r}. It must be the first word, without a "
-                "value."
+            raise InputError("slurm.runner", text=text).says(
+                "runner is in the wrong place in {text}", "Give it first, without a value."
             )
         if not equals or last in KEYS:
-            raise InputError(
-                f"{last or key!r} in {text!r} has no value. Give key=value, separated by commas."
+            raise InputError("slurm.no-value", key=last or key, text=text).says(
+                "{key} in {text} has no value", "Give key=value, separated by commas."
             )
         if key in SEVERAL:
             read.setdefault(key, []).append(value)
         elif key in read:
-            raise InputError(f"{text!r} contains {key} twice. Give it once.")
+            raise InputError("slurm.twice", key=key, text=text).says(
+                "{text} has {key:s} twice", "Give it once."
+            )
         else:
             read[key] = value
     return read
@@ -513,34 +514,30 @@ def _from_text(text: str) -> dict[str, Any]:
 def _checked(key: str, value: Any) -> Any:
     """Return the value of a key as `SlurmOptions` stores it; raise InputError if it is invalid."""
     if key in COUNTS:
-        return _count(key, value)
+        written = re.fullmatch(r"\d+", str(value))
+        return Whole(COUNTS[key]).check(key, int(value) if written else value)
     if key in SEVERAL:
         lines = [value] if isinstance(value, str) else value
         return tuple(_line(key, line) for line in lines)
     value = _line(key, value)
     if key == "scratch" and UNSAFE_IN_PATH.search(value):
-        raise InputError(
-            f"scratch={value} has white space or a special character of the shell, which the job "
-            "script cannot contain. Give a plain path, or a variable such as $TMPDIR."
+        raise InputError("slurm.scratch", folder=value).says(
+            "scratch={folder} has white space or a special character of the shell",
+            "Give a plain path, or a variable such as $TMPDIR.",
         )
     if key == "memory" and not BYTES.fullmatch(value):
-        raise InputError(f"memory={value} is not a size. Give a size such as 8GB or 500MB.")
-    return value
-
-
-def _count(key: str, value: Any) -> int:
-    least = COUNTS[key]
-    if re.fullmatch(r"\d+", str(value)) is None or int(value) < least:
-        raise InputError(
-            f"{key}={value} is not a valid count. Give a whole number of at least {least}."
+        raise InputError("slurm.memory", value=value).says(
+            "memory={value:s} is not a size", "Give a size such as 8GB or 500MB."
         )
-    return int(value)
+    return value
 
 
 def _line(key: str, value: Any) -> str:
     text = str(value).strip()
     if not text or len(text.splitlines()) > 1:
-        raise InputError(f"{key}={text!r} is not one line of text. Give a line, or omit {key}.")
+        raise InputError("slurm.line", key=key, text=text).says(
+            "{key:s}={text} is not one line of text", "Give a line, or omit {key:s}."
+        )
     return text
 
 
@@ -615,11 +612,10 @@ class _Workers:
                 self._versions_checked = True
                 check_workers(self._client)
         elif now - self._seen > WORKER_SECONDS:
-            raise StudyError(
-                f"for the last {WORKER_SECONDS:g} seconds, no worker was running: all workers of "
-                "srun have ended, or they never joined. Often they need more memory (--mem of "
-                "srun). Finished work that is kept in a folder is not lost. To continue, run the "
-                "same command again."
+            raise StudyError("slurm.alone").says(
+                "all workers of srun have ended, or they never joined",
+                "Give srun more memory, and run the same command again: finished work in a folder "
+                "is kept.",
             )
 
     def note_result(self) -> None:
@@ -632,14 +628,11 @@ def _rank() -> int:
         names = ("PROCID", "STEP_NUM_TASKS", "STEP_ID")
         rank, count, _ = (int(os.environ[f"SLURM_{name}"]) for name in names)
     except (KeyError, ValueError):
-        raise InputError(
-            "srun did not start this process, but --slurm runner needs srun. Start it as "
-            "srun -n 5 sgbn ... --slurm runner, on the command line or in a script for sbatch."
-        ) from None
+        count = 0
     if count < 2:
-        raise InputError(
-            f"srun started {count} process, but --slurm runner needs two or more. The first runs "
-            "the command, and the others do the work. Use srun -n 5, for example."
+        raise InputError("slurm.srun", n=count).says(
+            "srun started {n:process/processes} with this command, but a runner needs two or more",
+            "Start the command with srun, for example srun -n 5, also in a script for sbatch.",
         )
     return rank
 
@@ -679,9 +672,7 @@ def _started(options: SlurmOptions) -> Iterator[Any]:
             silence_logs="error",
         )
     except (ValueError, RuntimeError) as error:
-        raise InputError(
-            f"no Dask scheduler can start on this machine ({error}). Check interface= of --slurm."
-        ) from error
+        raise _no_scheduler(error) from error
     with closing(cluster):
         yield cluster
 
@@ -712,7 +703,7 @@ def _address() -> str:
             return str(json.loads(path.read_text())["address"])
         except (OSError, ValueError):
             time.sleep(0.1)
-    raise StudyError(
-        f"the first process of srun did not write {path} in {ADDRESS_SECONDS:g} seconds. Read its "
-        "output, and start srun in a folder that all nodes can read and write."
+    raise StudyError("slurm.address", file=path).says(
+        "the first process of srun did not write {file}",
+        "Read its output, and start srun in a folder that all nodes can read and write.",
     )

@@ -25,12 +25,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sgbn.core.problems import InputError, StudyError, warn
-from sgbn.core.validation import JOBS
+from sgbn.core.problems import InputError, Problem, StudyError
+from sgbn.core.validation import JOBS, OneOf
 from sgbn.runs.dask import active_client
 from sgbn.runs.files import (
     PROVENANCE,
     Arrays,
+    as_path,
     as_stored,
     differences,
     full_disk_named,
@@ -51,11 +52,11 @@ class Results(dict[str, Arrays]):
 
     Attributes
     ----------
-    failures : dict of str to str
-        Error message of each task that failed and was skipped, by task name.
+    failures : dict of str to Problem
+        Message of each task that failed and was skipped, by task name.
     """
 
-    def __init__(self, results: Mapping[str, Arrays], failures: Mapping[str, str]) -> None:
+    def __init__(self, results: Mapping[str, Arrays], failures: Mapping[str, Problem]) -> None:
         super().__init__(results)
         self.failures = dict(failures)
 
@@ -90,6 +91,7 @@ class Study:
 
     def __post_init__(self) -> None:
         JOBS.check("n_jobs", self.n_jobs)
+        as_path(self.folder or "")
 
     def part(self, name: str) -> Study:
         """Return the study of one step, in a subfolder of this study, with the same workers."""
@@ -138,12 +140,12 @@ class Study:
         Results
             The result of each task as arrays, in the order of the tasks, and `failures`.
         """
-        if on_error not in ("raise", "skip"):
-            raise InputError(f"on_error is {on_error!r}. Use 'raise' or 'skip'.")
+        OneOf("raise", "skip").check("on_error", on_error)
         kept_with = None if self.folder is None else dict(settings)
         run = partial(_run_task, function, dict(shared or {}), kept_with, on_error == "skip")
         elsewhere = active_client() is not None
-        made: dict[str, tuple[Arrays, str]] = {}
+        made: dict[str, Arrays] = {}
+        failures: dict[str, Problem] = {}
         with self._begun(settings, tasks) as paths:
             missing = [name for name in tasks if name not in paths or not paths[name].exists()]
             files = {} if elsewhere else paths
@@ -155,17 +157,19 @@ class Study:
                 shown = self._with_progress(finished, len(tasks), kind_of)
                 for number, (result, failure, _) in shown:
                     name = missing[number]
-                    if elsewhere and name in paths and not failure:
+                    if failure is not None:
+                        failures[name] = failure
+                    elif elsewhere and name in paths:
+                        # Read again below, so that memory never holds all results.
                         write_result(paths[name], result)
-                        result = {}  # read again below, so that memory never holds all results
-                    made[name] = result, failure
-        failures = {name: made[name][1] for name in missing if made[name][1]}
+                    else:
+                        made[name] = result
         results = {
-            name: read_result(paths[name], settings) if name in paths else made[name][0]
+            name: read_result(paths[name], settings) if name in paths else made[name]
             for name in tasks
             if name not in failures
         }
-        return Results(results, failures)
+        return Results(results, {name: failures[name] for name in missing if name in failures})
 
     def _with_progress(self, finished: Outcomes, planned: int, kinds: Sequence[str]) -> Outcomes:
         """Return the outcomes as they arrive, and show progress if `progress` is True."""
@@ -187,8 +191,8 @@ class Study:
             with full_disk_named(folder):
                 (folder / TASKS).mkdir(parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError) as error:
-            raise InputError(
-                f"{folder} is a file or inside a file. Give a folder. It is created if needed."
+            raise InputError("study.no-folder", folder=folder).says(
+                "{folder} is a file or inside a file", "Give a folder. It is created if needed."
             ) from error
         paths = _whole_paths({name: folder / TASKS / f"{name}.npz" for name in tasks})
         with only_writer(folder):
@@ -219,7 +223,7 @@ def _run_task(
     except InputError as error:
         if not skip:
             raise
-        return Outcome({}, str(error), time.perf_counter() - begin)
+        return Outcome({}, error.problem, time.perf_counter() - begin)
     result = {key: np.asarray(value) for key, value in arrays.items()}
     if settings is not None:
         made_with = {"settings": settings, "versions": versions()}
@@ -228,7 +232,7 @@ def _run_task(
     if task.path is not None:
         write_result(task.path, result)
         result = {}
-    return Outcome(result, "", time.perf_counter() - begin)
+    return Outcome(result, None, time.perf_counter() - begin)
 
 
 def _whole_paths(named: Mapping[str, Any]) -> dict[str, Any]:
@@ -243,10 +247,9 @@ def _check_settings(folder: Path, settings: Mapping[str, Any], paths: Mapping[st
     begun = {"settings": wanted, "versions": versions(), TASKS: len(paths)}
     if not path.exists():
         if any((folder / TASKS).glob("*.npz")):
-            raise StudyError(
-                f"{folder / TASKS} has results, but their settings are unknown because {path} is "
-                f"gone. Put it back to continue. For a new run, delete {folder / TASKS}, or give "
-                "another folder."
+            raise StudyError("study.no-settings", folder=folder, file=path).says(
+                "{folder} has results, but their settings are unknown because {file} is gone",
+                "Put it back to continue, or give another folder for a new run.",
             )
         # Only the name of the program is stored. Its folder means nothing on another machine.
         command = [Path(sys.argv[0]).name, *sys.argv[1:]]
@@ -254,19 +257,17 @@ def _check_settings(folder: Path, settings: Mapping[str, Any], paths: Mapping[st
         return
     study = read_study(path)
     _refuse_another_release(folder, study["versions"])
-    if study["settings"] != wanted:
-        lines = differences(study["settings"], wanted)
-        raise StudyError(
-            f"{folder} was begun with other settings:\n"
-            + "\n".join(lines)
-            + "\nGive the same settings to continue, or another folder for a new run."
+    if differs := differences(study["settings"], wanted):
+        error = StudyError("study.settings", folder=folder, names=list(differs))
+        error.differs = differs
+        raise error.says(
+            "{folder} was begun with other settings, which differ in {names:s}",
+            "Give the same settings to continue, or another folder for a new run.",
         )
-    if study["versions"] != versions():
-        lines = differences(study["versions"], versions())
-        warn(
-            f"{folder} was begun with other versions of Python or of libraries, and continues with "
-            "the present versions. Each result stores the versions that made it. For a new run, "
-            "give another folder. What differs:\n" + "\n".join(lines)
+    if differs := differences(study["versions"], versions()):
+        Problem("study.versions", folder=folder, names=list(differs)).warn(
+            "{folder} was begun with other versions of {names:s}",
+            "It continues with the present versions. For a new run, give another folder.",
         )
     # `require` has no tasks and must not change their number. A finished study is not written.
     if study.get(TASKS) != len(paths) and not all(result.exists() for result in paths.values()):
@@ -278,10 +279,9 @@ def _refuse_another_release(folder: Path, begun_with: Mapping[str, Any]) -> None
     theirs, ours = str(begun_with.get("sgbn", "unknown")), versions()["sgbn"]
     # A release may compute other numbers, and a mix of two releases could not be reported.
     if theirs.split(".")[:2] != ours.split(".")[:2]:
-        raise StudyError(
-            f"{folder} was begun by sgbn {theirs}, and this is sgbn {ours}. Results of two "
-            "releases are never mixed. Give another folder for a new run, or install sgbn "
-            f"{theirs} to continue."
+        raise StudyError("study.release", folder=folder, theirs=theirs, ours=ours).says(
+            "{folder} was begun by sgbn {theirs:s}, and this is sgbn {ours:s}",
+            "Give another folder for a new run, or install sgbn {theirs:s} to continue.",
         )
 
 
@@ -289,14 +289,13 @@ def read_study(path: Path) -> dict[str, Any]:
     """Return the content of study.json; raise StudyError if it cannot be read."""
     try:
         study = json.loads(path.read_text(encoding="utf-8"))
-        reason = "it lacks settings or versions"
-    except (OSError, ValueError) as error:
-        study, reason = None, str(error)
+    except (OSError, ValueError):
+        study = None
     parts = ("settings", "versions")
     if not isinstance(study, dict) or not all(isinstance(study.get(part), dict) for part in parts):
-        raise StudyError(
-            f"{path} cannot be read as the description of a study ({reason}). Give another folder, "
-            "or delete this folder for a new run."
+        raise StudyError("study.damaged", file=path).says(
+            "{file} is absent, damaged or of another program",
+            "Give another folder, or delete this folder for a new run.",
         )
     return study
 
@@ -353,8 +352,6 @@ def study_status(folder: str | Path) -> StudyStatus:
 
 def find_studies(folder: str | Path) -> list[Path]:
     """Return the folders of all studies in a folder and its subfolders."""
-    if not Path(folder).is_dir():
-        raise InputError(f"{folder} is not a folder. Give the output folder of a command (--out).")
     studies = []
     for path, folders, files in os.walk(folder):
         folders.sort()  # os.walk lists folders in the order of the disk
@@ -363,7 +360,7 @@ def find_studies(folder: str | Path) -> list[Path]:
             # The folder of results may have thousands of files, and contains no studies.
             folders[:] = [name for name in folders if name != TASKS]
     if not studies:
-        raise InputError(
-            f"there is no study in {folder}. Give the output folder of a command (--out)."
+        raise InputError("study.none", folder=folder).says(
+            "there is no study in {folder}", "Give the output folder of a command."
         )
     return studies

@@ -28,7 +28,7 @@ from joblib.externals.loky.process_executor import BrokenProcessPool
 from tqdm.asyncio import tqdm_asyncio
 from tqdm.auto import tqdm
 
-from sgbn.core.problems import StudyError
+from sgbn.core.problems import Problem, StudyError
 from sgbn.core.validation import JOBS
 from sgbn.runs.dask import (
     Result,
@@ -131,11 +131,10 @@ def _in_processes(
             with closing(pool(jobs)) as finished:
                 yield from finished
         except BrokenProcessPool as error:
-            first_sentence = str(error).split(". ")[0].splitlines()[0].rstrip(".")
-            raise StudyError(
-                f"a process that ran tasks was killed ({first_sentence}). Often the memory "
-                "is too small for all processes. Use fewer processes (n_jobs, --workers) and "
-                "start again. Finished work that is kept in a folder is not lost."
+            raise StudyError("tasks.killed").says(
+                "a process that ran tasks was killed, often because the memory is too small",
+                "Use fewer processes ({n_jobs=}) and start again: finished work in a folder is "
+                "kept.",
             ) from error
 
 
@@ -194,14 +193,14 @@ class Outcome(NamedTuple):
     ----------
     result : dict of str to ndarray
         The result. Empty if the task failed or wrote its result to a file.
-    failure : str
-        Message of the error. "" if the task did not fail.
+    failure : Problem or None
+        Message of the error. None if the task did not fail.
     seconds : float
         Time that the task took.
     """
 
     result: Arrays
-    failure: str
+    failure: Problem | None
     seconds: float
 
 

@@ -52,7 +52,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple, TypeGuard
@@ -63,9 +63,11 @@ from numpy.typing import ArrayLike
 
 from sgbn.cohort.simulate import BenchmarkNetwork
 from sgbn.core.equivalence import cpdag
-from sgbn.core.gaussian import NetworkLike
+from sgbn.core.gaussian import GaussianNetwork, NetworkLike
+from sgbn.core.graph import check_distinct
 from sgbn.core.problems import InputError, did_you_mean
 from sgbn.core.types import Mask
+from sgbn.core.validation import OneOf
 from sgbn.learn.confidence import drawn_graph
 from sgbn.read.network import (
     INTERCEPT,
@@ -77,11 +79,13 @@ from sgbn.read.network import (
     check_acyclic,
     check_dag,
     edges_and_lines,
+    in_file,
     number_of,
     number_text,
     parse_bif,
     pieces,
     read_text,
+    unreadable,
     weights_of,
 )
 from sgbn.read.program_texts import (
@@ -96,7 +100,14 @@ from sgbn.read.program_texts import (
     safe_names,
     with_true_names,
 )
-from sgbn.write.tables import PathName, network_of, standardised_or_nan, support_mask, write_text
+from sgbn.write.tables import (
+    PathName,
+    check_shape,
+    network_of,
+    standardised_or_nan,
+    support_mask,
+    write_text,
+)
 
 R_INTERCEPT = "(Intercept)"
 
@@ -140,13 +151,7 @@ def read_model_string(text: str) -> NamedGraph:
 
 def write_script(content: NamedGraph) -> str:
     """Return an R script that makes the network with its weights, by `custom.fit`."""
-    network = content.network
-    if network is None:
-        raise InputError(
-            "an R script for bnlearn needs weights, but this graph has none. Write the model "
-            "string (format='bnlearn'), or give a GaussianNetwork."
-        )
-    names = _names(content)
+    network, names = _weighted(content), _names(content)
     rows = []
     for j, name in enumerate(network.names):
         cells = [f"{_quoted(R_INTERCEPT)} = {number_text(network.intercept[j])}"]
@@ -173,8 +178,8 @@ def read_script(text: str) -> NamedGraph:
     """Return the network of a script that `write_script` made. The script is not run."""
     model = _MODEL.search(text)
     if model is None:
-        raise InputError(
-            "the script has no line 'model <- \"[...]\"'. Give a script that sgbn wrote."
+        raise InputError("script.model").says(
+            "the script has no line 'model <- \"[...]\"'", "Give a script that sgbn wrote."
         )
     line = text.count("\n", 0, model.start(1)) + 1
     # The script names each parent twice: in the model string, and as the name of a coefficient.
@@ -188,17 +193,16 @@ def read_script(text: str) -> NamedGraph:
         _read_fit(_unquoted(fit[1], line), fit, line, builder)
     fitted = builder.graph()
     if fitted.names != graph.names or (fitted.graph != graph.graph).any():
-        raise InputError(
-            "the names of the coefficients differ from the parents in the model string. Write the "
-            "script again, or correct one of the two."
+        raise InputError("script.parents").says(
+            "the coefficients have other names than the parents in the model string",
+            "Write the script again.",
         )
     return with_true_names(fitted, text)
 
 
 def _read_fit(name: str, fit: re.Match[str], line: int, builder: GraphBuilder) -> None:
     """Read the coefficients and the standard deviation of one node."""
-    wrong = 'line {line}: expected coefficients as "name" = number, not {part}. Correct the line.'
-    cells = (cell for cell, _ in pieces(_COEFFICIENT, fit[2], wrong, line))
+    cells = (cell for cell, _ in pieces(_COEFFICIENT, fit[2], line))
     weights = {_unquoted(cell[1], line): number_of(cell[2], line) for cell in cells}
     # R lists the intercept among the coefficients, under this name.
     builder.intercept[name] = weights.pop(R_INTERCEPT, 0.0)
@@ -225,10 +229,7 @@ def _model_string(content: NamedGraph, names: dict[str, str]) -> str:
 
 def _families(line: str, number: int) -> list[_Family]:
     """Return the nodes in one line of a model string, with their parents."""
-    wrong = (
-        "line {line}: expected [node|parent:parent], not {part}. Give a model string of bnlearn."
-    )
-    nodes = (node for node, _ in pieces(_NODE, line, wrong, number))
+    nodes = (node for node, _ in pieces(_NODE, line, number))
     return [_Family(node[1], node[2].split(":") if node[2] else [], number) for node in nodes]
 
 
@@ -237,19 +238,12 @@ def _graph(families: list[_Family]) -> NamedGraph:
     declared: set[str] = set()
     # All nodes come first, because a parent may be declared after its child.
     for family in families:
-        if family.name in declared:
-            raise InputError(
-                f"line {family.line}: the node {family.name!r} is there twice. Keep one."
-            )
+        _check_new(family.name, declared, family.line)
         declared.add(family.name)
         builder.add_node(family.name)
     for family in families:
         for parent in family.parents:
-            if parent not in declared:
-                raise InputError(
-                    f"line {family.line}: {family.name!r} has the parent {parent!r}, but the model "
-                    "string has no such node. Add this node, or correct the name."
-                )
+            _check_known(parent, declared, family.line)
             builder.add_edge(parent, family.name, family.line, arrow=True)
     return builder.graph()
 
@@ -263,7 +257,49 @@ def _unquoted(text: str, line: int) -> str:
     try:
         return str(json.loads(text))
     except ValueError:
-        raise InputError(f"line {line}: {text[:40]!r} is not text. Correct the line.") from None
+        raise unreadable(line, text) from None
+
+
+def _weighted(content: NamedGraph) -> GaussianNetwork:
+    if content.network is None:
+        raise InputError("graph.no-weights").says(
+            "this graph has no weights to write",
+            "Give a GaussianNetwork, or {weights='free'}, or write the format bnlearn.",
+        )
+    return content.network
+
+
+def _check_new(name: str, known: Collection[str], line: int) -> None:
+    if not name or name in known:
+        raise InputError("node.twice", name=name, line=line).says(
+            "line {line}: the node {name} is empty or repeated", "Correct it."
+        )
+
+
+def _check_known(name: str, known: Collection[str], line: int, unit: str = "line") -> None:
+    if name not in known:
+        raise InputError("node.unknown", name=name, unit=unit, line=line).says(
+            "{unit:s} {line}: there is no node {name}", "Add it, or correct the name."
+        )
+
+
+def _add_edge(
+    builder: GraphBuilder,
+    ends: tuple[str, str],
+    mark: str,
+    marks: tuple[str, str, str],
+    line: int,
+    weight: float | None = None,
+) -> None:
+    """Add an edge whose mark is one of three, for an arrow, a line and an arrow to the left."""
+    arrow, plain, back = marks
+    if mark not in marks:  # an edge with a hidden cause or with an unknown end
+        raise InputError("edge.mark", line=line, mark=mark[:20], arrow=arrow, plain=plain).says(
+            "line {line}: {mark} is neither an arrow ({arrow:s}) nor a line ({plain:s})",
+            "Remove the edge, or make a hidden cause a node.",
+        )
+    source, target = ends[::-1] if mark == back else ends
+    builder.add_edge(source, target, line, weight, arrow=mark != plain)
 
 
 BETA, DAGITTY_COEF = "beta", "coef"
@@ -346,20 +382,10 @@ def _add_node(statement: Statement, builder: GraphBuilder, replaced: dict[str, s
 
 def _add_dagitty_edge(statement: Statement, builder: GraphBuilder) -> None:
     source, target = statement.names
-    operator, line = statement.operator, statement.line
-    if operator == "<-":
-        # Reversed here, so that the code below has to handle one kind of arrow only.
-        source, target, operator = target, source, "->"
-    if operator not in ("->", "--"):
-        raise InputError(
-            f"line {line}: {source} {operator} {target} is neither an arrow (->) nor a line (--). "
-            "A network cannot have an edge with a hidden cause or with an unknown end. Remove the "
-            "edge, or make the hidden cause a node."
-        )
-    about = statement.attributes
+    about, line = statement.attributes, statement.line
     # beta is not read, because a network has its weights in the units of the data.
     weight = number_of(about[DAGITTY_COEF], line) if DAGITTY_COEF in about else None
-    builder.add_edge(source, target, line, weight, arrow=operator == "->")
+    _add_edge(builder, (source, target), statement.operator, ("->", "--", "<-"), line, weight)
 
 
 COEF = "coef"
@@ -416,25 +442,13 @@ def _add_dot_edge(
     line = statement.line
     expected = "->" if kind == "digraph" else "--"
     if statement.operator != expected:
-        raise InputError(
-            f"line {line}: the edges of a {kind} are written {expected}, not "
-            f"{statement.operator}. Correct the line."
-        )
+        raise unreadable(line, statement.operator)
     source, target = statement.names
     # The defaults of Graphviz.
     way = about.get("dir", "forward" if kind == "digraph" else "none")
-    if way == "back":
-        source, target, way = target, source, "forward"
-    if way not in ("forward", "none"):
-        raise InputError(
-            f"line {line}: an edge with dir={way[:20]} is neither an arrow nor a line. Give it a "
-            "direction, or dir=none."
-        )
     weight = number_of(about[COEF], line) if COEF in about else None
-    builder.add_edge(source, target, line, weight, arrow=way == "forward")
+    _add_edge(builder, (source, target), way, ("forward", "none", "back"), line, weight)
 
-
-WEIGHTS = ("free", "start", "fixed")
 
 _LAVAAN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.]*")
 _SEMOPY_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
@@ -506,13 +520,9 @@ def _equations(
 
 def _check(content: NamedGraph, weights: str, tool: str) -> None:
     check_dag(content, tool)
-    if weights not in WEIGHTS:
-        raise InputError(f"weights is {weights!r}. Give one of {', '.join(WEIGHTS)}.")
-    if weights != "free" and content.network is None:
-        raise InputError(
-            f"weights={weights!r} needs weights, but this graph has none. Choose weights='free', "
-            "or give a GaussianNetwork."
-        )
+    OneOf("free", "start", "fixed").check("weights", weights)
+    if weights != "free":
+        _weighted(content)
 
 
 NODES, EDGES = "Graph Nodes:", "Graph Edges:"
@@ -558,17 +568,14 @@ def read_tetrad(text: str) -> NamedGraph:
         elif part == EDGES:
             _read_edge(line, number, declared, builder)
         elif not declared:
-            raise InputError(
-                f"line {number}: expected '{NODES}', not {line[:40]!r}. Give a file of Tetrad."
-            )
+            raise unreadable(number, line)
     return with_true_names(builder.graph(), text)
 
 
 def _read_nodes(line: str, number: int, builder: GraphBuilder) -> set[str]:
     names: set[str] = set()
     for name in map(str.strip, re.split("[;,]", line)):
-        if not name or name in names:
-            raise InputError(f"line {number}: the node {name!r} is empty or repeated. Correct it.")
+        _check_new(name, names, number)
         builder.add_node(name)
         names.add(name)
     return names
@@ -577,23 +584,12 @@ def _read_nodes(line: str, number: int, builder: GraphBuilder) -> set[str]:
 def _read_edge(line: str, number: int, declared: set[str], builder: GraphBuilder) -> None:
     edge = _EDGE.fullmatch(line)
     if edge is None:
-        raise InputError(f"line {number}: write an edge as '1. a --> b', not as {line[:40]!r}.")
+        raise unreadable(number, line)
     first, mark, second = edge[1], edge[2], edge[3]
     # A name that is only in an edge is a typing error, because Tetrad lists all nodes.
     for name in (first, second):
-        if name not in declared:
-            raise InputError(
-                f"line {number}: {name!r} is not among the nodes of the file. Correct the name."
-            )
-    if mark == "<--":
-        first, mark, second = second, "-->", first
-    if mark not in ("-->", "---"):
-        raise InputError(
-            f"line {number}: {first} {mark[:9]} {second} is neither an arrow (-->) nor a line "
-            "(---). A network cannot have an edge with a hidden cause or with an unknown end. "
-            "Remove the edge, or make it an arrow or a line."
-        )
-    builder.add_edge(first, second, number, arrow=mark == "-->")
+        _check_known(name, declared, number)
+    _add_edge(builder, (first, second), mark, ("-->", "---", "<--"), number)
 
 
 STATES = ("low", "high")
@@ -620,10 +616,9 @@ def write_bif(content: NamedGraph) -> str:
     for j, name in enumerate(content.names):
         parents = [content.names[i] for i in np.flatnonzero(content.graph[:, j])]
         if len(parents) > MAX_PARENTS:
-            raise InputError(
-                f"{name!r} has {len(parents)} parents, but sgbn writes BIF for at most "
-                f"{MAX_PARENTS}, because the file lists all combinations of their states. Choose "
-                "another format."
+            raise InputError("bif.parents", name=name, n=len(parents), most=MAX_PARENTS).says(
+                "{name} has {n:parent}, and sgbn writes BIF for at most {most}",
+                "Choose another format.",
             )
         lines += _probability(names[name], [names[parent] for parent in parents])
     return "\n".join(lines) + "\n"
@@ -670,23 +665,21 @@ def read_node_link(text: str) -> NamedGraph:
     """Return the graph of node-link JSON, with its weights and supported directions if given."""
     nodes, edges = _parts(text)
     builder = GraphBuilder("entry")  # messages count entries, not lines
-    names = [_text(node, "id", f"node {k}") for k, node in enumerate(nodes, start=1)]
+    names = [_text(node, "id", k) for k, node in enumerate(nodes, start=1)]
     for k, (name, node) in enumerate(zip(names, nodes, strict=True), start=1):
         builder.add_node(name)
         if INTERCEPT in node:
-            builder.intercept[name] = _number(node, INTERCEPT, name)
+            builder.intercept[name] = _number(node, INTERCEPT, k)
         if VARIANCE in node:
-            builder.set_variance(name, _number(node, VARIANCE, name), k)
+            builder.set_variance(name, _number(node, VARIANCE, k), k)
     # The builder accepts a node twice, because some formats name nodes only in edges.
-    if len(set(names)) < len(names):
-        raise InputError("two nodes have the same id. Rename one of them.")
+    check_distinct(names)
     supported: set[tuple[str, str]] | None = set()
     for k, edge in enumerate(edges, start=1):
-        source, target = (_text(edge, end, f"edge {k}") for end in ("source", "target"))
+        source, target = (_text(edge, end, k) for end in ("source", "target"))
         for name in (source, target):
-            if name not in builder.names:
-                raise InputError(f"edge {k}: there is no node {name!r}. Correct the name.")
-        weight = _number(edge, "weight", f"edge {k}") if "weight" in edge else None
+            _check_known(name, builder.names, k, "edge")
+        weight = _number(edge, "weight", k) if "weight" in edge else None
         builder.add_edge(source, target, k, weight, arrow=True)
         if "supported" not in edge:
             # If one edge does not say whether it is supported, the mask is unknown. This is not the
@@ -710,18 +703,16 @@ def _parts(text: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         content = json.loads(text)
     # Deeply nested brackets cause a RecursionError.
     except (ValueError, RecursionError) as error:
-        raise InputError(f"it is not JSON ({error}). Check that the file is complete.") from None
+        raise InputError("text.json", cause=error).says(
+            "it is not JSON ({cause})", "Check that the file is complete."
+        ) from None
     content = content if isinstance(content, dict) else {}
     nodes, edges = content.get("nodes"), content.get("edges")
-    if not _is_list_of_tables(nodes) or not _is_list_of_tables(edges):
-        raise InputError(
-            "the JSON has no lists 'nodes' and 'edges', so it is not a node-link graph. Give a "
-            "file such as networks/GROUP.json in a results folder."
-        )
-    if content.get("directed") is not True or content.get("multigraph") is True:
-        raise InputError(
-            "the JSON says that the graph is not directed, or that it may have several edges per "
-            "pair (multigraph). Give a directed graph with one edge per pair."
+    is_simple = content.get("directed") is True and content.get("multigraph") is not True
+    if not (is_simple and _is_list_of_tables(nodes) and _is_list_of_tables(edges)):
+        raise InputError("json.graph").says(
+            "it is not a directed node-link graph with lists of nodes and edges",
+            "Give a file such as networks/GROUP.json in a results folder.",
         )
     return nodes, edges
 
@@ -730,19 +721,21 @@ def _is_list_of_tables(part: object) -> TypeGuard[list[dict[str, Any]]]:
     return isinstance(part, list) and all(isinstance(entry, dict) for entry in part)
 
 
-def _text(table: dict[str, Any], key: str, where: str) -> str:
+def _text(table: dict[str, Any], key: str, k: int) -> str:
     value = table.get(key)
     if not isinstance(value, str):
-        raise InputError(f"{where}: {key!r} is missing or is not text. Correct it.")
+        raise InputError("entry.text", k=k, key=key).says(
+            "entry {k}: {key} is not text", "Correct it."
+        )
     return value
 
 
-def _number(table: dict[str, Any], key: str, where: str) -> float:
+def _number(table: dict[str, Any], key: str, k: int) -> float:
     value = table[key]
     # True is an int in Python. Very large integers cannot become a float.
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < 1e300:
-        raise InputError(
-            f"{where}: {key} is {str(value)[:40]!r}, which is not a finite number. Correct it."
+        raise InputError("entry.number", k=k, key=key).says(
+            "entry {k}: {key} is not a finite number", "Correct it."
         )
     return float(value)
 
@@ -848,8 +841,8 @@ def network_text(
     options: dict[str, Any] = {}
     if weights is not None:
         if not chosen.has_weights_option:
-            raise InputError(
-                f"weights={weights!r} is for lavaan and semopy, not for {name}. Leave it out."
+            raise InputError("format.weights", name=name).says(
+                "{weights=} is for lavaan and semopy, not for {name:s}", "Leave it out."
             )
         options["weights"] = weights
     return chosen.write(named_graph(network, directions, supported), **options)
@@ -885,15 +878,16 @@ def read_network(path: PathName, format: str | None = None) -> NamedGraph:
     try:
         return FORMATS[name].read(text)
     except InputError as error:  # a reader gets only the text, so its message lacks the file
-        raise InputError(f"{path}: {error}") from None
+        raise in_file(path, error) from None
 
 
 def _format_name(path: PathName, chosen: str | None, text: str = "") -> str:
     """Return `chosen`. If it is None, return the format that fits the ending or the text."""
     if chosen is not None:
         if chosen not in FORMATS:
-            raise InputError(
-                f"no format is called {chosen!r}. {did_you_mean(chosen, list(FORMATS))}"
+            near = did_you_mean(chosen, list(FORMATS))
+            raise InputError("format.unknown", name=chosen, near=near).says(
+                "no format is called {name}", "{near}"
             )
         return chosen
     # Upper and lower case are not distinguished, because scripts of R end in .R.
@@ -910,9 +904,8 @@ def _format_name(path: PathName, chosen: str | None, text: str = "") -> str:
         return "bnlearn"
     if re.match(r"(dag|pdag|mag|pag)\s*\{", start):
         return "dagitty"
-    raise InputError(
-        f"{str(path)!r}: the ending does not tell the format. Give the format (format=, --from) as "
-        f"one of {', '.join(FORMATS)}. From a results folder, give networks/GROUP.json."
+    raise InputError("format.ending", file=path, known=[*FORMATS]).says(
+        "the ending of {file} does not tell the format", "Give one of {known:s} ({format=})."
     )
 
 
@@ -934,8 +927,8 @@ def to_pgmpy(network: NetworkLike) -> Any:
         from pgmpy.factors.continuous import LinearGaussianCPD
         from pgmpy.models import LinearGaussianBayesianNetwork
     except ImportError as error:
-        raise InputError(
-            'to_pgmpy needs the package pgmpy. Install it: pip install "sgbn[pgmpy]".'
+        raise InputError("library.absent").says(
+            "to_pgmpy needs the package pgmpy", 'Install it: pip install "sgbn[pgmpy]".'
         ) from error
     make_cpd: Any = LinearGaussianCPD  # its type hints call it abstract, but it is not
     weights = network_of(network)
@@ -966,13 +959,15 @@ def from_pgmpy(model: Any) -> NamedGraph:
         The graph. It has a network too, if all nodes of the model are linear Gaussian.
     """
     if not hasattr(model, "nodes") or not hasattr(model, "edges"):
-        raise InputError(f"{type(model).__name__} is not a graph of pgmpy. Give a model or a DAG.")
+        raise InputError("pgmpy.type", kind=type(model).__name__).says(
+            "{kind:s} is not a graph of pgmpy", "Give a model or a DAG."
+        )
     builder = GraphBuilder()
-    for node in model.nodes():
-        # Nodes of pgmpy may be any hashable object, but nodes of sgbn have names.
-        builder.add_node(str(node))
-    if len(builder.names) < len(model.nodes()):
-        raise InputError("two nodes have the same name when written as text. Rename one of them.")
+    # Nodes of pgmpy may be any hashable object, but nodes of sgbn have names.
+    names = [*map(str, model.nodes())]
+    check_distinct(names)
+    for name in names:
+        builder.add_node(name)
     # A DAG of pgmpy has no distributions. The distributions of a discrete network are not linear
     # Gaussian.
     weights: dict[tuple[str, str], float] = {}
@@ -989,17 +984,13 @@ def from_pgmpy(model: Any) -> NamedGraph:
     return builder.graph()
 
 
-DIRECTIONS = ("graph", "supported", "cpdag")
-
-
 def named_graph(
     network: NetworkLike | NamedGraph | BenchmarkNetwork,
     directions: str = "graph",
     supported: ArrayLike | None = None,
 ) -> NamedGraph:
     """Return the graph of a network, a fitted learner or a file, with the chosen directions."""
-    if directions not in DIRECTIONS:
-        raise InputError(f"directions is {directions!r}. Give one of {', '.join(DIRECTIONS)}.")
+    OneOf("graph", "supported", "cpdag").check("directions", directions)
     if isinstance(network, BenchmarkNetwork):
         network = NamedGraph(network.graph, network.names)
     if isinstance(network, NamedGraph):
@@ -1014,11 +1005,8 @@ def named_graph(
         # not say of each edge that it is not supported.
         is_known = directions == "supported" or supported is not None
         mask = support_mask(network, None, supported) if is_known else None
-    if mask is not None and mask.shape != given.graph.shape:
-        raise InputError(
-            f"supported has shape {mask.shape}, but the graph has {len(given.names)} nodes. Give "
-            "one value for each pair of nodes."
-        )
+    if mask is not None:
+        check_shape("supported", mask.shape, given.graph.shape)
     if directions == "graph":
         return given._replace(supported=mask)
     # If the file has weights, they give each of its lines a direction.
@@ -1033,8 +1021,8 @@ def _directed(graph: Mask, names: tuple[str, ...], directions: str, mask: Mask |
         # `cpdag` sets both entries of a reversible edge, like a line of `NamedGraph`.
         return np.asarray(cpdag(graph) != 0)
     if mask is None:
-        raise InputError(
-            "it is not known which directions of this network are supported. Give the mask "
-            "`supported`, one value for each pair of variables, or choose directions='graph'."
+        raise InputError("directions.unknown").says(
+            "it is not known which directions of this network are supported",
+            "Give {supported=}, or {directions='graph'}.",
         )
     return drawn_graph(graph, mask)

@@ -32,9 +32,10 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from sgbn.core.problems import InputError, listed
+from sgbn.core.problems import InputError
 from sgbn.core.validation import LARGEST
 
+MODEL = "model.json"  # the part of a model file that says what the arrays mean
 VERSION = (1, 0)
 MAX_HEADER_BYTES = 1024  # the header of an array of plain numbers has 118 bytes
 MAX_AXES = 4
@@ -54,9 +55,9 @@ def plain(array: NDArray[Any]) -> NDArray[Any]:
     """Return the array with little-endian bytes; raise InputError unless it holds plain numbers."""
     dtype = array.dtype.newbyteorder("<")
     if dtype.str not in DTYPES or array.ndim > MAX_AXES:
-        raise InputError(
-            f"an array of {array.dtype} with {array.ndim} axes cannot be saved. Only "
-            f"arrays of numbers with at most {MAX_AXES} axes can be saved."
+        raise InputError("array.type", kind=dtype.name, n=array.ndim, most=MAX_AXES).says(
+            "an array of {kind:s} with {n:axis/axes} cannot be saved",
+            "Give an array of numbers with at most {most} axes.",
         )
     return array.astype(dtype, copy=False)
 
@@ -69,16 +70,17 @@ def from_npy(content: bytes) -> NDArray[Any]:
     """
     stream = io.BytesIO(content)
     try:
-        require(npy.read_magic(stream) == VERSION, "its version is not 1.0")
+        require(npy.read_magic(stream) == VERSION, "version")
         header = npy.read_array_header_1_0(stream, max_header_size=MAX_HEADER_BYTES)
         shape, is_fortran, dtype = header
-        require(dtype.str in DTYPES, f"it holds {dtype.str!r}, which are not plain numbers")
+        require(dtype.str in DTYPES, "dtype")
         # frombuffer gives a read-only view of the file. in_order copies it.
         flat = np.frombuffer(content, dtype, offset=stream.tell())
         return in_order(flat, shape, "F" if is_fortran else "C")
     except Exception as error:  # numpy evaluates the header as text, and may fail anywhere
-        reason = " ".join(str(error).split())[:80] or type(error).__name__
-        raise InputError(f"it is not an npy file of a model ({reason}).") from error
+        raise InputError("model.npy", cause=error).says(
+            "it has an array that is not an npy file of a model ({cause})"
+        ) from error
 
 
 def in_order(flat: NDArray[Any], shape: Any, order: str) -> NDArray[Any]:
@@ -86,7 +88,7 @@ def in_order(flat: NDArray[Any], shape: Any, order: str) -> NDArray[Any]:
     # `isinstance` would accept True and False as integers. For a side of -1, numpy would choose a
     # length.
     right = all(type(side) is int and side >= 0 for side in shape) and len(shape) <= MAX_AXES
-    require(right, f"{shape!r:.60} is not the shape of an array.")
+    require(right, "shape")
     array = flat.reshape(shape, order="F" if order == "F" else "C")
     # The bytes get the order of this machine, to compute with. The order of the cells is kept,
     # because sums in another order may differ in the last bits, and predictions must be the same.
@@ -103,10 +105,9 @@ MAX_BYTES = 2**29  # in all arrays of a model, each counted as often as it is us
 # with IterativeImputer.
 MAX_VALUES = 2**18
 MAX_DEPTH = 40  # levels of values inside values; a model has about 15
-# Errors that values cause if they do not fit together. InputError is a ValueError.
-MISFITS = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError)
-NOT_FINITE = "it holds NaN or infinity, but its numbers must be finite."
-TOO_LARGE = f"the arrays of the model need more than {MAX_BYTES >> 20} MB."
+# Errors that values cause if they do not fit together. InputError is a ValueError, and
+# RecursionError and NotImplementedError are RuntimeErrors.
+MISFITS = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RuntimeError)
 
 _DTYPES = {np.dtype(code).name: np.dtype(code).newbyteorder("=") for code in DTYPES}
 _TYPES_OF_CELLS: dict[str, set[type]] = {"b": {bool}, "i": {int}, "u": {int}, "f": {int, float}}
@@ -117,7 +118,7 @@ def _dict(items: list[Any]) -> dict[Any, Any]:
         require_type(pair, list)
     made = dict(items)
     # Without this check, the later value would silently replace the earlier value.
-    require(len(made) == len(items), "a dict has the same key twice.")
+    require(len(made) == len(items), "keys")
     return made
 
 
@@ -128,15 +129,14 @@ def _slice(ends: list[Any]) -> slice:
 def _array(numbers: list[Any], shape: list[Any], dtype: str, order: str) -> NDArray[Any]:
     kind = _DTYPES[dtype]
     # numpy would turn text and truth values into numbers.
-    odd = set(map(type, numbers)) - _TYPES_OF_CELLS[kind.kind]
-    require(not odd, f"an array of {kind} holds {listed([cell.__name__ for cell in odd])}.")
-    require(order in ("C", "F"), f"{order!r:.60} is not an order of cells in memory.")
+    require(set(map(type, numbers)) <= _TYPES_OF_CELLS[kind.kind], "cells")
+    require(order in ("C", "F"), "order")
     with np.errstate(over="raise"):  # 1e30 is too large for float16
         return in_order(np.array(numbers, kind), tuple(shape), order)
 
 
 def _labels(cells: list[Any], shape: list[Any], kind: str) -> NDArray[Any]:
-    require(kind in ("text", "object"), f"{kind!r:.60} is not a kind of labels.")
+    require(kind in ("text", "object"), "kind")
     # Labels are compared and sorted later, which would fail for a list or an object.
     for label in cells:
         require_type(label, str if kind == "text" else str | float | int | None)
@@ -144,8 +144,7 @@ def _labels(cells: list[Any], shape: list[Any], kind: str) -> NDArray[Any]:
     array[:] = cells
     if kind == "text":
         # numpy stores each label with the length of the longest, at four bytes per character.
-        n_bytes = 4 * len(cells) * max(map(len, cells), default=0)
-        require(n_bytes <= MAX_BYTES, TOO_LARGE)
+        check_size(4 * len(cells) * max(map(len, cells), default=0))
         array = array.astype(str)
     return in_order(array, tuple(shape), "C")
 
@@ -154,7 +153,7 @@ def _records(fields: list[Any]) -> NDArray[Any]:
     columns = _dict(fields)
     # numpy would repeat a short column, so that a small file could ask for any amount of memory.
     shapes = {column.shape for column in columns.values()}
-    require(len(shapes) == 1, f"the fields of records have several shapes: {sorted(shapes)}.")
+    require(len(shapes) == 1, "fields")
     made = np.empty(shapes.pop(), [(name, column.dtype) for name, column in columns.items()])
     for name, column in columns.items():
         made[name] = column
@@ -163,7 +162,7 @@ def _records(fields: list[Any]) -> NDArray[Any]:
 
 def _range(length: int) -> pd.RangeIndex:
     # A very long range needs no memory, but a loop over its values would not end.
-    require(0 <= length <= MAX_VALUES, f"a range has {length!r:.20} values.")
+    require(0 <= length <= MAX_VALUES, "length")
     return pd.RangeIndex(length)
 
 
@@ -215,45 +214,45 @@ class Decoder:
         self.classes: set[str] = set()
         self.arrays: dict[str, NDArray[Any]] = {}
         self._members, self._depth = members, 0
-        self._bytes_left, self._values_left = MAX_BYTES, MAX_VALUES
+        self._n_bytes, self._n_values = 0, 0
         # These two kinds need the decoder itself, so they are not in the table.
         self._kinds = KINDS | {
             "file": (self._file, {"name": str}),
             "object": (self._object, {"class": str, "state": dict}),
         }
-        self._place = "the model"  # class or attribute that is being made, for messages
+        self._place = MODEL  # class or attribute that is being made, for messages
 
     def decode(self, content: Any, finite: bool = True) -> Any:
         """Return the value of a piece of JSON; with `finite`, NaN and infinity are refused."""
         try:
             return self._value(content, finite)
         except MISFITS as error:
-            reason = f"{error!s:.200}".rstrip(".")
-            raise InputError(f"{self._place} does not fit: {reason}.") from error
+            raise InputError("model.misfit", place=self._place, cause=error).says(
+                "in {place}, {cause}"
+            ) from error
 
     def _value(self, given: Any, finite: bool) -> Any:
-        self._values_left -= 1
-        if self._values_left < 0:
-            raise InputError(f"the model holds more than {MAX_VALUES} values.")
+        self._n_values += 1
+        require(self._n_values <= MAX_VALUES, "number of values")
         value = given
         if isinstance(given, list | dict):
             self._depth += 1
-            require(self._depth <= MAX_DEPTH, f"its values are nested more than {MAX_DEPTH} deep.")
+            require(self._depth <= MAX_DEPTH, "depth")
             if isinstance(given, list):
                 value = [self._value(part, finite) for part in given]
             else:
                 value = self._made(given, finite)
             self._depth -= 1
         # Python's JSON reader accepts NaN, and reads 1e999 as infinity.
-        require(not finite or not isinstance(value, float) or math.isfinite(value), NOT_FINITE)
+        if finite and not _is_finite(value):
+            raise InputError("model.nan").says("a number is NaN or infinite")
         return value
 
     def _made(self, given: Mapping[str, Any], finite: bool) -> Any:
         kind = require_type(given.get("is"), str)
-        require(kind in self._kinds, f"{kind!r:.60} is not a kind of value.")
+        require(kind in self._kinds, "kind")
         make, types = self._kinds[kind]
-        if given.keys() != {"is", *types}:
-            raise InputError(f"a {kind} has the parts {listed([*given])}, not {listed([*types])}.")
+        require(given.keys() == {"is", *types}, "parts")
         parts = [given[key] for key in types]
         # The numbers of an array do not count as values. `_object` decodes its attributes itself,
         # because some of them may be NaN.
@@ -263,16 +262,13 @@ class Decoder:
             require_type(part, type_of_part)
         made = make(*parts)
         if isinstance(made, np.ndarray):
-            self._bytes_left -= made.nbytes
-            require(self._bytes_left >= 0, TOO_LARGE)
-            is_finite = made.dtype.kind != "f" or bool(np.isfinite(made).all())
-            require(is_finite or not finite, NOT_FINITE)
+            self._n_bytes += made.nbytes
+            check_size(self._n_bytes)
         return made
 
     def _file(self, name: str) -> NDArray[Any]:
         if name not in self.arrays:
-            require(name in self._members, f"the file has no part {name!r:.80}.")
-            self.arrays[name] = from_npy(self._members[name])
+            self.arrays[name] = from_npy(part_of(self._members, name))
         return self.arrays[name]
 
     def _object(self, name: str, state: Mapping[str, Any]) -> Any:
@@ -285,6 +281,28 @@ class Decoder:
         check_object(name, made)  # now, because the next object may be built from this one
         self.classes.add(name)
         return made
+
+
+def _is_finite(value: Any) -> bool:
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        return bool(np.isfinite(value).all())
+    return not isinstance(value, float) or math.isfinite(value)
+
+
+def part_of(members: Mapping[str, bytes], name: str) -> bytes:
+    """Return a part of a model file; raise InputError if the file does not have it."""
+    if name not in members:
+        raise InputError("model.lacks", name=name[:80]).says("it has no part {name}")
+    return members[name]
+
+
+def check_size(n_bytes: int, most: int = MAX_BYTES) -> None:
+    """Raise InputError if a model, or a part of it, is too large."""
+    if n_bytes > most:
+        raise InputError("model.large", most=most >> 20).says(
+            "a model may have {most} MB, and this one has more",
+            "Use fewer regions, or an imputer that does not keep all rows.",
+        )
 
 
 # Smallest and largest temperature. A fit finds values from 1e-3 to 10. A user may give others.
@@ -310,29 +328,26 @@ def check_object(name: str, made: Any) -> None:
 
 
 def _check_network(made: Any) -> None:
-    require(all(made.names), "a variable has no name.")
+    require(all(made.names), "names")
     for attribute, largest in SIZES.items():
-        size = np.abs(getattr(made, attribute)).max(initial=0.0)
-        require(size <= largest, f"{attribute} has an entry of size {size:g}, above {largest:g}.")
+        require(np.abs(getattr(made, attribute)).max(initial=0.0) <= largest, attribute)
 
 
 def _check_pipeline(made: Any) -> None:
     # A cache is a folder of pickles that joblib would read. A pickle can run any code.
-    require(made.memory is None, "it has a cache.")
-    site = getattr(made, "site_column_", None)
-    require(site is None or isinstance(site, str), "its site column is not a name.")
-    require(isinstance(made.steps, list) and len(made.steps) > 0, "it has no steps.")
+    require(made.memory is None, "memory")
+    require(isinstance(getattr(made, "site_column_", None), str | None), "site_column_")
+    require(isinstance(made.steps, list) and len(made.steps) > 0, "steps")
     for name, step in made.steps:
         class_name = name_of(step)
         right = isinstance(name, str) and class_name is not None and is_estimator(class_name)
-        require(right, f"the step {name!r:.60} is not an estimator with a name.")
+        require(right, "steps")
 
 
 def _check_shapes(made: Any, table: str) -> None:
     """Raise InputError unless each array has the shape that the table gives."""
     features = made.n_features_in_
-    right = isinstance(features, int) and features > 0
-    require(right, "the number of features is not a positive integer.")
+    require(isinstance(features, int) and features > 0, "n_features_in_")
     n_classes = np.size(getattr(made, "classes_", ()))
     sizes = {"f": features, "c": n_classes, "p": 1 if n_classes == 2 else n_classes}
     for item in f"feature_names_in_:f? {table}".split():
@@ -340,7 +355,7 @@ def _check_shapes(made: Any, table: str) -> None:
         _check_array(made, path, letters, sizes)
     names = getattr(made, "feature_names_in_", None)
     is_text = names is None or all(isinstance(name, str) for name in names.tolist())
-    require(is_text, "the name of a feature is not text.")
+    require(is_text, "feature_names_in_")
 
 
 def _check_array(made: Any, path: str, letters: str, sizes: dict[str, int]) -> None:
@@ -350,17 +365,17 @@ def _check_array(made: Any, path: str, letters: str, sizes: dict[str, int]) -> N
     array = _part(made, path)
     if letters != shape and array is None:
         return
-    require(isinstance(array, np.ndarray), f"{path} is not an array.")
+    require(isinstance(array, np.ndarray), path)
     for letter, size in zip(shape, array.shape, strict=False):
         sizes.setdefault(letter, size)
     # A letter without a size belongs to an axis that the array does not have. -1 never matches.
     wanted = tuple(sizes.get(letter, -1) for letter in shape)
-    require(array.shape == wanted, f"{path} has the shape {array.shape}, not {wanted}.")
+    require(array.shape == wanted, path)
     if bound:
         # A place behind the last column would fail in a prediction. A negative place would count
         # from the end.
         right = array.dtype.kind == "i" and bool(((array >= 0) & (array < sizes[bound])).all())
-        require(right, f"{path} does not hold positions of columns.")
+        require(right, path)
 
 
 def _part(made: Any, path: str) -> Any:
@@ -374,26 +389,23 @@ def _check_classifier(made: Any) -> None:
     networks, priors = made.networks_, made.priors_
     # As lists, because the order matters. Probabilities have the order of `classes_`.
     same = isinstance(networks, dict) and list(networks) == made.classes_.tolist()
-    require(same, "it does not have one network per class.")
-    right = all(network.m == made.n_features_in_ for network in networks.values())
-    require(right, "a network does not have one variable per feature.")
+    right = same and all(network.m == made.n_features_in_ for network in networks.values())
+    require(right, "networks_")
     # Positive, because a prediction takes their logarithms. The sum is 1 up to round-off.
     right = priors.dtype.kind == "f" and bool((priors > 0).all()) and abs(priors.sum() - 1) < 1e-6
-    require(right, "the priors are not positive, or do not add up to 1.")
+    require(right, "priors_")
     temperature, (low, high) = made.temperature_, TEMPERATURES
-    right = isinstance(temperature, float) and low <= temperature <= high
-    require(right, f"the temperature is not a number from {low:g} to {high:g}.")
+    require(isinstance(temperature, float) and low <= temperature <= high, "temperature_")
 
 
 def _check_places(made: Any) -> None:
     named = isinstance(made._names, list) and len(made._names) == len(made._named_places)
-    require(named, "it does not have one name for each of its columns.")
+    require(named, "_names")
     for covariate in _part(made, "_design.covariates") or ():
         if covariate.spline is not None:
             _check_spline(covariate.spline)
     for centre in getattr(made, "_centres", {}).values():
-        right = np.shape(centre) == made._region_places.shape
-        require(right, "a site does not have one median for each region.")
+        require(np.shape(centre) == made._region_places.shape, "_centres")
 
 
 def _check_spline(spline: Any) -> None:
@@ -401,7 +413,7 @@ def _check_spline(spline: Any) -> None:
     # A cubic basis of k functions has k + 4 knots.
     right = knots.ndim == 1 and turn.ndim == 2 and len(knots) == len(turn) + 4 and len(turn) > 3
     right = right and bool((np.diff(knots) >= 0).all()) and spline.high > spline.low
-    require(right, "the knots of a smooth covariate do not fit its curve.")
+    require(right, "spline")
 
 
 _MODULES = tomllib.loads(files(__package__).joinpath("classes.toml").read_text("utf-8"))
@@ -420,7 +432,7 @@ RENAMED = {"_arrows": "arrows_"}
 def class_named(name: str) -> type[Any]:
     """Return the class of this name; raise InputError if the table does not list it."""
     if name not in CLASSES:
-        raise InputError(f"{name!r} is not the name of a class that a model may hold.")
+        raise InputError("model.class", name=name[:60]).says("no model may hold a {name}")
     # Imported here, so that a file of one class does not load the modules of all classes.
     line = CLASSES[name]
     cls: type[Any] = getattr(import_module(line["home"]), line.get("class", name))
@@ -476,21 +488,20 @@ def build(name: str, state: dict[str, Any]) -> Any:
         # model does.
         member = getattr_static(cls, attribute, None)
         taken = callable(member) or hasattr(member, "__get__")
-        if taken or not attribute.isidentifier() or attribute.startswith("__"):
-            raise InputError(f"it has an attribute {attribute!r}, which a {name} cannot have.")
+        right = attribute.isidentifier() and not attribute.startswith("__") and not taken
+        require(right, attribute[:60])
     made = cls(**{attribute: part for attribute, part in state.items() if attribute in known})
     vars(made).update(state)  # a fit sets attributes that are not parameters
     return made
 
 
-def require(right: bool, wrong: str) -> None:
-    """Raise InputError with the message `wrong` unless `right`."""
+def require(right: bool, part: str) -> None:
+    """Raise InputError, which names the part of a model that is wrong, unless `right`."""
     if not right:
-        raise InputError(wrong)
+        raise InputError("model.part", part=part).says("{part} does not fit")
 
 
 def require_type(value: Any, kind: Any) -> Any:
     """Return `value`, or raise InputError unless it is an instance of `kind`."""
-    if not isinstance(value, kind):  # `require` would build a message for each value
-        raise InputError(f"it holds {value!r:.60}, but a value of another type is needed here.")
+    require(isinstance(value, kind), "type of a value")
     return value

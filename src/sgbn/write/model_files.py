@@ -38,7 +38,7 @@ from sklearn.utils.validation import check_is_fitted
 from sgbn.cohort.atlas import UNKNOWN_LOBE, Atlas, Region
 from sgbn.cohort.cohort import Cohort
 from sgbn.core.gaussian import GaussianNetwork
-from sgbn.core.problems import InputError, did_you_mean, listed, warn
+from sgbn.core.problems import InputError, Problem, did_you_mean
 from sgbn.prepare.columns import NamedColumnTransformer, as_names
 from sgbn.prepare.pipeline import regions_table, table_cells
 from sgbn.read.cells import RawTable
@@ -48,10 +48,13 @@ from sgbn.read.table import assemble, load_cells
 from sgbn.runs.files import versions
 from sgbn.write.model_decoding import (
     MISFITS,
+    MODEL,
     Decoder,
+    check_size,
     class_named,
     name_of,
     order_of,
+    part_of,
     plain,
     require,
     state_of,
@@ -112,14 +115,19 @@ def model_parts(model: Any) -> dict[str, bytes]:
         # Only the reader checks sizes, shapes and classes, so it reads the whole model here.
         decoder.decode(content)
     except InputError as error:
-        remedy = "Fit it again, with fewer regions if it is too large."
-        raise InputError(f"the model cannot be saved: {error} {remedy}") from error
+        raise _unsaved(type(model).__name__, error) from error
     if "KNNImputer" in decoder.classes:
-        warn(
-            "the file will hold the regions of all training subjects, because strategy='knn' "
-            "fills gaps from them. Choose another strategy if these data must stay on your machine."
+        Problem("model.rows").warn(
+            "the file will hold the regions of all training subjects ({strategy='knn'})",
+            "Choose another strategy if these data must stay on your machine.",
         )
     return {MODEL: to_json(content), **encoder.members}
+
+
+def _unsaved(place: str, error: Exception) -> InputError:
+    return InputError("model.unsaved", place=place, cause=error).says(
+        "{place:s} cannot be saved: {cause}", "Save networks and fitted models of sgbn."
+    )
 
 
 def model_of(parts: Mapping[str, bytes]) -> Any:
@@ -150,13 +158,21 @@ def load(path: PathName) -> Any:
         If the file cannot be read as a model. The message says why, and what to do.
     """
     # One byte more than the limit shows that the limit is exceeded.
-    content = read_bytes(Path(path), repr(str(path)), MAX_FILE_BYTES + 1)
+    content = read_bytes(Path(path), MAX_FILE_BYTES + 1)
     try:
         manifest, members = read_members(content)
-        model, classes = _decoded(manifest, members)
-    except InputError as error:
-        raise InputError(f"{str(path)!r} cannot be read as a model: {error}") from error
-    _warn_about_versions(path, manifest, classes)
+        decoder = Decoder(members)
+        model = decoder.decode(parse_json(members[MODEL], MODEL))
+        require(type(model).__name__ == manifest.get("class"), "class")
+        _check_fitted(model)
+        require({MODEL, *decoder.arrays} == set(members), "files")
+        if getattr(model, "feature_names_in_", None) is not None:
+            inputs_of(model)  # refuses names and labels that do not fit
+    except MISFITS as error:  # InputError is one of them
+        raise InputError("model.unreadable", file=path, cause=error).says(
+            "{file} cannot be read as a model: {cause}", AGAIN
+        ) from error
+    _warn_about_versions(path, manifest, decoder.classes)
     return model
 
 
@@ -174,12 +190,11 @@ def _check_fitted(model: Any) -> None:
         if not isinstance(model, GaussianNetwork):
             check_is_fitted(model)
     except NotFittedError as error:
-        name = type(model).__name__
-        raise InputError(f"this {name} is not fitted. Call its method fit first.") from error
-    except TypeError as error:
-        raise InputError(
-            f"a {type(model).__name__} cannot be saved. Give a network or a fitted model of sgbn."
+        raise InputError("model.not-fitted", kind=type(model).__name__).says(
+            "this {kind:s} is not fitted", "Call its method fit first."
         ) from error
+    except TypeError as error:
+        raise _unsaved(type(model).__name__, error) from error
 
 
 def _names(model: Any) -> dict[str, list[str] | None]:
@@ -190,20 +205,6 @@ def _names(model: Any) -> dict[str, list[str] | None]:
     return {key: None if given is None else [*map(str, given)] for key, given in labels.items()}
 
 
-def _decoded(manifest: Mapping[str, Any], members: Mapping[str, bytes]) -> tuple[Any, Set[str]]:
-    content, decoder = parse_json(members[MODEL], MODEL), Decoder(members)
-    try:
-        model = decoder.decode(content)
-        same = type(model).__name__ == manifest.get("class")
-        require(same, "its model is of another class than its manifest says.")
-        _check_fitted(model)
-        unused = sorted(set(members) - {MODEL} - set(decoder.arrays))
-        require(not unused, f"it holds {listed(unused)}, which the model does not use.")
-    except MISFITS as error:  # InputError is one of them
-        raise InputError(f"{error} {AGAIN}") from error
-    return model, decoder.classes
-
-
 def _warn_about_versions(path: PathName, manifest: Any, classes: Set[str]) -> None:
     """Warn if a part of the model was fitted with another version of scikit-learn."""
     given = manifest.get("versions")
@@ -212,9 +213,9 @@ def _warn_about_versions(path: PathName, manifest: Any, classes: Set[str]) -> No
     homes = [class_named(name).__module__ for name in classes - {"Pipeline"}]
     has_sklearn = any(home.startswith("sklearn.") for home in homes)
     if has_sklearn and then.split(".")[:2] != now.split(".")[:2]:
-        warn(
-            f"{str(path)!r} was saved with {LIBRARY} {then:.40}, but is read with {now}. Its "
-            f"predictions may differ. Compare some of them, or install {LIBRARY} {then:.40}."
+        Problem("model.version", file=path, library=LIBRARY, then=then[:40], now=now).warn(
+            "{file} was saved with {library:s} {then:s}, and {now:s} may predict otherwise",
+            "Compare some predictions, or install {library:s} {then:s}.",
         )
 
 
@@ -222,7 +223,6 @@ FORMAT = "sgbn model"
 SCHEMA = 1  # version of the file format that is written
 READABLE = (1,)  # versions that can be read; an old version stays in this list
 MANIFEST = "manifest.json"
-MODEL = "model.json"
 MAX_FILE_BYTES = 2**28
 MAX_JSON_BYTES = 2**24  # JSON needs up to twenty times as much memory once it is parsed
 MAX_MEMBERS = 4096
@@ -247,16 +247,8 @@ def write_members(path: PathName, about: Mapping[str, Any], members: Mapping[str
             info.create_system, info.external_attr = 3, READ_BY_ALL  # the same on all systems
             archive.writestr(info, members[name])
     content = stream.getvalue()
-    total, n_members = len(content), content.count(ENTRY_MARK)  # as `read_members` counts them
-    largest = max(len(members[MODEL]), len(members[MANIFEST]))
-    if total > MAX_FILE_BYTES or largest > MAX_JSON_BYTES or n_members > MAX_MEMBERS:
-        raise InputError(
-            f"the model is too large for a file. It has {total >> 20} MB in {n_members} parts, and "
-            f"a JSON part of {largest >> 20} MB. A file may have at most "
-            f"{MAX_FILE_BYTES >> 20} MB in {MAX_MEMBERS} parts, and a JSON part at most "
-            f"{MAX_JSON_BYTES >> 20} MB. Use fewer regions, or an imputer that does not keep all "
-            "rows."
-        )
+    _check_sizes(content)
+    check_size(max(len(members[MODEL]), len(members[MANIFEST])), MAX_JSON_BYTES)
     return write_file(path, lambda file: file.write(content))
 
 
@@ -267,23 +259,26 @@ def to_json(content: Any) -> bytes:
 
 def read_members(content: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
     """Return the manifest of a model file and its other members, after all checks."""
-    is_small = len(content) <= MAX_FILE_BYTES
-    require(is_small, f"it is larger than {MAX_FILE_BYTES >> 20} MB. Give a model of sgbn.")
-    # Entries are counted first, because the zip library needs about a kilobyte for each of them.
-    count = content.count(ENTRY_MARK)
-    require(count <= MAX_MEMBERS, f"it has more than {MAX_MEMBERS} parts. {AGAIN}")
+    _check_sizes(content)
     try:
         with ZipFile(io.BytesIO(content)) as archive:
             _check_directory(archive.infolist(), len(content))
             members = {info.filename: archive.read(info) for info in archive.infolist()}
     except DAMAGES as error:
-        wrong = f"it is not a model of sgbn, or it is damaged or incomplete ({error!s:.120})."
-        raise InputError(f"{wrong} {AGAIN}") from error
-    for name in (MANIFEST, MODEL):
-        require(name in members, f"it has no part {name!r}, so it is not a model of sgbn. {AGAIN}")
-    manifest = parse_json(members.pop(MANIFEST), MANIFEST)
+        raise InputError("model.damaged", cause=error).says(
+            "it is not a model of sgbn, or it is damaged ({cause})"
+        ) from error
+    part_of(members, MODEL)
+    manifest = parse_json(part_of(members, MANIFEST), MANIFEST)
+    del members[MANIFEST]
     _check_manifest(manifest, members)
     return manifest, members
+
+
+def _check_sizes(content: bytes) -> None:
+    check_size(len(content), MAX_FILE_BYTES)
+    # Entries are counted, because the zip library needs about a kilobyte for each of them.
+    require(content.count(ENTRY_MARK) <= MAX_MEMBERS, "number of parts")
 
 
 def _check_directory(infos: list[ZipInfo], n_bytes: int) -> None:
@@ -298,39 +293,30 @@ def _check_directory(infos: list[ZipInfo], n_bytes: int) -> None:
 
 
 def _check_manifest(manifest: Any, members: Mapping[str, bytes]) -> None:
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise InputError(f"its manifest does not belong to a model of sgbn. {AGAIN}")
-    schema, versions = manifest.get("schema"), manifest.get("versions")
-    if type(schema) is not int or schema not in READABLE:
-        is_newer = type(schema) is int and schema > SCHEMA
-        version = versions.get("sgbn") if isinstance(versions, dict) else None
-        raise InputError(
-            f"it is of schema {schema!r:.20} (sgbn {version!r:.20}), but this version of sgbn "
-            f"reads only schema {listed(READABLE)}. "
-            f"{'Install a newer version of sgbn.' if is_newer else AGAIN}"
-        )
-    sums = manifest.get("files")
-    if not isinstance(sums, dict) or set(sums) != set(members):
-        raise InputError(f"its manifest lists other parts than the file has. {AGAIN}")
+    require(isinstance(manifest, dict) and manifest.get("format") == FORMAT, MANIFEST)
+    schema = manifest.get("schema")
+    if type(schema) is int and schema > SCHEMA:
+        raise InputError("model.newer").says("it needs a newer version of sgbn")
+    require(type(schema) is int and schema in READABLE, "schema")
     # This finds damage, but not forgery, because a forger can change the checksum too.
-    for name, content in members.items():
-        same = sha256(content).hexdigest() == sums[name]
-        require(same, f"its part {name!r} was changed: it has another checksum. {AGAIN}")
+    sums = {name: sha256(content).hexdigest() for name, content in members.items()}
+    require(manifest.get("files") == sums, "checksum")
 
 
 def parse_json(content: bytes, name: str) -> Any:
     """Return the content of a JSON member; raise InputError if a key is there twice."""
-    if len(content) > MAX_JSON_BYTES:
-        raise InputError(f"its part {name!r} is larger than {MAX_JSON_BYTES >> 20} MB. {AGAIN}")
+    check_size(len(content), MAX_JSON_BYTES)
     try:
         return json.loads(content, object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"its part {name!r} is not JSON ({error!s:.80}). {AGAIN}") from error
+        raise InputError("model.json", name=name, cause=error).says(
+            "its part {name} is not JSON ({cause})"
+        ) from error
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     # Without this check, the later value would silently replace the earlier value.
-    require(len(dict(pairs)) == len(pairs), "it has the same key twice")
+    require(len(dict(pairs)) == len(pairs), "keys")
     return dict(pairs)
 
 
@@ -348,16 +334,14 @@ class Encoder:
 
     def __init__(self) -> None:
         self.members: dict[str, bytes] = {}
-        self._place = "the model"  # attribute that is being encoded, for messages
+        self._place = MODEL  # attribute that is being encoded, for messages
 
     def encode(self, value: Any) -> Any:
         """Return the JSON of a value; raise InputError if it cannot be saved."""
         try:
             return self._json(value)
-        except InputError as error:
-            raise InputError(f"{self._place} cannot be saved: {error}") from error
-        except RecursionError as error:
-            raise InputError(f"{self._place} cannot be saved: it contains itself.") from error
+        except (InputError, RecursionError) as error:  # a value may contain itself
+            raise _unsaved(self._place, error) from error
 
     def _json(self, value: Any) -> Any:
         # A fit may leave a number of numpy, but JSON holds only Python's numbers.
@@ -418,10 +402,10 @@ def described(value: Any) -> tuple[str, dict[str, Any]]:
     if isinstance(value, pd.Index) and value.nlevels == 1 and value.dtype.kind != "M":
         is_object = value.dtype == object
         return "index", {"cells": value.tolist(), "object": is_object, "name": value.name}
-    raise InputError(
-        f"it is a {kind.__name__}. Use networks, learners, classifiers and preparations of sgbn, "
-        "whose parameters are numbers, text or lists of these. Pipeline, StandardScaler and "
-        "LinearDiscriminantAnalysis of scikit-learn can be saved too."
+    raise InputError("model.kind", kind=kind.__name__).says(
+        "it is a {kind:s}",
+        "Parameters may be numbers, text or lists of these, and steps may be those of sgbn, "
+        "StandardScaler and LinearDiscriminantAnalysis.",
     )
 
 
@@ -487,11 +471,11 @@ def inputs_of(model: Any) -> Inputs:
         If the model was fitted on an array, whose columns have no names.
     """
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
-    columns = getattr(steps[0], "feature_names_in_", None)
+    columns = getattr(model, "feature_names_in_", None)
     if columns is None:
-        raise InputError(
-            "the model was fitted on an array. Its columns have no names, and cannot be found in a "
-            "table. Fit it on a DataFrame, or load it in Python and predict arrays."
+        raise InputError("model.no-names").says(
+            "the model was fitted on an array, whose columns have no names",
+            "Fit it on a DataFrame, or load it in Python and predict arrays.",
         )
     named = [step for step in steps if isinstance(step, NamedColumnTransformer)]
     covariates = [
@@ -502,6 +486,7 @@ def inputs_of(model: Any) -> Inputs:
     ]
     site = next((step._site for step in named if step._site is not None), None)
     levels, column = dict(_levels(named, site)), getattr(model, "site_column_", None)
+    require(all(isinstance(name, str) for name in (*covariates, *levels)), "names of columns")
     return Inputs(tuple(columns.tolist()), tuple(dict.fromkeys(covariates)), site, levels, column)
 
 
@@ -515,7 +500,7 @@ def _levels(steps: Iterable[Any], site: str | None) -> Iterator[tuple[str, tuple
     for step in steps:
         for covariate in getattr(getattr(step, "_design", None), "covariates", ()):
             if covariate.levels is not None:
-                yield covariate.name, covariate.levels
+                yield covariate.name, tuple(covariate.levels)
     for step in steps:
         if site is not None and hasattr(step, "_centres"):
             yield site, tuple(label for label in step._centres if label is not None)
@@ -554,7 +539,9 @@ def read_inputs(
     """
     inputs = inputs_of(model)
     if site is not None and inputs.site is None:
-        raise InputError(f"the model was fitted without sites. Leave out site={site!r} (--site).")
+        raise InputError("model.no-site").says(
+            "the model was fitted without sites", "Leave out {site=}."
+        )
     # The atlas consists of the regions of the model. With a standard atlas, a region of the user's
     # atlas could be mistaken for a total, such as Left-Cerebral-Cortex.
     nowhere = (np.nan,) * 3  # coordinates are not needed, since no figure is drawn
@@ -597,16 +584,10 @@ def _check_columns(table: RawTable, options: Options, inputs: Inputs, joined: bo
     missing = [name for name in wanted if _lacks(table, name)]
     if missing:
         free = [name for name in table.columns if name not in wanted]
-        near = did_you_mean(missing[0], free) if free else ""
-        if not near.startswith("Did you mean"):
-            near = f"Its columns are {listed(table.columns)}."
-        where = (
-            " Give the name of the site column (site=, --site)." if options.site in missing else ""
-        )
-        raise InputError(
-            f"{table.name} lacks {len(missing)} of the {len(inputs.columns)} columns that the "
-            f"model was fitted on: {listed(missing)}. {near}{where} Rename the columns of the "
-            "table as in the model."
+        near = did_you_mean(missing[0], free or table.columns)
+        raise InputError("model.columns", where=table.source, names=missing, near=near).says(
+            "{where} the table lacks columns that the model was fitted on: {names}",
+            "{near} Rename them, or name the column of the sites ({site=}).",
         )
 
 

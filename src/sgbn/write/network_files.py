@@ -32,7 +32,7 @@ from numpy.typing import ArrayLike
 
 from sgbn.cohort.atlas import UNKNOWN_LOBE, Atlas, AtlasLike, as_atlas
 from sgbn.core.gaussian import GaussianNetwork, NetworkLike
-from sgbn.core.problems import InputError, listed, warn
+from sgbn.core.problems import InputError, Problem
 from sgbn.core.types import Array, Mask
 from sgbn.learn.confidence import EdgeConfidence
 from sgbn.write.tables import (
@@ -113,7 +113,7 @@ def write_brainnet(
     # All three files have only the regions with coordinates, because the viewer matches rows and
     # columns by number.
     drawn = has_place(nodes)
-    check_drawn(nodes["region"], weights, drawn, "the files for BrainNet Viewer")
+    check_drawn(nodes["region"], weights, drawn)
     # All lobes of the atlas, so that a lobe has the same colour in every network.
     lobes = dict.fromkeys(region.lobe for region in atlas.regions)
     colours = {lobe: k for k, lobe in enumerate(lobes, start=1)}
@@ -144,22 +144,22 @@ def _row(node: dict[Any, Any], colours: dict[str, int]) -> str:
     return "\t".join(map(str, cells))
 
 
-def check_drawn(regions: pd.Series[Any], weights: Array, drawn: Mask, picture: str) -> None:
+GIVE_PLACES = "Give an atlas that has these regions ({atlas=})."
+
+
+def check_drawn(regions: pd.Series[Any], weights: Array, drawn: Mask) -> None:
     """Warn about what a picture leaves out. Raise InputError if it would show no region."""
     missing = regions[~drawn].tolist()
     if not missing:
         return
     if not drawn.any():
-        raise InputError(
-            f"the atlas has coordinates for none of the regions ({listed(missing)}). Give the "
-            "atlas of these regions. read_atlas reads your own table of coordinates."
+        raise InputError("regions.no-places", regions=missing).says(
+            "the atlas has coordinates for none of the regions {regions}", GIVE_PLACES
         )
     # Edges with one end that is drawn and one that is not are counted too.
     edges = np.count_nonzero(weights) - np.count_nonzero(weights[np.ix_(drawn, drawn)])
-    warn(
-        f"the atlas has no coordinates for {listed(missing)}. Left out of {picture}: these "
-        f"regions, and {edges} edges that begin or end there. Give an atlas that has these "
-        "regions. read_atlas reads your own table of coordinates."
+    Problem("regions.no-place", regions=missing, n=edges).warn(
+        "regions without coordinates are left out, with {n:edge}: {regions}", GIVE_PLACES
     )
 
 
@@ -212,7 +212,7 @@ def connectome(network: NetworkLike, atlas: AtlasLike) -> Connectome:
     gaussian = network_of(network)
     nodes, weights = node_table(gaussian, as_atlas(atlas)), standardised_weights(gaussian)
     drawn = has_place(nodes)
-    check_drawn(nodes["region"], weights, drawn, "the connectome")
+    check_drawn(nodes["region"], weights, drawn)
     kept = weights[np.ix_(drawn, drawn)]
     places = nodes.loc[drawn, PLACE].to_numpy(float)
     # In a DAG, at least one of the two weights of a pair is 0. The sum is the other weight.
@@ -400,8 +400,8 @@ def export_network(
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(
-            f"the folder {str(folder)!r} cannot be made: {error.strerror or error}. Give another."
+        raise InputError("folder.unwritable", folder=folder, cause=error).says(
+            "{folder} cannot be made ({cause})", "Give another folder."
         ) from error
     written = [
         write_csv(edges, beside(stem, "_edges.csv")),
@@ -460,8 +460,8 @@ def write_relation_matrix(
 
     The matrix holds standardised weights and is directed: row i, column j is i -> j. Its first line
     names the columns, as in every TSV file of BIDS. The rows have the same order. Missing cells of
-    the node table are ``n/a``. Unlike `write_csv`, it adds no apostrophe to names, because the
-    files are made for programs, not for a spreadsheet.
+    the node table are ``n/a``. Names that a spreadsheet program would run as a formula get an
+    apostrophe in front, as in `write_csv`.
 
     Parameters
     ----------
@@ -539,10 +539,9 @@ def _check_not_taken(path: Path, group: str) -> None:
     except (OSError, ValueError, AttributeError):
         return  # there is no such file, or it is not a file of sgbn
     if other != group:
-        raise InputError(
-            f"{str(path)!r} already holds the group {other!r}. {group!r} would get the same file "
-            "name, because file names have letters and digits only. Rename one of the two groups, "
-            "or write to another folder."
+        raise InputError("file.taken", file=path, other=other, group=group).says(
+            "{file} already holds the group {other}, and {group} would get the same name",
+            "Rename one of the two, or write to another folder.",
         )
 
 

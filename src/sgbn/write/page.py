@@ -43,7 +43,7 @@ def plotly_script() -> str:
     """Read the script of Plotly, which defines ``Plotly``."""
     source = _read("plotly", "package_data", "plotly.min.js")
     if len(source) < MIN_PLOTLY_LENGTH or "Plotly" not in source:
-        raise InputError(_changed("plotly", "plotly.min.js is not the whole library"))
+        raise _unusable("plotly", "plotly.min.js")
     return safe_script(source)
 
 
@@ -59,10 +59,8 @@ def tables_style() -> str:
     style = _read("itables", "html", "dt_bundle.css")
     # A page that loads nothing works offline, and no server learns that somebody reads it.
     loaded = [url for url in re.findall(r"url\(\s*['\"]?([^)]*)", style) if url[:5] != "data:"]
-    if loaded or "@import" in style:
-        raise InputError(_changed("itables", "dt_bundle.css loads other files"))
-    if "</style" in style.lower():
-        raise InputError(_changed("itables", "dt_bundle.css ends its own style element"))
+    if loaded or "@import" in style or "</style" in style.lower():
+        raise _unusable("itables", "dt_bundle.css")
     return style
 
 
@@ -97,16 +95,14 @@ def as_classic_script(module: str) -> str:
     """
     exports = EXPORT.findall(module)
     if len(exports) != 1:
-        raise InputError(_changed("itables", f"dt_bundle.js has {len(exports)} export statements"))
+        raise _unusable("itables", "dt_bundle.js")
     names = dict(_exported(entry) for entry in exports[0].split(",") if entry.strip())
     if "default" not in names:
-        raise InputError(_changed("itables", "dt_bundle.js has no default export"))
+        raise _unusable("itables", "dt_bundle.js")
     # The replacement is a function, because re.sub would interpret a backslash in a text.
     body = EXPORT.sub(lambda _: f";window.DataTable={names['default']};", module)
     if re.search(r"(?:^|[;}\n])\s*(?:import\s*[\w{*\"']|export\s)|import\.meta", body):
-        raise InputError(
-            _changed("itables", "dt_bundle.js imports other files, which a report cannot do")
-        )
+        raise _unusable("itables", "dt_bundle.js")  # a page cannot import files
     # Modules are always strict. Without the line break, a comment at the end of the module would
     # make the closing brackets part of the comment.
     return f'(function(){{"use strict";{body}\n}})();'
@@ -133,16 +129,14 @@ def _read(package: str, *parts: str) -> str:
             raise FileNotFoundError(package)
         return Path(spec.origin).parent.joinpath(*parts).read_text(encoding="utf-8")
     except OSError as error:
-        raise InputError(_changed(package, f"{'/'.join(parts)} cannot be read")) from error
+        raise _unusable(package, parts[-1]) from error
 
 
-def _changed(package: str, what: str) -> str:
-    installed = [f"{package} {library.version}" for library in distributions(name=package)]
-    source = next(iter(installed), package)
-    return (
-        f"the report needs JavaScript from {source}, but {what}. Install {package} again: "
-        f"pip install --force-reinstall '{package}'. If that does not help, install "
-        f"another version of {package}."
+def _unusable(package: str, part: str) -> InputError:
+    versions = [library.version for library in distributions(name=package)]
+    return InputError("report.script", package=package, part=part, versions=versions).says(
+        "the report cannot use {part:s} of {package:s} {versions:s}",
+        "Install {package:s} again (pip install --force-reinstall), or another version.",
     )
 
 

@@ -26,7 +26,7 @@ from pandas.api.types import is_bool_dtype, is_datetime64_any_dtype, is_numeric_
 from sgbn.cohort.atlas import UNKNOWN_LOBE, AtlasLike, as_atlas
 from sgbn.core.equivalence import edge_kinds
 from sgbn.core.gaussian import GaussianNetwork, NetworkLike
-from sgbn.core.problems import InputError, counted, listed
+from sgbn.core.problems import InputError
 from sgbn.core.types import Array, Mask
 from sgbn.core.validation import table_names
 from sgbn.learn.confidence import EdgeConfidence, supported_of
@@ -104,12 +104,16 @@ def support_mask(
     if supported is None:
         return supported_of(network, confidence)
     mask, shape = np.asarray(supported, bool), network_of(network).coef.shape
-    if mask.shape != shape:
-        raise InputError(
-            f"supported has shape {mask.shape}, but the network has {shape[0]} regions. Give one "
-            "value for each pair of regions."
-        )
+    check_shape("supported", mask.shape, shape)
     return mask
+
+
+def check_shape(argument: str, shape: tuple[int, ...], wanted: tuple[int, ...]) -> None:
+    """Raise InputError if an argument has not one value for each region, pair or cell."""
+    if shape != wanted:
+        raise InputError("argument.shape", argument=argument, shape=shape, wanted=wanted).says(
+            "{argument} has shape ({shape}), not ({wanted})", "Give one value for each."
+        )
 
 
 def node_table(network: NetworkLike, atlas: AtlasLike | None = None) -> pd.DataFrame:
@@ -182,24 +186,22 @@ def with_columns(edges: pd.DataFrame, more: pd.DataFrame | None) -> pd.DataFrame
 def _check_columns(more: pd.DataFrame, taken: Collection[str]) -> None:
     """Raise InputError unless each row of further columns belongs to one edge."""
     if not isinstance(more, pd.DataFrame) or not set(ENDS) <= set(more.columns):
-        raise InputError(
-            "more_edge_columns must be a DataFrame with the columns 'source' and 'target'. Add "
-            "these two columns."
+        raise InputError("more-columns.ends").says(
+            "{more_edge_columns=} is not a DataFrame with source and target", "Add both columns."
         )
     names = list(more.columns)
     further = [name for name in names if name not in ENDS]
     twice = [name for name in further if name in taken or names.count(name) > 1]
     if twice:
-        raise InputError(
-            "more_edge_columns would give the table of edges two columns of the same name: "
-            f"{listed(twice)}. Rename the new column."
+        raise InputError("more-columns.twice", names=twice).says(
+            "the table of edges would have two columns of the name {names}",
+            "Rename the column in {more_edge_columns=}.",
         )
     rows = more.duplicated(ENDS)
     if rows.any():
-        first = more.loc[rows, ENDS].iloc[0]
-        raise InputError(
-            f"more_edge_columns has two rows for {first['source']!r} -> {first['target']!r}. Keep "
-            "one."
+        source, target = more.loc[rows, ENDS].iloc[0]
+        raise InputError("more-columns.rows", source=source, target=target).says(
+            "{more_edge_columns=} has two rows for {source} -> {target}", "Keep one."
         )
 
 
@@ -207,9 +209,9 @@ def network_of(network: NetworkLike) -> GaussianNetwork:
     """Return the network itself, or the network of a fitted learner."""
     gaussian = getattr(network, "network_", network)
     if not isinstance(gaussian, GaussianNetwork):
-        raise InputError(
-            f"{type(gaussian).__name__} is neither a network nor a fitted learner. Fit it first; "
-            "if it is a Pipeline, give its last step."
+        raise InputError("network.none", kind=type(gaussian).__name__).says(
+            "{kind:s} is neither a network nor a fitted learner",
+            "Fit it first. Of a Pipeline, give the last step.",
         )
     return gaussian
 
@@ -227,10 +229,9 @@ def standardised_weights(network: GaussianNetwork) -> Array:
     lost = np.argwhere((network.coef != 0) & (~np.isfinite(weights) | (weights == 0)))
     if lost.size:
         source, target = (network.names[k] for k in lost[0])
-        raise InputError(
-            f"the edge {source!r} -> {target!r} has no standardised weight, because one of its "
-            "ends does not vary: it was set by do(), or its scale is out of range. Export the "
-            "network before the intervention, or rescale the data."
+        raise InputError("edge.constant", source=source, target=target).says(
+            "{source} -> {target} has no standardised weight, because one of its ends is constant",
+            "Export the network before the intervention (do), or rescale the data.",
         )
     return weights
 
@@ -275,30 +276,26 @@ def to_frame(records: NDArray[Any] | Mapping[Any, NDArray[Any]], *names: str) ->
     """
     if isinstance(records, Mapping):
         return _stacked(records, *names)
-    if names:
-        raise InputError(
-            f"records is one array without keys, so the names {list(names)} cannot be used. "
-            "Leave the names out, or give a mapping of key to records."
-        )
+    _check_names(names, 0)
     if getattr(getattr(records, "dtype", None), "names", None) is None:
-        raise InputError(
-            f"records is a {type(records).__name__}, not a structured array. Give the result of "
-            "network.edges(), for example."
+        raise InputError("records.type", kind=type(records).__name__).says(
+            "records is a {kind:s}, not a structured array", "Give network.edges(), for example."
         )
     return pd.DataFrame.from_records(np.asarray(records))
+
+
+def _check_names(names: tuple[str, ...], n_parts: int) -> None:
+    if len(names) != n_parts:  # pandas would accept too few names without an error
+        raise InputError("records.names", n=len(names), parts=n_parts).says(
+            "{n:name} for records whose keys have {parts:part}",
+            'Give one name for each, as in to_frame(records, "group", "other").',
+        )
 
 
 def _stacked(parts: Mapping[Any, NDArray[Any]], *names: str) -> pd.DataFrame:
     """Stack the records of a mapping. Its keys become the first columns, called `names`."""
     for key in parts:
-        # pandas would accept too few names without an error.
-        n_parts = len(key) if isinstance(key, tuple) else 1
-        if len(names) != n_parts:
-            raise InputError(
-                f"the key {key!r} of the records needs {counted(n_parts, 'name')}, but "
-                f"{counted(len(names), 'is', 'are')} given. Give one column name per part of the "
-                'key, as in to_frame(records, "group", "other").'
-            )
+        _check_names(names, len(key) if isinstance(key, tuple) else 1)
     tables = {key: to_frame(records) for key, records in parts.items()}
     # pd.concat refuses an empty mapping.
     if not tables:
@@ -333,7 +330,15 @@ def write_csv(table: pd.DataFrame, path: PathName) -> Path:
         Path of the file.
     """
     if not isinstance(table, pd.DataFrame):
-        raise InputError(f"table is a {type(table).__name__}. Give a DataFrame.")
+        raise InputError("table.type", kind=type(table).__name__).says(
+            "table is a {kind:s}", "Give a DataFrame."
+        )
+    safe = _inert_table(table)
+    # Line feeds on Windows too, so that the file has the same bytes on all systems.
+    return write_file(path, lambda stream: safe.to_csv(stream, index=False, lineterminator="\n"))
+
+
+def _inert_table(table: pd.DataFrame) -> pd.DataFrame:
     safe = table.set_axis([_inert(name) for name in table_names(table)], axis=1)
     # By position, because a table may have two columns of the same name.
     for place in range(safe.shape[1]):
@@ -341,8 +346,7 @@ def write_csv(table: pd.DataFrame, path: PathName) -> Path:
         if not _is_number(column):
             cells = [_inert(cell) for cell in column]
             safe.isetitem(place, pd.Series(cells, dtype=object).to_numpy())
-    # Line feeds on Windows too, so that the file has the same bytes on all systems.
-    return write_file(path, lambda stream: safe.to_csv(stream, index=False, lineterminator="\n"))
+    return safe
 
 
 def _is_number(column: pd.Series[Any]) -> bool:
@@ -375,15 +379,10 @@ def write_file(path: PathName, write: Callable[[Any], object]) -> Path:
     target = Path(path)
     try:
         write_atomically(target, write)
-    except OSError as error:
-        raise InputError(
-            f"{str(path)!r} cannot be written: {error.strerror or error}. Check the folder."
-        ) from error
     # A name may hold half of a surrogate pair, which UTF-8 cannot express.
-    except UnicodeEncodeError as error:
-        raise InputError(
-            f"{str(path)!r} cannot be written: {error.object[error.start : error.end]!r} is not a "
-            "character. Rename the region or label that holds it."
+    except (OSError, UnicodeEncodeError) as error:
+        raise InputError("file.unwritable", file=target, cause=error).says(
+            "{file} cannot be written ({cause})", "Check the folder, and the names in the file."
         ) from error
     return target
 
@@ -399,10 +398,15 @@ def write_json(path: PathName, content: Mapping[str, Any]) -> Path:
 
 
 def write_matrix(path: PathName, table: pd.DataFrame, *, header: bool) -> Path:
-    """Write a table with tabs between its cells, and with ``n/a`` for missing cells."""
+    """Write a table as `write_csv` does, but with tabs, and with ``n/a`` for missing cells."""
     # BIDS prescribes "n/a" for missing cells.
     style: dict[str, Any] = {"sep": "\t", "index": False, "na_rep": "n/a", "lineterminator": "\n"}
-    return write_file(path, lambda stream: table.to_csv(stream, header=header, **style))
+    safe = _inert_table(table)
+    return write_file(path, lambda stream: safe.to_csv(stream, header=header, **style))
+
+
+# Windows keeps these names for devices, with any ending.
+_DEVICE = re.compile("(con|prn|aux|nul|com[0-9]|lpt[0-9])", re.IGNORECASE)
 
 
 # Path.with_suffix is not used, because it would cut the name of a group at its last dot ("T1.5").
@@ -410,8 +414,8 @@ def beside(stem: PathName, ending: str) -> Path:
     """Return the path of the stem, with an ending added to its name."""
     start = Path(stem)
     if not start.name:
-        raise InputError(
-            f"{str(stem)!r} does not end with a file name. Give a folder and the start of a name."
+        raise InputError("file.no-name", folder=start).says(
+            "{folder} does not end with the name of a file", "Add the start of a name."
         )
     return start.with_name(start.name + ending)
 
@@ -420,14 +424,13 @@ def check_text(texts: Iterable[object]) -> None:
     """Raise InputError if a text has characters that some formats cannot hold."""
     for text in texts:
         if isinstance(text, str) and _UNWRITABLE.search(text):
-            raise InputError(
-                f"the name or label {text!r} has characters that files cannot hold (such as line "
-                "ends and other control characters). Rename it."
+            raise InputError("name.characters", name=text).says(
+                "the name or label {name} has control characters", "Rename it."
             )
 
 
 def file_names(groups: Iterable[str]) -> dict[str, str]:
-    """Map each group to a name that is safe in a file name.
+    """Map each group to a name that is safe in a file name, also on Windows.
 
     Two names always differ in their letters and digits, even in lower case, because names in BIDS
     have only letters and digits.
@@ -436,6 +439,8 @@ def file_names(groups: Iterable[str]) -> dict[str, str]:
     for group in groups:
         # Nothing is left of a name that has no Latin letter or digit.
         safe = name = re.sub(r"[^A-Za-z0-9-]+", "_", group).strip("_") or "group"
+        if _DEVICE.fullmatch(name):
+            safe = name = f"group_{name}"
         number = 2
         # Some file systems do not distinguish A from a.
         while _letters(name) in map(_letters, names.values()):

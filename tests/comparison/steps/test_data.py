@@ -6,7 +6,6 @@ import pytest
 from scipy import stats
 
 from sgbn.cohort.cohort import Cohort
-from sgbn.comparison.report import Veil
 from sgbn.comparison.result import Comparison
 from sgbn.comparison.steps.data import (
     MOST_NAMED,
@@ -27,7 +26,7 @@ def rows_of(table):
 
 
 def test_groups_stand_beside_each_other_the_reference_first(compared):
-    table = groups_table(compared, Veil(compared))
+    table = groups_table(compared, named=False)
     assert all(field.title for field in table.fields)  # a heading without text says nothing
     assert [field.title for field in table.fields[1:]] == list(compared.groups)
     rows = rows_of(table)
@@ -41,22 +40,22 @@ def test_persons_and_families_are_counted(compared):
     person = np.array([f"{one}{k // 2}" for k, one in enumerate(compared.cohort.group)])
     cohort = replace(compared.cohort, person=person, block=person)
     persons = replace(compared, review=replace(compared.review, cohort=cohort))
-    rows = rows_of(groups_table(persons, Veil(persons)))
+    rows = rows_of(groups_table(persons, named=False))
     counts = [str(len({p for p in person if p.startswith(one)})) for one in compared.groups]
     assert rows["rows"] == ["60", "60"]
     assert rows["persons"] == rows["families (blocks)"] == counts
 
 
 def test_every_finding_is_there_with_its_action(compared):
-    findings = Veil(compared, lifted=True).findings(compared)
-    shown = [[cell.text for cell in row.cells] for row in findings_table(findings).rows]
-    assert shown == [list(finding[:3]) for finding in compared.review.findings]
+    shown = [[cell.text for cell in row.cells] for row in findings_table(compared).rows]
+    found = compared.review.findings
+    assert shown == [[one.level, one.problem.what, one.problem.remedy] for one in found]
     assert shown
 
 
 def test_missing_cells_are_counted(compared):
     values = compared.cohort.values
-    text = cohort_section(compared, Veil(compared))["missing"]
+    text = cohort_section(compared, named=False)["missing"]
     assert text.startswith(f"{np.isnan(values).sum()} of {values.size} cells")
 
 
@@ -68,10 +67,10 @@ def test_who_was_left_out_is_counted_and_other_visits_apart(compared):
     for visits, apart in (({"control": (), "patient": (first,)}, False), (EACH, True)):
         found = replace(compared.tests, left_out=visits)
         changed = replace(compared, learners=learners, tests=found)
-        rows = rows_of(groups_table(changed, Veil(changed)))
+        rows = rows_of(groups_table(changed, named=False))
         assert rows["outliers, left out"] == ["none", "1 (tables/left_out.csv names them)"]
         assert ("left out of the tests, with all their rows" in rows) == apart
-    named = rows_of(groups_table(changed, Veil(changed, lifted=True)))
+    named = rows_of(groups_table(changed, named=True))
     assert named["outliers, left out"] == ["none", first]
     assert named["left out of the tests, with all their rows"] == ["s0", "s1"]
 

@@ -212,7 +212,7 @@ def test_without_half_samples_the_reason_is_said():
 
 def test_agreement_leaves_out_what_there_is_none_of():
     none = Agreement(0.0, NAN, 0.0, NAN)
-    no_arrow = Agreement(4.0, 0.25, 0.0, NAN)
+    no_arrow = Agreement(4.0, 0.25, 0.02, 1.0)  # one direction in one of 50 halves
     said = agreement_words(comparison_of({"a": 0, "b": 0, "c": 0}, [SOME, none, no_arrow]))
     assert "half of a joins 20 pairs of regions on average, and the other half joins 50%" in said
     assert "One half is sure of 2.5 directions on average, and the other half has 80%" in said

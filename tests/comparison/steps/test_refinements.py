@@ -2,6 +2,7 @@ import shutil
 
 import numpy as np
 import pytest
+from tests.codes import refused
 
 from sgbn.comparison.steps.refinements import REFINED_BY, refine
 from sgbn.core.problems import StudyError
@@ -43,7 +44,7 @@ def test_changes_are_those_of_the_classifier_and_are_read_the_second_time(
 
 
 def test_other_data_are_refused(small_cohort, kept):
-    with pytest.raises(StudyError, match="the data are not the same"):
+    with refused("study.settings", kind=StudyError):
         changes(small_cohort, kept[0], "other data")
 
 
@@ -51,5 +52,5 @@ def test_damaged_changes_are_named(small_cohort, kept, tmp_path):
     damaged = shutil.copytree(kept[0], tmp_path / "copy")
     (path,) = (damaged / "tasks").glob("*.npz")
     path.write_bytes(path.read_bytes()[:100])
-    with pytest.raises(StudyError, match=r"CL-SGBN.npz cannot be read .* Delete it"):
+    with refused("result.damaged", kind=StudyError):
         changes(small_cohort, damaged)

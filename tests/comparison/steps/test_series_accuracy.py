@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from nilearn.connectome import ConnectivityMeasure
 from sklearn.linear_model import LogisticRegression
+from tests.codes import refused, warned
 
 from sgbn.cohort.series import subject_moments
 from sgbn.cohort.simulate_series import simulate_series
@@ -19,7 +20,6 @@ from sgbn.comparison.steps.series_accuracy import (
     cross_validate_series,
     permuted_series_accuracies,
 )
-from sgbn.core.problems import InputError
 from sgbn.inference.difference_input import read_group_data
 from sgbn.learn.peers import COVARIATES_ALONE
 from sgbn.learn.series import SeriesSGBN
@@ -214,16 +214,16 @@ def test_permutations_give_one_accuracy_each(cohort):
 
 def test_without_nilearn_the_others_go_on_with_a_warning(cohort, monkeypatch):
     monkeypatch.setitem(sys.modules, "nilearn.connectome", None)  # an import then fails
-    with pytest.warns(UserWarning, match=r"pip install 'sgbn\[brain\]'"):
+    with warned("nilearn.missing"):
         methods = series_accuracy._methods(cohort, ALL)
     assert methods == [OURS, LIKELIHOOD, COVARIATES_ALONE]
 
 
 def test_what_cannot_be_done_is_refused(cohort):
-    with pytest.raises(InputError, match="select chooses regions"):
+    with refused("series.setting"):
         cross_validate_series(cohort, replace(FEW, select=3), Study())
     tiny = cohort.subset([0, 1, 15, 16])
-    with pytest.raises(InputError, match="too few subjects"):
+    with refused("folds.small-group"):
         cross_validate_series(tiny, FEW, Study())
 
 

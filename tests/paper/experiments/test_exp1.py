@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from sgbn.core.moments import moments_of
-from sgbn.core.problems import StudyError
 from sgbn.paper.experiments import exp1
 from sgbn.paper.experiments.exp1 import h_sgbn_frozen, h_sgbn_whole
 from sgbn.runs.files import read_result
@@ -47,24 +46,14 @@ def test_whole_oscillates_between_nothing_and_cycles_at_a_strong_penalty(folder)
 
 def test_the_report_shows_the_papers_figures_beside_ours(folder):
     text = exp1.EXPERIMENT.text(folder)
-    assert "| simulated.control | OR-SGBN |" in text
     assert "| 0.00 | 1.0000 | 0.08 | 0.9996 |" in text
     assert "| 1.91 | 0.6828 |" in text
-    assert "| simulated.control | whole | 1.0 | " in text
-    assert "3 column permutations" in text
 
 
 def test_the_figure_is_drawn_from_the_files(folder):
     _, [path] = exp1.EXPERIMENT.finish(folder)
     assert path.name == "exp1.png"
     assert path.stat().st_size > 20_000
-
-
-def test_a_second_start_with_other_settings_is_refused(folder, monkeypatch):
-    monkeypatch.setenv("SGBN_DATA", str(folder))
-    other = exp1.Settings(permutations=3, alpha=0.3, seed=1)
-    with pytest.raises(StudyError, match=r"alpha: 0\.15 there, 0\.3 now"):
-        exp1.EXPERIMENT.run(Study(folder), other, exp1.samples())
 
 
 def test_a_task_alone_gives_what_it_gave_among_others(folder, monkeypatch):

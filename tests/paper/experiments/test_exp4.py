@@ -4,9 +4,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from tests.codes import refused
 
 from sgbn.cohort.simulate import simulate_cohort
-from sgbn.core.problems import InputError, StudyError
+from sgbn.core.problems import StudyError
 from sgbn.paper.experiments import exp4
 from sgbn.paper.experiments.exp4 import (
     ALPHAS,
@@ -59,19 +60,16 @@ def verdicts(parts):
     return {claim: text.split("**")[1] for (claim, _), text in found.items() if "**" in text}
 
 
-def test_a_change_beyond_chance_holds_and_one_within_is_undecided(parts):
+def test_a_change_beyond_chance_holds_within_is_undecided_and_the_other_way_contradicts(parts):
     change = exp4.change(parts, "OR-SGBN", "edges")
     assert (change.first, change.second) == (6, 3)
     assert change.p == pytest.approx(2 / 42)
     assert verdicts(parts)["OR-SGBN: fewer edges"] == "holds"
+    turned = parts["networks"] | {"OR-SGBN": parts["networks"]["OR-SGBN"][::-1]}
+    assert verdicts(parts | {"networks": turned})["OR-SGBN: fewer edges"] == "contradicted"
     for block in ("chance.000", "chance.001"):
         parts[block]["edges"] = 2 * parts[block]["edges"]
     assert verdicts(parts)["OR-SGBN: fewer edges"] == "undecided"
-
-
-def test_a_change_the_other_way_contradicts(parts):
-    parts["networks"]["OR-SGBN"] = parts["networks"]["OR-SGBN"][::-1]
-    assert verdicts(parts)["OR-SGBN: fewer edges"] == "contradicted"
 
 
 def test_a_change_is_shown_beside_the_truth(parts):
@@ -81,21 +79,14 @@ def test_a_change_is_shown_beside_the_truth(parts):
 
 
 def test_the_upper_triangle_is_decided_by_its_interval(parts):
+    more, equal = "H-SGBN: more edges in the upper triangle", "OR-SGBN: as many in both triangles"
     found = verdicts(parts)
-    assert found["H-SGBN: more edges in the upper triangle"] == "holds"
-    assert found["OR-SGBN: as many in both triangles"] == "holds"
-    parts["orders.H-SGBN"], parts["orders.OR-SGBN"] = (
-        parts["orders.OR-SGBN"],
-        parts["orders.H-SGBN"],
-    )
-    found = verdicts(parts)
-    assert found["H-SGBN: more edges in the upper triangle"] == "does not hold"
-    assert found["OR-SGBN: as many in both triangles"] == "does not hold"
-
-
-def test_fewer_edges_in_the_upper_triangle_contradict_the_paper(parts):
-    parts["orders.H-SGBN"] = {"shares": 1 - parts["orders.H-SGBN"]["shares"]}
-    assert verdicts(parts)["H-SGBN: more edges in the upper triangle"] == "contradicted"
+    assert (found[more], found[equal]) == ("holds", "holds")
+    h, o = parts["orders.H-SGBN"], parts["orders.OR-SGBN"]
+    found = verdicts(parts | {"orders.H-SGBN": o, "orders.OR-SGBN": h})
+    assert (found[more], found[equal]) == ("does not hold", "does not hold")
+    fewer = parts | {"orders.H-SGBN": {"shares": 1 - h["shares"]}}
+    assert verdicts(fewer)[more] == "contradicted"
 
 
 def test_there_is_no_verdict_on_regions_that_are_not_there(parts):
@@ -140,8 +131,6 @@ def test_the_report_shows_every_claim_and_test(exp4_folder):
         assert f"| {claim} | {paper} | {ours} |" in text
     assert f"| table | p = {parts['tests']['all']:.3f} | {parts['tests']['tested']} | " in text
     assert "patient (30) → control (40) | 12 | age | 2 |" in text
-    assert "19 permutations, seed 1" in text
-    assert "Versions: " in text
 
 
 def test_the_truth_is_shown_where_it_is_known(exp4_folder):
@@ -181,7 +170,6 @@ def test_a_matrix_has_a_dot_an_edge_and_the_bias_last(exp4_folder):
     assert not drawn[:, -1].any()
 
 
-EXP4_METHODS_REGIONS = ("Frontal_Sup_L", "Rectus_L", "Fusiform_L", "Hippocampus_L")
 LOBES = ("frontal", "frontal", "temporal", "temporal")
 
 
@@ -202,9 +190,9 @@ def test_the_reference_comes_first_and_must_exist(exp4_data, exp4_settings):
     assert exp4_data["table"].groups == ("patient", "control")
     assert np.bincount(exp4_data["table"].codes).tolist() == [30, 40]
     cohort = simulate_cohort(20, 0, regions=6)
-    with pytest.raises(InputError, match=r"'Patient'.*--reference.*'patient'"):
+    with refused("groups.unknown"):
         exp4.make_sample(cohort, exp4_settings, "Patient")
-    with pytest.raises(InputError, match="has 1 groups"):
+    with refused("groups.not-two"):
         exp4.make_sample(cohort.subset(groups=["control"]), exp4_settings)
 
 
@@ -252,16 +240,8 @@ def test_moves_of_different_edges_are_not_compared(exp4_settings, exp4_data, mon
 
 def test_another_grid_of_alphas_is_refused(exp4_folder, exp4_settings, exp4_data, monkeypatch):
     monkeypatch.setattr(exp4, "ALPHAS", (0.05, 0.1))
-    with pytest.raises(StudyError, match=r"alphas: \[0\.05, 0\.07, .* there, \[0\.05, 0\.1\] now"):
+    with refused("study.settings", kind=StudyError):
         exp4.EXPERIMENT.run(Study(exp4_folder), replace(exp4_settings), exp4_data)
-
-
-def test_other_settings_and_other_data_are_refused(exp4_folder, exp4_settings, exp4_data):
-    with pytest.raises(StudyError, match=r"alpha: 0\.1 there, 0\.2 now"):
-        exp4.EXPERIMENT.run(Study(exp4_folder), replace(exp4_settings, alpha=0.2), exp4_data)
-    swapped = {"table": replace(exp4_data["table"], groups=("control", "patient"))}
-    with pytest.raises(StudyError, match="samples: "):
-        exp4.EXPERIMENT.run(Study(exp4_folder), exp4_settings, swapped)
 
 
 def test_every_part_of_a_sample_is_in_its_content(exp4_data):
@@ -289,7 +269,7 @@ def test_samples_are_the_simulated_cohort_alone_without_tables(tmp_path, monkeyp
 def test_edges_are_counted_from_the_cut_on_row_to_column():
     weights = np.zeros((4, 4))
     weights[0, 1], weights[2, 0], weights[0, 3], weights[3, 2] = 0.5, -0.01, -0.3, 0.009
-    found = counts(weights, EXP4_METHODS_REGIONS, LOBES)
+    found = counts(weights, REGIONS, LOBES)
     assert found["edges"] == 3
     assert found["within temporal"] == 0
     assert found["frontal and temporal, both ways"] == 2
@@ -299,7 +279,7 @@ def test_edges_are_counted_from_the_cut_on_row_to_column():
 
 
 def test_there_is_no_count_of_hippocampi_without_any():
-    found = counts(np.zeros((4, 4)), (*EXP4_METHODS_REGIONS[:3], "ParaHippocampal_L"), LOBES)
+    found = counts(np.zeros((4, 4)), (*REGIONS[:3], "ParaHippocampal_L"), LOBES)
     assert np.isnan(found["hippocampi, edges in"])
     assert np.isnan(found["hippocampi, strength out"])
 

@@ -3,9 +3,9 @@ import pytest
 from matplotlib import colormaps
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from tests.codes import refused
 
 from sgbn.cohort.atlas import load_atlas
-from sgbn.core.problems import InputError
 from sgbn.write.draw import surface
 from sgbn.write.draw.style import DIVERGING
 from sgbn.write.draw.surface import (
@@ -125,25 +125,6 @@ def test_spellings_and_order_of_names_do_not_matter():
         np.testing.assert_array_equal(one.images[0].get_array(), two.images[0].get_array())
 
 
-def test_two_measures_of_one_region_are_refused():
-    with pytest.raises(InputError, match="are the same region of desikan_killiany"):
-        drawn([1.0, 2.0], ["lh_insula_thickness", "lh_insula_volume"])
-
-
-def test_lengths_and_figures_are_checked():
-    with pytest.raises(InputError, match=r"values has shape \(2,\), but there are 4 names"):
-        drawn([1.0, 2.0])
-    with pytest.raises(InputError, match="marked has shape"):
-        drawn(marked=[True])
-    with pytest.raises(InputError, match="whole matplotlib figure"):
-        plot_surface(Figure().subplots(), VALUES, NAMES, ATLAS)
-
-
-def test_an_atlas_without_a_surface_is_refused():
-    with pytest.raises(InputError, match="no surface of the atlas aal is known"):
-        plot_surface(Figure(), [1.0], ["Precentral_L"], "aal")
-
-
 def test_files_of_a_parcellation_take_the_place_of_the_known_one(tmp_path):
     import nibabel
 
@@ -164,3 +145,17 @@ def test_files_of_a_parcellation_take_the_place_of_the_known_one(tmp_path):
 
 def test_a_view_has_enough_pixels_for_print():
     assert PIXELS >= 600
+
+
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [
+        ({"values": [1.0, 2.0], "names": ["lh_insula", "lh_insula_volume"]}, "surface.twice"),
+        ({"values": [1.0, 2.0]}, "argument.shape"),
+        ({"marked": [True]}, "argument.shape"),
+        ({"atlas": "aal"}, "surface.unknown"),
+    ],
+)
+def test_what_does_not_fit_the_surface_is_refused(given, code):
+    with refused(code):
+        plot_surface(Figure(), **{"values": VALUES, "names": NAMES, "atlas": ATLAS} | given)

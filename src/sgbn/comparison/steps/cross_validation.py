@@ -190,7 +190,9 @@ def _fitted_parts(cohort: Cohort, settings: Settings) -> dict[str, Any]:
         try:
             _fit(analysis, cohort, cohort_table(cohort), np.full(len(cohort), True))
         except ValueError as error:
-            raise InputError(f"{OURS} cannot be fitted to all subjects: {error}") from error
+            raise InputError("model.unfitted", method=OURS, cause=error).says(
+                "{method:s} cannot be fitted to all subjects", "{cause}"
+            ) from error
         parts = model_parts(analysis)
     return {name: np.frombuffer(part, np.uint8) for name, part in parts.items()}
 
@@ -256,12 +258,14 @@ def _task(
         try:
             _fit(analysis, cohort, table, ~test)
         except ValueError as error:
-            raise InputError(f"{method} cannot be fitted to a training part: {error}") from error
+            raise InputError("model.unfitted", method=str(method), cause=error).says(
+                "{method:s} cannot be fitted to a training part", "{cause}"
+            ) from error
         result = {"probabilities": analysis.predict_proba(table[test])}
-    if explained:
-        values = analysis[:-1].transform(table[test])
-        # These are the values that the classifier gets: imputed, harmonised and scaled.
-        result |= largest_parts(analysis[-1], values, result["probabilities"])
+        if explained:
+            values = analysis[:-1].transform(table[test])
+            # These are the values that the classifier gets: imputed, harmonised and scaled.
+            result |= largest_parts(analysis[-1], values, result["probabilities"])
     if not isinstance(method, str):
         networks = analysis[-1].networks_.values()
         result["edges"] = np.mean([np.count_nonzero(network.coef) for network in networks])
@@ -413,9 +417,9 @@ def fold_numbers(cohort: Cohort, settings: Settings, repeat: int) -> Indices:
     labels, units = np.asarray(cohort.group), cohort.units
     n_folds = min(settings.n_folds, _smallest(cohort))
     if n_folds < 2:
-        raise InputError(
-            "all rows of a group belong to one person or family, so the group cannot be divided "
-            "into folds. Add other persons or families, or leave out --block (block=)."
+        raise InputError("folds.one-block").says(
+            "all rows of a group belong to one person or family, so it cannot be cut into folds",
+            "Add other persons or families, or leave out {block=}.",
         )
     splitter = StratifiedKFold if units is None else StratifiedGroupKFold
     # Each repeat has its own seed, so that more repeats do not change the first ones.

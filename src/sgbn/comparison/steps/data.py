@@ -9,6 +9,7 @@ differ.
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sgbn.cohort.cohort import Cohort
-from sgbn.comparison.names import WITHHELD, called, has_lobes, joined, row_word
+from sgbn.comparison.names import called, has_lobes, joined, row_word
 from sgbn.core.types import Array, Mask
 from sgbn.prepare.balance import (
     NOT_TESTED,
@@ -32,28 +33,26 @@ from sgbn.prepare.balance import (
 from sgbn.write.page import HINTS, Field, Table, make_table, p_value
 
 if TYPE_CHECKING:
-    from sgbn.comparison.report import Veil
     from sgbn.comparison.result import Comparison
 
 
-def cohort_section(comparison: Comparison, veil: Veil) -> dict[str, Any]:
-    """Collect what the page says about the data; the veil hides names of subjects."""
+def cohort_section(comparison: Comparison, *, named: bool) -> dict[str, Any]:
+    """Collect what the page says about the data, with names of subjects if they may be shown."""
     cohort = comparison.cohort
     # Gaps are counted in the cohort as it was read. In `comparison.prepared` they are filled.
-    missing, findings = np.isnan(cohort.values), veil.findings(comparison)
+    missing = np.isnan(cohort.values)
     lobes = Counter(cohort.lobes)  # keeps the order of the regions
     return {
-        "table": groups_table(comparison, veil),
-        "findings": findings_table(findings),
-        "withheld": findings["what"].str.contains(WITHHELD, regex=False).any(),
+        "table": groups_table(comparison, named=named),
+        "findings": findings_table(comparison),
         "missing": f"{missing.sum()} of {missing.size} cells ({missing.mean():.1%})",
         "atlas": "" if cohort.atlas is None else cohort.atlas.title,
         "lobes": [f"{lobe} ({count})" for lobe, count in lobes.items() if has_lobes(comparison)],
-        "source": origin_words(cohort.provenance),
+        "source": origin_words(without_folders(cohort.provenance)),
     }
 
 
-def groups_table(comparison: Comparison, veil: Veil) -> Table:
+def groups_table(comparison: Comparison, *, named: bool) -> Table:
     """Make a table of rows, missing cells and subjects left out, with one column per group."""
     cohort, group = comparison.cohort, np.asarray(comparison.cohort.group)
     rows = [(row_word(comparison), [str(cohort.sizes[name]) for name in comparison.groups])]
@@ -65,7 +64,7 @@ def groups_table(comparison: Comparison, veil: Veil) -> Table:
         gaps = np.isnan(cohort.values)
         shares = [f"{gaps[group == name].mean():.1%}" for name in comparison.groups]
         rows.append(("missing cells of regions", shares))
-    rows += _left_out_rows(comparison, veil)
+    rows += _left_out_rows(comparison, named=named)
     frame = pd.DataFrame([[name, *cells] for name, cells in rows])
     fields = [Field("0", "what")]
     # Names of columns are numbers, because a group could have the name of the first column.
@@ -74,7 +73,7 @@ def groups_table(comparison: Comparison, veil: Veil) -> Table:
     return make_table("cohort", "Rows of the groups", frame, fields, searched=False)
 
 
-def _left_out_rows(comparison: Comparison, veil: Veil) -> list[tuple[str, list[str]]]:
+def _left_out_rows(comparison: Comparison, *, named: bool) -> list[tuple[str, list[str]]]:
     """Count the subjects that networks and tests leave out; name them if that is allowed."""
     far, tests = comparison.far_out, comparison.tests
     lists = {"outliers, left out": far}
@@ -82,27 +81,34 @@ def _left_out_rows(comparison: Comparison, veil: Veil) -> list[tuple[str, list[s
     if tests is not None and tests.left_out != far and any(tests.left_out.values()):
         lists["left out of the tests, with all their rows"] = tests.left_out
     return [
-        (what, [_who(left_out[group], veil) for group in comparison.groups])
+        (what, [_who(left_out[group], named=named) for group in comparison.groups])
         for what, left_out in lists.items()
         if any(left_out.values())
     ]
 
 
-def _who(ids: tuple[Any, ...], veil: Veil) -> str:
+def _who(ids: tuple[Any, ...], *, named: bool) -> str:
     """Return the number of subjects, or their names if these may be shown."""
     if not ids:
         return "none"
-    return ", ".join(map(str, ids)) if veil.lifted else f"{len(ids)} ({NAMED_IN} names them)"
+    return ", ".join(map(str, ids)) if named else f"{len(ids)} ({NAMED_IN} names them)"
 
 
-def findings_table(findings: pd.DataFrame) -> Table:
-    """Make a table of the findings of the review of the data, the most serious first."""
+def findings_of(comparison: Comparison) -> pd.DataFrame:
+    """Return level, what and action of each finding of the review, the most serious first."""
+    told = [(found.level, found.problem) for found in comparison.review.findings]
+    rows = [(level, problem.what, problem.remedy) for level, problem in told]
+    return pd.DataFrame(rows, columns=["level", "what", "action"])
+
+
+def findings_table(comparison: Comparison) -> Table:
+    """Make a table of the findings of the review of the data."""
     fields = [
         Field("level", "level"),
         Field("what", "what was found"),
         Field("action", "what was done, or can be done"),
     ]
-    caption = "Remarks on the data"
+    findings, caption = findings_of(comparison), "Remarks on the data"
     return make_table(
         "findings", caption, findings, fields, mark=lambda row: str(row["level"]), searched=False
     )
@@ -142,6 +148,16 @@ MARKS = {",": "commas", ";": "semicolons", "\t": "tabs", " ": "spaces", "|": "ve
 FINDINGS = ("unnamed_sites", "repeated", "unnamed_motion", "taken_motion", "censored")
 DECIMALS = {".": "point", ",": "comma"}
 CHOSEN = {"all": "all columns without another role", "given": "named by the user"}
+
+
+def without_folders(value: Any) -> Any:
+    """Return facts of a provenance, with names of files in place of absolute paths."""
+    if isinstance(value, Mapping):
+        return {key: without_folders(part) for key, part in value.items()}
+    if _is_list(value):
+        return [without_folders(part) for part in value]
+    is_path = isinstance(value, str) and os.path.isabs(value)
+    return os.path.basename(value) if is_path else value
 
 
 def origin_words(provenance: Mapping[str, Any], table: str = "") -> list[tuple[str, str]]:

@@ -240,18 +240,21 @@ def _shadow_words(comparison: Comparison) -> str:
     )
 
 
+FEWEST_AGREED = 0.5  # edges or arrows of a half, on average; a share of fewer says nothing
+
+
 def agreement_words(comparison: Comparison) -> str:
     """Say how well complementary halves of these data agree, and what is usual."""
     sentences = []
     for group, confidence in comparison.confidence.items():
         agreement = confidence.agreement
-        if math.isnan(agreement.edges):
+        if not agreement.n_edges >= FEWEST_AGREED:
             continue  # the halves have no edges to agree on
         sentences.append(
             f"One half of {called(group)} joins {agreement.n_edges:.0f} pairs of regions on "
             f"average, and the other half joins {agreement.edges:.0%} of these too."
         )
-        if not math.isnan(agreement.arrows):
+        if agreement.n_arrows >= FEWEST_AGREED:
             # A half of series has one network, and a half of a table has many.
             half = "The network of one half has" if comparison.of_series else "One half is sure of"
             sentences.append(

@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from sgbn.core.problems import warn
+from sgbn.core.problems import DataWarning, Problem, give, problem_of
 from sgbn.core.types import Labels
 from sgbn.learn.base import LearnedNetwork
 from sgbn.paper.kl_sgbn import KLSGBNClassifier
@@ -97,15 +97,16 @@ def _changes(kept: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
 def warn_again(results: Iterable[Mapping[str, NDArray[Any]]]) -> None:
     """Give each warning of the tasks once, in this process."""
     for message in dict.fromkeys(text for result in results for text in result[WARNINGS].tolist()):
-        warn(message)
+        give(DataWarning(Problem.from_json(message)))
 
 
 def with_warnings(function: Callable[[Any], Any], task: Any) -> tuple[Any, list[str]]:
-    """Return the result of a task and its warnings, without warnings about outliers."""
+    """Return the result of a task and its warnings as JSON, without warnings about outliers."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")  # even if an earlier task gave the same warning
         result = function(task)
-    messages = [str(w.message) for w in caught if not issubclass(w.category, OutlierWarning)]
+    told = [w.message for w in caught if not issubclass(w.category, OutlierWarning)]
+    messages = [problem_of(message).to_json() for message in told]
     return result, messages
 
 
@@ -115,6 +116,5 @@ def in_parallel(function: Callable[[Any], Any], tasks: Iterable[Any], n_jobs: in
     The warnings of other processes would be lost.
     """
     done = parallel(partial(with_warnings, function), tasks, n_jobs)
-    for message in dict.fromkeys(text for _, texts in done for text in texts):
-        warn(message)
+    warn_again({WARNINGS: np.array(messages, str)} for _, messages in done)
     return [result for result, _ in done]

@@ -25,7 +25,7 @@ def regional_section(comparison: Comparison) -> dict[str, Any] | None:
     # Means are not tested if the cohort has families. There is no other reason.
     if not len(table):
         return {
-            "words": FAMILIES[:1].upper() + FAMILIES[1:],
+            "words": f"{FAMILIES[:1].upper()}{FAMILIES[1:]}.",
             "table": None,
             "maps": [],
             "no_surface": "",

@@ -35,7 +35,7 @@ from sgbn.comparison.steps.cross_validation import (
     two_likeliest,
 )
 from sgbn.core.moments import one_blas_thread
-from sgbn.core.problems import InputError, warn
+from sgbn.core.problems import InputError, Problem
 from sgbn.core.types import Array, Labels, Mask
 from sgbn.learn.peers import COVARIATES_ALONE, LOG_LOSS, covariates_alone
 from sgbn.learn.series import SeriesSGBN
@@ -157,13 +157,13 @@ def _permuted_task(
 
 def _check(cohort: SeriesCohort, settings: Settings) -> None:
     if settings.select is not None:
-        raise InputError(
-            "select chooses regions of a table. It is not available for time series. Leave it out."
+        raise InputError("series.setting").says(
+            "{select=} chooses regions of a table, and is not for time series", "Leave it out."
         )
     if inner_folds(cohort, settings) < 2:
-        raise InputError(
-            "a group has too few subjects for folds within the training part. Give at least 3 "
-            "subjects per group, or leave out the cross-validation (n_repeats=0)."
+        raise InputError("folds.small-group").says(
+            "a group has too few subjects for folds within the training part",
+            "Give at least 3 subjects per group, or {n_repeats=0}.",
         )
 
 
@@ -198,9 +198,9 @@ def _methods(cohort: SeriesCohort, settings: Settings) -> list[str]:
         import_module("nilearn.connectome")
         methods += connectivity
     except ImportError:
-        warn(
-            "nilearn is not installed, so networks are not compared with its connectivity. "
-            "Install it with: pip install 'sgbn[brain]'."
+        Problem("nilearn.missing").warn(
+            "nilearn is not installed, so networks are not compared with its connectivity",
+            "Install it with: pip install 'sgbn[brain]'.",
         )
     if cohort.covariates or cohort.site is not None:
         methods.append(COVARIATES_ALONE)
@@ -269,7 +269,9 @@ def _task(
             features = _features(part, method)
             analysis = _fitted(part, features)
         except ValueError as error:
-            raise InputError(f"{method} cannot be fitted to a training part: {error}") from error
+            raise InputError("model.unfitted", method=str(method), cause=error).says(
+                "{method:s} cannot be fitted to a training part", "{cause}"
+            ) from error
         new = _table(features.test, part.nuisance[test])
         result = {"probabilities": analysis.predict_proba(new)}
         if explained:

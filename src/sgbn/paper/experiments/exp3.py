@@ -215,22 +215,21 @@ def samples(settings: Settings) -> dict[str, Sample]:
     fewer covariates, and other groups of IXI: the middle and the oldest third.
     """
     tables = real_tables()
-    real = {name: to_split(cohort, settings.sizes, name) for name, cohort in tables.items()}
+    real = {name: to_split(cohort, settings.sizes) for name, cohort in tables.items()}
     for name in ("cobre", "ixi"):
         if name in tables:
-            real[f"{name}{SMALLER}"] = to_split(tables[name], settings.smaller, name)
+            real[f"{name}{SMALLER}"] = to_split(tables[name], settings.smaller)
     sizes = (settings.sizes[0], SIMULATED_TEST)
     return real | {name: Sample(sizes, differ=differ) for name, differ in SIMULATED.items()}
 
 
-def to_split(cohort: Cohort, sizes: tuple[int, int], name: str = "") -> Sample:
+def to_split(cohort: Cohort, sizes: tuple[int, int]) -> Sample:
     """Return the sample of a table; raise InputError unless it has two groups and enough rows."""
     require_two_groups(cohort)
     if sum(sizes) > len(cohort):
-        raise InputError(
-            f"the table {repr(name) + ' ' if name else ''}has {len(cohort)} subjects, fewer than "
-            f"{sizes[0]} for training and {sizes[1]} for testing. Give smaller numbers (--train, "
-            "--test)."
+        raise InputError("split.few", n=len(cohort), train=sizes[0], test=sizes[1]).says(
+            "the table has {n:subject}, fewer than {train} for training and {test} for testing",
+            "Give smaller {train=} and {test=}.",
         )
     # A table with a single site is not harmonised.
     return Sample(sizes, one_site(cohort))

@@ -345,7 +345,9 @@ def data_folder() -> Path | None:
     named = os.environ.get("SGBN_DATA")
     folder = Path(named) if named else Path("..", "shared", "data")
     if named and not folder.is_dir():
-        raise InputError(f"SGBN_DATA is {named!r}, which is not a folder. Correct or unset it.")
+        raise InputError("data.folder", folder=named).says(
+            "SGBN_DATA is {folder}, which is not a folder", "Correct or unset it."
+        )
     return folder if folder.is_dir() else None
 
 
@@ -401,9 +403,8 @@ def one_site(cohort: Cohort) -> Cohort:
 def require_two_groups(cohort: Cohort) -> None:
     """Raise InputError unless the table has exactly two groups."""
     if len(cohort.groups) != 2:
-        raise InputError(
-            f"the table has {len(cohort.groups)} groups, {list(cohort.groups)}, but the experiment "
-            "compares two. Name the column of the groups (--group), or two groups (--groups)."
+        raise InputError("groups.not-two", groups=cohort.groups).says(
+            "the experiment compares two groups, not {groups}", "Give {group=}, or two {groups=}."
         )
 
 

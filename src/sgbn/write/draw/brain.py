@@ -17,7 +17,6 @@ from matplotlib.path import Path
 from matplotlib.transforms import IdentityTransform
 from numpy.typing import ArrayLike, NDArray
 
-from sgbn.core.problems import InputError
 from sgbn.core.types import Array, Mask
 from sgbn.write.draw.circle import Edge, add_arrow, arrow_entries, choose_edges, left_out
 from sgbn.write.draw.style import (
@@ -30,6 +29,7 @@ from sgbn.write.draw.style import (
     note,
     size_points,
 )
+from sgbn.write.tables import check_shape
 
 BEND = 0.12  # bend of an arrow, so that i -> j and j -> i do not cover each other
 MARGIN = 1.3  # size of the outline, relative to the box around the points
@@ -164,11 +164,7 @@ def plot_glass_brain(
 
 def _places(coordinates: ArrayLike, m: int) -> Array:
     places = np.asarray(coordinates, dtype=float)
-    if places.shape != (m, 3):
-        raise InputError(
-            f"coordinates has shape {places.shape}. Give x, y and z of each of {m} regions, or NaN "
-            "if a region has no coordinates."
-        )
+    check_shape("coordinates", places.shape, (m, 3))
     return places
 
 

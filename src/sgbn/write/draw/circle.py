@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sgbn.core.problems import InputError, did_you_mean
 from sgbn.core.types import Array, Mask
+from sgbn.core.validation import NONE, OneOf, Whole
 from sgbn.write.draw.style import (
     CHARACTER,
     KIND_STYLES,
@@ -32,6 +33,7 @@ from sgbn.write.draw.style import (
     literal,
     size_points,
 )
+from sgbn.write.tables import check_shape
 
 GAP = 1.5  # space between two lobes, in widths of a region
 FONT_SIZES = 3.5, 6.0  # points; smaller names cannot be read, and larger names are not needed
@@ -126,8 +128,7 @@ def plot_circle(
         The axes `ax`.
     """
     check_axes(ax, "plot_circle")
-    if labels not in ("auto", "all", "none"):
-        raise InputError(f'labels is {labels!r}. Give "auto", "all" or "none".')
+    OneOf("auto", "all", "none").check("labels", labels)
     weights = check_weights(weights, names=names, lobes=lobes, hemispheres=hemispheres)
     edges, n_edges = choose_edges(weights, supported, strongest=strongest, kinds=kinds, faint=faint)
     limit = largest(weights, limit)
@@ -342,14 +343,9 @@ def choose_edges(
     faint : bool
         True if no edge was found to differ. Then all edges get the kind `NOT_FOUND`.
     """
-    if strongest is not None and strongest < 1:
-        raise InputError(f"strongest is {strongest}. Give a number of edges, at least 1.")
+    (NONE | Whole(1)).check("strongest", strongest)
     heads = np.zeros(weights.shape, bool) if supported is None else np.asarray(supported, bool)
-    if heads.shape != weights.shape:
-        raise InputError(
-            f"supported has shape {heads.shape}, but weights has shape {weights.shape}. Give one "
-            "value per pair of regions."
-        )
+    check_shape("supported", heads.shape, weights.shape)
     sizes = np.nan_to_num(np.abs(weights))
     n_edges = int(np.count_nonzero(sizes))
     if shown is not None:
@@ -369,14 +365,13 @@ def choose_edges(
 def check_kinds(kinds: ArrayLike, changes: Array) -> NDArray[np.str_]:
     """Return the kinds as an array; raise InputError unless each change has a known kind."""
     named: NDArray[np.str_] = np.asarray(kinds, dtype=str)
-    if named.shape != changes.shape:
-        raise InputError(
-            f"kinds has shape {named.shape}, but weights has shape {changes.shape}. Give one value "
-            "per pair of regions."
-        )
+    check_shape("kinds", named.shape, changes.shape)
     for kind in np.unique(named[np.nan_to_num(changes) != 0]).tolist():
         if kind not in KIND_STYLES:
-            raise InputError(f"kinds has {kind!r}. {did_you_mean(kind, list(KIND_STYLES))}")
+            near = did_you_mean(kind, list(KIND_STYLES))
+            raise InputError("kinds.unknown", kind=kind, near=near).says(
+                "kinds has {kind}", "{near}"
+            )
     return named
 
 

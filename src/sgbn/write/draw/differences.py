@@ -23,6 +23,7 @@ from scipy.special import ndtri
 
 from sgbn.core.problems import InputError
 from sgbn.core.types import Array, Mask
+from sgbn.core.validation import SHARE, Whole
 from sgbn.write.draw.circle import kind_entry
 from sgbn.write.draw.style import (
     ACCENTS,
@@ -115,8 +116,7 @@ def plot_forest(
         The axes `ax`.
     """
     check_axes(ax, "plot_forest")
-    if top < 1:
-        raise InputError(f"top is {top}. Give a number of edges, at least 1.")
+    Whole(1).check("top", top)
     rows = _rows(table, reference, group, labels or {}, level)[:top]
     ax.axvline(0.0, color="0.3", lw=0.8, zorder=1)
     for place, row in enumerate(rows):
@@ -238,13 +238,10 @@ def plot_permutations(
     check_axes(ax, "plot_permutations")
     values = np.asarray(null, dtype=float).ravel()
     if not len(values) or not np.isfinite(values).all():
-        bad = int((~np.isfinite(values)).sum())
-        raise InputError(
-            f"null holds {len(values)} values, and {bad} of them are not finite. Give one finite "
-            "number per permutation."
+        raise InputError("null.values", n=len(values)).says(
+            "null holds {n:value} that are not all finite", "Give one number per permutation."
         )
-    if not 0 < level < 1:
-        raise InputError(f"level is {level}. Give a number between 0 and 1.")
+    SHARE.check("level", level)
     given = dict(observed) if isinstance(observed, Mapping) else {"observed": float(observed)}
     # By the usual square-root rule, within limits: too many bins would mostly show noise.
     bins = int(np.clip(math.sqrt(len(values)), *BINS))
@@ -323,8 +320,7 @@ def plot_changes(
         The axes `ax`.
     """
     check_axes(ax, "plot_changes")
-    if top < 1:
-        raise InputError(f"top is {top}. Give a number of edges, at least 1.")
+    Whole(1).check("top", top)
     rows = _change_rows(changes)
     # Sorted by name, because the order of first appearance depends on the order of the methods.
     groups = sorted({row.group for row in rows})

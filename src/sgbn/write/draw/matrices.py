@@ -31,6 +31,7 @@ from sgbn.write.draw.style import (
     size_points,
     spread,
 )
+from sgbn.write.tables import check_shape
 
 FONT_SIZES = 3.0, 8.0  # points; smaller names cannot be read, and larger names are not needed
 LINE_HEIGHT = 1.05  # distance of names in font sizes; closer names touch
@@ -104,11 +105,7 @@ def plot_matrix(
     _name_regions(ax, [names[k] for k in order], emphasised, cell_size)
     _box_lobes(ax, [lobes[k] for k in order], 6.0 * large, cell_size)
     cells = np.zeros(weights.shape, bool) if marked is None else np.asarray(marked, dtype=bool)
-    if cells.shape != weights.shape:
-        raise InputError(
-            f"marked has shape {cells.shape}, but weights has shape {weights.shape}. Give one "
-            "value per cell."
-        )
+    check_shape("marked", cells.shape, weights.shape)
     outlined = cells[np.ix_(order, order)]
     if kinds is not None:
         named = check_kinds(kinds, weights)[np.ix_(order, order)]
@@ -161,9 +158,9 @@ def _accents(highlight: Sequence[str], names: Sequence[str]) -> dict[str, str]:
     """Return the colour of the row and column of each region in `highlight`."""
     for region in highlight:
         if region not in names:
-            raise InputError(
-                f"highlight has {region!r}, which is not one of the regions. "
-                f"{did_you_mean(region, names)}"
+            near = did_you_mean(region, names)
+            raise InputError("regions.unknown", region=region, near=near).says(
+                "no region is called {region}", "{near}"
             )
     return dict(zip(highlight, cycle(BANDS), strict=False))
 

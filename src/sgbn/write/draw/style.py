@@ -27,6 +27,7 @@ from sklearn.isotonic import isotonic_regression
 from sgbn.core.graph import KINDS_OF_CHANGE
 from sgbn.core.problems import InputError, did_you_mean
 from sgbn.core.types import Array
+from sgbn.write.tables import check_shape
 
 DIVERGING = "RdBu_r"  # colour-blind readers can tell its colours apart; white is zero
 POSITIVE, NEGATIVE = "#D6604D", "#2166AC"  # of the same map; one is also lighter in a grey print
@@ -51,29 +52,20 @@ OTHERS = (
 
 def check_axes(ax: object, function: str) -> None:
     """Raise InputError, which says what to pass, unless `ax` is matplotlib axes."""
-    if isinstance(ax, Axes):
-        return
-    if isinstance(ax, FigureBase):
-        what = f"{function}(figure.subplots(), ...)"
-    elif isinstance(ax, np.ndarray) and ax.dtype == object:
-        what = f"one element of the array, such as {function}(axes.flat[0], ...)"
-    else:
-        what = f"{function}(matplotlib.pyplot.gca(), ...)"
-    raise InputError(
-        f"{function} draws on matplotlib axes, but its first argument is of type "
-        f"{type(ax).__name__}. Pass {what}."
-    )
+    if not isinstance(ax, Axes):
+        raise InputError("plot.axes", function=function, kind=type(ax).__name__).says(
+            "{function:s} draws on matplotlib axes, not on a {kind:s}",
+            "Pass figure.subplots(), or axes.flat[0] of several.",
+        )
 
 
 def check_figure(figure: object, function: str) -> None:
     """Raise InputError, which says what to pass, unless `figure` is a matplotlib figure."""
-    if isinstance(figure, FigureBase):
-        return
-    axes = "ax.figure" if isinstance(figure, Axes) else "matplotlib.pyplot.figure()"
-    raise InputError(
-        f"{function} draws several axes on a whole matplotlib figure, but its first argument is of "
-        f"type {type(figure).__name__}. Pass {function}({axes}, ...) with an empty figure."
-    )
+    if not isinstance(figure, FigureBase):
+        raise InputError("plot.figure", function=function, kind=type(figure).__name__).says(
+            "{function:s} draws on a matplotlib figure, not on a {kind:s}",
+            "Pass an empty figure, such as matplotlib.pyplot.figure().",
+        )
 
 
 def literal(text: object) -> str:
@@ -168,16 +160,10 @@ def spread(places: ArrayLike, gaps: ArrayLike) -> Array:
 def check_weights(weights: ArrayLike, **per_region: Sequence[Any] | None) -> Array:
     """Return the weights as a square array; check that other arguments have as many regions."""
     array = np.asarray(weights, dtype=float)
-    if array.ndim != 2 or array.shape[0] != array.shape[1]:
-        raise InputError(
-            f"weights has shape {array.shape}. Give one row and one column per region."
-        )
+    check_shape("weights", array.shape, 2 * (*array.shape, 0)[:1])
     for name, given in per_region.items():
-        if given is not None and len(given) != len(array):
-            raise InputError(
-                f"{name} has length {len(given)}, but weights has {len(array)} regions. "
-                "Give one entry per region."
-            )
+        if given is not None:
+            check_shape(name, (len(given),), array.shape[:1])
     return array
 
 
@@ -193,7 +179,9 @@ def columns(table: Any, *names: str) -> list[NDArray[Any]]:
     known = getattr(getattr(table, "dtype", None), "names", None) or list(table)
     for name in names:
         if name not in known:
-            raise InputError(f"the table has no column {name!r}. {did_you_mean(name, known)}")
+            raise InputError("table.column", name=name, near=did_you_mean(name, known)).says(
+                "the table has no column {name}", "{near}"
+            )
     return [np.asarray(table[name]) for name in names]
 
 

@@ -35,6 +35,7 @@ from sgbn.cohort.atlas import Atlas, AtlasLike, Region, as_atlas
 from sgbn.core.problems import InputError, counted
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.write.draw.style import DIVERGING, check_figure, largest, literal
+from sgbn.write.tables import check_shape
 
 PIXELS = 640  # width of a view
 SHADOW = 0.3  # share of brightness that is lost where the cortex is seen edge on
@@ -106,11 +107,7 @@ def plot_surface(
     values = np.asarray(values, dtype=float)
     chosen = np.zeros(len(names), bool) if marked is None else np.asarray(marked, dtype=bool)
     for what, array in (("values", values), ("marked", chosen)):
-        if array.shape != (len(names),):
-            raise InputError(
-                f"{what} has shape {array.shape}, but there are {counted(len(names), 'name')}. "
-                "Give one name and one value per region."
-            )
+        check_shape(what, array.shape, (len(names),))
     numbers = parcel_numbers(names, atlas, parcellation)
     return draw_surface(
         figure, parcellation, numbers, values, chosen, label=label, title=title, limit=limit
@@ -184,9 +181,9 @@ def parcel_numbers(names: Sequence[str], atlas: Atlas, parcellation: Parcellatio
     first: dict[int, str] = {}
     for name, number in zip(names, numbers.tolist(), strict=True):
         if number in first:
-            raise InputError(
-                f"{first[number]!r} and {name!r} are the same region of {atlas.name}. Draw one "
-                "measure at a time."
+            raise InputError("surface.twice", first=first[number], second=name).says(
+                "{first} and {second} are the same region of the atlas",
+                "Draw one measure at a time.",
             )
         if number >= 0:
             first[number] = name
@@ -237,10 +234,8 @@ def _near_other(region: Indices, distance: int) -> Mask:
 VERTICES = 10242  # vertices of a hemisphere of fsaverage5
 SIDES = ("left", "right")
 FACES_AT_ONCE = 512  # triangles that are drawn at a time, to limit the memory
-NO_MESH = (
-    "the surface of the cortex comes with nilearn, which is not installed. Install it with "
-    'pip install "sgbn[brain]".'
-)
+NO_LIBRARY = "surfaces need nilearn and nibabel, which are not installed"
+INSTALL_BRAIN = 'Install them: pip install --upgrade --force-reinstall "sgbn[brain]".'
 
 
 class Mesh(NamedTuple):
@@ -324,22 +319,16 @@ def read_gifti(name: str) -> tuple[Array, ...]:
     """Read the arrays of one of nilearn's files of fsaverage5, such as "pial_left"."""
     package = find_spec("nilearn")
     if package is None or package.origin is None or find_spec("nibabel") is None:
-        raise InputError(NO_MESH)
+        raise InputError("library.absent").says(NO_LIBRARY, INSTALL_BRAIN)
     folder = os.path.join(os.path.dirname(package.origin), "datasets", "data", "fsaverage5")
     path = os.path.join(folder, f"{name}.gii.gz")
-    if not os.path.exists(path):
-        raise InputError(
-            f"this version of nilearn has no file fsaverage5/{name}.gii.gz. Install another "
-            'version with pip install "sgbn[brain]" --upgrade.'
-        )
     try:
         from nibabel import GiftiImage
 
         arrays = GiftiImage.from_filename(path).agg_data()
     except Exception as error:  # for a damaged file, nibabel may raise any kind of error
-        raise InputError(
-            f"nilearn's file fsaverage5/{name}.gii.gz cannot be read ({error}). Install nilearn "
-            'and nibabel again with pip install "sgbn[brain]" --force-reinstall.'
+        raise InputError("mesh.unreadable", name=name, cause=error).says(
+            "the surface {name} of nilearn cannot be read ({cause})", INSTALL_BRAIN
         ) from error
     return arrays if isinstance(arrays, tuple) else (arrays,)
 
@@ -480,30 +469,25 @@ def find_parcellation(atlas: Atlas) -> Parcellation:
     InputError
         If no parcellation is found. The message says why, and what to do.
     """
-    if atlas.file is not None:  # a user's table may have the same name as a known atlas
-        raise _no_surface(atlas)
-    stem, _, networks = atlas.name.rpartition("_")  # such as schaefer_100_7
-    if atlas.name in PACKAGED:
-        return _packaged(atlas.name, "names")
+    # A user's table may have the same name as a known atlas.
+    name = atlas.name if atlas.file is None else ""
+    stem, _, networks = name.rpartition("_")  # such as schaefer_100_7
+    if name in PACKAGED:
+        return _packaged(name, "names")
     if stem in PACKAGED and networks in ("7", "17"):
         return _packaged(stem, f"names_{networks}")
-    wanted = ANNOTATIONS.get(atlas.name)
+    wanted = ANNOTATIONS.get(name)
     if wanted is None:
-        raise _no_surface(atlas)
-    for pair in _places_of(atlas.name, wanted):
+        raise InputError("surface.unknown", atlas=atlas.name).says(
+            "no surface of the atlas {atlas} is known",
+            "Give one file per side to sgbn.write.draw.plot_surface.",
+        )
+    for pair in _places_of(name, wanted):
         if all(path.is_file() for path in pair):
             return read_parcellation(*pair)
-    raise InputError(
-        f"the surface of the atlas {atlas.name} does not come with sgbn, and no copy was found. "
-        "Set SUBJECTS_DIR to a folder that has FreeSurfer's fsaverage with label/"
-        f"lh.{wanted[0]}.annot and label/rh.{wanted[0]}.annot."
-    )
-
-
-def _no_surface(atlas: Atlas) -> InputError:
-    return InputError(
-        f"no surface of the atlas {atlas.name} is known. Give your own files for the left and the "
-        "right side to sgbn.write.draw.plot_surface (parcellation=)."
+    raise InputError("surface.absent", atlas=name, label=wanted[0]).says(
+        "the surface of the atlas {atlas} does not come with sgbn",
+        "Set SUBJECTS_DIR to a folder that has fsaverage/label/lh.{label:s}.annot.",
     )
 
 
@@ -520,10 +504,9 @@ def read_parcellation(left: str | Path, right: str | Path) -> Parcellation:
     for path, hemisphere in zip((left, right), HEMISPHERES, strict=True):
         codes, known = _read(Path(path))
         if len(codes) not in DENSITIES:
-            raise InputError(
-                f"the parcellation {str(path)!r} has {len(codes)} vertices. Give a parcellation of "
-                f"fsaverage5 ({DENSITIES[0]}), fsaverage6 ({DENSITIES[1]}) or fsaverage "
-                f"({DENSITIES[2]})."
+            raise InputError("surface.vertices", file=path, n=len(codes), known=DENSITIES).says(
+                "{file} has {n:vertex/vertices}, not one of {known}",
+                "Give a parcellation of fsaverage5, fsaverage6 or fsaverage.",
             )
         # The first vertices of the denser meshes are the vertices of fsaverage5.
         numbers = np.full(VERTICES, -1, dtype=np.intp)
@@ -568,10 +551,7 @@ def _read(path: Path) -> tuple[Indices, dict[int, str]]:
         import nibabel
         from nibabel.freesurfer.io import read_annot
     except ImportError:
-        raise InputError(
-            f"the parcellation {str(path)!r} cannot be read without nibabel, which is not "
-            'installed. Install it with pip install "sgbn[brain]".'
-        ) from None
+        raise InputError("library.absent").says(NO_LIBRARY, INSTALL_BRAIN) from None
     try:
         if path.name.endswith(".annot"):
             codes, _, names = read_annot(path)
@@ -580,9 +560,8 @@ def _read(path: Path) -> tuple[Indices, dict[int, str]]:
         codes, table = image.agg_data(), image.labeltable.get_labels_as_dict()
         return np.asarray(codes, np.intp), {int(k): str(name) for k, name in table.items()}
     except Exception as error:  # for a damaged file, nibabel may raise any kind of error
-        raise InputError(
-            f"the parcellation {str(path)!r} cannot be read ({error}). Give a file .annot of "
-            "FreeSurfer or .label.gii of GIFTI."
+        raise InputError("surface.unreadable", file=path, cause=error).says(
+            "{file} cannot be read ({cause})", "Give an .annot of FreeSurfer, or a .label.gii."
         ) from error
 
 
