@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("resource")  # there is none on Windows
 FUZZ = runpy.run_path(str(Path(__file__).with_name("fuzz.py")))
-LARGE = 2**26  # bytes
+LARGE = 2**27  # bytes; malloc may keep arrays below 2**25 bytes, and use them again
 CAN_RESET = Path("/proc/self/clear_refs").exists()
 
 
