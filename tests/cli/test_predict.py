@@ -97,6 +97,7 @@ def test_other_columns_and_their_order_play_no_part(predict, table):
         (lambda table: table.assign(**{table.columns[-1]: 1e9}), 0, "predict.far"),
         (lambda table: table.assign(scanner="new"), 0, "sites.unseen"),
         (lambda table: table.rename(columns={"age": "Age_years"}), 1, "model.columns"),
+        (lambda table: table.T.reset_index(), 1, "columns.transposed"),
     ],
 )
 def test_what_a_table_lacks_or_cannot_mean_is_said(predict, table, change, code, problem):

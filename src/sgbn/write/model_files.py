@@ -43,7 +43,7 @@ from sgbn.prepare.columns import NamedColumnTransformer, as_names
 from sgbn.prepare.pipeline import regions_table, table_cells
 from sgbn.read.cells import RawTable
 from sgbn.read.files import Source, read_bytes
-from sgbn.read.roles import Options, find_column
+from sgbn.read.roles import Options, exchanged, find_column
 from sgbn.read.table import assemble, load_cells
 from sgbn.runs.files import versions
 from sgbn.write.model_decoding import (
@@ -583,6 +583,8 @@ def _check_columns(table: RawTable, options: Options, inputs: Inputs, joined: bo
         wanted += [*inputs.covariates, *([options.site] if options.site else [])]
     missing = [name for name in wanted if _lacks(table, name)]
     if missing:
+        if error := exchanged(table, missing):
+            raise error  # before names of columns are listed, which are ids then
         free = [name for name in table.columns if name not in wanted]
         near = did_you_mean(missing[0], free or table.columns)
         raise InputError("model.columns", where=table.source, names=missing, near=near).says(
