@@ -1,4 +1,4 @@
-"""CovariateRegressor."""
+"""CovariateRegressor, and the design columns of covariates."""
 
 import numpy as np
 import pandas as pd
@@ -8,7 +8,13 @@ from hypothesis import strategies as st
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.codes import refused, warned
 
-from sgbn.prepare.covariates import CovariateRegressor
+from sgbn.prepare.covariates import (
+    CovariateRegressor,
+    is_categorical,
+    learn_design,
+    level_codes,
+    sorted_levels,
+)
 
 
 @parametrize_with_checks([CovariateRegressor()])
@@ -141,3 +147,55 @@ def test_columns_named_by_numbers_must_stay_in_their_order():
     fitted = CovariateRegressor([2]).fit(X)
     with refused("table.columns"):
         fitted.transform(X[[2, 0, 1]])
+
+
+def test_numbers_enter_as_they_are_and_levels_by_one_indicator_but_the_first():
+    named = pd.DataFrame({"age": [20, 30, 40, 50], "hand": ["R", "L", "R", "A"]})
+    design = learn_design(named)
+    assert design.names == ["age", "hand=L", "hand=R"]
+    np.testing.assert_allclose(design.means, [35, 0.25, 0.5])
+    np.testing.assert_allclose(
+        design.rows(named) + design.means, [[20, 0, 1], [30, 1, 0], [40, 0, 1], [50, 0, 0]]
+    )
+
+
+@pytest.mark.parametrize(
+    ("cells", "categorical"),
+    [
+        (pd.Series([0, 1, 1]), False),
+        (pd.Series([0, 1, None], dtype="Int64"), False),
+        (pd.Series([0.5, 1, None], dtype=object), False),
+        (pd.Series([True, False]), True),
+        (pd.Series(["a", "b", None]), True),
+        (pd.Series([1, 2, 1], dtype="category"), True),
+    ],
+)
+def test_text_truth_values_and_categories_are_categorical(cells, categorical):
+    assert is_categorical(cells) == categorical
+
+
+def test_levels_are_compared_by_value_and_mixed_ones_sorted_by_text():
+    assert sorted_levels(pd.Series([3, 1, 2, 1])) == (1, 2, 3)
+    assert sorted_levels(pd.Series(["b", 1, None], dtype=object)) == (1, "b")
+    assert level_codes(pd.Series([2.0, 9.0, 1.0]), (1, 2)).tolist() == [1, -1, 0]
+
+
+def test_an_unseen_category_is_the_training_average_with_a_warning():
+    design = learn_design(pd.DataFrame({"hand": ["R", "L", "R", "A"]}))
+    with warned("covariate.unseen"):
+        rows = design.rows(pd.DataFrame({"hand": ["X", "R", "X"]}))
+    np.testing.assert_array_equal(rows[[0, 2]], 0.0)
+    assert rows[1].any()
+    with warned("covariate.unseen") as caught:
+        design.rows(pd.DataFrame({"hand": [f"Ann {k}" for k in range(9)]}))
+    assert "Ann" not in str(caught[0].message)
+
+
+@pytest.mark.parametrize(
+    ("cell", "code"),
+    [(None, "covariate.gaps"), (np.inf, "covariate.cell"), ("old", "covariate.cell")],
+)
+def test_cells_that_cannot_be_used_are_named(cell, code):
+    design = learn_design(pd.DataFrame({"age": [20.0, 30.0]}))
+    with refused(code):
+        design.rows(pd.DataFrame({"age": [20, cell, 40]}))

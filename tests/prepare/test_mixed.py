@@ -1,11 +1,14 @@
-"""Penalised least squares with intercepts of persons."""
+"""Penalised least squares with intercepts of persons, and slopes within groups."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from sgbn.cohort.effects import learn_spline
-from sgbn.prepare.mixed import fit_mixed
+from sgbn.prepare.mixed import fit_mixed, group_means, within_group_slopes
 
 
 @pytest.fixture
@@ -123,3 +126,37 @@ def test_without_intercepts_of_persons_there_are_none():
     fit = fit_mixed(np.empty((60, 0)), Y, np.resize([0, 1, 1], 60), persons=persons)
     assert fit.person_ratio[0] == 0
     np.testing.assert_array_equal(fit.persons, 0)
+
+
+def test_group_means_are_those_of_pandas():
+    rng = np.random.default_rng(0)
+    values, codes = rng.normal(size=(30, 4)), rng.permutation(np.resize([0, 1, 2], 30))
+    expected = pd.DataFrame(values).groupby(codes).mean().to_numpy()
+    np.testing.assert_allclose(group_means(values, codes), expected, rtol=1e-13)
+
+
+def test_slopes_within_groups_equal_least_squares_with_an_intercept_a_group():
+    rng = np.random.default_rng(0)
+    D, Y = rng.normal(size=(40, 3)), rng.normal(size=(40, 5))
+    codes = rng.permutation(np.resize([0, 1, 2], 40))
+    full = np.hstack([D, np.eye(3)[codes]])
+    expected = np.linalg.lstsq(full, Y, rcond=None)[0][:3]
+    slopes = within_group_slopes(D, Y, codes)
+    np.testing.assert_allclose(slopes.coef, expected, rtol=1e-10)
+    assert not len(slopes.constant)
+    assert not len(slopes.collinear)
+
+
+@given(st.floats(1e-6, 1e6), st.integers(0, 10))
+def test_collinear_columns_are_named_and_share_the_slope_whatever_the_unit(unit, seed):
+    rng = np.random.default_rng(seed)
+    age, other = rng.normal(50, 10, 30), rng.normal(size=30)
+    Y = rng.normal(size=(30, 2)) + age[:, None]
+    codes = np.zeros(30, np.intp)
+    D = np.column_stack([age, other, unit * age + 3, np.full(30, 7.0)])
+    slopes = within_group_slopes(D, Y, codes)
+    assert slopes.constant.tolist() == [3]
+    assert slopes.collinear.tolist() == [0, 2]
+    alone = within_group_slopes(D[:, :2], Y, codes)
+    np.testing.assert_allclose(slopes.coef[0] + unit * slopes.coef[2], alone.coef[0], rtol=1e-6)
+    np.testing.assert_allclose(slopes.coef[3], 0, atol=1e-12)

@@ -24,9 +24,8 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold, c
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.codes import refused, warned
 
-from sgbn.cohort.effects import learn_design
 from sgbn.paper.experiments.experiment import data_folder
-from sgbn.prepare.covariates import CovariateRegressor
+from sgbn.prepare.covariates import CovariateRegressor, learn_design
 from sgbn.prepare.pipeline import make_analysis
 from sgbn.prepare.sites import SiteHarmonizer, fit_combat, remove_sites, shrink
 from sgbn.write.model_files import load, save

@@ -1,27 +1,38 @@
-"""The transformer that removes the effects of covariates from the regions."""
+"""The transformer that removes the effects of covariates from the regions, and their design.
+
+A design that is learned from training rows (`learn_design`) centres all its columns at their
+training means. If a subject has a category that training did not have, the cells of this covariate
+are 0, the training average.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
+from sgbn.cohort.cohort import check_smooth, check_smooth_numbers, labels_shown
 from sgbn.cohort.effects import (
+    GAPS,
     MIN_SPLINES,
     SMOOTH_DF,
-    CovariateColumns,
-    Slopes,
-    check_enough_rows,
-    learn_design,
-    within_group_slopes,
+    Spline,
+    can_bend,
+    indicators,
+    learn_spline,
 )
 from sgbn.core.problems import InputError, Problem, did_you_mean
-from sgbn.core.types import Indices
-from sgbn.core.validation import ANYTHING, TRUTH, Label, Parameters, Whole
+from sgbn.core.types import Array, Indices
+from sgbn.core.validation import ANYTHING, LARGEST, TRUTH, Label, Parameters, Whole
 from sgbn.prepare.columns import COLUMNS, NamedColumnTransformer, Names, Table, as_names, labels_of
-from sgbn.prepare.mixed import fit_mixed
+from sgbn.prepare.mixed import Slopes, fit_mixed, within_group_slopes
+
+MAX_SHARE_OUTSIDE = 0.1  # share of the training range: values further outside give a warning
+IMPUTE = "Impute it with RegionImputer(covariates=...) in the step before, or drop these subjects."
 
 
 class CovariateRegressor(NamedColumnTransformer):
@@ -183,4 +194,207 @@ def _warn_about_rank(slopes: Slopes, design: CovariateColumns) -> None:
         Problem("covariate.collinear", names=design.covariates_of(slopes.collinear)).warn(
             "covariates determine each other (collinear): {names}",
             "Their joint effect is removed, but do not interpret separate slopes. Drop one.",
+        )
+
+
+@dataclass(frozen=True)
+class Covariate:
+    """One covariate: its name, its levels if it is categorical, its spline if it is smooth."""
+
+    name: Any
+    levels: tuple[Any, ...] | None
+    spline: Spline | None = None
+
+    def design_names(self) -> list[str]:
+        """Return the names of its design columns."""
+        if self.spline is not None:
+            bends = range(1, self.spline.n_columns)
+            return [str(self.name), *(f"{self.name} (bend {k})" for k in bends)]
+        if self.levels is None:
+            return [str(self.name)]
+        return [f"{self.name}={level}" for level in self.levels[1:]]
+
+    def encode(self, cells: pd.Series[Any]) -> Array:
+        """Return its design columns, not centred. A category that training lacked gives NaN."""
+        _refuse_gaps(cells)
+        if self.spline is not None:
+            return self.spline.columns(numeric_cells(cells))
+        if self.levels is None:
+            return numeric_cells(cells)[:, None]
+        codes = level_codes(cells, self.levels)
+        columns = indicators(codes, len(self.levels))[:, 1:]
+        # `CovariateColumns.rows` replaces NaN by 0, which is the training average.
+        columns[codes < 0] = np.nan
+        return columns
+
+
+@dataclass(frozen=True)
+class CovariateColumns:
+    """The covariates of a model, and the training means of their design columns."""
+
+    covariates: tuple[Covariate, ...]
+    means: Array
+
+    @property
+    def names(self) -> list[str]:
+        """Return the names of the design columns, such as ``age`` or ``sex=M``."""
+        return [name for covariate in self.covariates for name in covariate.design_names()]
+
+    @property
+    def smooth(self) -> list[Indices]:
+        """Return the indices of the curved columns, as one array per smooth covariate."""
+        # The first column of a spline is straight, and it is not penalised.
+        starts = np.cumsum([0, *(len(covariate.design_names()) for covariate in self.covariates)])
+        return [
+            np.arange(starts[k] + 1, starts[k + 1])
+            for k, covariate in enumerate(self.covariates)
+            if covariate.spline is not None
+        ]
+
+    def rows(self, named: pd.DataFrame) -> Array:
+        """Return the centred design columns of these rows.
+
+        Warn of categories that training did not have, and of values far outside the training range.
+        """
+        blocks = [covariate.encode(named[covariate.name]) for covariate in self.covariates]
+        for covariate, block in zip(self.covariates, blocks, strict=True):
+            _warn_unseen(covariate, named[covariate.name], block)
+            _warn_outside(covariate, named[covariate.name])
+        return np.nan_to_num(_stack(blocks, len(named)) - self.means, nan=0.0)
+
+    def covariates_of(self, columns: Indices) -> list[Any]:
+        """Return the names of the covariates to which these design columns belong."""
+        owners = [c.name for c in self.covariates for _ in c.design_names()]
+        return list(dict.fromkeys(owners[k] for k in columns))
+
+
+def learn_design(
+    named: pd.DataFrame,
+    rows: Indices | None = None,
+    smooth: Collection[Any] = (),
+    df: int = SMOOTH_DF,
+) -> CovariateColumns:
+    """Learn the levels of the covariates, the knots of curves, and the means of all columns.
+
+    Parameters
+    ----------
+    named : DataFrame
+        A table with one column per covariate.
+    rows : array of int, optional
+        Training rows that give the levels and the knots. By default all rows. Means are always
+        taken over all rows.
+    smooth : collection of column names
+        Covariates whose effect is a curve. If these rows have fewer different values than there
+        are B-splines, the effect is linear, with a `DataWarning`.
+    df : int
+        Number of B-splines per curve.
+    """
+    known = named if rows is None else named.iloc[rows]
+    check_smooth(smooth, named.columns)
+    covariates = tuple(_covariate(known[name], name in smooth, df) for name in named.columns)
+    blocks = [covariate.encode(named[covariate.name]) for covariate in covariates]
+    # A row outside of `rows` may have an unknown level: the means leave such rows out.
+    return CovariateColumns(covariates, np.nanmean(_stack(blocks, len(named)), axis=0))
+
+
+def _covariate(cells: pd.Series[Any], smooth: bool, df: int) -> Covariate:
+    levels = sorted_levels(cells) if is_categorical(cells) else None
+    if not smooth:
+        return Covariate(cells.name, levels)
+    check_smooth_numbers(cells.name, levels is None)
+    values = numeric_cells(cells)
+    if not can_bend(values, cells.name, df):
+        return Covariate(cells.name, None)
+    return Covariate(cells.name, None, learn_spline(values, cells.name, df))
+
+
+def is_categorical(cells: pd.Series[Any]) -> bool:
+    """Return whether a column holds categories: text, truth values or pandas categories."""
+    dtype = cells.infer_objects().dtype
+    return not pd.api.types.is_numeric_dtype(dtype) or pd.api.types.is_bool_dtype(dtype)
+
+
+def numeric_cells(cells: pd.Series[Any]) -> Array:
+    """Return the cells of a numeric covariate as floats, missing cells as NaN.
+
+    Raise InputError for a cell that is not a number, or that is too large to compute with.
+    """
+    # Cells become objects first: nullable integers and numbers in text are then read alike.
+    numbers = pd.to_numeric(cells.astype(object), errors="coerce").astype(np.float64)
+    values: Array = np.array(numbers, np.float64)
+    bad = (np.isnan(values) & cells.notna().to_numpy()) | (np.abs(values) > LARGEST)
+    if bad.any():
+        value, subject = cells[bad].iloc[0], cells.index[bad][0]
+        raise InputError("covariate.cell", name=cells.name, value=value, subject=subject).says(
+            "the numeric covariate {name} is {value} in {subject}", "Correct this cell."
+        )
+    return values
+
+
+def sorted_levels(cells: pd.Series[Any]) -> tuple[Any, ...]:
+    """Return the levels that occur, sorted. Levels of mixed types are sorted by their text."""
+    levels = set(cells.dropna().tolist())
+    try:
+        return tuple(sorted(levels))
+    except TypeError:
+        return tuple(sorted(levels, key=str))
+
+
+def level_codes(cells: pd.Series[Any], levels: Sequence[Any]) -> Indices:
+    """Return the place of each cell among the levels, or -1 if it is not among them."""
+    # A dict compares by value: 1, 1.0 and numpy's 1 are the same level.
+    place = {level: k for k, level in enumerate(levels)}
+    return np.array([place.get(cell, -1) for cell in cells.tolist()], np.intp)
+
+
+def check_enough_rows(n_rows: int, n_intercepts: int, design: CovariateColumns) -> None:
+    """Raise InputError unless there are more rows than numbers to fit."""
+    needed = len(design.names) + n_intercepts
+    # Residuals would be zero, and only round-off would be left of a region.
+    if design.names and n_rows <= needed:
+        # Not the names of the columns, because they hold labels.
+        names, n = [covariate.name for covariate in design.covariates], n_rows
+        raise InputError("design.rows", n=n, needed=needed, names=names).says(
+            "n_samples = {n} cannot estimate {needed} design columns, of {names} and means",
+            "Give more subjects, or fewer covariates or levels.",
+        )
+
+
+def _stack(blocks: Sequence[Array], n_rows: int) -> Array:
+    return np.hstack([np.empty((n_rows, 0)), *blocks])
+
+
+def _refuse_gaps(cells: pd.Series[Any]) -> None:
+    gaps = cells.isna().to_numpy()
+    if gaps.any():
+        subjects = cells.index[gaps].tolist()
+        raise InputError("covariate.gaps", name=cells.name, subjects=subjects).says(GAPS, IMPUTE)
+
+
+def _warn_unseen(covariate: Covariate, cells: pd.Series[Any], block: Array) -> None:
+    # A covariate with one level has no design column, so an unknown level changes nothing.
+    if covariate.levels is None or len(covariate.levels) < 2 or not np.isnan(block).any():
+        return
+    unseen = cells[np.isnan(block[:, 0])]
+    levels = labels_shown(unseen.unique().tolist(), unseen.to_numpy(str))
+    Problem("covariate.unseen", name=covariate.name, levels=levels, n=len(unseen)).warn(
+        "{name} has categories that training did not have, in {n:row}: {levels}",
+        "There it is taken as the training average. To avoid this, merge rare categories.",
+    )
+
+
+def _warn_outside(covariate: Covariate, cells: pd.Series[Any]) -> None:
+    """Warn of values far outside the training range of a curve."""
+    spline = covariate.spline
+    if spline is None:
+        return
+    values = numeric_cells(cells)
+    # Values a little outside are usual in test rows, and the effect at the end is close to theirs.
+    margin = MAX_SHARE_OUTSIDE * (spline.high - spline.low)
+    outside = (values < spline.low - margin) | (values > spline.high + margin)
+    if outside.any():
+        where = {"name": covariate.name, "low": spline.low, "high": spline.high}
+        Problem("smooth.outside", subjects=cells.index[outside].tolist(), **where).warn(
+            "{name} of {subjects} lies far outside the training range ({low:g} to {high:g})",
+            "The effect at the end of the range is used. Train on such subjects too, or drop them.",
         )

@@ -21,7 +21,6 @@ from sklearn.impute import (  # type: ignore[attr-defined]
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sgbn.cohort.effects import is_categorical, numeric_cells
 from sgbn.core.problems import InputError, Problem
 from sgbn.core.types import Array
 from sgbn.core.validation import OneOf, Parameters
@@ -34,6 +33,7 @@ from sgbn.prepare.columns import (
     as_names,
     filled_labels,
 )
+from sgbn.prepare.covariates import is_categorical, numeric_cells
 
 MIN_CELLS_PER_SITE = 5  # known cells of a region: with fewer, the median of all sites is used
 MAX_PREDICTORS = 20  # regions that predict a missing one: time grows with the cube of their number

@@ -1,4 +1,4 @@
-r"""Least squares with penalised columns and one random intercept per person (arrays only).
+r"""Least squares within groups, with penalised columns and intercepts of persons (arrays only).
 
 The model of one region, for row i of site s and person k, with fixed columns x and smooth columns
 b, is
@@ -31,10 +31,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sgbn.cohort.effects import Slopes, centred_span, group_means, indicators, within_group_slopes
+from sgbn.cohort.effects import indicators
 from sgbn.core.problems import Problem
-from sgbn.core.types import Array, Indices
+from sgbn.core.types import Array, Indices, Mask
 
+RANK_EPS = 1e-8  # singular value relative to the largest: with a smaller one, D is collinear
+CONSTANT_EPS = 1e-12  # spread relative to the largest cell: a smaller one is round-off
 FLAT_EPS = 1e-12  # residual spread relative to the largest value: a smaller one is round-off
 # Logarithms of ratios are searched from this value to its negative. At the lower end there is
 # practically no effect, at the upper end no penalty.
@@ -43,6 +45,24 @@ GOLDEN = (np.sqrt(5) - 1) / 2  # share of a bracket that golden section keeps
 N_SHRINKS = 38  # steps of golden section: a bracket of width 2 shrinks to a width of 2e-8
 TOL = 1e-6  # rounds over the ratios stop when no logarithm changes by more
 MAX_ROUNDS = 100  # rounds over the ratios, at most
+
+
+class Slopes(NamedTuple):
+    """Least-squares slopes, and the design columns whose slopes are not unique.
+
+    Attributes
+    ----------
+    coef : array of shape (design columns, regions)
+        The slopes.
+    constant : array of int
+        Design columns that do not vary within groups.
+    collinear : array of int
+        Design columns that vary, but that other columns determine.
+    """
+
+    coef: Array
+    constant: Indices
+    collinear: Indices
 
 
 class MixedFit(NamedTuple):
@@ -376,3 +396,62 @@ def _golden(criterion: Callable[[Array], Array], low: Array, high: Array) -> Arr
         left, right = np.where(down, fresh, right), np.where(down, left, fresh)
         at_left, at_right = np.where(down, at_fresh, at_right), np.where(down, at_left, at_fresh)
     return (low + high) / 2
+
+
+def group_means(values: Array, codes: Indices) -> Array:
+    """Return the mean of the rows of each group. Groups are numbered from 0 without gaps."""
+    counts = np.bincount(codes)
+    # A product with zeros and ones adds up the rows of each group, without a loop over groups.
+    indicator = (codes == np.arange(len(counts))[:, None]).astype(float)
+    return indicator @ values / counts[:, None]
+
+
+def within_group_slopes(D: Array, Y: Array, codes: Indices) -> Slopes:
+    """Return the least-squares slopes of Y on D, after both are centred within groups.
+
+    This equals least squares with one intercept per group. If D does not have full rank, the
+    solution has the smallest norm in standardised columns, so that it does not depend on units.
+
+    Parameters
+    ----------
+    D : array of shape (rows, design columns)
+        The design columns.
+    Y : array of shape (rows, regions)
+        The values to explain.
+    codes : array of shape (rows,)
+        Group of each row, numbered from 0 without gaps. All zeros give one common intercept.
+    """
+    if D.shape[1] == 0:
+        none = np.empty(0, np.intp)
+        return Slopes(np.zeros((0, Y.shape[1])), none, none)
+    spread, varies, U, s, Vt, rank = _decompose(D, codes)
+    # The part of Y that D can explain, in the coordinates of the left singular vectors.
+    moments = U[:, :rank].T @ (Y - group_means(Y, codes)[codes])
+    coef = Vt[:rank].T @ (moments / s[:rank, None]) / spread[:, None]
+    # Columns that take part in a direction without variance are collinear.
+    null = np.abs(Vt[rank:]).max(axis=0, initial=0.0) > np.sqrt(RANK_EPS)
+    return Slopes(coef, np.flatnonzero(~varies), np.flatnonzero(null & varies))
+
+
+def centred_span(D: Array, codes: Indices) -> Array:
+    """Return orthonormal columns that span D after it is centred within groups."""
+    if D.shape[1] == 0:
+        return D
+    _, _, U, _, _, rank = _decompose(D, codes)
+    return U[:, :rank]
+
+
+def _decompose(D: Array, codes: Indices) -> tuple[Array, Mask, Array, Array, Array, int]:
+    """Return spread, varies, U, s, Vt and rank of the columns of D, centred within groups.
+
+    ``U``, ``s`` and ``Vt`` are the singular value decomposition of the standardised columns, and
+    ``varies`` says which columns are not constant within groups.
+    """
+    centred = D - group_means(D, codes)[codes]
+    spread = np.sqrt(np.mean(centred**2, axis=0))
+    varies = spread > CONSTANT_EPS * np.abs(D).max(axis=0, initial=0.0)
+    # This avoids a division by zero. The next line sets these columns to 0.
+    spread = np.where(varies, spread, 1.0)
+    U, s, Vt = np.linalg.svd(np.where(varies, centred, 0.0) / spread, full_matrices=False)
+    rank = int(np.sum(s > RANK_EPS * s[0])) if s[0] > 0 else 0
+    return spread, varies, U, s, Vt, rank

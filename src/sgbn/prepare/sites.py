@@ -36,19 +36,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from sgbn.cohort.cohort import labels_shown
-from sgbn.cohort.effects import (
-    MIN_SPLINES,
-    SMOOTH_DF,
-    CovariateColumns,
-    Slopes,
-    check_enough_rows,
-    group_means,
-    indicators,
-    learn_design,
-    level_codes,
-    sorted_levels,
-    within_group_slopes,
-)
+from sgbn.cohort.effects import MIN_SPLINES, SMOOTH_DF, indicators
 from sgbn.core.problems import InputError, Problem
 from sgbn.core.types import Array, Indices, Mask
 from sgbn.core.validation import ANYTHING, TRUTH, OneOf, Parameters, Whole
@@ -62,7 +50,14 @@ from sgbn.prepare.columns import (
     filled_labels,
     labels_of,
 )
-from sgbn.prepare.mixed import fit_mixed
+from sgbn.prepare.covariates import (
+    CovariateColumns,
+    check_enough_rows,
+    learn_design,
+    level_codes,
+    sorted_levels,
+)
+from sgbn.prepare.mixed import Slopes, fit_mixed, group_means, within_group_slopes
 
 
 class SiteHarmonizer(NamedColumnTransformer):
