@@ -1,5 +1,4 @@
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.stats import multivariate_normal
 from sklearn.covariance import graphical_lasso
@@ -103,17 +102,45 @@ def test_the_verdict_is_that_of_the_numbers(compared, shadows, chance, words):
     assert "lasso" not in unknown.verdict
 
 
-def test_order_and_units_of_columns_do_not_matter_and_a_stopped_run_goes_on(tmp_path):
-    X = hidden(60, 8)
-    names = [f"r{k}" for k in range(8)]
-    options = {"learner": SGBN(n_kicks=0), "n_folds": 3}
-    plain = compare_models(pd.DataFrame(X, columns=names), **options)
-    turned = pd.DataFrame(X[:, ::-1] * 7 + 3, columns=names[::-1])
-    np.testing.assert_allclose(
-        compare_models(turned, **options).log_likelihood,
-        plain.log_likelihood,
-        atol=2e-3,
+@pytest.mark.parametrize("with_effects", [False, True])
+def test_the_order_of_columns_changes_no_digit_and_units_only_the_last(with_effects):
+    X = hidden(60, 30, 2)
+    turn = np.random.default_rng(1).permutation(30)
+    names = np.array([f"r{k}" for k in range(30)])
+    effects = {"site": np.resize(["a", "b", "c"], 60), "covariates": {"age": X[:, 0] ** 2}}
+
+    def rows(columns, units):
+        ids = [f"s{k}" for k in range(60)]
+        more = effects if with_effects else {}
+        return Cohort(X[:, columns] * units, tuple(names[columns]), ids=tuple(ids), **more)
+
+    def results(columns, units=1.0):
+        cohort, graph = rows(columns, units), np.zeros((30, 30))
+        graph[[3, 1, 2, 7], [1, 2, 7, 9]] = graph[[3, 5, 11], [9, 9, 9]] = 1
+        found = compare_models(cohort, learner=SGBN(n_kicks=0), n_folds=3)
+        beside = edges_beside_factors(cohort, graph[np.ix_(columns, columns)], 2)
+        beside.sort(order=["source", "target"])
+        numbers = [beside[column] for column in ("weight_std", "beside_factors", "low", "high")]
+        return found.fold_factors, found.log_likelihood, *numbers
+
+    plain, turned = results(np.arange(30)), results(turn)
+    for one, other in zip(plain, turned, strict=True):
+        np.testing.assert_array_equal(one, other)
+    scaled = results(turn, np.resize([1000, 0.01, 1], 30))
+    for one, other in zip(plain, scaled, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-9)
+
+
+def test_known_edges_of_the_learner_may_be_given_by_number():
+    by_number, by_name = (
+        compare_models(hidden(60, 6), learner=SGBN(n_kicks=0, required=[edge]), n_folds=3)
+        for edge in [(0, 4), ("x0", "x4")]
     )
+    np.testing.assert_array_equal(by_number.log_likelihood, by_name.log_likelihood)
+
+
+def test_a_stopped_run_goes_on(tmp_path):
+    X, options = hidden(60, 8), {"learner": SGBN(n_kicks=0), "n_folds": 3}
     kept = compare_models(X, folder=tmp_path, **options)
     (tmp_path / "tasks" / "fold002.npz").unlink()
     again = compare_models(X, folder=tmp_path, **options)

@@ -69,6 +69,7 @@ from sgbn.cohort.cohort import Cohort
 from sgbn.cohort.design import Sample, deal_rows
 from sgbn.cohort.effects import DEPENDENT, column_lengths
 from sgbn.cohort.rows import NOTHING_LEFT, read_rows, read_sample
+from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.moments import moments_of, one_blas_thread
 from sgbn.core.problems import InputError
 from sgbn.core.types import Array, Indices, Mask
@@ -365,14 +366,22 @@ def score_fold(
     # Stream 0 of the seed assigned the folds.
     rng = np.random.default_rng([random_state, 1 + fold])
     train = folds != fold
-    fitted, held_out = standardised(sample, train)
-    T = held_out.T @ held_out / len(held_out)
+    # The order of columns changes the last digits, and even the fourth of a lasso that stops early.
+    columns = moments_of(sample.values, sample.names).columns
+    names = [sample.names[k] for k in columns]
+    ordered = sample._replace(values=sample.values.take(columns, axis=1), names=names)
+    fitted, held_out = standardised(ordered, train)
     with one_blas_thread():
         # is_clean: the learner keeps outliers, as the other models do. Held-out rows have them too.
         seed = int(rng.integers(2**31))
-        network = learn_part(learner, fitted, sample.names, seed, is_clean=True).network_
+        # Known edges of the learner may be given by the numbers of the user's columns.
+        own = fitted[:, np.argsort(columns)]
+        network = learn_part(learner, own, sample.names, seed, is_clean=True).network_
+        noise, places = network.noise_variance[columns], np.ix_(columns, columns)
+        network = GaussianNetwork(network.coef[places], network.intercept[columns], noise)
         inner = _inner_parts(fitted, deal(sample.take(train), INNER_FOLDS, rng))
         R: Array = np.atleast_2d(np.corrcoef(fitted.T))
+        T = held_out.T @ held_out / len(held_out)
         n_factors = choose_n_factors(inner)
         scores = [
             float(network.log_likelihood(held_out).mean()) / len(R),
@@ -691,7 +700,7 @@ def edges_beside_factors(
         raise InputError("factors.rows", n=n, region=rows.names[int(degrees.argmin())]).says(
             "{n:row} are too few for the factors and the parents of {region}", "Give more rows."
         )
-    beside, error = _refitted(rows.values, support, n_factors, degrees)
+    beside, error = _refitted(rows, support, n_factors, degrees)
     i, j = np.nonzero(support)
     sd = rows.values.std(axis=0)
     alone = weights * sd[i] / sd[j]
@@ -711,19 +720,17 @@ def edges_beside_factors(
     return records(columns).view(np.recarray)
 
 
-def _refitted(
-    values: Array, support: Mask, n_factors: int, degrees: Indices
-) -> tuple[Array, Array]:
+def _refitted(rows: Sample, support: Mask, n_factors: int, degrees: Indices) -> tuple[Array, Array]:
     """Return the weight of each edge beside the factors, and its standard error, both per SD."""
-    R: Array = np.atleast_2d(np.corrcoef(values.T))
-    loadings = factor_analysis(R, n_factors).loadings
+    moments = moments_of(rows.values, rows.names)
+    loadings = factor_analysis(moments.R, n_factors).loadings
     # The factors are taken out of the whole matrix once: all regressions need only E.
-    E = R - loadings @ loadings.T
-    weights, errors = np.zeros(R.shape), np.zeros(R.shape)
-    for j in np.flatnonzero(support.any(axis=0)).tolist():
-        parents = np.flatnonzero(support[:, j])
-        weights[parents, j], errors[parents, j] = _regressed(E, parents, j, int(degrees[j]))
-    return weights[support], errors[support]
+    E = moments.R - loadings @ loadings.T
+    weights, errors = np.zeros(E.shape), np.zeros(E.shape)
+    for j, is_parent in enumerate(moments.to_canonical(support)):
+        parents, left = np.flatnonzero(is_parent), int(degrees[moments.columns[j]])
+        weights[j, parents], errors[j, parents] = _regressed(E, parents, j, left)
+    return moments.to_user(weights)[support], moments.to_user(errors)[support]
 
 
 def _regressed(E: Array, parents: Indices, j: int, degrees: int) -> tuple[Array, Array]:
