@@ -325,7 +325,7 @@ def _noises(noise: float, site: Labels | None, n: int) -> list[float]:
     """Return the share of noise in the series of each subject, which grows from site to site."""
     if site is None:
         return [noise] * n
-    _, place = np.unique(site, return_inverse=True)
+    place = np.searchsorted(np.unique(site), site)
     around = 2 * place / place.max() - 1  # from -1 to 1
     return np.minimum(noise * (1 + SITE_NOISE * around), 1.0).tolist()
 

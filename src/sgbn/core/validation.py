@@ -15,7 +15,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import get_lapack_funcs
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_consistent_length, column_or_1d
@@ -24,7 +24,7 @@ from sklearn.utils.validation import validate_data
 
 from sgbn.core.graph import check_distinct
 from sgbn.core.problems import LISTED, DataWarning, InputError, Problem, give
-from sgbn.core.types import Array, Mask
+from sgbn.core.types import Array, Indices, Mask
 
 if TYPE_CHECKING:
     from sgbn.core.moments import Moments
@@ -341,13 +341,23 @@ def check_classification(
 ) -> tuple[Array, NDArray[Any], NDArray[Any]]:
     """Return the rows as `check_data` does, the class of each row, and the sorted classes."""
     values = check_data(estimator, X)
-    labels = read_labels(y, len(values))
-    classes = np.unique(labels)
+    classes, codes = two_classes(y, len(values))
+    return values, classes[codes], classes
+
+
+def two_classes(y: Any, n: int) -> tuple[NDArray[Any], Indices]:
+    """Return the classes of n rows and the class number of each row; refuse a single class."""
+    classes, codes = numbered(read_labels(y, n))
     if len(classes) < 2:
         raise InputError("classes.one", label=classes[0]).says(
             "y has one class, {label}, but two are needed", "Add rows of another class."
         )
-    return values, labels, classes
+    return classes, codes
+
+
+def numbered(labels: ArrayLike) -> tuple[NDArray[Any], Indices]:
+    """Return the sorted names of the labels, and the place of each label among them."""
+    return np.unique(labels, return_inverse=True)
 
 
 def read_labels(y: Any, n: int) -> NDArray[Any]:

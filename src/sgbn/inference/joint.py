@@ -190,9 +190,9 @@ class JointSGBN(BaseEstimator):
             Group of each row. There must be two or more groups.
         """
         refuse_cohort(X)
-        values, labels, _ = check_classification(self, X, y)
+        values, labels, self.classes_ = check_classification(self, X, y)
         check_parameters(self)
-        self.classes_, codes = np.unique(labels, return_inverse=True)
+        codes = np.searchsorted(self.classes_, labels)
         sizes = np.bincount(codes)
         check_class_sizes(self.classes_.tolist(), sizes, MIN_SUBJECTS_PER_GROUP)
         names = column_names(self, X)

@@ -27,6 +27,7 @@ from sgbn.cohort.cohort import Cohort
 from sgbn.cohort.effects import design_of, held_fixed, indicators
 from sgbn.core.problems import InputError
 from sgbn.core.types import Array, Indices
+from sgbn.core.validation import numbered
 from sgbn.inference.difference_tables import records
 from sgbn.inference.permutations import discovery_rates, holm
 
@@ -120,9 +121,9 @@ def _per_person(
     person: NDArray[Any], codes: Indices, values: Array, design: Array
 ) -> tuple[Array, Array, Indices]:
     """Return the mean row of each person in each group: values, design and group code."""
-    units = np.column_stack([np.unique(person, return_inverse=True)[1], codes])
-    _, first, unit = np.unique(units, axis=0, return_index=True, return_inverse=True)
-    mean = indicators(unit.ravel()).T
+    units = numbered(person)[1] * (codes.max() + 1) + codes
+    _, first, unit = np.unique(units, return_index=True, return_inverse=True)
+    mean = indicators(unit).T
     mean /= mean.sum(axis=1, keepdims=True)
     return mean @ values, mean @ design, codes[first]
 

@@ -24,9 +24,9 @@ from scipy.special import softmax
 
 from sgbn.core.problems import InputError
 from sgbn.core.types import Array
-from sgbn.core.validation import POSITIVE, Whole, check_values
+from sgbn.core.validation import POSITIVE, Whole, check_values, two_classes
 from sgbn.paper.descent import spg
-from sgbn.paper.fisher import HasScore, labelled, two_classes
+from sgbn.paper.fisher import HasScore, labelled
 from sgbn.paper.fisher_svm import l2_svm_features, scaled_penalty
 
 TOL = 1e-8  # largest projected gradient at the end; the objective is 1 at the start

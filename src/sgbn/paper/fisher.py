@@ -50,6 +50,7 @@ from sgbn.core.validation import (
     check_values,
     column_names,
     read_labels,
+    two_classes,
 )
 from sgbn.learn.base import NetworkLearner, part_of
 from sgbn.learn.classifier import VARIANCES, with_variances
@@ -365,16 +366,6 @@ class FisherVectors(TransformerMixin, BaseEstimator):
         networks = with_variances(networks, self.variances, sizes)
         scores = {c: NetworkScore(d, self.edges, self.scaling) for c, d in networks.items()}
         return {c: scores.get(c, other.get(c)) for c in self.networks_}
-
-
-def two_classes(y: ArrayLike, n: int) -> tuple[NDArray[Any], Indices]:
-    """Return the classes of n rows and the class number of each row; refuse a single class."""
-    classes, codes = np.unique(read_labels(y, n), return_inverse=True)
-    if len(classes) < 2:
-        raise InputError("classes.one", label=classes[0]).says(
-            "y has one class, {label}, but two are needed", "Add rows of another class."
-        )
-    return classes, codes
 
 
 def labelled(networks: Networks) -> dict[Any, Any]:

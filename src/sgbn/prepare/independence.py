@@ -28,6 +28,7 @@ from sgbn.cohort.series import SeriesCohort
 from sgbn.core.graph import joined_parts
 from sgbn.core.problems import Finding, Level
 from sgbn.core.types import Array, Indices, Labels
+from sgbn.core.validation import numbered
 from sgbn.prepare.findings import filled, found, marked, parts
 
 MOST_SESSIONS = 10  # sessions of a person; a longer counter may be a number of subjects
@@ -176,9 +177,7 @@ def _volumes_of_persons(cohort: Cohort) -> Iterator[Finding]:
 
 def _units(cohort: Cohort) -> Indices:
     """Return a number for the person or family of each row; by default all rows differ."""
-    if cohort.units is None:
-        return np.arange(len(cohort))
-    return np.unique(cohort.units, return_inverse=True)[1].astype(np.intp)
+    return np.arange(len(cohort)) if cohort.units is None else numbered(cohort.units)[1]
 
 
 def find_sessions(cohort: Cohort) -> Iterator[Finding]:

@@ -14,6 +14,7 @@ from sklearn.base import clone
 
 from sgbn.comparison.steps.refinements import WARNINGS, warn_again, with_warnings
 from sgbn.core.types import Labels, Mask
+from sgbn.core.validation import numbered
 from sgbn.inference.deviation import Deviations, NormativeDeviation
 from sgbn.runs.study import Study
 
@@ -57,9 +58,7 @@ def kept_deviations(
         **{"learner": repr(norm.learner), "seed": norm.random_state, "data": data},
         "reference": joblib.hash(reference),
         # Numbers in place of names, because the bytes of names depend on how they are stored.
-        "persons": None
-        if persons is None
-        else joblib.hash(np.unique(persons, return_inverse=True)[1]),
+        "persons": None if persons is None else joblib.hash(numbered(persons)[1]),
     }
     # There is only one task, because the folds inside it run in parallel.
     results = replace(study, n_jobs=1, progress=False).run(_deviations, {"all": task}, settings)

@@ -15,6 +15,7 @@ from sklearn.base import clone
 
 from sgbn.core.problems import DataWarning, Problem, give, problem_of
 from sgbn.core.types import Labels
+from sgbn.core.validation import numbered
 from sgbn.learn.base import LearnedNetwork
 from sgbn.paper.kl_sgbn import KLSGBNClassifier
 from sgbn.paper.mm_sgbn import CLSGBNClassifier, MMSGBNClassifier
@@ -67,7 +68,7 @@ def refine(
         {
             **{"learner": repr(learner), "data": data},
             # Numbers in place of names, because the bytes of names depend on how they are stored.
-            "labels": joblib.hash(np.unique(labels.astype(str), return_inverse=True)[1]),
+            "labels": joblib.hash(numbered(labels.astype(str))[1]),
         },
         shared={"learner": learner, "regions": regions, "labels": labels},
     )

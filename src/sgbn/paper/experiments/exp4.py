@@ -28,6 +28,7 @@ from sgbn.cohort.design import choose_reference, exchange_of
 from sgbn.cohort.effects import Nuisance, held_fixed, nuisance_of
 from sgbn.cohort.simulate import simulate_cohort, standardised
 from sgbn.core.types import Array, Indices, Mask
+from sgbn.core.validation import numbered
 from sgbn.inference.differences import edge_differences
 from sgbn.inference.intervals import estimate
 from sgbn.inference.permutations import reached
@@ -110,7 +111,7 @@ class Sample:
     def sites(self) -> Indices | None:
         """Return the site of each subject as a number, or None if there are no sites."""
         site = self.cohort.site
-        return None if site is None else np.unique(site, return_inverse=True)[1]
+        return None if site is None else numbered(site)[1]
 
     @property
     def nuisance(self) -> Nuisance:
