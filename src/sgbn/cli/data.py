@@ -135,17 +135,15 @@ def show_prepared(reviewed: Review) -> tuple[int, bool]:
 
 def show_sheet(cohort: SeriesCohort, out: Path | None) -> None:
     """Print the quality of the series over all subjects, and write one row per subject."""
-    import pandas as pd
-
     from sgbn.prepare.series_review import series_quality
-    from sgbn.write.tables import write_csv
+    from sgbn.write.tables import to_frame, write_csv
 
     sheet = series_quality(cohort)
     print("quality of the series, median (lowest to highest) over the subjects:")
     for line in sheet_lines(sheet, cohort.tr is not None):
         print(f"  {line}")
     if out is not None:
-        path = write_csv(pd.DataFrame(sheet), make_folder(out) / SHEET)
+        path = write_csv(to_frame(sheet), make_folder(out) / SHEET)
         print(f"Wrote {path}, one row per subject.")
     print()
 
@@ -289,7 +287,6 @@ def _write_truth(cohort: SimulatedCohort, folder: Path) -> list[Path]:
         if table is None:
             (folder / name).unlink(missing_ok=True)
         else:
-            # Without the index, which repeats in concatenated parts.
             table.to_csv(folder / name, index=False)
             written.append(folder / name)
     return written
@@ -298,19 +295,18 @@ def _write_truth(cohort: SimulatedCohort, folder: Path) -> list[Path]:
 def _edges(cohort: SimulatedCohort) -> pd.DataFrame:
     """Return the edges of all groups; an edge that a group has lost has weight 0."""
     import numpy as np
-    import pandas as pd
 
     from sgbn.cohort.simulate import standardised
+    from sgbn.write.tables import frame_of, stacked
 
     # One row per edge of any group, so that the tables of the groups have the same rows.
     anywhere = np.any([network.coef != 0 for network in cohort.networks.values()], axis=0)
     i, j = np.nonzero(anywhere)
     names = np.array(cohort.regions)
     edges = list(zip(names[i].tolist(), names[j].tolist(), strict=True))
-    parts = [
-        pd.DataFrame(
+    tables = {
+        group: frame_of(
             {
-                "group": group,
                 "source": names[i],
                 "target": names[j],
                 "weight": network.coef[i, j],
@@ -319,33 +315,26 @@ def _edges(cohort: SimulatedCohort) -> pd.DataFrame:
             }
         )
         for group, network in cohort.networks.items()
-    ]
-    return pd.concat(parts)
+    }
+    return stacked(tables, "group")
 
 
 def _sites(cohort: SimulatedCohort) -> pd.DataFrame | None:
-    import pandas as pd
+    from sgbn.write.tables import frame_of, stacked
 
-    parts = [
-        pd.DataFrame(
-            {
-                "site": site,
-                "region": cohort.regions,
-                "shift": cohort.site_shift[site],
-                "scale": cohort.site_scale[site],
-            }
-        )
-        for site in cohort.site_shift
-    ]
-    return pd.concat(parts) if parts else None
+    tables = {
+        site: frame_of({"region": cohort.regions, "shift": shift, "scale": cohort.site_scale[site]})
+        for site, shift in cohort.site_shift.items()
+    }
+    return stacked(tables, "site") if tables else None
 
 
 def _covariates(cohort: SimulatedCohort) -> pd.DataFrame | None:
-    import pandas as pd
+    from sgbn.write.tables import frame_of
 
     if not cohort.covariate_effects:
         return None
-    return pd.DataFrame({"region": cohort.regions, **cohort.covariate_effects})
+    return frame_of({"region": cohort.regions, **cohort.covariate_effects})
 
 
 SUFFIXES = (  # of tables

@@ -152,14 +152,14 @@ def _report_failures(failures: dict[str, Problem], out: Path) -> None:
 
     If no image was left out, the file is removed.
     """
-    import pandas as pd
+    from sgbn.write.tables import frame_of
 
     # The file of an earlier run may name images that have been measured since then.
     path = out / "failures.csv"
     if not failures:
         path.unlink(missing_ok=True)
         return
-    write_whole(pd.DataFrame(failures.items(), columns=["subject_id", "reason"]), path)
+    write_whole(frame_of(failures.items(), ["subject_id", "reason"]), path)
     print(
         f"{counted(len(failures), 'image was', 'images were')} left out (see {path}). If you "
         "run the command again, it tries them again."

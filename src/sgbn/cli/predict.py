@@ -79,11 +79,11 @@ def predictions(model: Any, rows: pd.DataFrame, *, explain: bool = False) -> pd.
         Whether to add the largest contributions to each prediction.
     """
     import numpy as np
-    import pandas as pd
     from sklearn.pipeline import Pipeline
     from sklearn.preprocessing import StandardScaler
 
     from sgbn.write.model_decoding import MISFITS
+    from sgbn.write.tables import frame_of
 
     is_pipeline = isinstance(model, Pipeline)
     classifier: Any = model[-1] if is_pipeline else model
@@ -114,7 +114,7 @@ def predictions(model: Any, rows: pd.DataFrame, *, explain: bool = False) -> pd.
         raise InputError("model.steps", error=error).says(
             "the steps of the model do not fit together ({error})", "Fit it and save it again."
         ) from error
-    return pd.DataFrame(columns)
+    return frame_of(columns)
 
 
 def _warn_about_rows(rows: pd.DataFrame) -> None:

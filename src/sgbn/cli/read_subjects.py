@@ -120,10 +120,9 @@ class _Joined:
 
 def _joined(collected: SubjectsTable, path: Path, out: Path) -> _Joined:
     """Compare subjects with participants; if these are persons, also write a table of visits."""
-    import pandas as pd
-
     from sgbn.read.subjects import PARTICIPANT, participants_by_visit
     from sgbn.read.table import absent_ids
+    from sgbn.write.tables import frame_of
 
     people, visits = participants_by_visit(collected, path)
     table, failed = collected.table, collected.failed
@@ -131,8 +130,8 @@ def _joined(collected: SubjectsTable, path: Path, out: Path) -> _Joined:
     # Participants may be listed by visit or by person. Subjects who failed do have a folder.
     absent = absent_ids(people.ids, [*ids, *persons, *failed["subject_id"]])
     reason = f"listed in {path.name}, but without a folder"
-    rows = pd.DataFrame({"subject_id": absent, "source": "", "reason": reason}).astype(object)
-    failed = pd.concat([failed, rows], ignore_index=True)
+    rows = [*failed.to_numpy().tolist(), *((name, "", reason) for name in absent)]
+    failed = frame_of(rows, list(failed))
     if visits is None:
         return _Joined(path, failed, absent_ids(ids, people.ids))
     write_whole(visits, out / VISITS)

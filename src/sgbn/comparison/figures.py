@@ -14,10 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import cycle
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
@@ -45,7 +44,11 @@ from sgbn.write.draw.surface import (
 )
 from sgbn.write.figures import Plan
 from sgbn.write.page import Surface, brain_mesh
-from sgbn.write.tables import file_names
+from sgbn.write.tables import file_names, frame_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 MAX_EDGES_IN_BRAIN = 60  # more arrows hide each other
 MAX_IN_CIRCLE = 120  # regions; with more, only the brain is drawn, if they have coordinates
@@ -533,7 +536,7 @@ def _deviations(comparison: Comparison, deviations: Deviations, group: str) -> _
     member = np.asarray(comparison.cohort.group) == group
     reference = comparison.reference
     return _Map(
-        pd.Series(deviations.regions[member].mean(axis=0), index=list(deviations.names)),
+        frame_of([deviations.regions[member].mean(axis=0)], deviations.names).iloc[0],
         None,
         f"Deviations of {group} from the network of {reference}",
         "mean z (standard deviations of unseen subjects of the reference)",

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
 from sgbn.cohort.atlas import UNKNOWN_LOBE
 from sgbn.write.page import Field
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from sgbn.comparison.result import Comparison
 
 

@@ -15,9 +15,8 @@ from dataclasses import fields
 from functools import cache, partial
 from operator import methodcaller
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import pandas as pd
 from jinja2 import Environment
 from markupsafe import Markup
 
@@ -74,7 +73,11 @@ from sgbn.write.page import (
     tables_script,
     tables_style,
 )
-from sgbn.write.tables import check_text, file_names, write_csv
+from sgbn.write.tables import check_text, file_names, frame_of, write_csv
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 PAPER = "zhou2016"
 PAPER_OF_SERIES = "ramsey2010"
@@ -381,7 +384,7 @@ def write_comparison(
         contents[SUMMARY] = _summary(statements, pending_words(comparison)).encode()
         about = _about(comparison, command)
     with speaking(people=False, places=False):
-        findings = findings_of(comparison) if comparison.review.findings else pd.DataFrame()
+        findings = findings_of(comparison) if comparison.review.findings else frame_of()
     beside = {"left_out": left_out_table(comparison), "findings": findings}
     _clear(folder)  # now, after all steps that can fail
     written = [
@@ -688,14 +691,14 @@ def left_out_table(comparison: Comparison) -> pd.DataFrame:
                 steps_of.setdefault((str(subject), group), []).append(step)
     rows = [(*who, " and ".join(steps)) for who, steps in steps_of.items()]
     # `_write_tables` writes no file for a table without columns.
-    return pd.DataFrame(rows, columns=["subject", "group", "left_out_of"] if rows else None)
+    return frame_of(rows, ["subject", "group", "left_out_of"] if rows else None)
 
 
 def time_table(comparison: Comparison) -> Table:
     """Make a table of the seconds that each step took."""
     # A step without a title is shown by its name.
     rows = [(STEPS.get(step, step), took) for step, took in comparison.seconds.items()]
-    frame = pd.DataFrame(rows, columns=["step", "seconds"])
+    frame = frame_of(rows, ["step", "seconds"])
     fields = [Field("step", "step"), Field("seconds", "seconds", "number")]
     return make_table("seconds", "Time that the steps took", frame, fields, searched=False)
 

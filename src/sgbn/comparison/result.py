@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
@@ -36,6 +35,10 @@ from sgbn.learn.confidence import EdgeConfidence, supported_of
 from sgbn.prepare.pipeline import regions_table
 from sgbn.prepare.review import Review
 from sgbn.write.draw.differences import plot_forest
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 SHOWN = 4  # lines about edges; a notebook leaves out the first, which the verdict says already
 

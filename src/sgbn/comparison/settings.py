@@ -12,8 +12,6 @@ from dataclasses import dataclass, fields, replace
 from os import PathLike
 from typing import Any, Self
 
-import pandas as pd
-
 from sgbn.cohort.cohort import Cohort, check_cohort
 from sgbn.cohort.design import choose_reference
 from sgbn.core.problems import InputError, did_you_mean
@@ -320,7 +318,7 @@ def read_source(
     # Keywords are checked before the file is read, which may take minutes.
     for name in reading:
         _check_keyword(name, keywords)
-    if isinstance(source, pd.DataFrame | str | PathLike):
+    if isinstance(source, str | PathLike) or hasattr(source, "columns"):
         # `READING` has the keywords of both readers. `read_any` refuses keywords of the other one.
         return read_any(source, **reading)
     check_cohort(source)

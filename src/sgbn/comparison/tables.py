@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
@@ -19,9 +18,11 @@ from sgbn.core.types import Array
 from sgbn.inference.difference_tables import Differences
 from sgbn.inference.models import FACTORS
 from sgbn.inference.regional import regional_differences
-from sgbn.write.tables import edge_table, to_frame
+from sgbn.write.tables import edge_table, frame_of, stacked, to_frame
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from sgbn.comparison.result import Comparison
 
 
@@ -136,7 +137,7 @@ def make_tables(comparison: Comparison) -> Tables:
     if comparison.accuracy is not None:
         made["accuracy"] = comparison.accuracy.table(comparison.settings.level)
     # Empty tables instead of None, so that code that writes or shows tables needs no check.
-    not_done = {name: pd.DataFrame() for name in Tables._fields if name not in made}
+    not_done = {name: frame_of() for name in Tables._fields if name not in made}
     return Tables(**made, **not_done)
 
 
@@ -187,11 +188,10 @@ def _with_interval(table: pd.DataFrame, level: float) -> pd.DataFrame:
 
 
 def _edges(comparison: Comparison) -> pd.DataFrame:
-    parts = []
+    tables = {}
     for group, learner in comparison.learners.items():
         confidence, arrows = comparison.confidence.get(group), comparison.supported[group]
         table = edge_table(learner, confidence=confidence, supported=arrows)
-        table.insert(0, "group", group)
         _add_lobes(table, comparison)
         if comparison.of_series:
             table = with_subjects_support(table, learner)
@@ -199,8 +199,8 @@ def _edges(comparison: Comparison) -> pd.DataFrame:
             _add_beside_factors(table, comparison.beside_factors[group])
         if comparison.truth:
             table["true_weight_std"] = _at(table, comparison, comparison.truth[group])
-        parts.append(table)
-    return pd.concat(parts, ignore_index=True)
+        tables[group] = table
+    return stacked(tables, "group")
 
 
 def _differences(comparison: Comparison, tested: Differences) -> pd.DataFrame:
@@ -240,7 +240,7 @@ def _models(comparison: Comparison) -> pd.DataFrame:
 
 def _regional(comparison: Comparison) -> pd.DataFrame:
     if comparison.cohort.block is not None:
-        return pd.DataFrame()  # the t tests treat subjects as independent
+        return frame_of()  # the t tests treat subjects as independent
     tested = regional_differences(comparison.prepared, comparison.groups, comparison.settings.level)
     return to_frame(tested)
 
@@ -253,12 +253,12 @@ def _components(tested: Differences) -> pd.DataFrame:
         for number, (component, p, error) in enumerate(tested.components, start=1)
         for source, target in component.pairs.tolist()
     ]
-    return pd.DataFrame(rows, columns=columns)
+    return frame_of(rows, columns)
 
 
 def _subjects(comparison: Comparison) -> pd.DataFrame:
     cohort, accuracy, deviations = comparison.cohort, comparison.accuracy, comparison.deviations
-    table = pd.DataFrame({"subject": cohort.ids, "group": cohort.group})
+    table = frame_of({"subject": cohort.ids, "group": cohort.group})
     if accuracy is not None:
         mean = next(iter(accuracy.probabilities.values())).mean(axis=0)  # ours, over the repeats
         table["predicted"] = np.array(accuracy.groups)[mean.argmax(axis=1)]

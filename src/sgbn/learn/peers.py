@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
@@ -183,7 +182,7 @@ def _curve(name: str) -> Pipeline:
     return make_pipeline(filled, SplineColumns(name), StandardScaler())
 
 
-def _linear_numbers(table: pd.DataFrame, smooth: tuple[str, ...]) -> list[str]:
+def _linear_numbers(table: Any, smooth: tuple[str, ...]) -> list[str]:
     """Return the names of the columns of numbers whose effects are linear."""
     names = make_column_selector(dtype_include="number")(table)
     return [name for name in names if name not in smooth]

@@ -275,7 +275,9 @@ def to_frame(records: NDArray[Any] | Mapping[Any, NDArray[Any]], *names: str) ->
     0      a      b     0.8
     """
     if isinstance(records, Mapping):
-        return _stacked(records, *names)
+        for key in records:
+            _check_names(names, len(key) if isinstance(key, tuple) else 1)
+        return stacked({key: to_frame(part) for key, part in records.items()}, *names)
     _check_names(names, 0)
     if getattr(getattr(records, "dtype", None), "names", None) is None:
         raise InputError("records.type", kind=type(records).__name__).says(
@@ -292,11 +294,13 @@ def _check_names(names: tuple[str, ...], n_parts: int) -> None:
         )
 
 
-def _stacked(parts: Mapping[Any, NDArray[Any]], *names: str) -> pd.DataFrame:
-    """Stack the records of a mapping. Its keys become the first columns, called `names`."""
-    for key in parts:
-        _check_names(names, len(key) if isinstance(key, tuple) else 1)
-    tables = {key: to_frame(records) for key, records in parts.items()}
+def frame_of(data: Any = None, columns: list[Any] | tuple[Any, ...] | None = None) -> pd.DataFrame:
+    """Return a DataFrame of rows or columns, for modules that must not import pandas."""
+    return pd.DataFrame(data, columns=columns)
+
+
+def stacked(tables: Mapping[Any, pd.DataFrame], *names: str) -> pd.DataFrame:
+    """Stack the tables of a mapping. Its keys become the first columns, called `names`."""
     # pd.concat refuses an empty mapping.
     if not tables:
         return pd.DataFrame()

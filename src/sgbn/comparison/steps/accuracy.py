@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import stdtr
 from sklearn.metrics import balanced_accuracy_score, log_loss, roc_auc_score, roc_curve
@@ -21,8 +20,11 @@ from sgbn.core.types import Array, Indices, Labels, Mask
 from sgbn.inference.intervals import Estimate, estimate
 from sgbn.learn.peers import COVARIATES_ALONE
 from sgbn.write.page import Field, Table, interval_text, make_table, mark_by, p_value
+from sgbn.write.tables import frame_of
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from sgbn.comparison.result import Comparison
 
 
@@ -92,7 +94,7 @@ class Accuracy:
             for method, repeats in self.probabilities.items()
             for metric in (*METRICS, *self.recalls)
         ]
-        return pd.DataFrame(rows, columns=["method", "metric", "mean", "low", "high", "p"])
+        return frame_of(rows, ["method", "metric", "mean", "low", "high", "p"])
 
     @cached_property
     def recalls(self) -> dict[str, str]:
@@ -143,13 +145,13 @@ class Accuracy:
         threshold, sensitivity and specificity. The table is empty for more than two groups.
         """
         if len(self.groups) > 2:
-            return pd.DataFrame(columns=["threshold", SENSITIVITY, SPECIFICITY])
+            return frame_of(columns=["threshold", SENSITIVITY, SPECIFICITY])
         group = self.recalls[SENSITIVITY]
         place = self.groups.index(group)
         mean = self.probabilities[self.ours if method is None else method].mean(axis=0)[:, place]
         # The first threshold is infinite: no subject reaches it.
         wrong, right, threshold = roc_curve(self.labels == group, mean)
-        return pd.DataFrame({"threshold": threshold, SENSITIVITY: right, SPECIFICITY: 1 - wrong})
+        return frame_of({"threshold": threshold, SENSITIVITY: right, SPECIFICITY: 1 - wrong})
 
     def _p(self, method: str, metric: str) -> float:
         return self.p_value(method) if metric == METRICS[0] else np.nan
@@ -165,7 +167,7 @@ class Accuracy:
             (gamma, edges, *self._mean(probabilities[None], METRICS[0], level))
             for gamma, edges, probabilities in tried
         ]
-        return pd.DataFrame(rows, columns=["gamma", "edges", "mean", "low", "high"])
+        return frame_of(rows, ["gamma", "edges", "mean", "low", "high"])
 
     def difference(self, method: str, other: str) -> Estimate:
         """Estimate the difference in balanced accuracy, `method` minus `other`."""

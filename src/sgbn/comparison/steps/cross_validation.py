@@ -14,10 +14,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from sklearn.model_selection import GridSearchCV, StratifiedGroupKFold, StratifiedKFold
 from sklearn.pipeline import Pipeline
@@ -40,6 +39,10 @@ from sgbn.prepare.pipeline import cohort_table, make_analysis
 from sgbn.runs.files import Arrays
 from sgbn.runs.study import Study
 from sgbn.write.model_files import model_of, model_parts
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 FIRST_PEER = "shrinkage LDA"
 PEERS = (FIRST_PEER, "L2 logistic", "L1 logistic", "random forest")

@@ -15,7 +15,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from sgbn.cohort.cohort import Cohort
@@ -31,8 +30,11 @@ from sgbn.prepare.balance import (
     level_text,
 )
 from sgbn.write.page import HINTS, Field, Table, make_table, p_value
+from sgbn.write.tables import frame_of
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from sgbn.comparison.result import Comparison
 
 
@@ -65,11 +67,11 @@ def groups_table(comparison: Comparison, *, named: bool) -> Table:
         shares = [f"{gaps[group == name].mean():.1%}" for name in comparison.groups]
         rows.append(("missing cells of regions", shares))
     rows += _left_out_rows(comparison, named=named)
-    frame = pd.DataFrame([[name, *cells] for name, cells in rows])
     fields = [Field("0", "what")]
     # Names of columns are numbers, because a group could have the name of the first column.
     fields += [Field(str(k), name) for k, name in enumerate(comparison.groups, start=1)]
-    frame.columns = pd.Index([field.source for field in fields])
+    cells = [[name, *row] for name, row in rows]
+    frame = frame_of(cells, [field.source for field in fields])
     return make_table("cohort", "Rows of the groups", frame, fields, searched=False)
 
 
@@ -98,7 +100,7 @@ def findings_of(comparison: Comparison) -> pd.DataFrame:
     """Return level, what and action of each finding of the review, the most serious first."""
     told = [(found.level, found.problem) for found in comparison.review.findings]
     rows = [(level, problem.what, problem.remedy) for level, problem in told]
-    return pd.DataFrame(rows, columns=["level", "what", "action"])
+    return frame_of(rows, ["level", "what", "action"])
 
 
 def findings_table(comparison: Comparison) -> Table:
@@ -307,7 +309,7 @@ def table_one(cohort: Cohort, groups: Sequence[str]) -> pd.DataFrame:
         rows += _described(used, name, column, groups)
     if used.site is not None:
         rows += _counted(used, "site", used.site, np.full(len(used), True), groups)
-    return pd.DataFrame(rows)
+    return frame_of(rows)
 
 
 def _sizes(what: str, cohort: Cohort, groups: Sequence[str]) -> Row:

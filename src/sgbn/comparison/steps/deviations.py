@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import joblib
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
 
@@ -17,6 +16,10 @@ from sgbn.core.types import Labels, Mask
 from sgbn.core.validation import numbered
 from sgbn.inference.deviation import Deviations, NormativeDeviation
 from sgbn.runs.study import Study
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 # Fields of `Deviations`: arrays with one row per subject, then tuples of names.
 OF_SUBJECTS = ("regions", "edges", "distance", "log_likelihood", "p_chi2", "p_reference")

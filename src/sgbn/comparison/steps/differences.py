@@ -15,7 +15,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from sgbn.cohort.cohort import Cohort
@@ -41,6 +40,8 @@ from sgbn.write.page import (
 from sgbn.write.tables import to_frame
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from sgbn.comparison.result import Comparison
 
 
@@ -403,10 +404,10 @@ def _with_changes(comparison: Comparison, table: pd.DataFrame) -> tuple[pd.DataF
     """
     if len(comparison.groups) == 2:
         ends = (table[name] for name in ("difference_std", "low", "high"))
-        interval = pd.Series(list(zip(*ends, strict=True)), index=table.index)
+        intervals: Any = list(zip(*ends, strict=True))
         # With tests at level 0.05, the intervals cover 95 %.
         share = f"{100 * (1 - comparison.settings.level):.3g} %"
-        return table.assign(change_interval=interval), [
+        return table.assign(change_interval=intervals), [
             Field("change_interval", f"change per SD ({share} interval)", "interval"),
             Field("low", "change per SD, low", "number", "", folds=True),
             Field("high", "change per SD, high", "number", "", folds=True),

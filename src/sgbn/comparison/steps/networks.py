@@ -11,7 +11,6 @@ import math
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
 
@@ -28,6 +27,7 @@ from sgbn.learn.sgbn import SGBN
 from sgbn.prepare.pipeline import regions_table
 from sgbn.runs.study import Study
 from sgbn.write.page import ENDS, HINTS, Field, Table, folded, in_words, make_table
+from sgbn.write.tables import frame_of
 
 if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison
@@ -402,5 +402,5 @@ def networks_table(comparison: Comparison) -> Table:
         *(Field("gamma", "sparsity (gamma)", "number"), Field("score", "criterion", "number")),
     ]
     # Some learners have no gamma or no score. Without half samples, two more columns are empty.
-    known = pd.DataFrame(rows).dropna(axis="columns", how="all")
+    known = frame_of(rows).dropna(axis="columns", how="all")
     return make_table("learned", "Networks", known, fields, searched=False)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import joblib
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
 
@@ -23,6 +22,10 @@ from sgbn.paper.moved import CHANGE_FIELDS
 from sgbn.prepare.outliers import OutlierWarning
 from sgbn.runs.study import Study
 from sgbn.runs.tasks import parallel
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 REFINED_BY = {  # the keys are the names in `Settings.refinements`
     "KL-SGBN": KLSGBNClassifier,

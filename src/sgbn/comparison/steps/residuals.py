@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from sgbn.comparison.names import called
 from sgbn.inference.intervals import FEWEST_ROWS, ResidualChecks, residual_checks
+from sgbn.write.tables import frame_of
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from sgbn.comparison.result import Comparison
 
 
@@ -48,7 +50,7 @@ def residual_table(comparison: Comparison) -> pd.DataFrame:
             continue
         checks = residual_checks(values, learner.coef_ != 0)
         rows.append({"group": group, "rows": len(values)} | _row(comparison, checks))
-    return pd.DataFrame(rows)
+    return frame_of(rows)
 
 
 def _row(comparison: Comparison, checks: ResidualChecks) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from sklearn.base import clone
 
 from sgbn.cohort.cohort import Cohort
@@ -25,8 +24,11 @@ from sgbn.learn.sgbn import SGBN
 from sgbn.paper.or_sgbn import ORSGBN
 from sgbn.prepare.pipeline import regions_table
 from sgbn.write.page import HINTS, Field, Table, in_words, make_table, mark_by, number_text
+from sgbn.write.tables import frame_of
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from sgbn.comparison.result import Comparison
 
 
@@ -100,7 +102,7 @@ def sensitivity_table(comparison: Comparison) -> pd.DataFrame:
         pair) and stays (whether the tests and all repetitions found the pair).
     """
     if comparison.sensitivity is None or comparison.tests is None:
-        return pd.DataFrame()
+        return frame_of()
     level = comparison.settings.level
     main = _by_pair(comparison.tests)
     repeated = {name: _by_pair(tests) for name, tests in comparison.sensitivity.tests.items()}
@@ -125,7 +127,7 @@ def sensitivity_table(comparison: Comparison) -> pd.DataFrame:
         )
     q_columns = [f"q_both_{name}" for name in repeated]
     # The columns are named, so that a table without rows has them too.
-    table = pd.DataFrame(rows, columns=["source", "target", "found", "q_both", *q_columns, "stays"])
+    table = frame_of(rows, ["source", "target", "found", "q_both", *q_columns, "stays"])
     by = ["found", "stays", "q_both"]
     return table.sort_values(by, ascending=[False, False, True], kind="stable", ignore_index=True)
 

@@ -11,10 +11,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
@@ -42,6 +41,11 @@ from sgbn.learn.series import SeriesSGBN
 from sgbn.learn.series_features import SeriesLikelihoods, SeriesWeights, as_moments, common_graph
 from sgbn.prepare.pipeline import cohort_table, make_analysis
 from sgbn.runs.study import Study
+from sgbn.write.tables import frame_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 LIKELIHOOD = "likelihood under networks (SGBN)"
 CONNECTIVITY = {  # the kind of nilearn's ConnectivityMeasure by method
@@ -340,8 +344,7 @@ def _table(features: Array, nuisance: pd.DataFrame) -> pd.DataFrame:
     """Return the features with covariates and site, in the form for `make_analysis`."""
     # The place of a feature tells its edge. A covariate is unlikely to have one of these names.
     names = [f"feature {k}" for k in range(features.shape[1])]
-    columns = pd.DataFrame(features, index=nuisance.index, columns=names)
-    return pd.concat([columns, nuisance], axis=1)
+    return frame_of(features, names).set_index(nuisance.index).join(nuisance)
 
 
 def _largest_parts(

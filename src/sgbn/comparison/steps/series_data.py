@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-import pandas as pd
 
 from sgbn.cohort.cohort import Cohort
 from sgbn.cohort.effects import effect_names
@@ -23,9 +22,11 @@ from sgbn.learn.base import LearnedNetwork
 from sgbn.learn.series import SeriesSGBN
 from sgbn.prepare.series_review import motion_column, series_quality
 from sgbn.write.page import Field, Table, hint_of, in_words, make_table
-from sgbn.write.tables import to_frame
+from sgbn.write.tables import frame_of, to_frame
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from sgbn.comparison.result import Comparison
 
 
@@ -80,7 +81,7 @@ def groups_table(comparison: Comparison) -> Table:
     fields = [Field("what", "of a subject", hint="; ".join(hints))]
     fields += [Field(group, group, hint="") for group in comparison.groups]
     caption = "Time series of the groups"
-    return make_table("series-groups", caption, pd.DataFrame(rows), fields, searched=False)
+    return make_table("series-groups", caption, frame_of(rows), fields, searched=False)
 
 
 def subjects_table(comparison: Comparison) -> Table:

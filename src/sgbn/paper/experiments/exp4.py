@@ -18,7 +18,6 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.special import bdtr
@@ -48,7 +47,7 @@ from sgbn.paper.h_sgbn import HSGBN
 from sgbn.paper.kl_sgbn import KLSGBNClassifier
 from sgbn.paper.mm_sgbn import MMSGBNClassifier
 from sgbn.paper.or_sgbn import ORSGBN
-from sgbn.prepare.pipeline import prepare
+from sgbn.prepare.pipeline import prepare, regions_table
 from sgbn.prepare.review import review
 from sgbn.runs.files import Arrays
 from sgbn.write.draw.differences import plot_changes
@@ -281,7 +280,7 @@ def chance(sample: Sample, settings: Settings, block: str) -> dict[str, Any]:
 
 def moves(sample: Sample, settings: Settings) -> dict[str, Any]:
     """Return the changes that KL- and MM-SGBN make to the edges of OR-SGBN."""
-    table = pd.DataFrame(sample.cohort.values, columns=list(sample.cohort.regions))
+    table = regions_table(sample.cohort)
     changes = {
         # Both methods move edges of the same OR-SGBN. So both tables list the same edges when they
         # are sorted by the ends.

@@ -29,7 +29,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from PIL import Image  # comes with matplotlib
@@ -251,7 +250,7 @@ class Problem(NamedTuple):
     y_train: NDArray[Any]
     test: Array
     y_test: NDArray[Any]
-    covariates: tuple[pd.DataFrame, pd.DataFrame] = (pd.DataFrame(), pd.DataFrame())
+    covariates: Sequence[Any] = ()  # the tables of both parts
     smooth: tuple[str, ...] = ()  # covariates whose effects are curves
 
 
@@ -301,7 +300,7 @@ def prepare(cohort: Cohort, y: NDArray[Any], rows: Rows, regions: int) -> Proble
 def evaluate_all(classifiers: Mapping[str, Any], problem: Problem) -> dict[str, Outcome]:
     """Return the outcome of each classifier, and of the covariates alone if there are any."""
     outcomes = {name: evaluate(method, problem) for name, method in classifiers.items()}
-    if problem.covariates[0].shape[1]:
+    if any(table.shape[1] for table in problem.covariates):
         alone = covariates_alone(problem.smooth)
         outcomes[COVARIATES_ALONE] = evaluate(alone, problem, on_covariates=True)
     return outcomes
