@@ -137,3 +137,9 @@ def test_a_person_is_left_out_with_all_rows(data):
     X.iloc[3] *= 50
     _, left_out = without_outliers(read_group_data(X, y, persons=np.arange(120) // 2), "trim")
     assert left_out == {"MCI": (), "NC": (2, 3)}
+
+
+def test_pairs_that_a_person_links_are_one_unit():
+    X, groups = np.zeros((6, 2)), ["a", "b"] * 3
+    data = read_group_data(X, groups, pairs=list("ppqqrr"), persons=list("uvvwxy"))
+    assert np.unique(data.units, return_inverse=True)[1].tolist() == [0, 0, 0, 0, 1, 1]

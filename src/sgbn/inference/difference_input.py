@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sgbn.cohort.atlas import UNKNOWN_LOBE
-from sgbn.cohort.cohort import Cohort, with_several
+from sgbn.cohort.cohort import Cohort, merged_labels, with_several
 from sgbn.cohort.design import Exchange, choose_reference, exchange_of, label_codes
 from sgbn.cohort.effects import held_fixed, missing_rows, nuisance_of
 from sgbn.core.problems import InputError, Problem
@@ -80,9 +81,14 @@ class GroupData:
 
     @property
     def units(self) -> Indices | None:
-        """Number of each row's family or person; None if the rows themselves are independent."""
-        labels = (self.families, self.pairs, self.persons)
-        return next((codes for codes in labels if codes is not None), None)
+        """Label of each row's unit; None if the rows themselves are independent.
+
+        Rows that share a family, a person or a pair, or are linked through other rows, are one
+        unit, as in `Cohort.units`.
+        """
+        labels = (self.families, self.persons, self.pairs)
+        given = [codes for codes in labels if codes is not None]
+        return reduce(merged_labels, given) if given else None  # type: ignore[arg-type]
 
     def exchange(self, members: Sequence[int] | None = None) -> Exchange:
         """Plan the exchanges that the design allows between all groups, or between `members`.
