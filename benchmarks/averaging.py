@@ -15,7 +15,7 @@ from calibration_parts.cohorts import Setting, draw
 from calibration_parts.score import LEVEL, N_PERMUTATIONS, quiet, same_weights
 from output import main, number
 
-from sgbn.inference.difference_input import read_group_data
+from sgbn.cohort.rows import rows_of_groups
 from sgbn.inference.differences import problem_of
 from sgbn.inference.joint import SharedOrder
 from sgbn.inference.permutations import Permuted, discovery_rates, ranked
@@ -34,15 +34,13 @@ SETTINGS = {
 
 def problems_of(pair, n_orders, rng):
     """Return one problem per order, over the same rows."""
-    data = read_group_data(pair.values, pair.codes, None, None, None)
-    whole = problem_of(data, SGBN(n_kicks=0), True, "two-sided")
+    rows = rows_of_groups(pair.values, pair.codes)
+    whole = problem_of(rows, SGBN(n_kicks=0), True, "two-sided")
     if n_orders == 1:
         return [whole]
     n = len(whole.residuals)
     parts = [whole.residuals[rng.permutation(n)[: int(PART * n)]] for _ in range(n_orders)]
-    orders = [
-        SharedOrder(part - part.mean(axis=0), SGBN(n_kicks=0), data.regions) for part in parts
-    ]
+    orders = [SharedOrder(part - part.mean(axis=0), SGBN(n_kicks=0), rows.names) for part in parts]
     return [replace(whole, shared=order) for order in orders]
 
 
@@ -70,7 +68,7 @@ def figures(pair, n_orders, seed):
     problems = problems_of(pair, n_orders, rng)
     first = problems[0]
     pairs, statistic, classes, graphs = averaged(problems, first.residuals)
-    exchange = first.data.exchange()
+    exchange = first.design.exchange()
     null = []
     for _ in range(N_PERMUTATIONS):
         # As in the tests, nuisance effects that the exchange brings in are removed again.

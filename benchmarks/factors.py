@@ -11,7 +11,7 @@ import numpy as np
 from output import number, options, stored_runs, timed, write_parts
 
 import sgbn
-from sgbn.cohort.rows import read_rows
+from sgbn.cohort.rows import residual_rows
 from sgbn.cohort.simulate import NETWORKS, load_network, simulate_sem
 from sgbn.core.equivalence import skeleton
 from sgbn.inference.models import compare_models, edges_beside_factors
@@ -127,7 +127,7 @@ def real(folder, name):
     )
     compared, cpu = timed(compare_models, cohort, group)
     # These are the rows that `compare_models` uses, without nuisance effects.
-    rows = read_rows(cohort, group)
+    rows = residual_rows(cohort, group)
     learned = SGBN().fit(rows.values)
     stays = edges_beside_factors(cohort, learned, compared.leading_factors, group=group).stays
     likelihoods = compared.table

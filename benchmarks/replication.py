@@ -21,7 +21,7 @@ from output import options, real_data, stored_runs, write_parts
 from replication_report import ADJACENCY_BINS, DIRECTION_BINS, SURE, THRESHOLDS
 from sklearn.covariance import graphical_lasso
 
-from sgbn.cohort.design import deal_rows
+from sgbn.cohort.design import Design
 from sgbn.cohort.effects import without_nuisance
 from sgbn.cohort.simulate import simulate_sem
 from sgbn.core.graph import random_dag
@@ -180,7 +180,7 @@ def split_rows(name, group, split):
     """Return the two halves of the rows of a table, balanced over sites."""
     rows = read(name, group)
     # Rows are dealt within sites, so that scanners are the same in both halves.
-    part = deal_rows(np.random.default_rng([SEED, split]), len(rows.regions), 2, rows.site)
+    part = Design(len(rows.site), site=rows.site).deal(np.random.default_rng([SEED, split]))
     return [rows.take(np.flatnonzero(part == k)) for k in range(2)]
 
 
@@ -222,7 +222,7 @@ def same_rows(name, group, number):
     again = ensemble(rows, random_state=2 * number + 1)
     rng = np.random.default_rng([SEED, number, 1])
     # One of twenty parts, which is 5 %, is left out.
-    kept = np.flatnonzero(deal_rows(rng, len(rows.regions), 20, rows.site) > 0)
+    kept = np.flatnonzero(Design(len(rows.site), site=rows.site).deal(rng, 20) > 0)
     # The seed is that of `whole`, so that only the subjects differ.
     fewer = ensemble(rows.take(kept), random_state=2 * number)
     facts = {"edges": int((whole.coef_ != 0).sum()), "supported": int(whole.supported_.sum())}

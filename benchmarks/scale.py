@@ -23,11 +23,10 @@ import numpy as np
 from output import cpu_times, main, peak_memory, timed, timed_process
 from scipy.optimize import least_squares
 
-from sgbn.cohort.rows import read_rows
+from sgbn.cohort.rows import residual_rows, rows_of_groups
 from sgbn.cohort.simulate import simulate_sem
 from sgbn.core.graph import random_dag
 from sgbn.inference.confidence import learn_pair
-from sgbn.inference.difference_input import read_group_data
 from sgbn.inference.differences import problem_of
 from sgbn.inference.permutations import PERMUTATIONS_PER_TASK as A_TASK
 from sgbn.inference.permutations import permute
@@ -62,8 +61,8 @@ def cpu(work):
 
 
 def make_problem(X):
-    data = read_group_data(X, np.arange(len(X)) % 2, None, None, None)
-    return problem_of(data, SGBN(n_kicks=0), True, "two-sided")
+    rows = rows_of_groups(X, np.arange(len(X)) % 2)
+    return problem_of(rows, SGBN(n_kicks=0), True, "two-sided")
 
 
 def measure_size(m, n, degree):
@@ -73,7 +72,7 @@ def measure_size(m, n, degree):
     gram, _ = cpu(lambda: X.T @ X)
     fit, learned = cpu(lambda: SGBN(n_kicks=0).fit(X))
     # Two halves here, and two permutations below, are measured and divided by two.
-    pair, _ = cpu(lambda: learn_pair(read_rows(X), learner, 0, 0))
+    pair, _ = cpu(lambda: learn_pair(residual_rows(X), learner, 0, 0))
     problem = make_problem(X)
     permutation, part = cpu(lambda: permute(problem, (0, 0), 2, (0, 1)))
     return {

@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import stdtr
 from scipy.stats import false_discovery_control
 
-from sgbn.inference.difference_input import read_group_data
+from sgbn.cohort.rows import rows_of_groups
 from sgbn.inference.differences import edge_differences
 from sgbn.inference.series_differences import AdjustedMeans
 
@@ -50,7 +50,7 @@ def false_discoveries(matrices, cohort, covariates):
 def network_based_statistic(matrices, cohort, covariates, n_permutations, rng):
     """Return the pairs in components that are larger than by chance (Zalesky et al., 2010)."""
     values, pairs, means = _columns(matrices, cohort, covariates)
-    m, exchange = matrices.shape[1], means.data.exchange()
+    m, exchange = matrices.shape[1], means.design.exchange()
     labels, sizes = components(means.estimates(values).statistic((0, 1)), pairs, m)
     refit = means.permuted(values, (0, 1))
     largest = np.array(
@@ -99,8 +99,8 @@ def pairs_of(edges, regions):
 def _columns(matrices, cohort, covariates):
     """Return one column per pair, its regions, and the design."""
     pairs = np.array(np.triu_indices(matrices.shape[1], 1))
-    data = read_group_data(cohort.values, cohort.group, covariates)
-    return matrices[:, pairs[0], pairs[1]], pairs, AdjustedMeans.of(data)
+    data = rows_of_groups(cohort.values, cohort.group, covariates)
+    return matrices[:, pairs[0], pairs[1]], pairs, AdjustedMeans.of(data.design)
 
 
 def _symmetric(pairs, is_find, m):

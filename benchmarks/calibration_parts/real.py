@@ -11,8 +11,6 @@ from functools import cache
 
 import numpy as np
 
-from sgbn.cohort.design import deal_rows
-from sgbn.cohort.effects import nuisance_of
 from sgbn.core.problems import DataWarning
 from sgbn.learn.sgbn import SGBN
 from sgbn.paper.experiments.experiment import data_folder, read_neuro
@@ -49,10 +47,8 @@ def table(name):
 
 def residuals(cohort):
     """Return the regions without the linear effects of covariates and sites."""
-    site = np.unique(cohort.site, return_inverse=True)[1]
     # Means of the groups are not removed, because labels are shuffled or drawn.
-    one_group = np.zeros(len(site), int)
-    return nuisance_of(one_group, dict(cohort.covariates), site).residuals(cohort.values)
+    return replace(cohort.design, group=None).nuisance().residuals(cohort.values)
 
 
 def shuffled(rng):
@@ -70,13 +66,13 @@ def halves(rng):
     """Return two random halves of one group of IXI."""
     cohort = table(IXI)
     cohort = cohort.subset(groups=[rng.choice(cohort.groups)])
-    return cohort, deal_rows(rng, len(cohort.ids), 2)
+    return cohort, cohort.design.deal(rng, balanced=())
 
 
 def halves_of_controls(rng):
     """Return two halves of the controls of ABIDE, balanced over sites."""
     cohort = table(ABIDE).subset(groups=[CONTROLS])
-    return cohort, deal_rows(rng, len(cohort.ids), 2, cohort.site)
+    return cohort, cohort.design.deal(rng)
 
 
 def noise(rng):

@@ -10,7 +10,7 @@ from tests.codes import refused
 
 from sgbn import Cohort, compare
 from sgbn.cohort.atlas import load_atlas
-from sgbn.cohort.cohort import LABELS
+from sgbn.cohort.design import LABELS
 from sgbn.cohort.series import SeriesCohort
 from sgbn.core.validation import MAX_NAME
 from sgbn.learn.classifier import SGBNClassifier
@@ -105,7 +105,7 @@ def test_what_is_not_there_or_is_no_cohort_is_refused(make, call, code):
 
 
 def test_pairs_persons_and_blocks_stay_with_their_rows_and_cannot_be_changed(make):
-    labels = {"pair": list("ppqq"), "person": list("pqqp"), "block": list("fggf")}
+    labels = {"pair": list("ppqq"), "person": list("pqqp"), "block": list("ffff")}
     cohort = make(**labels)
     again = pickle.loads(pickle.dumps(cohort))  # noqa: S301
     for name, values in labels.items():
@@ -129,7 +129,7 @@ def test_pairs_persons_and_blocks_stay_with_their_rows_and_cannot_be_changed(mak
 )
 def test_a_pair_is_complete_with_one_row_in_each_group(make, pair, complete, line):
     cohort = make(pair=pair)
-    assert cohort.complete.tolist() == complete
+    assert cohort.design.complete.tolist() == complete
     assert line in cohort.summary()
 
 
@@ -179,8 +179,20 @@ def test_the_fingerprint_tells_any_two_tables_apart(make):
     assert make(covariates={}, site=None).fingerprint == cohort.fingerprint
 
 
-def test_the_fingerprint_is_that_of_folders_begun_before(make):
-    assert make(atlas=None).fingerprint == "065524299ce73951"
+@pytest.mark.parametrize(
+    ("changes", "fingerprint"),
+    [
+        ({}, "065524299ce73951"),
+        ({"smooth": "age"}, "66fea8750e8d3219"),
+        ({"pair": list("ppqq"), "covariates": {}}, "4b6f34b1301bc752"),
+        (
+            {"group": [10, 2, 2, 10], "person": [1, 9, 9, 2], "block": [2, 9, 9, 2], "site": None},
+            "33a157e10b1b4721",
+        ),
+    ],
+)
+def test_the_fingerprint_is_that_of_folders_begun_before(make, changes, fingerprint):
+    assert make(atlas=None, **changes).fingerprint == fingerprint
 
 
 def test_a_notebook_shows_the_summary_with_every_name_escaped(make):
@@ -297,9 +309,9 @@ def test_the_summary_counts_labels_that_may_be_names_of_people():
 
 def test_pairs_of_one_group_of_three_or_of_none(make):
     three = make(group=["A", "B", "C", "C"], pair=["p", "p", "p", "q"])
-    assert three.complete.tolist() == [True, True, True, False]
+    assert three.design.complete.tolist() == [True, True, True, False]
     assert "3 persons" not in three.summary()
     assert "each in all groups" in three.subset([0, 1, 2]).summary()
     assert "pairs: 2 persons\n" in make(group=None, pair=["p", "p", "q", "q"]).summary()
-    assert make().complete.all()
+    assert make().design.complete.all()
     assert "pairs" not in make().summary()

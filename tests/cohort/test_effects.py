@@ -1,7 +1,4 @@
-"""Columns of a spline.
-
-Covariates as numbers.
-"""
+"""Effects that are held fixed: covariates as numbers and curves, and sites."""
 
 import itertools
 
@@ -11,15 +8,14 @@ from scipy.integrate import quad
 from scipy.interpolate import BSpline
 from tests.codes import refused, warned
 
-from sgbn import Cohort
-from sgbn.cohort.effects import (
-    check_curves,
-    held_fixed,
-    learn_spline,
-    nuisance_of,
-    with_curves_that_fit,
-    without_nuisance,
-)
+from sgbn.cohort.design import Design
+from sgbn.cohort.effects import design_of, learn_spline, without_nuisance
+
+
+def nuisance_of(codes, covariates, site=None):
+    group = np.array(["a", "b"])[codes]
+    labels = {"group": group, "site": site, "covariates": covariates}
+    return Design.of(range(len(codes)), **labels).nuisance()
 
 
 def test_residuals_are_those_of_least_squares(design):
@@ -62,7 +58,7 @@ def test_a_column_that_others_determine_changes_nothing_wherever_it_stands(desig
         (["F", np.nan] * 20, "covariate.gaps"),
         (np.array([""] * 40), "covariate.gaps"),
         ([1.0, None] * 20, "covariate.gaps"),
-        *((np.append(np.arange(39.0), gap)[:, None], "covariate.gaps") for gap in (np.nan, np.inf)),
+        (np.append(np.arange(39.0), np.inf), "covariate.large"),
         (np.ones(39), "labels.count"),
         (np.empty((40, 0)), "labels.count"),
         (np.array([{}] * 40, dtype=object), "covariate.type"),
@@ -71,6 +67,12 @@ def test_a_column_that_others_determine_changes_nothing_wherever_it_stands(desig
 def test_covariates_that_cannot_be_used_are_named(design, column, code):
     with refused(code):
         nuisance_of(design[0], {"c": column})
+
+
+@pytest.mark.parametrize("gap", [np.nan, np.inf])
+def test_a_gap_in_the_columns_of_a_curve_is_named(gap):
+    with refused("covariate.gaps"):
+        design_of(40, {"c": np.append(np.arange(39.0), gap)[:, None]})
 
 
 def test_numbers_that_come_as_objects_are_numbers(design):
@@ -148,40 +150,30 @@ def test_few_values_make_no_curve():
         learn_spline(np.resize([1.0, 2.0, 3.0], 50), "grade")
 
 
-def test_a_cohort_holds_the_curves_fixed(age):
-    values = np.random.default_rng(1).normal(size=(120, 2))
-    cohort = Cohort(
-        values,
-        ("a", "b"),
-        tuple(map(str, range(120))),
-        group=np.resize(["x", "y"], 120),
-        covariates={"age": age, "iq": values[:, 0]},
-        smooth=("age",),
-    )
-    fixed = held_fixed(cohort)
-    assert fixed["age"].shape == (120, 5)
-    assert fixed["iq"].shape == (120,)
-    codes = np.resize([0, 1], 120)
-    nuisance = nuisance_of(codes, fixed)
+def test_a_design_holds_the_curves_fixed(age):
+    codes, iq = np.resize([0, 1], 120), np.random.default_rng(1).normal(size=120)
+    covariates = {"age": age, "iq": iq}
+    design = Design.of(range(120), group=codes, covariates=covariates, smooth="age")
+    fixed, nuisance = design.fixed(), design.nuisance()
+    assert (design.effect_names, fixed.effect_names) == (["age (a curve)", "iq"], ["age", "iq"])
+    curve = fixed.covariates["age"]
+    assert curve.shape == (120, 5)
     assert nuisance.rank == 2 + 5 + 1
-    bend = np.where(codes, 3.0, 0) + fixed["age"] @ np.arange(5.0) - 2 * values[:, 0]
+    np.testing.assert_array_equal(fixed.columns(), np.column_stack([curve, iq]))
+    np.testing.assert_array_equal(fixed.subset(codes == 1).columns()[:, :5], curve[codes == 1])
+    bend = np.where(codes, 3.0, 0) + curve @ np.arange(5.0) - 2 * iq
     np.testing.assert_allclose(nuisance.residuals(bend[:, None]), 0, atol=1e-10)
-    curved = np.sin(age / 15)
-    linear = nuisance_of(codes, cohort.covariates).residuals(curved[:, None])
-    assert np.std(nuisance.residuals(curved[:, None])) < 0.2 * np.std(linear)
+    curved = np.sin(age / 15)[:, None]
+    linear = nuisance_of(codes, covariates).residuals(curved)
+    assert np.std(nuisance.residuals(curved)) < 0.2 * np.std(linear)
 
 
 def test_a_part_with_few_values_has_a_line_in_place_of_the_curve(age):
-    cohort = Cohort(
-        np.random.default_rng(1).normal(size=(120, 1)),
-        ("a",),
-        tuple(map(str, range(120))),
-        covariates={"age": age, "grade": np.r_[np.resize([1.0, 2.0, np.nan], 60), age[:60]]},
-        smooth=("age", "grade"),
-    )
-    assert with_curves_that_fit(cohort) is cohort
+    covariates = {"age": age, "grade": np.r_[np.resize([1.0, 2.0, 3.0], 60), age[:60]]}
+    design = Design.of(range(120), covariates=covariates, smooth=("age", "grade"))
+    assert design.curves_that_fit() == design.smooth
+    part = design.subset(np.arange(60))
     with warned("smooth.part"):
-        part = with_curves_that_fit(cohort.subset(np.arange(120) < 60))
-    assert part.smooth == ("age",)
+        assert part.curves_that_fit() == ("age",)
     with refused("smooth.values"):
-        check_curves(cohort.subset(np.arange(120) < 60))
+        part.fixed()

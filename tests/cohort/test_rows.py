@@ -1,18 +1,24 @@
 from dataclasses import replace
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
 from tests.codes import refused, warned
 
 from sgbn import Cohort
+from sgbn.cohort.design import LABELS
 from sgbn.cohort.rows import (
+    Rows,
     check_groups_vary,
     check_varies,
-    read_groups,
-    read_rows,
+    prepared_rows,
     refuse_cohort,
     region_index,
+    residual_rows,
+    residuals_by_group,
+    rows_of_group,
+    takes_effects_out,
 )
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.inference.joint import JointSGBN
@@ -29,23 +35,50 @@ def cohort():
 
 def test_rows_of_a_table_an_array_and_a_group(cohort):
     table = pd.DataFrame(cohort.values, columns=["a", "b"])
-    assert read_rows(table).names == ["a", "b"]
-    assert read_rows(cohort.values).names == ["x0", "x1"]
-    rows = read_rows(cohort, "NC")
-    assert rows.names == ["insula", "amygdala"]
+    assert residual_rows(table).names == ("a", "b")
+    assert residual_rows(cohort.values).names == ("x0", "x1")
+    rows = residual_rows(cohort, "NC")
+    assert rows.names == cohort.regions
     np.testing.assert_array_equal(rows.values, cohort.values[1::2])
-    np.testing.assert_array_equal(read_rows(cohort.subset(groups="AD")).values, cohort.values[::2])
+    assert rows.ids == cohort.ids[1::2]
+    whole = residual_rows(cohort.subset(groups="AD"))
+    np.testing.assert_array_equal(whole.values, cohort.values[::2])
+    assert Rows.of(table.set_axis(list("uvwxyz"))).subset([4, 0]).ids == ("y", "u")
+
+
+def test_rows_of_a_group_have_its_labels_and_columns_of_its_effects():
+    cohort = confounded(person=np.arange(40) // 4 * 2 + np.arange(40) % 2)
+    rows, own = rows_of_group(cohort, "AD"), cohort.subset(groups="AD")
+    np.testing.assert_array_equal(rows.values, own.values)
+    assert rows.effects.shape == (20, 5)  # age, one of two sexes, and all sites
+    np.testing.assert_array_equal(rows.effects[:, 0], own.covariates["age"])
+    part = rows.subset(np.arange(20) > 15)
+    assert (len(part), part.ids, part.effects.shape) == (4, own.ids[16:], (4, 5))
+    assert part.design.person.tolist() == own.person[16:].tolist()
+    assert Rows.of(cohort.values).effects.shape == (40, 0)
+
+
+def test_content_tells_rows_apart_by_all_that_results_depend_on(cohort):
+    rows = Rows.of(cohort)
+    labels = [{name: np.array(list("aabbcc"))} for name in LABELS]
+    others = [replace(rows, design=replace(rows.design, **label)) for label in labels]
+    others += [Rows.of(cohort.values), replace(rows, effects=np.ones((6, 1)))]
+    assert len({joblib.hash(one.content) for one in (rows, *others)}) == 1 + len(others)
+    assert joblib.hash(Rows.of(cohort).content) == joblib.hash(rows.content)
 
 
 @pytest.mark.parametrize(
     ("call", "code"),
     [
-        (read_rows, "group.several"),
-        (lambda c: read_rows(c.values, "AD"), "group.cohort"),
+        (residual_rows, "group.several"),
+        (lambda c: residual_rows(c.values, "AD"), "group.cohort"),
         (refuse_cohort, "cohort.estimator"),
-        (lambda c: read_groups({"AD": c.values}), "groups.few"),
-        (lambda c: read_groups(c.values), "groups.type"),
-        (lambda c: read_groups({"AD": c.values, "NC": c.values @ np.eye(2, 3)}), "groups.columns"),
+        (lambda c: residuals_by_group({"AD": c.values}), "groups.few"),
+        (lambda c: residuals_by_group(c.values), "groups.type"),
+        (
+            lambda c: residuals_by_group({"AD": c.values, "NC": c.values @ np.eye(2, 3)}),
+            "groups.columns",
+        ),
         (lambda c: region_index("insola", c.regions), "regions.unknown"),
         (lambda c: network_of(c, "truth"), "network.type"),
         (lambda c: network_of("network", "truth"), "network.type"),
@@ -67,9 +100,9 @@ def test_a_missing_cell_is_named_by_region_and_subject(cohort):
     values = cohort.values.copy()
     values[3, 1] = np.nan
     holes = Cohort(values, cohort.regions, cohort.ids, group=cohort.group)
-    assert len(read_rows(holes, "AD").values) == 3
+    assert len(residual_rows(holes, "AD").values) == 3
     with refused("cells.gaps"):
-        read_rows(holes, "NC")
+        residual_rows(holes, "NC")
 
 
 def test_a_region_without_spread_is_named_with_its_group(cohort):
@@ -84,8 +117,8 @@ def test_a_region_without_spread_is_named_with_its_group(cohort):
 
 def test_groups_of_a_cohort_and_of_a_mapping_are_the_same(cohort):
     by_name = {name: cohort.of_group(name) for name in cohort.groups}
-    for name, rows in read_groups(cohort).items():
-        np.testing.assert_array_equal(rows.values, read_groups(by_name)[name].values)
+    for name, rows in residuals_by_group(cohort).items():
+        np.testing.assert_array_equal(rows.values, residuals_by_group(by_name)[name].values)
 
 
 def confounded(n=40, **changes):
@@ -105,8 +138,8 @@ def confounded(n=40, **changes):
 
 def test_sites_and_covariates_are_taken_out_within_each_group_and_its_mean_is_kept():
     cohort = confounded()
-    for name, rows in read_groups(cohort).items():
-        np.testing.assert_array_equal(rows.values, read_rows(cohort, name).values)
+    for name, rows in residuals_by_group(cohort).items():
+        np.testing.assert_array_equal(rows.values, residual_rows(cohort, name).values)
         own = cohort.subset(groups=name)
         sites = own.site[:, None] == ["A", "B", "C"]
         sex = own.covariates["sex"] == "m"
@@ -114,20 +147,20 @@ def test_sites_and_covariates_are_taken_out_within_each_group_and_its_mean_is_ke
         fitted = design @ np.linalg.lstsq(design, own.values, rcond=None)[0]
         expected = own.values - fitted + own.values.mean(axis=0)
         np.testing.assert_allclose(rows.values, expected, atol=1e-9)
-        assert rows.nuisance.shape[1] == 4  # two sites beyond the first, a slope, and a second sex
+        assert rows.effects.shape[1] == 4  # two sites beyond the first, a slope, and a second sex
     plain = confounded(site=None, covariates={})
-    assert read_rows(plain, "AD").nuisance.shape[1] == 0
-    np.testing.assert_array_equal(read_rows(plain, "AD").values, plain.of_group("AD"))
+    assert residual_rows(plain, "AD").effects.shape[1] == 0
+    np.testing.assert_array_equal(residual_rows(plain, "AD").values, plain.of_group("AD"))
 
 
 @pytest.mark.parametrize("gap", [np.nan, ""])
 def test_a_covariate_with_a_gap_or_that_explains_a_region_is_refused(gap):
     column = np.where(np.arange(40) == 6, gap, "m" if gap == "" else 70.0 + np.arange(40))
     with refused("covariate.gaps"):
-        read_rows(confounded(covariates={"z": column}), "AD")
+        residual_rows(confounded(covariates={"z": column}), "AD")
     own = confounded().values[:, 1]
     with refused("regions.explained"):
-        read_rows(confounded(covariates={"z": own}), "AD")
+        residual_rows(confounded(covariates={"z": own}), "AD")
 
 
 def test_a_network_is_taken_from_a_fitted_learner():
@@ -148,7 +181,45 @@ def test_a_curve_that_does_not_fit_one_group_is_linear_there():
     given = {"group": group, "covariates": {"age": age}}
     line = Cohort(rng.normal(size=(80, 2)), ("insula", "amygdala"), ids, **given)
     curve = replace(line, smooth=("age",))
-    assert read_rows(curve, "NC").nuisance.shape[1] == 5
+    assert residual_rows(curve, "NC").effects.shape[1] == 5
     with warned("smooth.part"):
-        found = read_rows(curve, "AD")
-    np.testing.assert_array_equal(found.values, read_rows(line, "AD").values)
+        found = residual_rows(curve, "AD")
+    np.testing.assert_array_equal(found.values, residual_rows(line, "AD").values)
+
+
+def prepared(**changes):
+    """Two groups of 40 subjects without effects."""
+    values = np.random.default_rng(0).standard_normal((80, 4))
+    given = {"group": np.repeat(["a", "b"], 40)} | changes
+    return Cohort(values, list("pqrs"), range(80), **given)
+
+
+SITE = np.tile(["one", "two", "three", "four"], 20)
+
+
+def test_prepared_rows_are_those_of_a_group_with_their_labels():
+    cohort = prepared(site=SITE, person=np.arange(80) // 2, block=np.arange(80) // 4)
+    found = prepared_rows(cohort, "b")
+    np.testing.assert_array_equal(found.values, cohort.values[40:])
+    assert (found.names, found.lobes) == (cohort.regions, cohort.lobes)
+    for name in ("site", "person", "block", "units"):
+        own = getattr(found.design, name)
+        assert own.tolist() == getattr(cohort.design, name)[40:].tolist()
+
+
+def test_effects_of_prepared_rows_are_covariates_and_sites_without_the_mean():
+    age = np.random.default_rng(1).normal(50, 10, 80)
+    effects = prepared_rows(prepared(covariates={"age": age}, site=SITE), "b").effects
+    assert effects.shape == (40, 4)  # age, and three of four sites
+    np.testing.assert_allclose(effects.sum(axis=0), 0, atol=1e-9)
+    own = age[40:] - age[40:].mean()
+    np.testing.assert_allclose(effects @ (effects.T @ own), own, atol=1e-9)
+    assert prepared_rows(prepared(), "a").effects.shape == (40, 0)
+
+
+def test_more_effects_than_halves_can_tell_are_left_with_a_warning():
+    many = {f"c{k}": np.random.default_rng(k).standard_normal(80) for k in range(11)}
+    with warned("halves.effects"):
+        assert prepared_rows(prepared(covariates=many), "a").effects.shape == (40, 0)
+    for more, wanted in (({"covariates": many}, False), ({"site": SITE}, True), ({}, False)):
+        assert takes_effects_out(prepared(**more)) is wanted

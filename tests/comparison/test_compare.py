@@ -371,7 +371,7 @@ def test_tests_do_without_the_subjects_that_lie_far_out_or_keep_them(cohort, lea
 def test_tests_leave_out_whom_the_networks_leave_out(cohort, monkeypatch):
     """Not by a search of their own: there is one list of subjects."""
     monkeypatch.setattr(
-        "sgbn.inference.difference_input._far_rows", lambda _: pytest.fail("looked again")
+        "sgbn.prepare.outliers._far_in_groups", lambda _: pytest.fail("looked again")
     )
     far = with_far_subjects(cohort, rows=(2, 5, 90))
     found = compare_fully(far, TESTS, learner=SGBN(1.0))

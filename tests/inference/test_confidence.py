@@ -7,7 +7,7 @@ from sklearn.linear_model import LinearRegression
 from tests.codes import refused, warned
 
 from sgbn import Cohort
-from sgbn.cohort.rows import read_sample
+from sgbn.cohort.rows import rows_of_group
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.equivalence import skeleton
 from sgbn.core.problems import StudyError
@@ -136,7 +136,7 @@ class Witness(SGBN):
 def test_the_halves_of_a_pair_share_no_row(simulate, n):
     X, _ = simulate(4, n, 0)
     Witness.seen.clear()
-    learn_pair(read_sample(X), Witness(n_kicks=0), 0, 3)
+    learn_pair(rows_of_group(X), Witness(n_kicks=0), 0, 3)
     first, second = ({tuple(row) for row in half} for half in Witness.seen)
     assert sorted([len(first), len(second)]) == [n // 2, n - n // 2]
     assert not first & second
@@ -146,7 +146,7 @@ def test_the_halves_of_a_pair_share_no_row(simulate, n):
 def test_edges_are_those_of_a_fit_to_each_half(simulate):
     X, _ = simulate(6, 80, 1)
     Witness.seen.clear()
-    found = learn_pair(read_sample(X), Witness(n_kicks=0), 0, 2)["arrows"]
+    found = learn_pair(rows_of_group(X), Witness(n_kicks=0), 0, 2)["arrows"]
     wanted = np.zeros((6, 6))
     for half in Witness.seen:
         fitted = SGBN(n_kicks=0).fit(half)
@@ -156,7 +156,7 @@ def test_edges_are_those_of_a_fit_to_each_half(simulate):
 
 
 def test_results_do_not_depend_on_jobs_and_can_be_taken_up_again(simulate, tmp_path):
-    rows = read_sample(simulate(6, 40, 2)[0])
+    rows = rows_of_group(simulate(6, 40, 2)[0])
     plain = learn_halves(rows, FAST, 4, 0, Study()).arrow_
     np.testing.assert_array_equal(plain, learn_halves(rows, FAST, 4, 0, Study(n_jobs=2)).arrow_)
     learn_halves(rows, FAST, 2, 0, Study(tmp_path))
@@ -172,7 +172,7 @@ def test_results_do_not_depend_on_jobs_and_can_be_taken_up_again(simulate, tmp_p
 def test_the_data_are_not_changed(simulate):
     X, _ = simulate(5, 40, 3)
     before = X.copy()
-    learn_halves(read_sample(X), FAST, 2, 0, Study())
+    learn_halves(rows_of_group(X), FAST, 2, 0, Study())
     np.testing.assert_array_equal(X, before)
 
 
@@ -191,12 +191,12 @@ def test_wrong_numbers_and_too_few_rows_are_refused(simulate, n, options, code):
 
 def test_many_columns_for_halves_are_warned_of(simulate):
     with warned("rows.few-for-columns"):
-        learn_halves(read_sample(simulate(40, 22, 0)[0]), FAST, 1, 0, Study())
+        learn_halves(rows_of_group(simulate(40, 22, 0)[0]), FAST, 1, 0, Study())
 
 
 def test_a_folder_of_another_learner_is_refused(simulate, tmp_path):
     names = [f"{k:090}" for k in range(12)]  # so long that the repr of a learner is cut
-    rows = read_sample(pd.DataFrame(simulate(12, 50, 0)[0], columns=names))
+    rows = rows_of_group(pd.DataFrame(simulate(12, 50, 0)[0], columns=names))
     first, second = (
         SGBN(n_kicks=0, tiers=[names[:6], names[6:]]),
         SGBN(n_kicks=0, tiers=[names[:7], names[7:]]),
@@ -212,15 +212,15 @@ def test_a_column_that_is_constant_in_some_halves_has_no_edge_there_and_is_named
     X[:, 2] = 0.0
     X[:3, 2] = X[:3, 1]
     with warned("halves.constant"):
-        found = learn_halves(read_sample(X), FAST, 5, 0, Study())
+        found = learn_halves(rows_of_group(X), FAST, 5, 0, Study())
     assert found.adjacency_[3].any()  # columns after it keep their places
     assert found.adjacency_[2].sum() < found.adjacency_[3].sum()
     with refused("halves.knowledge"):
-        learn_halves(read_sample(X), SGBN(n_kicks=0, forbidden=[("x3", "x0")]), 5, 0, Study())
+        learn_halves(rows_of_group(X), SGBN(n_kicks=0, forbidden=[("x3", "x0")]), 5, 0, Study())
 
 
 def test_prior_knowledge_reaches_the_halves_by_name(simulate):
-    rows = read_sample(simulate(5, 60, 0)[0])
+    rows = rows_of_group(simulate(5, 60, 0)[0])
     tiers = [["x4"], ["x3"], ["x2"], ["x1"], ["x0"]]
     found = learn_halves(rows, SGBN(n_kicks=0, tiers=tiers), 2, 0, Study())
     assert found.arrow_.any()
@@ -231,7 +231,7 @@ def test_any_learner_of_sgbn_will_do(simulate):
     from sgbn.paper.markov import IAMB
     from sgbn.paper.or_sgbn import ORSGBN
 
-    rows = read_sample(simulate(5, 60, 0)[0])
+    rows = rows_of_group(simulate(5, 60, 0)[0])
     for learner in (ORSGBN(), IAMB()):
         assert isinstance(learner, NetworkEstimator)
         assert learn_halves(rows, learner, 1, 0, Study()).n_halves == 2

@@ -5,16 +5,15 @@ import pytest
 import statsmodels.api as sm
 from tests.codes import warned
 
-from sgbn.inference.difference_input import read_group_data
+from sgbn.cohort.rows import rows_of_groups
 from sgbn.inference.difference_problem import (
     Estimates,
-    Units,
+    UnitSums,
     all_ways,
     check_request,
     closed_p,
     fingerprint,
     group_columns,
-    lobe_numbers,
     one_way,
     parents_of_both,
     partitions,
@@ -31,7 +30,7 @@ def group_data(two_groups):
     X, y = two_groups(ROWS)
     rng = np.random.default_rng(0)
     covariates = {"a": rng.normal(size=2 * ROWS), "b": rng.choice(["f", "m"], 2 * ROWS)}
-    return read_group_data(X, y, covariates, np.arange(2 * ROWS) % 2, None)
+    return rows_of_groups(X, y, covariates, np.arange(2 * ROWS) % 2)
 
 
 def make_problem(data):
@@ -47,27 +46,40 @@ def test_the_same_data_and_learner_have_one_fingerprint(group_data, plain):
     assert fingerprint(make_problem(group_data), SGBN(n_kicks=0)) == plain
 
 
-def test_regions_without_a_lobe_are_in_none():
-    lobes = ("b", "unknown", "a", "b")
-    assert lobe_numbers(lobes).tolist() == [1, -1, 0, 1]
+def test_regions_without_a_lobe_are_in_none(group_data):
+    lobes = ("b", "unknown", "a", "b", "a", "unknown")
+    problem = replace(make_problem(group_data), lobes=lobes)
+    assert problem.lobe_codes.tolist() == [1, -1, 0, 1, 0, -1]
 
 
 @pytest.mark.parametrize(
     "change",
     [
         lambda d: {"values": d.values + 1e-4 * np.eye(*d.values.shape)},
-        lambda d: {"sites": d.sites[::-1]},
-        lambda d: {"pairs": np.tile(np.arange(ROWS), 2)},
-        lambda d: {"covariates": {"a": d.covariates["a"], "b": d.covariates["b"][::-1]}},
-        lambda d: {"covariates": {"b": d.covariates["b"], "a": d.covariates["a"]}},
-        lambda d: {"covariates": {"a": d.covariates["a"], "c": d.covariates["b"]}},
         lambda d: {"lobes": (*d.lobes[:-1], "other")},
-        lambda d: {"regions": (*d.regions[:-1], "other")},
-        lambda d: {"groups": ("AD", "NC")},
+        lambda d: {"names": (*d.names[:-1], "other")},
     ],
 )
 def test_every_part_of_the_data_is_in_the_fingerprint(group_data, plain, change):
     changed = replace(group_data, **change(group_data))
+    assert fingerprint(make_problem(changed), SGBN(n_kicks=0)) != plain
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda d: {"site": d.site[::-1]},
+        lambda d: {"pair": np.tile(np.arange(ROWS), 2)},
+        lambda d: {"covariates": {"a": d.covariates["a"], "b": d.covariates["b"][::-1]}},
+        lambda d: {"covariates": {"b": d.covariates["b"], "a": d.covariates["a"]}},
+        lambda d: {"covariates": {"a": d.covariates["a"], "c": d.covariates["b"]}},
+        lambda d: {"group": np.where(d.group == "MCI", "AD", d.group)},
+        lambda d: {"reference": "MCI"},
+    ],
+)
+def test_every_part_of_the_design_is_in_the_fingerprint(group_data, plain, change):
+    design = group_data.design
+    changed = replace(group_data, design=replace(design, **change(design)))
     assert fingerprint(make_problem(changed), SGBN(n_kicks=0)) != plain
 
 
@@ -93,7 +105,7 @@ def rows_of(seed=0, sizes=(40, 60, 30)):
 
 def test_t_of_two_groups_is_that_of_two_regressions():
     X, codes = rows_of()
-    units = Units.of(codes, None, 0)
+    units = UnitSums.of(codes, None, 0)
     t = one_way(group_columns(X, units), EDGES, units).statistic((0, 1))
     fits = [sm.OLS(X[codes == c, 2], X[codes == c][:, :2]).fit(cov_type="HC3") for c in (0, 1)]
     change = fits[1].params - fits[0].params
@@ -122,8 +134,8 @@ def test_pairs_are_those_of_the_regression_of_differences():
     common = np.tile(rng.normal(size=(50, 4)), (2, 1))
     X = common + 0.1 * rng.normal(size=(100, 4))
     X -= np.repeat([X[:50].mean(axis=0), X[50:].mean(axis=0)], 50, axis=0)
-    paired = Units.of(codes, np.tile(np.arange(50), 2), 0)
-    alone = Units.of(codes, None, 0)
+    paired = UnitSums.of(codes, np.tile(np.arange(50), 2), 0)
+    alone = UnitSums.of(codes, None, 0)
     errors = [
         one_way(group_columns(X, units), EDGES, units).standard_error(0, 1)
         for units in (paired, alone)
@@ -134,9 +146,9 @@ def test_pairs_are_those_of_the_regression_of_differences():
 def test_rows_of_a_person_count_together():
     X, codes = rows_of(sizes=(30, 30))
     twice, labels = np.repeat(X, 2, axis=0), np.repeat(np.arange(60), 2)
-    units = Units.of(np.repeat(codes, 2), labels, 0)
-    single = Units.of(codes, None, 0)
-    naive = Units.of(np.repeat(codes, 2), None, 0)
+    units = UnitSums.of(np.repeat(codes, 2), labels, 0)
+    single = UnitSums.of(codes, None, 0)
+    naive = UnitSums.of(np.repeat(codes, 2), None, 0)
     together, once, apart = (
         one_way(group_columns(rows, own), EDGES, own).statistic((0, 1))
         for rows, own in ((twice, units), (X, single), (twice, naive))
@@ -148,7 +160,7 @@ def test_rows_of_a_person_count_together():
 
 def test_what_is_held_fixed_makes_variances_larger():
     codes = np.repeat([0, 1], 10)
-    assert Units.of(codes, None, 4).inflation == pytest.approx(20 / 16)
+    assert UnitSums.of(codes, None, 4).inflation == pytest.approx(20 / 16)
 
 
 def test_the_parents_of_either_are_given_without_the_two():
@@ -161,7 +173,7 @@ def test_the_parents_of_either_are_given_without_the_two():
 
 def test_the_two_ways_share_a_sign_and_swap_with_the_pair():
     X, codes = rows_of()
-    units = Units.of(codes, None, 0)
+    units = UnitSums.of(codes, None, 0)
     groups = group_columns(X, units)
     given = np.zeros((1, 4), bool)
     forward, backward, correlation = all_ways(groups, np.array([(0, 1)]), given, units)
@@ -223,7 +235,7 @@ def test_the_chance_of_a_false_pair_is_the_level_where_others_differ():
 
 def request_of(X, y, n_permutations=19, **design):
     """What a request for two-sided tests becomes; it warns as `edge_differences` does."""
-    return check_request(n_permutations, "two-sided", 0, read_group_data(X, y, **design))
+    return check_request(n_permutations, "two-sided", 0, rows_of_groups(X, y, **design).design)
 
 
 def test_very_unequal_groups_are_warned_about(two_groups):

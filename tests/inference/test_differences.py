@@ -1,12 +1,14 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 from tests.codes import refused, warned
 
+from sgbn.cohort.rows import rows_of_groups
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.problems import StudyError
 from sgbn.inference import permutations
-from sgbn.inference.difference_input import read_group_data
 from sgbn.inference.difference_problem import group_columns
 from sgbn.inference.differences import edge_differences, problem_of, surest_parents
 from sgbn.inference.joint import POOLED_GAMMA, covariances, weights_on
@@ -14,6 +16,104 @@ from sgbn.learn.sgbn import SGBN
 from sgbn.runs.dask import packed
 
 B = 39  # permutations of the fixture `differences`
+PLACES = np.arange(120)  # of the rows of `data`
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        (lambda X, y: (X, None), "groups.none"),
+        (lambda X, y: (X, np.repeat("a", len(y))), "groups.one"),
+        (lambda X, y: (X[51:], y[51:]), "groups.small"),
+        (lambda X, y: (X, y[1:]), "labels.count"),
+        (lambda X, y: (X.assign(r1=X["r1"].where(y == "NC", 1.0)), y), "regions.constant"),
+        (lambda X, y: (X, pd.Series(y, index=X.index)[::-1]), "rows.order"),
+        (lambda X, y: (X.assign(copy=3 * X["r1"] + 2), y), "columns.copies"),
+        (lambda X, y: (simulate_cohort(30, regions=6, missing=0.05),), "cells.gaps"),
+    ],
+)
+def test_rows_that_cannot_be_tested_are_refused(data, change, code):
+    with refused(code):
+        edge_differences(*change(*data))
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ({"n_permutations": 5}, "permutations.few"),
+        ({"n_permutations": 99.5}, "argument"),
+        ({"random_state": -1}, "argument"),
+        ({"alternative": "more"}, "argument"),
+        ({"outliers": "all"}, "argument"),
+        ({"outliers": np.zeros(5, bool)}, "rows.mask"),
+        ({"reference": "mci"}, "groups.unknown"),
+        ({"groups": PLACES % 3, "alternative": "less"}, "alternative.groups"),
+        ({"groups": PLACES % 3, "pairs": PLACES}, "pairs.incomplete"),
+        ({"pairs": PLACES[:60]}, "labels.count"),
+        ({"persons": PLACES % 60}, "persons.groups"),
+        ({"persons": PLACES // 2, "blocks": PLACES % 2}, "persons.blocks"),
+        ({"persons": PLACES // 10}, "groups.small"),
+        ({"blocks": np.where(PLACES < 60, 0, PLACES // 2)}, "exchange.none"),
+        ({"sites": [0] * 60 + [1] * 60}, "exchange.none"),
+        ({"sites": ["a", None] * 60}, "labels.missing"),
+        ({"sites": pd.Series(["a", None] * 60, dtype="string")}, "labels.missing"),
+        ({"covariates": {"age": [1.0, 2.0]}}, "labels.count"),
+        ({"covariates": np.ones(120)}, "covariates.type"),
+        ({"edges": [("r1", "r2"), ("r2", "r1")]}, "edges.twice"),
+        ({"edges": [("r9", "r1")]}, "regions.unknown"),
+        ({"edges": [("r1", "r1")]}, "edges.loop"),
+        ({"edges": ["r1"]}, "edges.pair"),
+        ({"among": ["r9"]}, "among.unknown"),
+        ({"among": ["r1"]}, "among.one"),
+    ],
+)
+def test_designs_that_cannot_be_tested_are_refused(data, options, code):
+    X, y = data
+    with refused(code):
+        edge_differences(X, **{"groups": y} | options)
+
+
+def test_the_reference_comes_first(data):
+    plain, turned = (
+        edge_differences(*data, n_permutations=19, reference=name) for name in ("MCI", None)
+    )
+    assert (plain.groups, turned.groups) == (("MCI", "NC"), ("NC", "MCI"))
+    np.testing.assert_allclose(turned.edges["statistic"], -plain.edges["statistic"])
+    np.testing.assert_allclose(turned.edges["weight_NC"], plain.edges["weight_NC"])
+    np.testing.assert_allclose(turned.edges["difference"], -plain.edges["difference"])
+
+
+def test_a_cohort_brings_its_persons_and_families():
+    drawn = simulate_cohort(30, regions=4)
+    person = np.array([f"{one}{k // 2}" for k, one in enumerate(drawn.group)])
+    cohort = replace(drawn, person=person, block=np.array([f"f{k // 4}" for k in range(60)]))
+    design = rows_of_groups(cohort).design
+    np.testing.assert_array_equal((design.person, design.block), (cohort.person, cohort.block))
+    plain, with_persons = (edge_differences(one, n_permutations=19) for one in (drawn, cohort))
+    assert not np.array_equal(plain.null["lowest"], with_persons.null["lowest"])
+
+
+@pytest.mark.parametrize(
+    ("ids", "groups", "wrong"), [("xyzzxw", "aaabbb", "wy"), ("xyzzxy", "aabbcc", "xyz")]
+)
+def test_half_pairs_are_refused(ids, groups, wrong):
+    with refused("pairs.incomplete") as caught:
+        rows_of_groups(np.eye(6), list(groups), pairs=list(ids))
+    assert caught.value.problem.values["persons"] == list(wrong)
+
+
+def test_rows_far_out_are_left_out_and_named(data):
+    X, y = data
+    X = X.copy()
+    X.iloc[[3, 70]] *= 50
+    found = edge_differences(X, y, n_permutations=19)
+    assert found.left_out == {"MCI": (70,), "NC": (3,)}
+    without = edge_differences(X.drop(index=[3, 70]), np.delete(y, [3, 70]), n_permutations=19)
+    np.testing.assert_allclose(found.edges["statistic"], without.edges["statistic"], rtol=1e-9)
+    far = np.zeros(len(y), bool)
+    far[[3, 70]] = True
+    chosen = edge_differences(X, y, n_permutations=19, outliers=far)
+    np.testing.assert_array_equal(chosen.edges, found.edges)
 
 
 def test_the_changed_edge_is_found_first(differences):
@@ -328,7 +428,7 @@ ROWS = 30
 @pytest.fixture(scope="module")
 def group_data(two_groups):
     X, y = two_groups(ROWS)
-    return read_group_data(X, y, None, np.arange(2 * ROWS) % 2, None)
+    return rows_of_groups(X, y, sites=np.arange(2 * ROWS) % 2)
 
 
 def make_problem(data, learner=None, **options):
@@ -352,8 +452,10 @@ def test_pooled_parents_are_those_of_the_rows_at_hand(group_data):
 def test_weights_are_those_of_the_rows_of_each_group_on_all_parents(group_data):
     problem = make_problem(group_data)
     fit = problem.fit(problem.residuals)
-    expected = weights_on(covariances(problem.residuals, group_data.codes), fit.parents)
-    own = fit.weights.matrices(fit.edges, len(group_data.regions))
+    expected = weights_on(
+        covariances(problem.residuals, group_data.design.group_codes), fit.parents
+    )
+    own = fit.weights.matrices(fit.edges, len(group_data.names))
     for mine, theirs in zip(own, expected, strict=True):
         np.testing.assert_allclose(mine.weights, theirs.weights, rtol=1e-9, atol=1e-12)
 
@@ -372,11 +474,10 @@ def test_groups_that_do_not_add_parents_test_no_edge_of_their_own(group_data):
 
 def test_a_worker_gets_the_table_once():
     X = np.random.default_rng(0).normal(size=(4000, 8))
-    data = read_group_data(X, np.arange(4000) % 2, None, None, None)
+    data = rows_of_groups(X, np.arange(4000) % 2)
     problem = make_problem(data)
-    assert problem.data.values.size == 0
-    groups, means = 4000 * 8 * 3, problem.nuisance.basis.nbytes  # of rows, and rows of groups
-    assert len(packed(problem)) < X.nbytes + groups + means + 10_000
+    design = data.design.group.nbytes + 4000 * 8 * 3 + problem.nuisance.basis.nbytes
+    assert len(packed(problem)) < X.nbytes + design + 10_000
     assert np.array_equal(data.values, X)  # what was given is as it was
 
 
@@ -384,7 +485,7 @@ def test_a_worker_gets_the_table_once():
 def test_used_up_degrees_of_freedom_are_refused(two_groups):
     X, y = two_groups(12)
     covariates = dict(enumerate(np.random.default_rng(0).normal(size=(21, 24))))
-    data = read_group_data(X, y, covariates, None, None)
+    data = rows_of_groups(X, y, covariates)
     with refused("groups.effects"):
         make_problem(data)
 
@@ -393,7 +494,7 @@ def test_a_region_has_at_most_a_fifth_as_many_parents_as_the_smallest_group_has_
     rng = np.random.default_rng(0)
     X = rng.normal(size=(62, 40))
     X[:, 20:] += X[:, :20] @ rng.normal(size=(20, 20))
-    data = read_group_data(X, np.repeat([0, 1], [32, 30]), None, None, None)
+    data = rows_of_groups(X, np.repeat([0, 1], [32, 30]))
     problem = make_problem(data)
     assert problem.most_parents == 5  # a fifth of 29, once a mean is taken out
     for rows in (problem.residuals, rng.permutation(problem.residuals)):
@@ -406,7 +507,7 @@ def test_a_region_has_at_most_a_fifth_as_many_parents_as_the_smallest_group_has_
 def test_rows_of_a_person_count_once_for_the_parents():
     X = np.random.default_rng(0).normal(size=(120, 4))
     codes, persons = np.repeat([0, 1], 60), np.arange(120) // 4
-    data = read_group_data(X, codes, None, None, None, None, persons)
+    data = rows_of_groups(X, codes, persons=persons)
     assert make_problem(data).most_parents == 2  # of 15 persons, less a quarter of one for means
 
 

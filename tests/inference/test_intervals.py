@@ -7,8 +7,7 @@ from scipy.stats import ttest_1samp
 from tests.codes import refused
 
 from sgbn import Cohort
-from sgbn.cohort.design import Sample
-from sgbn.cohort.rows import read_rows
+from sgbn.cohort.rows import Rows, residual_rows
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.problems import CycleError
@@ -36,7 +35,7 @@ def test_weights_of_a_resample_are_those_of_a_fit_to_its_rows(simulate):
     X, truth = simulate(8, 50, 0)
     X = X * np.geomspace(1e-3, 1e3, 8) + 10
     support = truth.coef != 0
-    counts = resamples(read_rows(X), 5, [1])
+    counts = resamples(residual_rows(X), 5, [1])
     drawn = resampled_weights(X, support, counts)
     assert drawn.shape == (5, support.sum())
     for count, weights in zip(counts.astype(int), drawn, strict=True):
@@ -45,7 +44,7 @@ def test_weights_of_a_resample_are_those_of_a_fit_to_its_rows(simulate):
 
 
 def test_resamples_have_as_many_rows_and_depend_on_the_seed_only():
-    rows = read_rows(np.eye(30))
+    rows = residual_rows(np.eye(30))
     counts = resamples(rows, 200, [0])
     assert (counts.sum(axis=1) == 30).all()
     assert np.abs(counts.mean(axis=0) - 1).max() < 0.4
@@ -122,7 +121,7 @@ def test_graphs_that_do_not_fit_are_refused(simulate):
         weight_intervals(pd.DataFrame(X, columns=list("edcba")), table)
     full = np.triu(np.ones((5, 5)), 1)
     with refused("parents.many"):
-        fixed_weights(read_rows(X[:5]), full)
+        fixed_weights(residual_rows(X[:5]), full)
     with refused("graph.type"):
         weight_intervals(X, "graph")
 
@@ -158,8 +157,8 @@ def test_sites_leave_fewer_rows_for_the_weights():
 
 def test_persons_are_resampled_whole_and_their_copies_add_nothing():
     units = np.array([0, 1, 1, 2, 0])
-    rows = Sample(np.zeros((5, 2)), ["a", "b"], np.empty((5, 0)), persons=units)
-    three = read_rows(np.eye(3))
+    rows = Rows.of(Cohort(np.eye(5), tuple("abcde"), tuple("stuvw"), person=units))
+    three = residual_rows(np.eye(3))
     counts = resamples(rows, 50, [0])
     np.testing.assert_array_equal(counts, resamples(three, 50, [0])[:, units])
     drawn = simulate_cohort(40, regions=3).subset(groups=["control"])

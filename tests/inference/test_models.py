@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
@@ -7,9 +9,8 @@ from tests.codes import refused
 
 import sgbn
 from sgbn.cohort.cohort import Cohort
-from sgbn.cohort.design import Sample
 from sgbn.cohort.effects import design_of
-from sgbn.cohort.rows import read_sample
+from sgbn.cohort.rows import Rows, rows_of_group
 from sgbn.cohort.simulate import load_network, simulate_sem
 from sgbn.inference import models
 from sgbn.inference.models import (
@@ -20,7 +21,6 @@ from sgbn.inference.models import (
     _regressed,
     choose_n_factors,
     compare_models,
-    deal,
     edges_beside_factors,
     factor_analysis,
     log_likelihood,
@@ -200,18 +200,6 @@ def cohort():
     )
 
 
-def test_sites_are_spread_over_the_folds_and_persons_are_in_one():
-    sites = np.repeat(["a", "b", "c"], [50, 8, 4])
-    persons = np.arange(62) // 2
-    sample = Sample(np.zeros((62, 1)), ["x"], np.empty((62, 0)), sites, persons)
-    folds = deal(sample, 5, np.random.default_rng(0))
-    for site in ("a", "b", "c"):
-        counts = np.bincount(folds[sites == site], minlength=5)
-        assert np.ptp(counts) <= 2
-    assert (folds[::2] == folds[1::2]).all()
-    assert not np.array_equal(folds, deal(sample, 5, np.random.default_rng(1)))
-
-
 def test_log_likelihood_is_that_of_a_gaussian_per_variable():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((40, 5))
@@ -221,17 +209,17 @@ def test_log_likelihood_is_that_of_a_gaussian_per_variable():
 
 
 def test_the_rows_of_a_fold_play_no_part_in_training(cohort):
-    sample = read_sample(cohort, "control")
-    train = deal(sample, 5, np.random.default_rng(0)) != 0
-    changed = sample._replace(values=np.where(train[:, None], sample.values, 100.0))
+    sample = rows_of_group(cohort, "control")
+    train = sample.design.deal(np.random.default_rng(0), 5) != 0
+    changed = replace(sample, values=np.where(train[:, None], sample.values, 100.0))
     np.testing.assert_array_equal(standardised(sample, train)[0], standardised(changed, train)[0])
 
 
 def test_effects_of_sites_and_covariates_do_not_matter(cohort):
-    sample = read_sample(cohort, "control")
-    train = deal(sample, 5, np.random.default_rng(0)) != 0
-    slopes = np.random.default_rng(1).standard_normal((sample.nuisance.shape[1], 6))
-    shifted = sample._replace(values=sample.values + sample.nuisance @ slopes)
+    sample = rows_of_group(cohort, "control")
+    train = sample.design.deal(np.random.default_rng(0), 5) != 0
+    slopes = np.random.default_rng(1).standard_normal((sample.effects.shape[1], 6))
+    shifted = replace(sample, values=sample.values + sample.effects @ slopes)
     for one, other in zip(standardised(sample, train), standardised(shifted, train), strict=True):
         np.testing.assert_allclose(one, other, atol=1e-8)
     own, _ = standardised(sample, train)
@@ -241,14 +229,10 @@ def test_effects_of_sites_and_covariates_do_not_matter(cohort):
 def test_new_rows_have_the_expected_spread_although_effects_took_degrees_of_freedom():
     rng = np.random.default_rng(0)
     n, m = 60, 400
-    sample = models.Sample(
-        rng.standard_normal((n, m)),
-        [f"x{k}" for k in range(m)],
-        rng.standard_normal((n, 20)),
-        np.zeros(n, np.intp),
-    )
+    rows = Rows.of(rng.standard_normal((n, m)))
+    rows = replace(rows, effects=rng.standard_normal((n, 20)))
     train = np.arange(n) < 40
-    _, new = standardised(sample, train)
+    _, new = standardised(rows, train)
     # each effect adds 1 / (n - p - 2) of the noise to a prediction, and dividing by s^2 19 / 17
     assert new.var() == pytest.approx((1 + 1 / 40 + 20 / 18) * 19 / 17, rel=0.15)
 
@@ -265,13 +249,13 @@ def test_the_number_of_factors_that_made_the_rows_is_chosen():
         if k == 3:
             X[:, ::2] += 0.7 * rng.standard_normal((200, 1))
         X = (X - X.mean(axis=0)) / X.std(axis=0)
-        parts = models._inner_parts(X, deal(read_sample(X), 3, rng))
+        parts = models._inner_parts(X, rows_of_group(X).design.deal(rng, 3))
         assert (choose_n_factors(parts) > 1) == (k > 1)
 
 
 def test_every_model_is_scored_as_if_by_hand(cohort):
-    sample = read_sample(cohort, "control")
-    folds = deal(sample, 5, np.random.default_rng(0))
+    sample = rows_of_group(cohort, "control")
+    folds = sample.design.deal(np.random.default_rng(0), 5)
     found = score_fold(sample, SGBN(), folds, 2, 0)
     own, new = standardised(sample, folds != 2)
     by_model = dict(zip(MODELS, found["log_likelihood"], strict=True))
@@ -292,23 +276,23 @@ def test_a_lasso_that_cannot_be_fitted_is_no_number(cohort, monkeypatch):
     def breaks(*_, **__):
         raise FloatingPointError("not positive definite")
 
-    sample = read_sample(cohort, "control")
-    folds = deal(sample, 5, np.random.default_rng(0))
+    sample = rows_of_group(cohort, "control")
+    folds = sample.design.deal(np.random.default_rng(0), 5)
     monkeypatch.setattr(models, "graphical_lasso", breaks)
     found = score_fold(sample, SGBN(), folds, 0, 0)["log_likelihood"]
     assert np.isnan(found).tolist() == [False, False, True, False]
 
 
 def test_columns_and_rows_without_a_density_are_refused(cohort):
-    sample = read_sample(cohort, "control")
+    sample = rows_of_group(cohort, "control")
     train = np.arange(60) >= 12
     still = sample.values.copy()
-    still[train, 3] = sample.nuisance[train, 0]  # follows age, but for the rows of the fold
+    still[train, 3] = sample.effects[train, 0]  # follows age, but for the rows of the fold
     with refused("folds.constant"):
-        standardised(sample._replace(values=still), train)
+        standardised(replace(sample, values=still), train)
     many = np.random.default_rng(0).standard_normal((60, 45))
     with refused("folds.few"):
-        standardised(sample._replace(nuisance=many), train)
+        standardised(replace(sample, effects=many), train)
 
 
 def test_rows_far_out_count_for_all_models():
@@ -316,8 +300,8 @@ def test_rows_far_out_count_for_all_models():
     X = rng.standard_normal((200, 12))
     X[:, 6:] += X[:, :6]
     X[[3, 50, 90, 140], :5] += 9.0
-    sample = read_sample(X)
-    folds = deal(sample, 5, rng)
+    sample = rows_of_group(X)
+    folds = sample.design.deal(rng, 5)
     scores = [
         score_fold(sample, learner, folds, 1, 0) for learner in (SGBN(), SGBN(outliers="keep"))
     ]

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr
 
+from sgbn.cohort.rows import rows_of_groups
 from sgbn.inference import permutations
-from sgbn.inference.difference_input import read_group_data
 from sgbn.inference.differences import problem_of
 from sgbn.inference.joint import GroupWeights
 from sgbn.inference.permutations import (
@@ -47,7 +47,7 @@ def test_the_statistic_speaks_for_the_alternative():
 def problem(two_groups):
     X, y = two_groups()
     groups = np.where(np.arange(len(y)) % 3 == 0, "third", y)
-    data = read_group_data(X, groups, None, None, None)
+    data = rows_of_groups(X, groups)
     return problem_of(data, SGBN(n_kicks=0), True, "two-sided", [(2, 3)])
 
 
@@ -65,10 +65,18 @@ def test_every_permutation_has_its_statistics(problem):
 
 def test_a_permutation_is_that_of_its_rows(problem):
     found = permute(problem, (0, 0), 1, (0, 1, 2))
-    rows = problem.data.exchange((0, 1, 2)).draw(np.random.default_rng((0, 0)))
+    rows = problem.design.exchange((0, 1, 2)).draw(np.random.default_rng((0, 0)))
     fit = problem.fit(problem.nuisance.residuals(problem.residuals[rows]))
     for name, own in statistics_of(problem, fit, (0, 1, 2)).items():
         np.testing.assert_array_equal(found[name].ravel(), own.ravel())
+
+
+def test_permutations_of_two_groups_leave_the_others_in_place(problem):
+    codes = problem.design.group_codes
+    rows = problem.design.exchange((0, 2)).draw(np.random.default_rng(0))
+    assert (rows == np.arange(len(rows)))[codes == 1].all()
+    assert (codes[rows] != codes)[codes != 1].any()
+    assert sorted(rows) == list(range(len(rows)))
 
 
 def test_sets_of_groups_have_permutations_of_their_own(problem, monkeypatch):

@@ -7,10 +7,10 @@ from scipy import stats
 from scipy.stats import kstest
 from tests.codes import refused
 
+from sgbn.cohort.rows import rows_of_groups
 from sgbn.cohort.series import SeriesCohort, subject_moments
 from sgbn.cohort.simulate import simulate_cohort
 from sgbn.core.problems import StudyError
-from sgbn.inference.difference_input import read_group_data
 from sgbn.inference.difference_problem import fingerprint, parents_of_both
 from sgbn.inference.differences import edge_differences
 from sgbn.inference.permutations import permute
@@ -313,7 +313,7 @@ def moments():
 
 
 def data_of(moments, groups, **more):
-    return read_group_data(np.zeros((len(moments), SERIES_PROBLEM_M)), groups, **more)
+    return rows_of_groups(np.zeros((len(moments), SERIES_PROBLEM_M)), groups, **more)
 
 
 def make_problem(moments, groups, named=(), among=None, **more):
@@ -354,7 +354,7 @@ def test_the_weights_of_the_groups_are_means_over_subjects(moments):
 def test_all_edges_of_a_subject_are_exchanged_together(moments):
     groups = np.arange(SUBJECTS) % 2
     problem = make_problem(moments, groups)
-    rows = problem.data.exchange().draw(np.random.default_rng((0, 0)))
+    rows = problem.design.exchange().draw(np.random.default_rng((0, 0)))
     swapped = make_problem(moments.take(rows), groups).fit()
     found = problem.refit((0, 1))(rows)
     np.testing.assert_allclose(found.weights.weights, swapped.weights.weights)
@@ -377,7 +377,7 @@ def test_sets_of_groups_exchange_their_own_subjects_only(moments):
     problem = make_problem(moments, groups, named=[(0, 4)], among=GRAPH)
     found = permute(problem, (0, 0), 3, (0, 2))
     assert found["tests"].shape == (3 * len(problem.edges),)
-    fit = problem.refit((0, 2))(problem.data.exchange((0, 2)).draw(np.random.default_rng(1)))
+    fit = problem.refit((0, 2))(problem.design.exchange((0, 2)).draw(np.random.default_rng(1)))
     np.testing.assert_allclose(fit.weights.weights[1], problem.fit().weights.weights[1])
 
 
@@ -419,7 +419,7 @@ def rng():
 
 
 def design_of(groups, **more):
-    return AdjustedMeans.of(read_group_data(np.zeros((len(groups), 2)), groups, **more))
+    return AdjustedMeans.of(rows_of_groups(np.zeros((len(groups), 2)), groups, **more).design)
 
 
 def test_without_covariates_t_is_that_of_welch_with_one_subject_less(rng):
@@ -552,7 +552,7 @@ def test_pairs_keep_their_level_where_motion_acts_within_persons(rng, persons, m
         held = {"covariates": {"motion": motion}} if moves else {}
         design = design_of(codes, pairs=pairs, **held)
         values = values if moves else values - 0.5 * codes[:, None]
-        permuted, exchange = design.permuted(values, (0, 1)), design.data.exchange()
+        permuted, exchange = design.permuted(values, (0, 1)), design.design.exchange()
         orders = [exchange.draw(rng) for _ in range(19)]
         drawn = [np.abs(permuted(order).statistic((0, 1))) for order in orders]
         t = np.abs(design.estimates(values).statistic((0, 1)))

@@ -5,12 +5,11 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import check_estimator
 from tests.codes import refused, warned
 
-from sgbn.cohort.design import Sample
+from sgbn.cohort.rows import Rows
 from sgbn.core.graph import is_dag
 from sgbn.core.moments import moments_of
 from sgbn.learn.ensemble import (
     SGBNEnsemble,
-    deal,
     graph_moments,
     learn_parts,
     learn_task,
@@ -232,59 +231,48 @@ def test_few_persons_or_blocks_have_no_confidence(X, name):
         assert SGBNEnsemble(**FEW).fit(X, **{name: np.arange(len(X)) % 8}).confidence_ is None
 
 
-def _sample(n=60, m=4, nuisance=None):
-    X = np.random.default_rng(0).standard_normal((n, m))
+@pytest.fixture
+def rows():
+    X = np.random.default_rng(0).standard_normal((60, 4))
     X[:, 1] += X[:, 0]
-    design = np.empty((n, 0)) if nuisance is None else nuisance
-    return Sample(X, [f"x{k}" for k in range(m)], design, None, None)
+    return Rows.of(X)
 
 
-def test_more_pairs_go_on_where_fewer_ended(tmp_path):
-    sample, learner = _sample(), SGBN()
-    knowledge = read_knowledge(None, None, None, sample.names)
-    _, two = learn_parts(sample, learner, knowledge, 2, 2, 0, Study(tmp_path))
-    _, three = learn_parts(sample, learner, knowledge, 2, 3, 0, Study(tmp_path))
-    third = learn_task(sample, learner, knowledge, 0, "pair", 2)["arrows"]
+def test_more_pairs_go_on_where_fewer_ended(rows, tmp_path):
+    learner, knowledge = SGBN(), read_knowledge(None, None, None, list(rows.names))
+    _, two = learn_parts(rows, learner, knowledge, 2, 2, 0, Study(tmp_path))
+    _, three = learn_parts(rows, learner, knowledge, 2, 3, 0, Study(tmp_path))
+    third = learn_task(rows, learner, knowledge, 0, "pair", 2)["arrows"]
     assert np.allclose(3 * three.arrow_, 2 * two.arrow_ + third)
     assert three.n_halves == 6
 
 
-def test_a_column_that_is_constant_in_a_half_is_named():
-    sample = _sample()
-    sample.values[:, 3] = 0.0
-    sample.values[7, 3] = 1.0
-    knowledge = read_knowledge(None, None, None, sample.names)
+def test_a_column_that_is_constant_in_a_half_is_named(rows):
+    rows.values[:, 3] = 0.0
+    rows.values[7, 3] = 1.0
+    knowledge = read_knowledge(None, None, None, list(rows.names))
     learner = SGBN(outliers="keep")
     with warned("halves.constant"):
-        _, confidence = learn_parts(sample, learner, knowledge, 1, 3, 0, Study())
+        _, confidence = learn_parts(rows, learner, knowledge, 1, 3, 0, Study())
     assert np.isfinite(confidence.arrow_).all()
 
 
-def test_normal_scores_take_a_graph_from_the_ranks_alone():
-    sample = _sample()
-    bent = np.exp(3 * sample.values)  # the ranks stay
+def test_normal_scores_take_a_graph_from_the_ranks_alone(rows):
+    bent = np.exp(3 * rows.values)  # the ranks stay
     scores = SGBN(column_transform="normal-scores")
-    plain, of_bent = (graph_moments(scores, X, sample.names) for X in (sample.values, bent))
+    plain, of_bent = (graph_moments(scores, X, rows.names) for X in (rows.values, bent))
     np.testing.assert_array_equal(of_bent.R, plain.R)
-    assert not np.allclose(graph_moments(SGBN(), bent, sample.names).R, plain.R)
-
-
-def test_families_are_dealt_whole():
-    persons, families = np.arange(40) // 2, np.arange(40) // 4
-    sample = Sample(np.zeros((40, 2)), ["a", "b"], np.empty((40, 0)), None, persons, families)
-    part = deal(sample, 0, 0, 0, 2)
-    for family in range(10):
-        assert len(set(part[families == family])) == 1
+    assert not np.allclose(graph_moments(SGBN(), bent, rows.names).R, plain.R)
 
 
 GRAPH = np.array([[0, 1, 1], [0, 0, 1], [0, 0, 0]], bool)
 
 
-def _sample_of_weights(rng, n=80):
+def _rows_of_weights(rng, n=80):
     X = rng.standard_normal((n, 3))
     X[:, 1] += 0.5 * X[:, 0]
     X[:, 2] += 0.5 * X[:, 0] - X[:, 1]
-    return Sample(X, list("abc"), np.empty((n, 0)), None, None)
+    return Rows.of(X)
 
 
 def _least_squares(X):
@@ -300,17 +288,16 @@ def test_intervals_cover_the_true_weights():
     rng = np.random.default_rng(0)
     covered = []
     for seed in range(20):
-        sample = _sample_of_weights(rng)
-        low, high = weight_limits(
-            sample, GRAPH, _least_squares(sample.values), np.arange(3), 20, seed
-        )
+        rows = _rows_of_weights(rng)
+        own = _least_squares(rows.values)
+        low, high = weight_limits(rows, GRAPH, own, np.arange(3), 20, seed)
         covered.append(((low <= true) & (true <= high))[GRAPH])
     assert 0.85 <= np.mean(covered) < 1  # 60 intervals of 95 %
 
 
 def test_without_halves_nothing_is_known():
-    sample = _sample_of_weights(np.random.default_rng(0))
-    low, high = weight_limits(sample, GRAPH, np.zeros((3, 3)), np.arange(3), 0, 0)
+    rows = _rows_of_weights(np.random.default_rng(0))
+    low, high = weight_limits(rows, GRAPH, np.zeros((3, 3)), np.arange(3), 0, 0)
     assert np.isnan(low[GRAPH]).all()
     assert np.isnan(high[GRAPH]).all()
     assert (low[~GRAPH] == 0).all()

@@ -3,16 +3,17 @@ import pytest
 from sklearn.base import clone
 from tests.codes import refused, warned
 
-from sgbn.cohort.design import deal_rows
+from sgbn.cohort.design import Design
 from sgbn.cohort.series import SeriesCohort, filtered_series, subject_moments
 from sgbn.core.equivalence import cpdag, skeleton
+from sgbn.core.problems import StudyError
 from sgbn.learn.knowledge import read_knowledge
 from sgbn.learn.orient import decide_directions
 from sgbn.learn.search.search import search_subjects
 from sgbn.learn.series import (
+    Rules,
     SeriesSGBN,
     SubjectResiduals,
-    Subjects,
     arrow_shares,
     edge_gains,
     learn_halves,
@@ -184,14 +185,13 @@ def test_open_directions_count_half_each_way():
     assert arrow_shares(P).tolist() == [[0, 0.5, 0], [0.5, 0, 1], [0, 0, 0]]
 
 
-def subjects_of(moments, persons=None):
-    knowledge = read_knowledge(None, None, None, moments.names)
-    persons = np.arange(len(moments)) if persons is None else persons
-    return Subjects(moments, persons, np.zeros(len(moments), int), knowledge, 1.0, 2)
+def rules_of(moments):
+    return Rules(read_knowledge(None, None, None, list(moments.names)), 1.0, 2)
 
 
-def halves(moments, n_pairs, study, persons=None):
-    return learn_halves(subjects_of(moments, persons), n_pairs, 0, study)
+def halves(moments, n_pairs, study, **labels):
+    design = Design.of(moments.ids, **labels)
+    return learn_halves(moments, design, rules_of(moments), n_pairs, 0, study)
 
 
 def test_a_study_goes_on_with_more_pairs_and_any_number_of_processes(tmp_path):
@@ -213,7 +213,7 @@ def test_units_are_never_parted():
     series = rng.standard_normal((8, 80, 2))
     series[:4, :, 1] += 2 * series[:4, :, 0]
     persons = np.repeat([0, 1], 4)
-    found = halves(subject_moments(list(series)), 6, Study(), persons)
+    found = halves(subject_moments(list(series)), 6, Study(), person=persons)
     assert found.adjacency_[0, 1] == 0.5  # one half of every split has person 0, and so the edge
 
 
@@ -223,33 +223,28 @@ def test_halves_of_more_than_ten_subjects_are_those_of_their_rows():
     series = rng.standard_normal((12, 80, 6))
     for s, rows in enumerate(series):
         rows[:, s % 6] += 2 * rows[:, (s + 1) % 6]  # halves of other subjects have other edges
-    subjects = subjects_of(subject_moments(list(series)))
+    moments, design = subject_moments(list(series)), Design(12)
+    rules = rules_of(moments)
     for number in range(4):
-        part = deal_rows(np.random.default_rng([0, number]), 12, 2)
+        part = design.deal(np.random.default_rng([0, number]))
         joined = np.zeros((6, 6))
         for which in range(2):
-            problem = subjects.problem(np.flatnonzero(part == which))
+            problem = rules.problem(moments.take(part == which))
             graph = problem.to_user(search_subjects(problem, np.random.RandomState(0)).parents)
             joined += (graph != 0) | (graph != 0).T
-        shares = learn_pair(subjects, 0, number)["arrows"]
+        shares = learn_pair(moments, design, rules, 0, number)["arrows"]
         assert np.array_equal(shares + shares.T, joined / 2)
 
 
-def test_what_the_halves_depend_on_is_told():
+def test_a_folder_of_halves_is_of_one_design_and_its_subjects(tmp_path):
     series = list(np.random.default_rng(3).standard_normal((6, 60, 2)))
-    subjects = subjects_of(subject_moments(series))
-    other = subject_moments([series[1], *series[1:]])
-    same, *others = [
-        one.describe()["data"]
-        for one in (
-            subjects_of(subject_moments(series)),
-            subjects._replace(persons=np.array([0, 0, 1, 1, 2, 2])),
-            subjects._replace(strata=np.array([0, 0, 0, 1, 1, 1])),
-            subjects._replace(moments=other),
-        )
-    ]
-    assert same == subjects.describe()["data"]
-    assert len({same, *others}) == 4
+    moments, other = subject_moments(series), subject_moments([series[1], *series[1:]])
+    for n_pairs in (1, 2):
+        halves(subject_moments(series), n_pairs, Study(tmp_path))
+    of_others = {"person": [0, 0, 1, 1, 2, 2]}, {"site": [0, 0, 0, 1, 1, 1]}
+    for given, labels in ((other, {}), *((moments, labels) for labels in of_others)):
+        with refused("study.settings", StudyError):
+            halves(given, 2, Study(tmp_path), **labels)
 
 
 CHAIN = np.array([[0, 1, 0], [0, 0, 1], [0, 0, 0]], bool)

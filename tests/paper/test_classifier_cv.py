@@ -115,6 +115,7 @@ def test_rows_left_out_of_a_fold_have_no_part_in_it(cohort):
     classifier = SGBNClassifierCV(**SMALL)
     codes = np.unique(cohort.group, return_inverse=True)[1]
     classifier.classes_, classifier.priors_ = np.unique(cohort.group), np.array([0.5, 0.5])
+    classifier._design = cohort.design
     names = [f"x{k}" for k in range(14)]
     settings = [Setting(0.5, 0.0, 0.1), Setting(1.0, 1.0, 0.1)]
     fold = classifier._folds(cohort.values, codes, names, settings)[0]

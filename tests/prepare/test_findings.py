@@ -96,7 +96,7 @@ def test_who_is_not_there_once_in_each_group_is_left_out_and_named(make):
     kept, (finding,) = leave_out_incomplete_pairs(make(pair=pair))
     gone = {*make().ids} - {*kept.ids}
     assert gone == {"sub-04", "sub-05", "sub-10", "sub-11", "sub-20", "sub-21"}
-    assert kept.complete.all()
+    assert kept.design.complete.all()
     assert finding.level == "warning"
     assert finding.left_out == ("a", "b", "p05", "p10")
     assert (finding.problem.values["rows"], finding.problem.values["n"]) == (6, 27)

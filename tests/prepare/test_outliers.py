@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 from tests.codes import refused, warned
 
+from sgbn.cohort.rows import rows_of_groups
 from sgbn.cohort.simulate import simulate_sem
 from sgbn.core.equivalence import compare_graphs
 from sgbn.core.graph import random_dag
@@ -22,6 +23,7 @@ from sgbn.prepare.outliers import (
     row_distances,
     rows_to_trim,
     score_gain,
+    without_outliers,
 )
 
 
@@ -132,6 +134,22 @@ def test_rows_left_out_are_named_with_the_remedy():
     X[:13] += 40  # more than a fifth are another group
     with warned("outliers.many"):
         assert not rows_to_trim(X, list("abcd")).any()
+
+
+@pytest.mark.parametrize(
+    ("labels", "left_out"),
+    [
+        ({"pairs": np.tile(np.arange(60), 2)}, {"MCI": (63,), "NC": (3,)}),
+        ({"persons": np.arange(120) // 2}, {"MCI": (), "NC": (2, 3)}),
+    ],
+)
+def test_a_person_is_left_out_with_all_rows(labels, left_out):
+    X = np.random.default_rng(7).standard_normal((120, 4))
+    X[3] *= 50
+    rows = rows_of_groups(X, np.repeat(["NC", "MCI"], 60), **labels)
+    with warned("rows.outliers"):
+        assert without_outliers(rows, "trim")[1] == left_out
+    assert without_outliers(rows, "keep") == (rows, {"MCI": (), "NC": ()})
 
 
 def test_a_column_that_varies_in_rows_far_out_only_is_named():

@@ -13,9 +13,9 @@ from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_valid
 from tests.codes import refused
 
 from sgbn import Cohort
+from sgbn.cohort.rows import rows_of_groups
 from sgbn.cohort.series import SeriesCohort
 from sgbn.cohort.simulate import simulate_cohort
-from sgbn.inference.difference_input import read_group_data
 from sgbn.prepare.pipeline import (
     cohort_table,
     impute,
@@ -249,10 +249,9 @@ def test_persons_with_several_rows_are_harmonised_as_such():
 
 def test_the_tests_hold_the_curve_fixed():
     cohort = prepare(visits(("age",)))
-    data = read_group_data(cohort)
-    assert data.covariates["age"].shape == (120, 5)
-    plain = read_group_data(replace(cohort, smooth=()))
-    assert plain.covariates["age"].shape == (120,)
+    assert rows_of_groups(cohort).design.covariates["age"].shape == (120, 5)
+    plain = rows_of_groups(replace(cohort, smooth=()))
+    assert plain.design.covariates["age"].shape == (120,)
 
 
 def test_curves_of_too_few_values_and_regions_that_covariates_explain_are_refused():

@@ -81,7 +81,7 @@ def test_who_is_left_out_takes_the_partner_along(make):
     person = np.repeat([f"p{k:02}" for k in range(30)], 2)
     reviewed = review(make(change, pair=person))
     assert {"sub-02", "sub-03"} == {f"sub-{k:02}" for k in range(60)} - {*reviewed.cohort.ids}
-    assert reviewed.cohort.complete.all()
+    assert reviewed.cohort.design.complete.all()
     (pairs,) = [one for one in reviewed.findings if one.problem.code == "pairs.incomplete"]
     assert pairs.left_out == ("p01",)
 

@@ -68,7 +68,7 @@ def test_each_answer_about_sessions_works(sessions):
     assert persons.covariates["age"][:3].tolist() == [20, 20, 30]
     pairs = read_series(sessions, group="session_id", covariates="age", pair="participant_id")
     assert pairs.sizes == {"ses-a": 4, "ses-b": 4}
-    assert pairs.complete.all()
+    assert pairs.design.complete.all()
     one = read_series(sessions, group="dx", files="*ses-a*")
     assert one.ids == ("sub-01", "sub-02", "sub-03", "sub-04")
 

@@ -143,7 +143,7 @@ def test_runs_and_sessions_have_columns(long):
     visits = pd.concat([frame.assign(session="pre"), frame.assign(session="post")])
     cohort = read_series(visits, group="session", pair="subject")
     assert cohort.sizes == {"post": 3, "pre": 3}
-    assert cohort.complete.all()
+    assert cohort.design.complete.all()
     one_group = read_series(visits, group="dx", subject="subject")
     assert one_group.ids[:2] == ("s1_pre", "s2_pre")
     assert one_group.person.tolist() == ["s1", "s2", "s3"] * 2

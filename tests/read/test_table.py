@@ -562,7 +562,7 @@ def test_visits_of_one_id_are_told_apart_by_the_group(named):
     assert cohort.ids == ("01 (pre)", "02 (pre)", "01 (post)", "02 (post)")
     assert cohort.pair.tolist() == ["01", "02", "01", "02"]
     assert cohort.regions == ("lh_insula", "rh_insula")
-    assert cohort.complete.all()
+    assert cohort.design.complete.all()
 
 
 @pytest.mark.parametrize("regions", [None, "all"])
@@ -911,4 +911,4 @@ def test_pairs_are_those_of_the_participants():
     cohort = read_freesurfer(aparc("lh"), aparc("rh"), **named)
     assert cohort.ids == tuple(IDS)
     assert cohort.pair.tolist() == list("qqpp")
-    assert cohort.complete.all()
+    assert cohort.design.complete.all()

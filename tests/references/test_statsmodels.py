@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from sgbn.cohort.effects import nuisance_of
-from sgbn.cohort.rows import read_rows
+from sgbn.cohort.design import Design
+from sgbn.cohort.rows import residual_rows
 from sgbn.inference.deviation import NormativeDeviation
-from sgbn.inference.difference_problem import Units, group_columns, one_way
+from sgbn.inference.difference_problem import UnitSums, group_columns, one_way
 from sgbn.inference.intervals import estimate, resampled_weights, resamples
 from sgbn.inference.joint import regressions
 from sgbn.inference.power import wilson
@@ -106,7 +106,7 @@ def test_z_of_new_subjects_is_the_prediction_error_of_each_region(network_data):
 def group_rows(network_data, n_groups):
     X, graph = network_data
     codes = np.arange(len(X)) % n_groups
-    rows = nuisance_of(codes).residuals(X)
+    rows = Design(len(X), group=codes).nuisance().residuals(X)
     return rows, codes, graph
 
 
@@ -118,7 +118,7 @@ def test_statistics_of_a_difference_of_weights(network_data, n_groups):
     rows, codes, graph = group_rows(network_data, n_groups)
     targets, sources = np.nonzero(graph.T)
     edges = np.column_stack([sources, targets])
-    units = Units.of(codes, None, 0)
+    units = UnitSums.of(codes, None, 0)
     found = one_way(group_columns(rows, units), edges, units).statistic(range(n_groups))
     for (i, j), statistic in zip(edges.tolist(), found, strict=True):
         parents = np.flatnonzero(graph[:, j])
@@ -138,7 +138,7 @@ def test_nuisance_effects_taken_out_are_residuals_of_a_regression(network_data):
     X, _ = network_data
     rng = np.random.default_rng(0)
     codes, age, site = rng.integers(0, 2, 90), rng.normal(60, 8, 90), rng.integers(0, 3, 90)
-    nuisance = nuisance_of(codes, {"age": age}, site)
+    nuisance = Design(90, group=codes, site=site, covariates={"age": age}).nuisance()
     design = np.column_stack([np.ones(90), codes, age, site == 1, site == 2]).astype(float)
     assert nuisance.rank == np.linalg.matrix_rank(design)
     left = nuisance.residuals(X)
@@ -159,7 +159,7 @@ def test_slopes_of_covariates(network_data):
 
 def test_weights_of_a_resample_are_those_of_rows_weighted_by_their_counts(network_data):
     X, graph = network_data
-    counts = resamples(read_rows(X), 5, [0])
+    counts = resamples(residual_rows(X), 5, [0])
     drawn = resampled_weights(X, graph, counts)
     for place, (i, j) in enumerate(np.argwhere(graph)):
         parents = np.flatnonzero(graph[:, j])

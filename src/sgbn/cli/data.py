@@ -188,14 +188,14 @@ def verdict(n_warnings: int, tested: bool) -> str:
 
 def untestable(cohort: Cohort) -> str:
     """Say why the design allows no permutation test of the groups; "" if it allows one."""
-    from sgbn.inference.difference_input import read_group_data
+    from sgbn.cohort.rows import rows_of_groups
     from sgbn.inference.difference_problem import FEWEST_PERMUTATIONS, check_request
 
     try:
         # These are the checks of the test itself, so that both commands say the same.
-        data = read_group_data(cohort)
+        design = rows_of_groups(cohort).design
         # With the fewest permutations that are allowed, only the design can be at fault.
-        check_request(FEWEST_PERMUTATIONS, "two-sided", 0, data)
+        check_request(FEWEST_PERMUTATIONS, "two-sided", 0, design)
     except InputError as error:
         return str(error)
     return ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
-from functools import cached_property, reduce
+from functools import cached_property
 from hashlib import sha256
 from types import MappingProxyType
 from typing import Any, Self
@@ -18,23 +18,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sgbn.cohort.atlas import UNKNOWN_LOBE, Atlas, Region
+from sgbn.cohort.design import LABELS, Design, check_group, label_counts, read_only
 from sgbn.cohort.region_names import region_labels
 from sgbn.core.gaussian import html_repr
-from sgbn.core.graph import joined_parts
 from sgbn.core.problems import InputError, Problem, counted, did_you_mean
 from sgbn.core.types import Array, Indices, Labels, Mask
-from sgbn.core.validation import LARGEST, check_name_lengths, is_number
+from sgbn.core.validation import LARGEST, check_count, check_name_lengths
 
 # Names of these columns in the table of a cohort
 ID, SITE, PAIR, PERSON, BLOCK = "subject_id", "site", "pair", "person", "block"
-LABELS = ("group", "site", "pair", "person", "block")  # fields that hold one label per row
-MIN_SHARE_IN_SEVERAL = 0.25  # share of the persons; fewer in several groups are mistakes
-VISITS_ASK = (
-    "For the difference between groups, give one row per person, such as the mean. For the change "
-    "over time, name the visit as {group=} and the person as {pair=}. Their interaction cannot be "
-    "tested yet."
-)
-VISITS_POOL = VISITS_ASK + " To pool them, exclude these columns ({exclude=})."
+COLUMNS = (*LABELS, "covariates", "smooth")  # fields that make the design
 
 
 # eq=False, because a generated == would compare arrays, which have no single truth value.
@@ -88,39 +81,19 @@ class Cohort:
     def __post_init__(self) -> None:
         regions, ids = checked_names(self.regions, "region"), checked_names(self.ids, "subject")
         values = checked_values(self.values, regions, ids)
-        covariates = checked_covariates(self.covariates, regions, len(ids))
+        columns = {name: getattr(self, name) for name in COLUMNS}
+        design = Design.of(ids, regions=regions, **columns)
         frozen = {
             "values": values,
             "regions": regions,
             "ids": ids,
-            **{name: checked_labels(getattr(self, name), name, ids) for name in LABELS},
-            "covariates": MappingProxyType(covariates),
-            "smooth": checked_smooth(self.smooth, covariates),
+            **{name: getattr(design, name) for name in COLUMNS},
+            "covariates": MappingProxyType(design.covariates),
             "provenance": MappingProxyType(dict(self.provenance)),
         }
         # Read-only copies, because the fingerprint is computed only once and must stay true.
         for name, value in frozen.items():
             object.__setattr__(self, name, value)  # the only way to set a field of a frozen class
-        self._check_persons()
-
-    def _check_persons(self) -> None:
-        """Raise InputError for a person in two blocks, or in two groups without paired visits."""
-        if self.persons is None:
-            return
-        if mixed := with_several(self.persons, self.block):
-            raise InputError("persons.blocks", persons=mixed).says(
-                "rows of {persons} are in several blocks",
-                "Give all rows of a person the same block, or correct the columns.",
-            )
-        # Paired visits are in several groups by design.
-        if self.pair is None and (mixed := with_several(self.persons, self.group)):
-            if holds_visits(self.group, self.persons):
-                raise InputError(visits_crossed())
-            raise InputError("persons.groups", persons=mixed).says(
-                "rows of {persons} are in several groups",
-                "If they are visits, name the column of persons as {pair=}, not as {person=}. "
-                "Otherwise correct the columns.",
-            )
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Pickle does not keep arrays read-only, and cannot store a mapping proxy.
@@ -151,20 +124,26 @@ class Cohort:
     def _repr_html_(self) -> str:
         return html_repr(type(self).__name__, self.summary().split("\n"))
 
+    @cached_property
+    def design(self) -> Design:
+        """Return which rows belong together, and what is held fixed."""
+        labels: dict[str, Any] = {name: getattr(self, name) for name in LABELS}
+        return Design(len(self), covariates=dict(self.covariates), smooth=self.smooth, **labels)
+
     @property
     def groups(self) -> tuple[str, ...]:
         """Return the names of the groups, sorted."""
-        return tuple(self.sizes)
+        return self.design.groups
 
     @property
     def sizes(self) -> dict[str, int]:
         """Return the number of subjects (rows) of each group, by group."""
-        return {} if self.group is None else label_counts(self.group)
+        return self.design.counts(None)
 
     @property
     def unit_counts(self) -> dict[str, int]:
         """Return the number of `units` of each group: persons or families if given, else rows."""
-        return self._distinct_per_group(self.units)
+        return self.design.counts(self.units)
 
     @property
     def places(self) -> tuple[Region | None, ...]:
@@ -189,45 +168,17 @@ class Cohort:
     @property
     def subjects(self) -> dict[str, int]:
         """Return the number of persons in each group; a person with several rows counts once."""
-        return self._distinct_per_group(self.persons)
-
-    def _distinct_per_group(self, labels: Labels | None) -> dict[str, int]:
-        """Return the number of different labels, or of rows without labels, in each group."""
-        if labels is None or self.group is None:
-            return self.sizes
-        # A person or family with rows in several groups counts in each of them.
-        return {name: len(np.unique(labels[self.group == name])) for name in self.groups}
+        return self.design.counts(self.persons)
 
     @property
     def persons(self) -> Labels | None:
         """Return the person of each row, from `person` or `pair`; None if both are None."""
-        return self.pair if self.person is None else self.person
+        return self.design.persons
 
     @property
     def units(self) -> Labels | None:
-        """Return a label for each row; rows with the same label stay in the same half or fold.
-
-        Rows have the same label if they share a block, a person or a pair. The result is None if
-        the cohort has none of these.
-        """
-        given = [labels for labels in (self.block, self.person, self.pair) if labels is not None]
-        # Merged one after another, because each kind of label may join rows that the others do not.
-        return reduce(merged_labels, given) if given else None
-
-    @property
-    def complete(self) -> Mask:
-        """Return for each row whether its person has exactly one row in every group.
-
-        Without pairs, all rows are complete.
-        """
-        if self.pair is None or self.group is None:
-            return np.full(len(self), True)
-        persons, person = np.unique(self.pair, return_inverse=True)
-        groups, member = np.unique(self.group, return_inverse=True)
-        visits = np.zeros((len(persons), len(groups)), dtype=np.intp)
-        # `visits[person, member] += 1` would count repeated entries only once.
-        np.add.at(visits, (person, member), 1)
-        return np.asarray((visits == 1).all(axis=1)[person])
+        """Return labels of rows that stay in the same half or fold; see `Design.units`."""
+        return self.design.units
 
     @property
     def content(self) -> bytes:
@@ -283,16 +234,12 @@ class Cohort:
 
     def _part(self, rows: Indices, columns: list[int]) -> dict[str, Any]:
         """Return the fields of a cohort with these rows and columns."""
-        labels = {
-            name: None if getattr(self, name) is None else getattr(self, name)[rows]
-            for name in LABELS
-        }
+        part = self.design.subset(rows)
         return {
             "values": self.values[rows][:, columns],
             "regions": tuple(self.regions[column] for column in columns),
             "ids": tuple(self.ids[row] for row in rows),
-            "covariates": {name: column[rows] for name, column in self.covariates.items()},
-            **labels,
+            **{name: getattr(part, name) for name in COLUMNS},
         }
 
     def summary(self) -> str:
@@ -370,14 +317,6 @@ def check_cohort(value: object) -> None:
         )
 
 
-def check_group(name: str, groups: Sequence[str]) -> None:
-    """Raise InputError unless a group has this name."""
-    if name not in groups:
-        raise InputError("groups.unknown", group=name, near=did_you_mean(name, groups)).says(
-            "no group is called {group}", "{near}"
-        )
-
-
 def check_region(name: str, regions: Sequence[str]) -> None:
     """Raise InputError unless a region has this name."""
     if name not in regions:
@@ -393,18 +332,6 @@ def _as_list(names: Iterable[str]) -> list[str]:
 def _rebuild(kind: type[Cohort], state: dict[str, Any]) -> Cohort:
     # The constructor checks the fields and makes them read-only again.
     return kind(**state)
-
-
-def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """Mark an array as read-only, and return it."""
-    array.setflags(write=False)
-    return array
-
-
-def label_counts(labels: NDArray[Any]) -> dict[Any, int]:
-    """Return the number of rows with each label, by label."""
-    names, counts = np.unique(labels, return_counts=True)
-    return dict(zip(names.tolist(), counts.tolist(), strict=True))
 
 
 def checked_names(names: Sequence[str], what: str) -> tuple[str, ...]:
@@ -448,158 +375,6 @@ def checked_values(values: ArrayLike, regions: tuple[str, ...], ids: tuple[str, 
             "Correct the cell, or leave it empty (NaN).",
         )
     return read_only(table)
-
-
-def check_count(values: NDArray[Any], n: int, name: str) -> None:
-    """Raise InputError unless an argument or covariate has one value per row."""
-    if values.shape != (n,):
-        raise InputError("labels.count", name=name, n=n).says(
-            "{name} does not have {n:value}", "Give one value per row."
-        )
-
-
-def checked_labels(labels: ArrayLike | None, what: str, ids: tuple[str, ...]) -> Labels | None:
-    """Return one label per subject as text; raise InputError if one is missing or too long."""
-    if labels is None:
-        return None
-    array = _as_text(labels)
-    check_count(array, len(ids), what)
-    if (array == "").any():
-        lacking = [subject for subject, label in zip(ids, array, strict=True) if not label]
-        raise InputError("labels.missing", label=what, subjects=lacking).says(
-            "the {label:s} of {subjects} is missing", "Fill it in, or leave these rows out."
-        )
-    check_name_lengths(array.tolist(), f"label of the {what}")
-    return read_only(array)
-
-
-def checked_covariates(
-    covariates: Mapping[str, ArrayLike], regions: tuple[str, ...], n: int
-) -> dict[str, NDArray[Any]]:
-    """Return the covariates, each as numbers or as text."""
-    checked = {str(name): _covariate(name, column, n) for name, column in covariates.items()}
-    check_name_lengths(checked, "name of a covariate")
-    both = sorted(set(checked) & set(regions))
-    if both:
-        raise InputError("covariate.region", name=both[0]).says(
-            "{name} is the name of a covariate and of a region", "Rename or drop one of them."
-        )
-    return checked
-
-
-def _covariate(name: str, column: ArrayLike, n: int) -> NDArray[Any]:
-    array = _cells(column)
-    # This is a list of numbers in which None or NaN means a missing value.
-    if array.dtype.kind == "O" and all(_is_missing(c) or is_number(c) for c in array.ravel()):
-        array = np.array([np.nan if _is_missing(c) else c for c in array.ravel()], np.float64)
-    is_numeric = array.dtype.kind in "biuf"
-    array = np.array(array, dtype=np.float64) if is_numeric else _as_text(array)
-    check_count(array, n, name)
-    if is_numeric and (np.abs(array) > LARGEST).any():
-        raise InputError("covariate.large", name=name).says(
-            "covariate {name} has a value that is infinite or too large to compute with",
-            "Correct it, or replace it by NaN.",
-        )
-    return read_only(array)
-
-
-def checked_smooth(names: Iterable[str], covariates: Mapping[str, NDArray[Any]]) -> tuple[str, ...]:
-    """Return the names of the smooth covariates, which must be covariates of numbers."""
-    smooth = (names,) if isinstance(names, str) else tuple(names)
-    check_smooth(smooth, covariates)
-    for name in smooth:
-        check_smooth_numbers(name, covariates[name].dtype.kind == "f")
-    return tuple(dict.fromkeys(smooth))  # a name that is given twice is one curve
-
-
-def check_smooth(smooth: Iterable[Any], covariates: Iterable[Any]) -> None:
-    """Raise InputError if a smooth covariate is not among the covariates."""
-    for name in smooth:
-        if name not in list(covariates):
-            raise InputError("smooth.covariate", name=name).says(
-                "{name} is named as {smooth=}, but is not a covariate",
-                "Name it as a covariate too ({covariates=}).",
-            )
-
-
-def check_smooth_numbers(name: Any, is_numeric: bool) -> None:
-    """Raise InputError if a smooth covariate does not hold numbers."""
-    if not is_numeric:
-        raise InputError("smooth.labels", name=name).says(
-            "the smooth covariate {name} holds labels, but a curve needs numbers",
-            "Take it out of {smooth=}.",
-        )
-
-
-def with_several(persons: Labels, labels: Labels | None) -> list[str]:
-    """Return the persons who have rows with different labels."""
-    if labels is None:
-        return []
-    _, first, person = np.unique(persons, return_index=True, return_inverse=True)
-    # Compare the label of each row with the label of the first row of its person.
-    return np.unique(persons[labels != labels[first][person]]).tolist()
-
-
-def holds_visits(group: Labels | None, persons: Labels) -> bool:
-    """Return whether groups are combinations of groups and visits, such as patient_pre.
-
-    Then persons are in several groups, but never in all of them, even through other persons.
-    """
-    names, codes = np.unique([] if group is None else group, return_inverse=True)
-    people, who = np.unique(persons, return_inverse=True)
-    linked = joined_parts(codes, len(names) + who, len(names) + len(people))[: len(names)]
-    n_several = len(with_several(persons, group))
-    is_usual = n_several >= MIN_SHARE_IN_SEVERAL * len(people)
-    return is_usual and 1 < len(set(linked.tolist())) < len(names)
-
-
-def visits_crossed() -> Problem:
-    """Return the problem that the groups are combinations of groups and visits."""
-    return Problem("visits.crossed").says(
-        "the groups combine groups and visits of persons", VISITS_ASK
-    )
-
-
-def visits_pooled(columns: Sequence[str]) -> Problem:
-    """Return the problem that the visits of a person count as the same."""
-    return Problem("visits.pooled", columns=columns).says(
-        "the visits of a person are pooled, because these columns are not used: {columns}",
-        VISITS_POOL,
-    )
-
-
-def merged_labels(first: Labels, second: Labels) -> Labels:
-    """Return one label per row. Rows that share a label in `first` or in `second` get the same one.
-
-    Rows that are linked only through other rows get the same label, too.
-    """
-    names, by_first = np.unique(first, return_inverse=True)
-    # The nodes of a graph are the labels of both kinds, and each row joins its two labels.
-    by_second = len(names) + np.unique(second, return_inverse=True)[1]
-    parts = joined_parts(by_first, by_second, int(by_second.max(initial=0)) + 1)[by_first]
-    _, rows, part = np.unique(parts, return_index=True, return_inverse=True)
-    # A part has the label of its first row, so that messages show a label that the user knows.
-    return read_only(first[rows][part])
-
-
-def _as_text(labels: ArrayLike) -> Labels:
-    """Return labels as text; a missing label is ""."""
-    array = _cells(labels)
-    # Only objects and floats can hold None or NaN.
-    if array.dtype.kind in "Of":
-        cells = ["" if _is_missing(cell) else str(cell) for cell in array.ravel().tolist()]
-        return np.array(cells, dtype=str).reshape(array.shape)
-    return np.array(array, dtype=str)
-
-
-def _cells(column: ArrayLike) -> NDArray[Any]:
-    """Return the cells as an array, without changing them."""
-    # As objects, because numpy would turn a NaN among text into the text "nan".
-    return np.asarray(column, dtype=None if hasattr(column, "dtype") else object)
-
-
-def _is_missing(cell: object) -> bool:
-    return cell is None or cell != cell  # only NaN differs from itself
 
 
 MAX_LIKE_IDS = 5  # so few labels are always shown
@@ -711,7 +486,7 @@ def _pairs_text(cohort: Cohort, pair: Labels) -> str:
     # With one group there are no pairs.
     if len(cohort.groups) < 2:
         return text
-    incomplete = len(np.unique(pair[~cohort.complete]))
+    incomplete = len(np.unique(pair[~cohort.design.complete]))
     if incomplete:
         return f"{text}, {incomplete} of them without exactly one row in each group"
     return f"{text}, each in {'both' if len(cohort.groups) == 2 else 'all'} groups"

@@ -20,16 +20,15 @@ Models, 2nd edition, chapter 5).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.cohort.cohort import Cohort, check_count
 from sgbn.core.problems import InputError, Problem
 from sgbn.core.types import Array, Indices, Mask
-from sgbn.core.validation import is_number
+from sgbn.core.validation import check_count, numbered
 
 # If less than this share of a design column is left, the other columns explain it.
 DEPENDENT = 1e-8
@@ -64,12 +63,8 @@ class Nuisance:
         return self.basis.shape[1]
 
 
-def nuisance_of(
-    codes: Indices,
-    covariates: Mapping[str, Any] | None = None,
-    sites: NDArray[Any] | None = None,
-) -> Nuisance:
-    """Return the design of group means, effects of covariates and means of sites.
+def nuisance_of(codes: Indices, design: Array) -> Nuisance:
+    """Return the effects of group means and of the columns of a design.
 
     A design column that the other columns determine takes no degree of freedom. The order of the
     columns does not matter.
@@ -78,14 +73,11 @@ def nuisance_of(
     ----------
     codes : ndarray of shape (n,)
         Number of each row's group, from 0 upwards.
-    covariates : mapping from name to column, optional
-        Columns of numbers or labels, or the columns of a spline.
-    sites : ndarray of shape (n,), optional
-        Label of each row's site.
+    design : ndarray of shape (n, p)
+        The columns, not centred; see `design_of`.
     """
     groups = indicators(codes)
     means = groups / np.sqrt(groups.sum(axis=0))
-    design = design_of(len(codes), covariates, sites)
     # The group means come first. The rest of the design is made orthogonal to them.
     return Nuisance(np.column_stack([means, _span(design, design - means @ (means.T @ design))]))
 
@@ -101,7 +93,7 @@ def design_of(
     for name, column in (covariates or {}).items():
         columns.append(_design_columns(name, column, n))
     if sites is not None:
-        columns.append(indicators(np.unique(sites, return_inverse=True)[1]))
+        columns.append(indicators(numbered(sites)[1]))
     return np.column_stack(columns)
 
 
@@ -170,24 +162,10 @@ def _design_columns(name: str, column: Any, n: int) -> Array:
     missing = missing_rows(values)
     if missing:
         raise InputError("covariate.gaps", name=name, subjects=missing).says(GAPS, FILL_IN)
-    # pandas may give numbers as objects. A text among them means that the values are levels.
-    if values.dtype.kind == "O" and not any(isinstance(cell, str) for cell in values):
-        values = _numbers(name, values)
     if values.dtype.kind in "fiub":
         return values.astype(float)[:, None]
     # Without the first level, because the columns of all levels add up to a constant.
-    return indicators(np.unique(values.astype(str), return_inverse=True)[1])[:, 1:]
-
-
-def _numbers(name: str, values: NDArray[Any]) -> Array:
-    """Return numbers that were given as objects."""
-    try:
-        return values.astype(float)
-    except (TypeError, ValueError) as error:
-        odd = next((cell for cell in values if not is_number(cell)), values[0])
-        raise InputError("covariate.type", name=name, type=type(odd).__name__).says(
-            "covariate {name} holds a {type:s}", "Give numbers or text."
-        ) from error
+    return indicators(numbered(values.astype(str))[1])[:, 1:]
 
 
 DEGREE = 3  # cubic, because the penalty needs continuous second derivatives
@@ -276,39 +254,6 @@ def can_bend(values: Array, name: Any = "", df: int = SMOOTH_DF) -> bool:
             TOO_FEW_VALUES, "In this part of the subjects its effect is linear."
         )
     return n >= df
-
-
-def with_curves_that_fit(part: Cohort) -> Cohort:
-    """Return a part of a cohort, with linear effects instead of curves with too few values.
-
-    See `can_bend`.
-    """
-    smooth = tuple(name for name in part.smooth if can_bend(part.covariates[name], name))
-    return part if smooth == part.smooth else replace(part, smooth=smooth)
-
-
-def check_curves(cohort: Cohort) -> None:
-    """Raise InputError if a smooth covariate has too few different values for a curve."""
-    for name in cohort.smooth:
-        learn_spline(cohort.covariates[name], name)
-
-
-def held_fixed(cohort: Cohort) -> dict[str, NDArray[Any]]:
-    """Return the covariates by name, and smooth covariates as the columns of their spline.
-
-    Their effects are held fixed when groups are compared. Spline columns have the shape (n, k). A
-    covariate with gaps is returned as it is: code that needs complete values reports the gaps.
-    """
-    columns = dict(cohort.covariates)
-    for name in cohort.smooth:
-        if name in columns and not np.isnan(columns[name]).any():
-            columns[name] = learn_spline(columns[name], name).columns(columns[name])
-    return columns
-
-
-def effect_names(cohort: Cohort) -> list[str]:
-    """Return the names of the covariates for texts, such as ``sex`` or ``age (a curve)``."""
-    return [f"{name} (a curve)" if name in cohort.smooth else name for name in cohort.covariates]
 
 
 def _functions(knots: Array, unit: Array, derivative: int = 0) -> Array:

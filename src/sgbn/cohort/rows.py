@@ -1,40 +1,106 @@
-"""Readers and checks of the rows, groups and networks that functions take.
+"""Rows: the values of a table with their design, as all computations take them.
 
-`read_sample` and `read_rows` read the rows of one group, `read_groups` the rows of all groups.
+`Rows.of` makes them of a cohort or an array. `rows_of_group` and `residual_rows` read the rows of
+one group, `rows_of_groups` the rows of all groups that a test compares.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sgbn.cohort.cohort import Cohort, check_region
-from sgbn.cohort.design import Sample
-from sgbn.cohort.effects import (
-    design_of,
-    held_fixed,
-    missing_rows,
-    nuisance_of,
-    with_curves_that_fit,
-)
+from sgbn.cohort.atlas import UNKNOWN_LOBE
+from sgbn.cohort.cohort import COLUMNS, Cohort, check_region
+from sgbn.cohort.design import LABELS, Design, choose_reference
+from sgbn.cohort.effects import missing_rows
 from sgbn.core.moments import constant_columns
 from sgbn.core.problems import InputError, Problem
-from sgbn.core.types import Array, Indices
-from sgbn.core.validation import FEW_SAMPLES, check_values
+from sgbn.core.types import Array, Indices, Mask
+from sgbn.core.validation import FEW_SAMPLES, check_finite, check_values
 
 NOTHING_LEFT = 1e-8  # share of a region's spread; if less of it is left, that is round-off
 OR_PREPARED = "Leave these subjects out, or give prepared rows: sgbn.prepare.prepare fills gaps."
+N_TENTHS = 10  # number of parts of the rows; some networks are learned without one part
+SUBJECTS_PER_EFFECT = 4  # with this many, a half has two subjects per covariate or site
 
 
-def read_sample(X: ArrayLike | Cohort, group: str | None = None) -> Sample:
-    """Return rows as they were measured, with the nuisance columns of sites and covariates.
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The values of some subjects or sessions, and what is known about each row.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n, m)
+        The rows. A missing cell is NaN.
+    names : tuple of str
+        Names of the columns.
+    ids : tuple
+        Names of the rows.
+    design : Design
+        Which rows belong together, and what is held fixed.
+    effects : ndarray of shape (n, p)
+        Columns whose effects are taken out of every part of the rows.
+    lobes : tuple of str
+        Lobe of each region.
+    """
+
+    values: Array
+    names: tuple[str, ...]
+    ids: tuple[Any, ...]
+    design: Design
+    effects: Array = field(default_factory=lambda: np.empty((0, 0)))
+    lobes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.effects) != len(self.values):
+            object.__setattr__(self, "effects", np.empty((len(self.values), 0)))
+
+    @classmethod
+    def of(cls, X: ArrayLike | Cohort) -> Self:
+        """Return the rows of a cohort, an array or a table."""
+        if isinstance(X, Cohort):
+            return cls(X.values, X.regions, X.ids, X.design, lobes=X.lobes)
+        values, names = check_values(X)
+        n = len(values)
+        ids = tuple(row_labels(X) or range(n))
+        return cls(values, tuple(names), ids, Design(n), lobes=(UNKNOWN_LOBE,) * len(names))
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def content(self) -> list[Any]:
+        """Return all that results depend on."""
+        labels = (getattr(self.design, name) for name in LABELS)
+        return [self.values, self.names, self.effects, *labels]
+
+    def subset(self, rows: Indices | Mask) -> Self:
+        """Return some of the rows."""
+        return replace(
+            self,
+            values=self.values[rows],
+            ids=tuple(self.ids[row] for row in np.arange(len(self))[rows].tolist()),
+            design=self.design.subset(rows),
+            effects=self.effects[rows],
+        )
+
+
+def row_labels(X: Any) -> list[Any] | None:
+    """Return the row labels of X if it is a table with an index, else None."""
+    if hasattr(X, "columns") and hasattr(X, "index"):
+        return list(X.index)
+    return None
+
+
+def rows_of_group(X: ArrayLike | Cohort, group: str | None = None) -> Rows:
+    """Return rows as they were measured, with the columns of sites and covariates as `effects`.
 
     The caller divides the rows into parts, and takes the effects of sites and covariates out of
-    each part separately. Sites are balanced between parts. The rows of a person and of a family
-    stay together.
+    each part separately.
 
     Parameters
     ----------
@@ -48,48 +114,37 @@ def read_sample(X: ArrayLike | Cohort, group: str | None = None) -> Sample:
             raise InputError("group.cohort").says(
                 "{group=} needs a Cohort", "Give the rows of that group instead."
             )
-        values, names = check_values(X)
-        return Sample(values, names, np.empty((len(values), 0)))
-    chosen = with_curves_that_fit(one_group(X, group))
-    values, _ = check_values(chosen.values)
-    design = design_of(len(values), held_fixed(chosen), chosen.site)
-    # Without families, `Sample.units` are the persons.
-    blocks = None if chosen.block is None else chosen.units
-    return Sample(values, list(chosen.regions), design, chosen.site, chosen.persons, blocks)
+        return Rows.of(X)
+    chosen = _one_group(X, group)
+    check_values(chosen.values)
+    return replace(Rows.of(chosen), effects=chosen.design.columns())
 
 
-def read_rows(X: ArrayLike | Cohort, group: str | None = None) -> Sample:
-    """Return rows of a table, of an array, or of one group of a cohort; see `read_sample`.
+def residual_rows(X: ArrayLike | Cohort, group: str | None = None) -> Rows:
+    """Return rows of a table, of an array, or of one group of a cohort; see `rows_of_group`.
 
     The effects of a cohort's sites and covariates are taken out within the group: the means of the
-    sites and the slopes of the covariates. The mean of the group is kept. The columns of
-    `Sample.nuisance` span what was taken out. Each of them cost one degree of freedom. The rows of
-    a person or family are one of the `blocks`.
+    sites and the slopes of the covariates. The mean of the group is kept. The columns of `effects`
+    span what was taken out. Each of them cost one degree of freedom.
     """
-    if not isinstance(X, Cohort):
-        return read_sample(X, group)
-    chosen = with_curves_that_fit(one_group(X, group))
-    values, _ = check_values(chosen.values)
-    n, names = len(values), list(chosen.regions)
-    if chosen.site is None and not chosen.covariates:
-        return Sample(values, names, np.empty((n, 0)), blocks=chosen.units)
-    nuisance = nuisance_of(np.zeros(n, np.intp), held_fixed(chosen), chosen.site)
+    rows = rows_of_group(X, group)
+    if rows.design.site is None and not rows.design.covariates:
+        return rows
+    values, nuisance = rows.values, rows.design.nuisance()
     left = nuisance.residuals(values)
     gone = left.std(axis=0) <= NOTHING_LEFT * values.std(axis=0)
     gone &= ~constant_columns(values)  # a constant region had no spread before
     if gone.any():
-        raise InputError("regions.explained", regions=np.array(names)[gone].tolist()).says(
+        raise InputError("regions.explained", regions=np.array(rows.names)[gone].tolist()).says(
             "sites and covariates leave nothing of {regions}",
             "Exclude these regions, or give fewer covariates.",
         )
     # The first column of the basis is the mean, which is not a nuisance effect.
-    return Sample(left + values.mean(axis=0), names, nuisance.basis[:, 1:], blocks=chosen.units)
+    return replace(rows, values=left + values.mean(axis=0), effects=nuisance.basis[:, 1:])
 
 
-def read_groups(groups: Cohort | Mapping[Any, ArrayLike]) -> dict[str, Sample]:
-    """Return the rows of each group of a cohort, or of a mapping of group to table.
-
-    Rows are read as by `read_rows`.
+def residuals_by_group(groups: Cohort | Mapping[Any, ArrayLike]) -> dict[str, Rows]:
+    """Return `residual_rows` of each group of a cohort, or of a mapping of group to table.
 
     Raises
     ------
@@ -97,9 +152,9 @@ def read_groups(groups: Cohort | Mapping[Any, ArrayLike]) -> dict[str, Sample]:
         If there are fewer than two groups, or their columns differ.
     """
     if isinstance(groups, Cohort):
-        samples = {name: read_rows(groups, name) for name in groups.groups}
+        samples = {name: residual_rows(groups, name) for name in groups.groups}
     elif isinstance(groups, Mapping):
-        samples = {str(name): read_rows(X) for name, X in groups.items()}
+        samples = {str(name): residual_rows(X) for name, X in groups.items()}
     else:
         raise InputError("groups.type", type=type(groups).__name__).says(
             "groups is a {type:s}", "Give a Cohort, or a mapping of group to rows."
@@ -117,6 +172,101 @@ def read_groups(groups: Cohort | Mapping[Any, ArrayLike]) -> dict[str, Sample]:
                 "Give all groups the same columns in the same order.",
             )
     return samples
+
+
+def prepared_rows(cohort: Cohort, group: str) -> Rows:
+    """Return the prepared rows of a group, with the effects to take out of each half.
+
+    `prepare` has estimated the effects of covariates and sites from all subjects, and has taken
+    them out. They are estimated again in each half, and taken out of it. If a half has too few
+    subjects for this, it is not done, and the function warns.
+    """
+    effects = _effects(cohort, group)
+    n, p = effects.shape
+    if not _can_lose(n, p):
+        Problem("halves.effects", group=group, n=n, p=p).warn(
+            "group {group} has {n:subject}, too few to take {p:effect} of covariates and sites out "
+            "of each half",
+            "They were taken out over all subjects. Name fewer covariates, or join small sites.",
+        )
+        # No columns are kept: effects that a half cannot estimate would add noise to it.
+        effects = effects[:, :0]
+    return replace(Rows.of(cohort.subset(groups=[group])), effects=effects)
+
+
+def takes_effects_out(cohort: Cohort) -> bool:
+    """Return whether effects of covariates and sites are taken out of each half of every group."""
+    shapes = [_effects(cohort, group).shape for group in cohort.groups]
+    return any(p for _, p in shapes) and all(_can_lose(n, p) for n, p in shapes)
+
+
+def enough_left(n: int, lost: int) -> bool:
+    """Return whether nine tenths of n rows are enough after `lost` degrees of freedom are lost."""
+    return not lost or n - n // N_TENTHS - lost >= FEW_SAMPLES
+
+
+def _can_lose(n: int, p: int) -> bool:
+    """Return whether p effects can be taken out of each part of n subjects."""
+    return n >= SUBJECTS_PER_EFFECT * p and enough_left(n, p)
+
+
+def _effects(cohort: Cohort, group: str) -> Array:
+    """Return columns that span the effects of covariates and sites in a group, without its mean."""
+    # `fixed` comes first, so that curves have the knots of all subjects.
+    return cohort.design.fixed().subset(np.asarray(cohort.group) == group).nuisance().basis[:, 1:]
+
+
+def rows_of_groups(
+    X: ArrayLike | Cohort,
+    groups: ArrayLike | None = None,
+    covariates: Mapping[str, ArrayLike] | None = None,
+    sites: ArrayLike | None = None,
+    pairs: ArrayLike | None = None,
+    reference: str | None = None,
+    persons: ArrayLike | None = None,
+    blocks: ArrayLike | None = None,
+) -> Rows:
+    """Return complete rows of two or more groups, and their design with the reference first.
+
+    The parameters are the same as in `edge_differences`. An argument that is given replaces the
+    column of a cohort. Curves become the columns of their splines.
+    """
+    rows = Rows.of(X)
+    own = rows.design
+    given = {"group": groups, "site": sites, "pair": pairs, "person": persons, "block": blocks}
+    for what, column in given.items():
+        _check_rows_agree(X, column, what)
+    columns = {name: getattr(own, name) for name in COLUMNS}
+    columns |= {name: column for name, column in given.items() if column is not None}
+    if covariates is not None:
+        columns |= {"covariates": covariates, "smooth": ()}
+    if columns["group"] is None:
+        raise InputError("groups.none").says(
+            "there are no groups", "Give the group of each subject ({groups=})."
+        )
+    design = Design.of(rows.ids, **columns)
+    if design.pair is not None and not design.complete.all():
+        wrong = np.unique(design.pair[~design.complete]).tolist()
+        raise InputError("pairs.incomplete", persons=wrong).says(
+            "pairs need one row in every group, but this is not true of {persons}",
+            "Leave them out, or compare the groups unpaired.",
+        )
+    check_finite(rows.values, rows.names)
+    reference = choose_reference(design.groups, reference)
+    return replace(rows, design=replace(design.fixed(), reference=reference))
+
+
+def _check_rows_agree(X: Any, labels: Any, what: str) -> None:
+    """Raise InputError if the index of labels has the rows of the table in another order."""
+    rows, label_index = getattr(X, "index", None), getattr(labels, "index", None)
+    if rows is None or label_index is None or callable(label_index):
+        return
+    differs = len(rows) == len(label_index) and list(rows) != list(label_index)
+    # Different names may be on purpose. The same names in another order are a mistake.
+    if differs and set(rows) == set(label_index):
+        raise InputError("rows.order", argument=what).says(
+            "the index of {argument} orders the rows in another way than X", "Give one order."
+        )
 
 
 def refuse_cohort(X: Any) -> None:
@@ -153,7 +303,7 @@ def check_varies(values: Array, names: Sequence[str], group: Any) -> None:
         )
 
 
-def region_index(name: str, names: list[str] | tuple[str, ...]) -> int:
+def region_index(name: str, names: Sequence[str]) -> int:
     """Return the position of a region among the names; raise InputError for an unknown name."""
     check_region(name, names)
     return list(names).index(name)
@@ -168,8 +318,11 @@ def warn_about_few(n: int) -> None:
         )
 
 
-def one_group(cohort: Cohort, group: str | None) -> Cohort:
-    """Return the subjects of one group; raise InputError for a missing cell or covariate."""
+def _one_group(cohort: Cohort, group: str | None) -> Cohort:
+    """Return the subjects of one group; raise InputError for a missing cell or covariate.
+
+    Curves for which the group has too few values become lines.
+    """
     if group is None and len(cohort.groups) > 1:
         raise InputError("group.several", groups=cohort.groups).says(
             "the cohort has the groups {groups}", "Name one of them ({group=})."
@@ -188,4 +341,5 @@ def one_group(cohort: Cohort, group: str | None) -> Cohort:
             raise InputError("covariate.gaps", name=name, subjects=subjects).says(
                 "covariate {name} of {subjects} is missing", OR_PREPARED
             )
-    return chosen
+    curves = chosen.design.curves_that_fit()
+    return chosen if curves == chosen.smooth else replace(chosen, smooth=curves)

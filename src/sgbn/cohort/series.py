@@ -31,7 +31,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import solve_toeplitz
 
-from sgbn.cohort.cohort import Cohort, read_only
+from sgbn.cohort.cohort import Cohort
+from sgbn.cohort.design import read_only
 from sgbn.core.moments import one_blas_thread
 from sgbn.core.problems import InputError, counted
 from sgbn.core.types import Array, Indices, Mask

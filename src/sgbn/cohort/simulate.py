@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sgbn.cohort.atlas import Atlas, AtlasLike, Region, as_atlas, stem
-from sgbn.cohort.cohort import Cohort, read_only
+from sgbn.cohort.cohort import Cohort
+from sgbn.cohort.design import read_only
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.graph import adjacency, topological_order
 from sgbn.core.problems import InputError, Problem

@@ -17,7 +17,7 @@ from scipy.signal import fftconvolve, lfilter  # type: ignore[attr-defined]
 from scipy.stats import gamma  # type: ignore[attr-defined]
 
 from sgbn.cohort.atlas import AtlasLike, Region, as_atlas
-from sgbn.cohort.cohort import read_only
+from sgbn.cohort.design import read_only
 from sgbn.cohort.series import SeriesCohort
 from sgbn.cohort.simulate import (
     N_SITES,

@@ -16,8 +16,7 @@ import numpy as np
 from jinja2 import Environment
 
 from sgbn.cohort.cohort import Cohort
-from sgbn.cohort.design import takes_effects_out
-from sgbn.cohort.effects import effect_names
+from sgbn.cohort.rows import takes_effects_out
 from sgbn.cohort.series import MIN_EFFECTIVE_VOLUMES
 from sgbn.comparison.names import joined
 from sgbn.comparison.steps.accuracy import OURS, REFINED
@@ -182,7 +181,7 @@ def _facts(comparison: Comparison) -> Facts:
         "settings": settings,
         "level": settings.level,
         "sites": sites,
-        "effects_and_sites": [*effect_names(cohort), *sites],
+        "effects_and_sites": [*cohort.design.effect_names, *sites],
         "covariate_gaps": covariate_gaps(cohort),
         "steps_in_folds": _steps_in_folds(comparison),
         "sizes": [f"{group} (n = {cohort.subjects[group]})" for group in comparison.groups],
@@ -296,7 +295,7 @@ def _facts_of_tables(comparison: Comparison) -> Facts:
 
 def _facts_of_sites(comparison: Comparison) -> Facts:
     """Collect which kind of ComBat harmonised the sites, and which effects it preserved."""
-    cohort, effects = comparison.cohort, effect_names(comparison.cohort)
+    cohort, effects = comparison.cohort, comparison.cohort.design.effect_names
     repeated = has_repeated_visits(cohort)
     return {
         "repeated_visits": repeated,
@@ -330,7 +329,7 @@ def _facts_of_series(comparison: Comparison) -> Facts:
 
 def _steps_in_folds(comparison: Comparison) -> list[str]:
     """List what was done to a table in each training part."""
-    cohort, effects = comparison.cohort, effect_names(comparison.cohort)
+    cohort, effects = comparison.cohort, comparison.cohort.design.effect_names
     steps = []
     # Only steps that changed something: a table without gaps needs no words about gaps.
     if not comparison.of_series and np.isnan(cohort.values).any():

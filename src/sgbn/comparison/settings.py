@@ -254,8 +254,8 @@ class Settings:
 
     def check_names(self, cohort: Cohort) -> None:
         """Raise InputError if the cohort lacks a region or lobe of `edges` or `among`."""
-        read_edges(self.edges, cohort)
-        read_among(self.among, cohort)
+        read_edges(self.edges, cohort.regions)
+        read_among(self.among, cohort.regions, cohort.lobes)
 
 
 def _pairs(edges: Iterable[Any]) -> tuple[tuple[str, str], ...]:

@@ -24,7 +24,8 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from sgbn.cohort.cohort import Cohort
-from sgbn.cohort.design import Exchange, group_sample
+from sgbn.cohort.design import Exchange
+from sgbn.cohort.rows import prepared_rows, rows_of_groups
 from sgbn.cohort.series import SeriesCohort
 from sgbn.comparison.settings import Settings
 from sgbn.comparison.steps.cross_validation import cross_validate, fit_model, permuted_accuracies
@@ -42,7 +43,6 @@ from sgbn.core.problems import InputError, Problem
 from sgbn.core.types import Array, Mask
 from sgbn.inference.confidence import sample_confidence
 from sgbn.inference.deviation import Deviations, NormativeDeviation
-from sgbn.inference.difference_input import read_group_data
 from sgbn.inference.difference_problem import check_request
 from sgbn.inference.difference_tables import Differences
 from sgbn.inference.differences import edge_differences
@@ -233,11 +233,10 @@ def confidence_of(job: Job, networks: Mapping[str, LearnedNetwork]) -> dict[str,
 
     def learn_halves() -> None:
         for number, group in enumerate(job.groups):
-            sample = group_sample(job.prepared, group)
+            rows = prepared_rows(job.prepared, group)
             with warnings_about(group):
                 confidence[group] = sample_confidence(
-                    # A study keeps a hash of these bytes, so their order in memory must not change.
-                    sample._replace(values=np.asfortranarray(sample.values)),
+                    rows,
                     fast_learner(job.learner),
                     job.settings.n_pairs,
                     job.settings.seed,
@@ -399,9 +398,9 @@ def _permuted(job: Job, permute: Callable[[Exchange, Study], Array]) -> Array:
         return np.empty(0)
     try:
         # The design is the same as in the tests: which rows may be exchanged.
-        data = read_group_data(job.prepared)
-        check_request(job.settings.accuracy_permutations, "two-sided", job.settings.seed, data)
-        return permute(data.exchange(), job.study.part("accuracy-permuted"))
+        design = rows_of_groups(job.prepared).design
+        check_request(job.settings.accuracy_permutations, "two-sided", job.settings.seed, design)
+        return permute(design.exchange(), job.study.part("accuracy-permuted"))
     except InputError as error:
         Problem("accuracy.untested", cause=error).warn(
             "the accuracy was not tested by exchanging the labels", "{cause}"
@@ -469,7 +468,7 @@ def networks_of_series(job: Job) -> dict[str, LearnedNetwork]:
 
 def series_network(learner: LearnedNetwork, cohort: Cohort, group: str, study: Study) -> SeriesSGBN:
     """Learn the network of one group."""
-    part = cohort.subset(groups=[group])
+    part = _series(cohort).subset(groups=[group])
     # Persons and families are counted instead of rows, because halves keep their rows together.
     can_halve = part.unit_counts[group] >= MIN_SUBJECTS_TO_HALVE
     return fit_with_halves(cast(SeriesSGBN, learner), can_halve, study, part)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sgbn.cohort.effects import effect_names
 from sgbn.comparison.names import called, joined
 from sgbn.comparison.steps.accuracy import METRICS, Accuracy
 from sgbn.comparison.steps.data import left_out_words
@@ -111,7 +110,7 @@ def _data(comparison: Comparison) -> str:
     if comparison.n_sites > 1:
         parts.append(f"{comparison.n_sites} sites, harmonised")
     if comparison.cohort.covariates:
-        parts.append(f"without the effects of {', '.join(effect_names(comparison.cohort))}")
+        parts.append(f"without the effects of {', '.join(comparison.cohort.design.effect_names)}")
     far = left_out_words(comparison)
     return f"{'; '.join(parts)}. {reference}{_filled_in(comparison)}{' ' * bool(far)}{far}"
 

@@ -360,6 +360,14 @@ def numbered(labels: ArrayLike) -> tuple[NDArray[Any], Indices]:
     return np.unique(labels, return_inverse=True)
 
 
+def check_count(values: NDArray[Any], n: int, name: str) -> None:
+    """Raise InputError if an argument or covariate does not have one value per row."""
+    if values.shape != (n,):
+        raise InputError("labels.count", name=name, n=n).says(
+            "{name} does not have {n:value}", "Give one value per row."
+        )
+
+
 def read_labels(y: Any, n: int) -> NDArray[Any]:
     """Return the class of each of n rows; raise an error if a label is missing or not a class."""
     if y is None:

@@ -21,9 +21,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from sgbn.cohort.cohort import Cohort
-from sgbn.cohort.design import Sample, deal_rows
 from sgbn.cohort.effects import without_nuisance
-from sgbn.cohort.rows import read_sample
+from sgbn.cohort.rows import Rows, rows_of_group
 from sgbn.core.moments import constant_columns, moments_of, one_blas_thread
 from sgbn.core.problems import DataWarning, InputError
 from sgbn.core.types import Array, Mask
@@ -102,7 +101,7 @@ def edge_confidence(
     [('x0', 'x2'), ('x1', 'x2')]
     """
     return sample_confidence(
-        read_sample(X, group),
+        rows_of_group(X, group),
         SGBNEnsemble() if learner is None else learner,
         Whole(1).check("n_pairs", n_pairs),
         SEED.check("random_state", random_state),
@@ -111,62 +110,62 @@ def edge_confidence(
 
 
 def sample_confidence(
-    sample: Sample, learner: NetworkEstimator, n_pairs: int, random_state: int, study: Study
+    rows: Rows, learner: NetworkEstimator, n_pairs: int, random_state: int, study: Study
 ) -> EdgeConfidence:
-    """Return the same as `edge_confidence`, for a sample that was checked."""
+    """Return the same as `edge_confidence`, for rows that were checked."""
     # An ensemble draws many networks from each half. Any other learner learns one.
     if isinstance(learner, SGBNEnsemble):
-        check_rows(sample)
+        check_rows(rows)
         # One chain is enough: frequencies come from the half samples, not from chains of the whole
         # sample.
         settings = {"n_chains": 1, "n_pairs": n_pairs, "random_state": random_state}
-        confidence = clone(learner).set_params(**settings).fit_sample(sample, study).confidence_
+        confidence = clone(learner).set_params(**settings).fit_rows(rows, study).confidence_
         # An ensemble skips half samples that would be too small. Here the user asked for nothing
         # else, so that this is an error.
         if confidence is None:
-            raise InputError("halves.few", n=len(sample.values)).says(
+            raise InputError("halves.few", n=len(rows)).says(
                 "too few of {n:row} remain for two halves", "Give more rows, or fewer covariates."
             )
         return confidence
-    return learn_halves(sample, learner, n_pairs, random_state, study)
+    return learn_halves(rows, learner, n_pairs, random_state, study)
 
 
 def learn_halves(
-    sample: Sample, learner: NetworkEstimator, n_pairs: int, random_state: int, study: Study
+    rows: Rows, learner: NetworkEstimator, n_pairs: int, random_state: int, study: Study
 ) -> EdgeConfidence:
     """Learn a network from each half of many splits, and count their arrows.
 
     The result of a pair depends only on the data, the learner, the seed and the number of the pair.
     So a study can be continued with more pairs.
     """
-    check_rows(sample)
-    warn_about_moments(moments_of(sample.values, sample.names), sample.names)
+    check_rows(rows)
+    warn_about_moments(moments_of(rows.values, rows.names), rows.names)
     check_learner(learner)
     tasks = {f"pair{k:05d}": {"pair": k} for k in range(n_pairs)}
-    settings = described(sample, learner, random_state=random_state)
-    shared = {"sample": sample, "learner": learner, "random_state": random_state}
+    settings = described(rows, learner, random_state=random_state)
+    shared = {"rows": rows, "learner": learner, "random_state": random_state}
     results = study.run(learn_pair, tasks, settings, shared=shared)
-    return gather_pairs(list(results.values()), sample.names)
+    return gather_pairs(list(results.values()), rows.names)
 
 
-def learn_pair(sample: Sample, learner: NetworkEstimator, random_state: int, pair: int) -> Arrays:
+def learn_pair(rows: Rows, learner: NetworkEstimator, random_state: int, pair: int) -> Arrays:
     """Return the arrows of the networks of two halves, and the constant columns of each half."""
     # The pair's number is in the seed, so that a study with more pairs keeps the first ones.
     rng = np.random.default_rng([random_state, pair])
-    part = deal_rows(rng, len(sample.values), 2, sample.strata, sample.units)
+    part = rows.design.deal(rng)
     seed = int(rng.integers(2**31))
     arrows, constant = [], []
     for which in range(2):
-        half = sample.take(part == which)
+        half = rows.subset(part == which)
         with one_blas_thread():
             # Effects estimated from all rows would make the halves depend on each other.
-            left, _ = without_nuisance(half.values, half.nuisance)
+            left, _ = without_nuisance(half.values, half.effects)
         with warnings.catch_warnings():
             # Warnings about single parts are not shown, since the whole sample was checked before.
             warnings.simplefilter("ignore", DataWarning)
-            values = clone(learner).clean(np.ascontiguousarray(left), list(sample.names))
+            values = clone(learner).clean(np.ascontiguousarray(left), list(rows.names))
         constant.append(constant_columns(values))
-        arrows.append(_learn_half(values, sample.names, learner, ~constant[-1], seed))
+        arrows.append(_learn_half(values, rows.names, learner, ~constant[-1], seed))
     return pair_result(arrows, constant)
 
 
@@ -197,12 +196,12 @@ def _arrows(learner: Any) -> Array:
     return share + np.where(share == 0.5, 0.5, 0.0).T
 
 
-def check_rows(sample: Sample) -> None:
+def check_rows(rows: Rows) -> None:
     """Raise InputError if the halves of a sample are too small; warn if they are small."""
-    n, m = sample.values.shape
-    _, lost = without_nuisance(sample.values[:, :0], sample.nuisance)
+    n, m = rows.values.shape
+    _, lost = without_nuisance(rows.values[:, :0], rows.effects)
     # Each half needs enough independent persons, and enough rows after effects are taken out.
-    units = sample.n_units
+    units = rows.design.n_units
     if min(units, n - 2 * lost) < MIN_ROWS_TO_HALVE:
         least = MIN_ROWS_TO_HALVE + 2 * lost
         raise InputError("halves.few", units=units, least=least).says(

@@ -32,7 +32,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, 
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import check_is_fitted
 
-from sgbn.cohort.design import deal_rows
+from sgbn.cohort.design import Design
 from sgbn.cohort.rows import check_varies, refuse_cohort
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.moments import one_blas_thread
@@ -267,15 +267,14 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _whole_persons(self, persons: NDArray[Any], n: int) -> list[tuple[Indices, Indices]]:
         """Return folds in which the rows to learn from and the rows to score share no person."""
-        # Labels become text, since labels of mixed types, such as 7 and "7a", cannot be sorted.
-        count = len(np.unique(persons.astype(str)))
-        if count < 2:
+        design = Design.of(range(n), block=persons)
+        if design.n_units < 2:
             raise InputError("persons.one", n=n).says(
                 "all {n} rows belong to one person",
                 "Give rows of several persons, or leave {persons=} out.",
             )
-        n_folds = min(self.n_folds, count)
-        fold = deal_rows(np.random.default_rng(self.random_state), n, n_folds, persons=persons)
+        n_folds = min(self.n_folds, design.n_units)
+        fold = design.deal(np.random.default_rng(self.random_state), n_folds)
         return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)]
 
 

@@ -36,7 +36,7 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -46,13 +46,11 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from sgbn.cohort.atlas import UNKNOWN_LOBE
-from sgbn.cohort.cohort import Cohort
-from sgbn.cohort.effects import design_of
+from sgbn.cohort.design import LABELS, Design
 from sgbn.cohort.rows import region_index
 from sgbn.core.problems import InputError, Problem, did_you_mean
 from sgbn.core.types import Array, Graph, Indices, Mask
 from sgbn.core.validation import SEED, OneOf, Whole, is_number, read_edge
-from sgbn.inference.difference_input import GroupData
 from sgbn.inference.influence import edge_influences, pair_influences
 from sgbn.inference.joint import GroupWeights
 
@@ -100,13 +98,13 @@ class EdgeProblem(ABC):
 
     Attributes
     ----------
-    data : GroupData
-        Groups and labels of the rows, without the values.
+    design : Design
+        Groups and labels of the rows.
+    regions, lobes : tuple of str
+        Name and lobe of each region.
     sd : ndarray of shape (m,)
         Standard deviation of each region. The fitted weight of i -> j times ``sd[j] / sd[i]`` is
         in the units of the data.
-    lobes : ndarray of int of shape (m,)
-        Number of the lobe of each region, -1 if it is unknown.
     alternative : {"two-sided", "greater", "less"}
         Direction of the tests of edges.
     named : NamedEdges or None
@@ -115,12 +113,19 @@ class EdgeProblem(ABC):
         Edges between regions that were named beforehand.
     """
 
-    data: GroupData
+    design: Design
+    regions: tuple[str, ...]
+    lobes: tuple[str, ...]
     sd: Array
-    lobes: Indices
     alternative: str
     named: NamedEdges | None = None
     among: Graph | None = None
+
+    @property
+    def lobe_codes(self) -> Indices:
+        """The place of each region's lobe among the sorted names; -1 if it is unknown."""
+        names = known_lobes(self.lobes)
+        return np.array([names.index(x) if x in names else -1 for x in self.lobes], np.intp)
 
     @property
     @abstractmethod
@@ -135,12 +140,6 @@ class EdgeProblem(ABC):
         """
 
 
-def lobe_numbers(lobes: Sequence[str]) -> Indices:
-    """Return the place of each region's lobe among the sorted names; -1 if it is unknown."""
-    names = known_lobes(lobes)
-    return np.array([names.index(lobe) if lobe in names else -1 for lobe in lobes], np.intp)
-
-
 def known_lobes(lobes: Sequence[str]) -> list[str]:
     """Return the sorted names of the lobes, without the name for unknown lobes."""
     return sorted(set(lobes) - {UNKNOWN_LOBE})
@@ -148,17 +147,17 @@ def known_lobes(lobes: Sequence[str]) -> list[str]:
 
 def fingerprint(problem: EdgeProblem, learner: BaseEstimator) -> str:
     """Return a hash of the data and the learner, so that a folder never mixes two tests."""
-    data = problem.data
+    design = problem.design
     # The last digits differ between machines, and a folder may be moved to another machine.
     digest = hashlib.sha256((np.round(problem.content, DIGITS) + 0.0).tobytes())  # no -0.0
-    for codes in (data.codes, data.sites, data.pairs, data.persons, data.families):
+    for codes in map(design.codes, LABELS):
         digest.update(b"-" if codes is None else codes.astype(np.int64).tobytes())
     # Absent columns add "-". Otherwise the same labels, as sites or as pairs, would have one hash.
     for chosen in (None if problem.named is None else problem.named.edges, problem.among):
         digest.update(b"-" if chosen is None else chosen.tobytes())
-    digest.update(json.dumps([data.lobes, data.regions, data.groups]).encode())
-    digest.update(json.dumps([str(name) for name in data.covariates]).encode())
-    digest.update((design_of(len(data.codes), data.covariates) + 0.0).tobytes())
+    digest.update(json.dumps([problem.lobes, problem.regions, design.groups]).encode())
+    digest.update(json.dumps(list(design.covariates)).encode())
+    digest.update((replace(design, site=None).columns() + 0.0).tobytes())
     # The parameters are hashed, not the learner's repr, since a long repr is shortened.
     digest.update(joblib.hash(learner.get_params()).encode())
     return digest.hexdigest()
@@ -231,8 +230,8 @@ class Ways(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Units:
-    """The rows of each group, in the order of their units.
+class UnitSums:
+    """The sums of influences over units: the rows of each group, in the order of their units.
 
     Attributes
     ----------
@@ -255,15 +254,15 @@ class Units:
     inflation: float
 
     @classmethod
-    def of(cls, codes: Indices, labels: Indices | None, rank: int) -> Units:
-        """Return the units given by the label of each row; without labels each row is a unit."""
+    def of(cls, codes: Indices, units: Indices | None, rank: int) -> UnitSums:
+        """Return the sums for the number of each row's unit; without it, each row is a unit."""
         n = len(codes)
-        unit_codes = np.arange(n) if labels is None else np.unique(labels, return_inverse=True)[1]
+        unit_codes = np.arange(n) if units is None else units
         # Rows in the order of their units, so that reduceat below can add the influences of a unit.
         by_unit = np.argsort(unit_codes, kind="stable")
         rows = tuple(by_unit[codes[by_unit] == c] for c in range(int(codes.max()) + 1))
         parts = [np.unique(unit_codes[place], return_index=True) for place in rows]
-        starts = None if labels is None else tuple(first for _, first in parts)
+        starts = None if units is None else tuple(first for _, first in parts)
         numbers = tuple(unit for unit, _ in parts)
         return cls(rows, starts, numbers, int(unit_codes.max()) + 1, n / (n - rank))
 
@@ -289,13 +288,13 @@ class GroupColumns(NamedTuple):
     products: Array
 
 
-def group_columns(residuals: Array, units: Units) -> list[GroupColumns]:
+def group_columns(residuals: Array, units: UnitSums) -> list[GroupColumns]:
     """Return the residuals of the groups in the form that `sgbn.inference.influence` takes."""
     columns = [np.ascontiguousarray(residuals[rows].T) for rows in units.rows]
     return [GroupColumns(group, group @ group.T) for group in columns]
 
 
-def one_way(groups: Sequence[GroupColumns], edges: Edges, units: Units) -> Estimates:
+def one_way(groups: Sequence[GroupColumns], edges: Edges, units: UnitSums) -> Estimates:
     """Return the weights of edges, given the other parents of the target.
 
     Edges with the same target must lie next to each other.
@@ -307,7 +306,7 @@ def one_way(groups: Sequence[GroupColumns], edges: Edges, units: Units) -> Estim
     return _estimates(influences, units)
 
 
-def all_ways(groups: Sequence[GroupColumns], edges: Edges, given: Graph, units: Units) -> Ways:
+def all_ways(groups: Sequence[GroupColumns], edges: Edges, given: Graph, units: UnitSums) -> Ways:
     """Return the weight of i -> j, the weight of j -> i, and the partial correlation of each pair.
 
     All three are estimated given the same other regions. The correlation is Fisher's z.
@@ -330,7 +329,7 @@ def parents_of_both(parents: Graph, edges: Edges) -> Graph:
     return np.ascontiguousarray(given)
 
 
-def _estimates(influences: Sequence[tuple[Array, Array]], units: Units) -> Estimates:
+def _estimates(influences: Sequence[tuple[Array, Array]], units: UnitSums) -> Estimates:
     """Return the estimates from the weights and influences of each group."""
     weights = np.array([weight for weight, _ in influences])
     return Estimates(weights, units.covariances([influence for _, influence in influences]))
@@ -406,10 +405,10 @@ ALTERNATIVES = ("two-sided", "greater", "less")
 
 
 def check_request(
-    n_permutations: Any, alternative: str, random_state: Any, data: GroupData
+    n_permutations: Any, alternative: str, random_state: Any, design: Design
 ) -> tuple[int, int]:
     """Return the number of permutations and the seed; raise InputError if no test is possible."""
-    _check_sizes(data)
+    _check_sizes(design)
     if is_number(n_permutations) and float(n_permutations).is_integer():
         n_permutations = int(n_permutations)  # users write 1e4, which is a float
     if Whole(0).check("n_permutations", n_permutations) < FEWEST_PERMUTATIONS:
@@ -417,20 +416,19 @@ def check_request(
             "a p of 0.05 needs {needed:permutation} or more", "Give 999, or 199 for a first look."
         )
     OneOf(*ALTERNATIVES).check("alternative", alternative)
-    if alternative != "two-sided" and len(data.groups) > 2:
-        raise InputError("alternative.groups", n=len(data.groups)).says(
+    if alternative != "two-sided" and len(design.groups) > 2:
+        raise InputError("alternative.groups", n=len(design.groups)).says(
             "a difference of {n:group} has no direction",
             "Leave out {alternative=}, or compare two.",
         )
-    _check_exchanges(data, n_permutations)
+    _check_exchanges(design, n_permutations)
     return n_permutations, SEED.check("random_state", random_state)
 
 
-def read_edges(edges: Sequence[tuple[str, str]], data: GroupData | Cohort) -> list[tuple[int, int]]:
+def read_edges(edges: Sequence[tuple[str, str]], regions: Sequence[str]) -> list[tuple[int, int]]:
     """Return the edges that were named beforehand, as numbers of regions."""
     chosen = [
-        read_edge(edge, "edges", lambda name: region_index(str(name), data.regions))
-        for edge in edges
+        read_edge(edge, "edges", lambda name: region_index(str(name), regions)) for edge in edges
     ]
     # Every pair is tested in both directions. So (i, j) and (j, i) would be the same test.
     pairs = [frozenset(edge) for edge in chosen]
@@ -442,18 +440,18 @@ def read_edges(edges: Sequence[tuple[str, str]], data: GroupData | Cohort) -> li
     return chosen
 
 
-def read_among(names: Sequence[str], data: GroupData | Cohort) -> Mask | None:
+def read_among(names: Sequence[str], regions: Sequence[str], lobes: Sequence[str]) -> Mask | None:
     """Mark all edges between some regions, which are given by their names or by their lobes."""
     # A single name would be read as a sequence of letters.
     if isinstance(names, str):
         names = [names]
     if not names:
         return None
-    inside = np.zeros(len(data.regions), bool)
+    inside = np.zeros(len(regions), bool)
     for name in names:
-        named = np.array([name in both for both in zip(data.regions, data.lobes, strict=True)])
+        named = np.array([name in both for both in zip(regions, lobes, strict=True)])
         if not named.any() or name == UNKNOWN_LOBE:
-            near = did_you_mean(name, list(dict.fromkeys([*data.regions, *data.lobes])))
+            near = did_you_mean(name, list(dict.fromkeys([*regions, *lobes])))
             raise InputError("among.unknown", name=name, near=near).says(
                 "no region or lobe is called {name} ({among=})", "{near}"
             )
@@ -465,17 +463,15 @@ def read_among(names: Sequence[str], data: GroupData | Cohort) -> Mask | None:
     return np.outer(inside, inside)
 
 
-def _check_sizes(data: GroupData) -> None:
+def _check_sizes(design: Design) -> None:
     """Raise InputError if there is one group or a group is too small; warn of unequal sizes."""
-    persons = np.arange(len(data.codes)) if data.persons is None else data.persons
     # Persons are counted, not rows: ten sessions of one person are not ten subjects.
-    rows = np.unique(np.column_stack([data.codes, persons]), axis=0)
-    sizes = np.bincount(rows[:, 0], minlength=len(data.groups))
+    sizes = np.array(list(design.counts(design.persons).values()))
     if len(sizes) < 2:
-        raise InputError("groups.one", group=data.groups[0]).says(
+        raise InputError("groups.one", group=design.groups[0]).says(
             "there is only one group, {group}", "Give two or more."
         )
-    smallest, n = data.groups[sizes.argmin()], sizes.min()
+    smallest, n = design.groups[sizes.argmin()], sizes.min()
     if n < MIN_SUBJECTS_PER_GROUP:
         raise InputError("groups.small", group=smallest, n=n, least=MIN_SUBJECTS_PER_GROUP).says(
             "group {group} has {n:subject}, but tests need {least}",
@@ -490,10 +486,10 @@ def _check_sizes(data: GroupData) -> None:
         )
 
 
-def _check_exchanges(data: GroupData, n_permutations: int) -> None:
+def _check_exchanges(design: Design, n_permutations: int) -> None:
     """Raise InputError if no rows can be exchanged between groups; warn if only few can."""
-    exchange, n = data.exchange(), len(data.codes)
-    log_count = exchange.log_exchanges(data.codes)
+    exchange, n = design.exchange(), design.n
+    log_count = exchange.log_exchanges(design.group_codes)
     # Counts are logarithms: a thousand subjects have more exchanges than a float can hold.
     if log_count < np.log(MIN_EXCHANGES):
         raise InputError("exchange.none").says(
@@ -501,7 +497,7 @@ def _check_exchanges(data: GroupData, n_permutations: int) -> None:
             "Leave out {sites=} or {blocks=}, or groups that share no site with others. Give the "
             "same number of rows for each person.",
         )
-    stuck = exchange.cannot_move(data.codes)
+    stuck = exchange.cannot_move(design.group_codes)
     if stuck > MAX_SHARE_STUCK * n:
         Problem("exchange.stuck", stuck=stuck, n=n).warn(
             "{stuck} of {n} rows cannot change groups, as no other person has as many at a site",

@@ -225,8 +225,8 @@ def summarised(
     hubs, lobes = sum_tables(problem, fit, null["sums"])
     edges, lowest = edge_table(problem, fit, observed, null)
     return Differences(
-        regions=problem.data.regions,
-        groups=problem.data.groups,
+        regions=problem.regions,
+        groups=problem.design.groups,
         edges=edges,
         components=[
             (component, p, float(monte_carlo_error(p, count)))
@@ -280,7 +280,7 @@ def edge_table(
     problem: EdgeProblem, fit: Fit, observed: Arrays, null: Arrays
 ) -> tuple[NDArray[Any], Array]:
     """Return one row per edge, the surest first, and the smallest share of every permutation."""
-    last = len(problem.data.groups) - 1
+    last = len(problem.design.groups) - 1
     one_way, both_ways = rank_edges(observed, null), rank_ways(observed, null)
     fwer = one_way.family_wise
     table = {
@@ -359,7 +359,7 @@ def named_table(problem: EdgeProblem, fit: Fit, null: Arrays) -> NDArray[Any] | 
     """Return the table of edges that were named beforehand, in the order of their naming."""
     if problem.named is None or fit.named is None:
         return None
-    n_groups = len(problem.data.groups)
+    n_groups = len(problem.design.groups)
     raw = np.concatenate([fit.named.statistics(range(n_groups))[None], null["named"]])
     every = signed_statistic(raw, problem.alternative)
     # The data are the first of all permutations. The three ways of a pair lie side by side.
@@ -409,11 +409,11 @@ def among_of(problem: EdgeProblem, fit: Fit, observed: Arrays, null: Arrays) -> 
     counts = np.bincount(run, minlength=len(null["counts"]))
     ranks = rank_edges(parts[0], parts[1] | {"counts": counts})
     p = reached(float(observed["totals_inside"]), null["totals_inside"])
-    names, inside = np.array(problem.data.regions, dtype=object), observed["inside"]
-    outer = (0, len(problem.data.groups) - 1)
+    names, inside = np.array(problem.regions, dtype=object), observed["inside"]
+    outer = (0, len(problem.design.groups) - 1)
     table = {
         **_weights(problem, fit.edges[inside], fit.weights.part(inside), outer),
-        "statistic": fit.weights.statistic(range(len(problem.data.groups)))[inside],
+        "statistic": fit.weights.statistic(range(len(problem.design.groups)))[inside],
         "p": ranks.p,
         "p_fwer": ranks.family_wise,
         "q": discovery_rates(ranks.p),
@@ -426,7 +426,7 @@ def pairwise_tables(
     problem: EdgeProblem, fit: Fit, nulls: Mapping[Members, Arrays]
 ) -> dict[tuple[str, str], NDArray[Any]]:
     """Return closed tests of each pair of groups, if there are more than two groups."""
-    names = problem.data.groups
+    names = problem.design.groups
     if len(names) == 2 or len(names) > MOST_GROUPS:
         return {}
     by_set = _p_of_sets(problem, fit, nulls)
@@ -458,7 +458,7 @@ def _p_of_sets(
     """Return, for each kind of p (such as "p_fwer"), the p of every set of two or more groups."""
     kinds = ("p", "p_fwer", "p_both", "p_fwer_both")
     by_set: dict[str, dict[Members, Array]] = {kind: {} for kind in kinds}
-    for members in sets_of_groups(len(problem.data.groups)):
+    for members in sets_of_groups(len(problem.design.groups)):
         null = nulls.get(members)
         if null is None:  # these groups have no rows to exchange: nothing is known
             # A p of 1 can only make closed tests more careful.
@@ -477,11 +477,11 @@ def _weights(
     problem: EdgeProblem, edges: NDArray[np.int64], estimates: Estimates, pair: Members
 ) -> dict[str, NDArray[Any]]:
     """Return regions and weights of edges, and the difference between a pair of groups."""
-    data, sd = problem.data, problem.sd
-    names, (i, j), (first, last) = np.array(data.regions, dtype=object), edges.T, pair
+    names, sd = np.array(problem.regions, dtype=object), problem.sd
+    (i, j), (first, last) = edges.T, pair
     # Weights were fitted per standard deviation.
     in_units = sd[j] / sd[i]
-    by_group = zip(data.groups, estimates.weights, strict=True)
+    by_group = zip(problem.design.groups, estimates.weights, strict=True)
     change = estimates.weights[last] - estimates.weights[first]
     return {
         "source": names[i],
@@ -495,19 +495,19 @@ def _weights(
 
 def sum_tables(problem: EdgeProblem, fit: Fit, null: Array) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the tables of hubs and of lobes, with their corrected p."""
-    data = problem.data
-    m, names = len(data.regions), np.array(known_lobes(data.lobes), dtype=object)
+    m, names = len(problem.regions), np.array(known_lobes(problem.lobes), dtype=object)
     weights = fit.weights.matrices(fit.edges, m)
     differences, statistics = (
-        np.concatenate(list(sums(weights, problem.lobes).values()))
+        np.concatenate(list(sums(weights, problem.lobe_codes).values()))
         for sums in (strengths, strength_statistics)
     )
     # In- and out-strengths of m regions come first, then strengths from lobe to lobe, then numbers.
     in_lobes = np.arange(len(statistics)) >= 2 * m
     counts = np.arange(len(statistics)) >= 2 * m + len(names) ** 2
-    z, p = corrected(statistics, null, in_lobes.astype(np.intp), counts, len(data.groups) == 2)
+    two_sided = len(problem.design.groups) == 2
+    z, p = corrected(statistics, null, in_lobes.astype(np.intp), counts, two_sided)
     hubs = {
-        "region": np.tile(np.array(data.regions, dtype=object), 2),
+        "region": np.tile(np.array(problem.regions, dtype=object), 2),
         "kind": np.repeat(np.array(["in", "out"], dtype=object), m),
     }
     pairs = {

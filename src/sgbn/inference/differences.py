@@ -18,35 +18,34 @@ The fit of parents and weights to the groups of a table, for the data and each p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sgbn.cohort.cohort import Cohort
-from sgbn.cohort.effects import Nuisance, nuisance_of
-from sgbn.cohort.rows import check_groups_vary
+from sgbn.cohort.design import Design
+from sgbn.cohort.effects import Nuisance
+from sgbn.cohort.rows import Rows, check_groups_vary, rows_of_groups
 from sgbn.cohort.series import SeriesCohort
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.moments import one_blas_thread
 from sgbn.core.problems import InputError
 from sgbn.core.types import Array, Graph, Indices
 from sgbn.core.validation import POSITIVE, copies
-from sgbn.inference.difference_input import Covariates, GroupData, read_group_data, without_outliers
 from sgbn.inference.difference_problem import (
     EdgeProblem,
     Fit,
     GroupColumns,
     Members,
     NamedEdges,
-    Units,
+    UnitSums,
     all_ways,
     check_request,
     fingerprint,
     group_columns,
-    lobe_numbers,
     one_way,
     parents_of_both,
     read_among,
@@ -63,6 +62,7 @@ from sgbn.inference.joint import (
 )
 from sgbn.inference.permutations import permuted_statistics
 from sgbn.learn.sgbn import SGBN
+from sgbn.prepare.outliers import without_outliers
 from sgbn.runs.study import Study
 
 
@@ -70,7 +70,7 @@ def edge_differences(
     X: ArrayLike | Cohort,
     groups: ArrayLike | None = None,
     *,
-    covariates: Covariates | None = None,
+    covariates: Mapping[str, ArrayLike] | None = None,
     sites: ArrayLike | None = None,
     pairs: ArrayLike | None = None,
     persons: ArrayLike | None = None,
@@ -194,15 +194,15 @@ def edge_differences(
         raise InputError("cohort.series").says(
             "X is a SeriesCohort, which holds time series", "Call series_differences."
         )
-    data = read_group_data(X, groups, covariates, sites, pairs, reference, persons, blocks)
+    rows = rows_of_groups(X, groups, covariates, sites, pairs, reference, persons, blocks)
     # Outliers go before sizes are checked: the rows that remain must be enough.
-    data, left_out = without_outliers(data, outliers)
-    n_permutations, seed = check_request(n_permutations, alternative, random_state, data)
+    rows, left_out = without_outliers(rows, outliers)
+    n_permutations, seed = check_request(n_permutations, alternative, random_state, rows.design)
     POSITIVE.check("penalty", penalty)
     learner = SGBN() if learner is None else learner
-    chosen = read_edges(edges, data), read_among(among, data)
+    chosen = read_edges(edges, rows.names), read_among(among, rows.names, rows.lobes)
     with one_blas_thread():
-        problem = problem_of(data, learner, separate_parents, alternative, *chosen, penalty)
+        problem = problem_of(rows, learner, separate_parents, alternative, *chosen, penalty)
         fit = problem.fit(problem.residuals)
         networks = _networks(problem, fit)  # raises its error before the long computation
     # A folder is continued only if these settings are the same as before.
@@ -219,15 +219,15 @@ def edge_differences(
 
 def _networks(problem: TableProblem, fit: Fit) -> dict[str, GaussianNetwork]:
     """Return the networks of the groups, in the units of the data."""
-    data, sd = problem.data, problem.sd
+    design, regions, sd = problem.design, problem.regions, problem.sd
     # Problems hold residuals in standard deviations. Networks are in the units of the data.
-    groups = covariances(problem.residuals, data.codes)
-    fitted = weights_on(groups, fit.parents, problem.nuisance.rank / len(data.codes))
-    check_weights(fitted, data.groups, data.regions)
+    groups = covariances(problem.residuals, design.group_codes)
+    fitted = weights_on(groups, fit.parents, problem.nuisance.rank / design.n)
+    check_weights(fitted, design.groups, regions)
     networks = {}
-    for name, weights in zip(data.groups, fitted, strict=True):
+    for name, weights in zip(design.groups, fitted, strict=True):
         coef, noise = weights.weights * sd / sd[:, None], weights.noise * sd**2
-        networks[name] = GaussianNetwork(coef, noise_variance=noise, names=data.regions)
+        networks[name] = GaussianNetwork(coef, noise_variance=noise, names=regions)
     return networks
 
 
@@ -248,7 +248,7 @@ class TableProblem(EdgeProblem):
         Means of the groups, and effects of covariates and sites.
     shared : SharedOrder
         The order of the regions, along which parents are chosen.
-    units : Units
+    units : UnitSums
         Sets of rows that belong to one person or family, or single rows that are independent.
     separate : bool
         Whether parents that only one group chooses are added to the parents of the pooled rows.
@@ -259,7 +259,7 @@ class TableProblem(EdgeProblem):
     residuals: Array
     nuisance: Nuisance
     shared: SharedOrder
-    units: Units
+    units: UnitSums
     separate: bool
     most_parents: int
 
@@ -319,7 +319,7 @@ def surest_parents(parents: Graph, pooled: Graph, products: Sequence[Array], mos
 
 
 def problem_of(
-    data: GroupData,
+    rows: Rows,
     learner: SGBN,
     separate: bool,
     alternative: str,
@@ -332,29 +332,30 @@ def problem_of(
     The parameters are the same as in `edge_differences`, but `edges` and `among` hold numbers of
     regions.
     """
-    nuisance = nuisance_of(data.codes, data.covariates, data.sites)
-    most = most_parents_of(data, nuisance.rank)
-    check_groups_vary(data.values, data.codes, data.groups, data.regions)
-    residuals = nuisance.residuals(data.values)
+    design, regions = rows.design, rows.names
+    nuisance = design.nuisance()
+    most = most_parents_of(design, nuisance.rank)
+    check_groups_vary(rows.values, design.group_codes, design.groups, regions)
+    residuals = nuisance.residuals(rows.values)
     sd = residuals.std(axis=0)
     # In standard deviations, so that one threshold for singular matrices suits all regions.
     residuals /= sd
-    _refuse_copies(residuals, data.regions)
-    shared = SharedOrder(residuals, learner, data.regions, penalty)
+    _refuse_copies(residuals, regions)
+    shared = SharedOrder(residuals, learner, regions, penalty)
     if shared.max_parents is not None:
         most = min(most, shared.max_parents)
     return TableProblem(
-        # Workers need only the residuals. Without the values, less is sent to them.
-        data=replace(data, values=data.values[:0], ids=()),
+        design=design,
+        regions=regions,
+        lobes=rows.lobes,
         sd=sd,
-        lobes=lobe_numbers(data.lobes),
         alternative=alternative,
         named=_named(edges, shared, residuals, most),
         among=among,
         residuals=residuals,
         nuisance=nuisance,
         shared=shared,
-        units=Units.of(data.codes, data.units, nuisance.rank),
+        units=UnitSums.of(design.group_codes, design.codes("units"), nuisance.rank),
         separate=separate,
         most_parents=most,
     )
@@ -377,7 +378,7 @@ def _named(
     return NamedEdges(pairs, parents_of_both(pooled, pairs))
 
 
-def most_parents_of(data: GroupData, rank: int) -> int:
+def most_parents_of(design: Design, rank: int) -> int:
     """Return the largest number of parents that a region may have.
 
     Nuisance effects use up `rank` degrees of freedom. The smallest group's share of them is
@@ -389,15 +390,13 @@ def most_parents_of(data: GroupData, rank: int) -> int:
     InputError
         If the smallest group has too few subjects for even one parent.
     """
-    units = np.arange(len(data.codes)) if data.units is None else data.units
-    sizes = np.bincount(np.unique(np.column_stack([data.codes, units]), axis=0)[:, 0])
-    smallest = int(sizes.argmin())
+    group, size = min(design.counts(design.units).items(), key=lambda item: item[1])
     # Nuisance effects are estimated over all rows: each group loses in proportion to its size.
-    lost = rank / len(data.codes) * sizes[smallest]
-    most = int((sizes[smallest] - lost) / ROWS_PER_PARENT)
+    lost = rank / design.n * size
+    most = int((size - lost) / ROWS_PER_PARENT)
     if most < 1:
-        numbers = {"n": sizes[smallest], "lost": lost, "least": ROWS_PER_PARENT}
-        raise InputError("groups.effects", group=data.groups[smallest], **numbers).says(
+        numbers = {"n": size, "lost": lost, "least": ROWS_PER_PARENT}
+        raise InputError("groups.effects", group=group, **numbers).says(
             "{lost:.1f} of {n:subject} of group {group} are used up by means, covariates and sites",
             "Add subjects, or leave out covariates or sites, so that {least} remain.",
         )

@@ -36,8 +36,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sgbn.cohort.cohort import Cohort
-from sgbn.cohort.design import Sample
-from sgbn.cohort.rows import read_groups, region_index, warn_about_few
+from sgbn.cohort.rows import Rows, region_index, residuals_by_group, warn_about_few
 from sgbn.core.equivalence import (
     close_orientations,
     consistent_extension,
@@ -205,7 +204,7 @@ def effect_difference(
     >>> found.identified, found.high < 0
     (True, True)
     """
-    rows = read_groups(groups)
+    rows = residuals_by_group(groups)
     SHARE.check("level", level)
     names = next(iter(rows.values())).names
     s, t = (region_index(name, names) for name in (source, target))
@@ -222,7 +221,7 @@ def effect_difference(
             "there is no graph of {groups}", "Give one graph per group ({graphs=})."
         )
     for name in rows:
-        warn_about_few(rows[name].n_units)
+        warn_about_few(rows[name].design.n_units)
     draws = {
         name: _draw(rows[name], graph_of[name], s, t, n_resamples, [random_state, place])
         for place, name in enumerate(rows)
@@ -270,7 +269,7 @@ def path_effects(weights: Array, support: Graph, source: int) -> Array:
     return effects
 
 
-def _draw(rows: Sample, graph: Any, s: int, t: int, n_resamples: int, seed: list[int]) -> _Draws:
+def _draw(rows: Rows, graph: Any, s: int, t: int, n_resamples: int, seed: list[int]) -> _Draws:
     """Return the effect of region `s` on region `t` in one group, with its bootstrap samples."""
     weights, support = fixed_weights(rows, graph)
     # The cpdag_ of a learner may direct more edges, by prior knowledge, than the data can.
@@ -290,8 +289,8 @@ def _draw(rows: Sample, graph: Any, s: int, t: int, n_resamples: int, seed: list
     on_path = leads[s] & to_target
     sd = rows.values.std(axis=0)
     return _Draws(
-        rows.n_units,
-        int(support.sum(axis=0)[on_path].max(initial=0)) + 1 + rows.nuisance.shape[1],
+        rows.design.n_units,
+        int(support.sum(axis=0)[on_path].max(initial=0)) + 1 + rows.effects.shape[1],
         float(sd[t] / sd[s]),
         float(path_effects(weights[None], support, s)[0, t]),
         path_effects(drawn, support, s)[:, t],

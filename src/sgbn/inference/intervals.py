@@ -40,8 +40,7 @@ from scipy.special import ndtr, stdtrit
 from sklearn.base import BaseEstimator
 
 from sgbn.cohort.cohort import Cohort
-from sgbn.cohort.design import Sample
-from sgbn.cohort.rows import read_rows, warn_about_few
+from sgbn.cohort.rows import Rows, residual_rows, warn_about_few
 from sgbn.core.graph import GraphLike, adjacency
 from sgbn.core.problems import InputError
 from sgbn.core.types import Array, Graph, Indices
@@ -101,16 +100,18 @@ def weight_intervals(
     >>> bool(low < 1 < high)
     True
     """
-    rows = read_rows(X, group)
+    rows = residual_rows(X, group)
     SHARE.check("level", level)
     weights, support = fixed_weights(rows, graph)
-    warn_about_few(rows.n_units)
+    warn_about_few(rows.design.n_units)
     counts = resamples(rows, n_resamples, [random_state])
     drawn = resampled_weights(rows.values, support, counts)
     i, j = np.nonzero(support)
     n_parents = support.sum(axis=0)
     bounds = [
-        interval(drawn[:, e], rows.n_units, n_parents[target] + 1 + rows.nuisance.shape[1], level)
+        interval(
+            drawn[:, e], rows.design.n_units, n_parents[target] + 1 + rows.effects.shape[1], level
+        )
         for e, target in enumerate(j)
     ]
     names = np.asarray(rows.names)
@@ -119,7 +120,7 @@ def weight_intervals(
     return records(columns).view(np.recarray)
 
 
-def fixed_weights(rows: Sample, graph: Any) -> tuple[Array, Graph]:
+def fixed_weights(rows: Rows, graph: Any) -> tuple[Array, Graph]:
     """Return the least-squares weights of a graph, one per edge, and the graph as a matrix.
 
     Raises
@@ -131,8 +132,8 @@ def fixed_weights(rows: Sample, graph: Any) -> tuple[Array, Graph]:
     if isinstance(graph, BaseEstimator):
         graph = network_of(graph, "graph")
     # A DataFrame has columns, and a network has names. An array has neither, and fits any regions.
-    names = list(map(str, getattr(graph, "columns", getattr(graph, "names", rows.names))))
-    places = [f"x{k}" for k in range(len(rows.names))]
+    names = tuple(map(str, getattr(graph, "columns", getattr(graph, "names", rows.names))))
+    places = tuple(f"x{k}" for k in range(len(rows.names)))
     if names != rows.names and places not in (names, rows.names):
         refuse_columns()
     support = adjacency(graph)
@@ -144,9 +145,9 @@ def fixed_weights(rows: Sample, graph: Any) -> tuple[Array, Graph]:
     return fit_weights(rows.values, support, rows.names).coef[support], support
 
 
-def _check_rows(rows: Sample, support: Graph) -> None:
+def _check_rows(rows: Rows, support: Graph) -> None:
     """Raise InputError if a region has too many parents for the number of rows."""
-    n_parents, (n, lost) = support.sum(axis=0), rows.nuisance.shape
+    n_parents, (n, lost) = support.sum(axis=0), rows.effects.shape
     if n_parents.max() + 2 + lost > n:
         region, parents = rows.names[int(np.argmax(n_parents))], n_parents.max()
         raise InputError("parents.many", region=region, parents=parents, n=n - lost).says(
@@ -154,7 +155,7 @@ def _check_rows(rows: Sample, support: Graph) -> None:
         )
 
 
-def resamples(rows: Sample, n_resamples: int, seed: Sequence[int]) -> Array:
+def resamples(rows: Rows, n_resamples: int, seed: Sequence[int]) -> Array:
     """Return how often each resample has each row, shape (n_resamples, number of rows).
 
     A resample draws as many rows as the sample has. If rows belong to persons or families, it draws
@@ -162,12 +163,10 @@ def resamples(rows: Sample, n_resamples: int, seed: Sequence[int]) -> Array:
     """
     n_resamples = Whole(2).check("n_resamples", n_resamples)
     rng = np.random.default_rng([SEED.check("random_state", number) for number in seed])
-    n = rows.n_units
+    n = rows.design.n_units
     counts = rng.multinomial(n, np.full(n, 1 / n), size=n_resamples).astype(np.float64)
-    if rows.units is None:
-        return counts
     # Each row is drawn as often as its person or family.
-    return counts[:, np.unique(rows.units, return_inverse=True)[1]]
+    return counts[:, rows.design.unit_codes]
 
 
 def resampled_weights(values: Array, support: Graph, counts: Array) -> Array:

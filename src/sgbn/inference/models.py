@@ -52,7 +52,7 @@ the network and its interval does not include 0.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -66,9 +66,8 @@ from sklearn.covariance import graphical_lasso
 from sklearn.exceptions import ConvergenceWarning
 
 from sgbn.cohort.cohort import Cohort
-from sgbn.cohort.design import Sample, deal_rows
 from sgbn.cohort.effects import DEPENDENT, column_lengths
-from sgbn.cohort.rows import NOTHING_LEFT, read_rows, read_sample
+from sgbn.cohort.rows import NOTHING_LEFT, Rows, residual_rows, rows_of_group
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.moments import moments_of, one_blas_thread
 from sgbn.core.problems import InputError
@@ -294,16 +293,16 @@ def compare_models(
     >>> compared.n_factors, compared.edges_may_be_shadows
     (1, True)
     """
-    sample = read_sample(cohort, group)
+    rows = rows_of_group(cohort, group)
     learner = check_learner(SGBN() if learner is None else learner)
     random_state = SEED.check("random_state", random_state)
-    check_sample(sample)
-    n, m = sample.values.shape
+    check_rows(rows)
+    n, m = rows.values.shape
     n_folds = Whole(2, n // 2).check("n_folds", n_folds)
     # The folds are made here, not in the tasks: all models of a fold see the same rows.
-    folds = deal(sample, n_folds, np.random.default_rng([random_state, 0]))
-    settings = described(sample, learner, n_folds=n_folds, random_state=random_state)
-    shared = {"sample": sample, "learner": learner, "folds": folds, "random_state": random_state}
+    folds = rows.design.deal(np.random.default_rng([random_state, 0]), n_folds)
+    settings = described(rows, learner, n_folds=n_folds, random_state=random_state)
+    shared = {"rows": rows, "learner": learner, "folds": folds, "random_state": random_state}
     tasks = {f"fold{fold:03d}": {"fold": fold} for fold in range(n_folds)}
     study = Study(folder, n_jobs, progress)
     results = study.run(score_fold, tasks, settings, shared=shared).values()
@@ -328,20 +327,15 @@ LASSO_TOL, LASSO_ITER = 1e-2, 30  # duality gap; a smaller one costs time and ga
 LASSO_COLUMNS = 250  # with more columns, each lasso takes seconds, and thirty are fitted
 
 
-def deal(sample: Sample, n_folds: int, rng: np.random.Generator) -> Indices:
-    """Return the fold of each row. Sites are spread evenly, and a person is in one fold."""
-    return deal_rows(rng, len(sample.values), n_folds, sample.strata, sample.units)
-
-
-def check_sample(sample: Sample) -> None:
+def check_rows(rows: Rows) -> None:
     """Raise InputError for too few rows or columns, and for columns that others determine."""
-    n, m = sample.values.shape
+    n, m = rows.values.shape
     if most_factors(m) < 1:
         raise InputError("columns.few", m=m).says(
             "a hidden factor needs 3 or more columns, not {m}", "Give more columns."
         )
-    moments = moments_of(sample.values, sample.names)  # refuses constant columns by name
-    if problem := collinear_columns(moments, sample.names):  # the rows have no density
+    moments = moments_of(rows.values, rows.names)  # refuses constant columns by name
+    if problem := collinear_columns(moments, rows.names):  # the rows have no density
         raise InputError(problem)
     if n < 2 * FEW_SAMPLES:
         raise InputError("rows.few", n=n, least=2 * FEW_SAMPLES).says(
@@ -351,7 +345,7 @@ def check_sample(sample: Sample) -> None:
 
 
 def score_fold(
-    sample: Sample, learner: NetworkEstimator, folds: Indices, fold: int, random_state: int
+    rows: Rows, learner: NetworkEstimator, folds: Indices, fold: int, random_state: int
 ) -> Arrays:
     """Return the log-likelihood per variable of the rows of a fold, under each model.
 
@@ -367,19 +361,19 @@ def score_fold(
     rng = np.random.default_rng([random_state, 1 + fold])
     train = folds != fold
     # The order of columns changes the last digits, and even the fourth of a lasso that stops early.
-    columns = moments_of(sample.values, sample.names).columns
-    names = [sample.names[k] for k in columns]
-    ordered = sample._replace(values=sample.values.take(columns, axis=1), names=names)
+    columns = moments_of(rows.values, rows.names).columns
+    names = tuple(rows.names[k] for k in columns)
+    ordered = replace(rows, values=rows.values.take(columns, axis=1), names=names)
     fitted, held_out = standardised(ordered, train)
     with one_blas_thread():
         # is_clean: the learner keeps outliers, as the other models do. Held-out rows have them too.
         seed = int(rng.integers(2**31))
         # Known edges of the learner may be given by the numbers of the user's columns.
         own = fitted[:, np.argsort(columns)]
-        network = learn_part(learner, own, sample.names, seed, is_clean=True).network_
+        network = learn_part(learner, own, rows.names, seed, is_clean=True).network_
         noise, places = network.noise_variance[columns], np.ix_(columns, columns)
         network = GaussianNetwork(network.coef[places], network.intercept[columns], noise)
-        inner = _inner_parts(fitted, deal(sample.take(train), INNER_FOLDS, rng))
+        inner = _inner_parts(fitted, rows.design.subset(train).deal(rng, INNER_FOLDS))
         R: Array = np.atleast_2d(np.corrcoef(fitted.T))
         T = held_out.T @ held_out / len(held_out)
         n_factors = choose_n_factors(inner)
@@ -392,14 +386,14 @@ def score_fold(
     return {"log_likelihood": np.array(scores), "n_factors": np.array(n_factors)}
 
 
-def standardised(sample: Sample, train: Mask) -> tuple[Array, Array]:
+def standardised(rows: Rows, train: Mask) -> tuple[Array, Array]:
     """Return the training rows and the other rows, without nuisance effects and standardised.
 
     The training rows have a variance of one (ddof=1). The other rows are divided by the standard
     deviation that is expected of new rows. It is larger, since taking effects out of the training
     rows has cost degrees of freedom.
     """
-    left, lost = residuals_of_training(sample.values, sample.nuisance, train)
+    left, lost = residuals_of_training(rows.values, rows.effects, train)
     n = int(train.sum())
     if n - 1 - lost < FEW_SAMPLES:
         raise InputError("folds.few", n=n - lost, least=FEW_SAMPLES + 1).says(
@@ -408,9 +402,9 @@ def standardised(sample: Sample, train: Mask) -> tuple[Array, Array]:
         )
     # Training rows are standardised, so that all models learn a correlation matrix.
     sd = left[train].std(axis=0, ddof=1)
-    gone = np.flatnonzero(sd <= NOTHING_LEFT * sample.values.std(axis=0))
+    gone = np.flatnonzero(sd <= NOTHING_LEFT * rows.values.std(axis=0))
     if len(gone):
-        raise InputError("folds.constant", columns=[sample.names[k] for k in gone]).says(
+        raise InputError("folds.constant", columns=[rows.names[k] for k in gone]).says(
             "in a fold, sites and covariates leave nothing of {columns}", "Leave these columns out."
         )
     return left[train] / sd, left[~train] / (sd * np.sqrt((n - 1) / (n - 1 - lost)))
@@ -685,7 +679,7 @@ def edges_beside_factors(
     >>> edges_beside_factors(X, graph, 1).stays.tolist()
     [True, False]
     """
-    rows = read_rows(X, group)
+    rows = residual_rows(X, group)
     SHARE.check("level", level)
     weights, support = fixed_weights(rows, graph)
     n, m = rows.values.shape
@@ -695,7 +689,7 @@ def edges_beside_factors(
             "{m:column} can determine at most {most:factor}", "Give fewer ({n_factors=})."
         )
     # Factors count as regressors, like the parents and the columns of sites and covariates.
-    degrees = n - 1 - rows.nuisance.shape[1] - n_factors - support.sum(axis=0)
+    degrees = n - 1 - rows.effects.shape[1] - n_factors - support.sum(axis=0)
     if degrees.min() < 1:
         raise InputError("factors.rows", n=n, region=rows.names[int(degrees.argmin())]).says(
             "{n:row} are too few for the factors and the parents of {region}", "Give more rows."
@@ -720,7 +714,7 @@ def edges_beside_factors(
     return records(columns).view(np.recarray)
 
 
-def _refitted(rows: Sample, support: Mask, n_factors: int, degrees: Indices) -> tuple[Array, Array]:
+def _refitted(rows: Rows, support: Mask, n_factors: int, degrees: Indices) -> tuple[Array, Array]:
     """Return the weight of each edge beside the factors, and its standard error, both per SD."""
     moments = moments_of(rows.values, rows.names)
     loadings = factor_analysis(moments.R, n_factors).loadings

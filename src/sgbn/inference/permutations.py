@@ -52,11 +52,11 @@ from numpy.typing import NDArray
 from scipy.special import chdtri, ndtr
 from scipy.stats import false_discovery_control
 
+from sgbn.cohort.design import Design
 from sgbn.core.graph import joined_parts
 from sgbn.core.moments import one_blas_thread
 from sgbn.core.problems import Problem
 from sgbn.core.types import Array, Indices, Mask
-from sgbn.inference.difference_input import GroupData
 from sgbn.inference.difference_problem import (
     MIN_EXCHANGES,
     MOST_GROUPS,
@@ -83,7 +83,7 @@ def permuted_statistics(
     All groups together come first, then the sets that closed tests need. The study keeps finished
     permutations, and uses them again only if `settings` and the arguments here are the same.
     """
-    sets = _compared_sets(problem.data)
+    sets = _compared_sets(problem.design)
     tasks = _tasks(n_permutations, seed, sets)
     asked = {"n_permutations": n_permutations, "alternative": problem.alternative, "seed": seed}
     parts = study.run(permute, tasks, asked | settings, shared={"problem": problem})
@@ -96,13 +96,13 @@ def permuted_statistics(
     }
 
 
-def _compared_sets(data: GroupData) -> list[Members]:
+def _compared_sets(design: Design) -> list[Members]:
     """Return all groups together, and then the sets of groups that closed tests need.
 
     A set is left out if its groups have no rows to exchange, for example because they share no
     site.
     """
-    n_groups = len(data.groups)
+    n_groups = len(design.groups)
     every = tuple(range(n_groups))
     if n_groups > MOST_GROUPS:
         Problem("groups.many", n=n_groups, most=MOST_GROUPS).warn(
@@ -113,9 +113,9 @@ def _compared_sets(data: GroupData) -> list[Members]:
     sets: list[Members] = [every]
     stuck: list[Members] = []
     for members in sets_of_groups(n_groups)[1:]:
-        can_move = data.exchange(members).log_exchanges(data.codes) > np.log(MIN_EXCHANGES)
-        (sets if can_move else stuck).append(members)
-    pairs = [" and ".join(data.groups[c] for c in pair) for pair in stuck if len(pair) == 2]
+        ways = design.exchange(members).log_exchanges(design.group_codes)
+        (sets if ways > np.log(MIN_EXCHANGES) else stuck).append(members)
+    pairs = [" and ".join(design.groups[c] for c in pair) for pair in stuck if len(pair) == 2]
     if pairs:
         Problem("exchange.pairs", pairs=pairs).warn(
             "groups that are not compared, since no rows can be exchanged between them: {pairs}",
@@ -142,7 +142,7 @@ def _tasks(n_permutations: int, seed: int, sets: Sequence[Members]) -> dict[str,
 def permute(problem: EdgeProblem, seed: tuple[int, ...], count: int, members: Members) -> Arrays:
     """Return the statistics of `count` permutations that exchange rows between these groups."""
     rng = np.random.default_rng(seed)
-    exchange = problem.data.exchange(members)
+    exchange = problem.design.exchange(members)
     with one_blas_thread():
         # `refit` computes once what all permutations of the set share.
         refit = problem.refit(members)
@@ -163,11 +163,11 @@ def statistics_of(problem: EdgeProblem, fit: Fit, members: Members) -> Arrays:
         "ways": signed_statistic(ways, problem.alternative),
     }
     # Closed tests are only for edges. Hubs, lobes and components are tested over all groups.
-    if len(members) < len(problem.data.groups):
+    if len(members) < len(problem.design.groups):
         return {name: np.asarray(values) for name, values in kept.items()}
     strongest = changed_components(fit, t)
-    weights = fit.weights.matrices(fit.edges, len(problem.data.regions))
-    sums = np.concatenate(list(strength_statistics(weights, problem.lobes).values()))
+    weights = fit.weights.matrices(fit.edges, len(problem.regions))
+    sums = np.concatenate(list(strength_statistics(weights, problem.lobe_codes).values()))
     kept |= {
         "totals": np.square(t).sum(),
         # The leading axis lets permutations be concatenated.

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, stdtr
 
 from sgbn.cohort.cohort import Cohort
-from sgbn.cohort.effects import design_of, held_fixed, indicators
+from sgbn.cohort.effects import indicators
 from sgbn.core.problems import InputError
 from sgbn.core.types import Array, Indices
 from sgbn.core.validation import numbered
@@ -109,7 +109,7 @@ def _contrast(cohort: Cohort, groups: Sequence[str], k: int) -> _Contrast:
     if cohort.pair is not None:
         return _paired(cohort, groups[0], groups[k])
     codes = np.array([groups.index(label) for label in np.asarray(cohort.group).tolist()], np.intp)
-    design = design_of(len(cohort), held_fixed(cohort), cohort.site)
+    design = cohort.design.columns()
     # Sessions of one person are dependent. So their mean counts as one row.
     values = cohort.values
     if cohort.person is not None:

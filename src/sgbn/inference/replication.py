@@ -22,8 +22,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sgbn.cohort.cohort import SITE, Cohort
-from sgbn.cohort.design import deal_rows
-from sgbn.cohort.effects import with_curves_that_fit
 from sgbn.core.problems import (
     DataWarning,
     InputError,
@@ -62,11 +60,8 @@ def replication_rows(cohort: Cohort, how: str, random_state: int = 0) -> Mask:
     """
     if how == HALF:
         rng = np.random.default_rng(SEED.check("random_state", random_state))
-        labels = [column for column in (cohort.group, cohort.site) if column is not None]
-        rows = zip(*(column.tolist() for column in labels), strict=True)
-        strata = ["\n".join(cells) for cells in rows]
         # Each group at each site is halved. Persons and families stay whole.
-        held_back = deal_rows(rng, len(cohort), 2, strata or None, cohort.units) == 1
+        held_back = cohort.design.deal(rng, balanced=("group", "site")) == 1
     else:
         held_back = _rows_with(cohort, how)
     check_parts(cohort, held_back, how)
@@ -132,9 +127,7 @@ def check_parts(cohort: Cohort, held_back: Mask, how: str = "held_back") -> None
                 "{how:s} separates rows of {persons}", "Give {replicate='half'}, or another column."
             )
     for name, rows in ((DISCOVERY, ~held_back), (CONFIRMATION, held_back)):
-        sizes = {
-            group: count_subjects(cohort, rows & (cohort.group == group)) for group in cohort.groups
-        }
+        sizes = dict.fromkeys(cohort.groups, 0) | cohort.subset(rows).subjects
         group, size = min(
             sizes.items(), key=lambda item: item[1], default=("", MIN_SUBJECTS_PER_GROUP)
         )
@@ -410,7 +403,8 @@ def _part(cohort: Cohort, rows: Mask) -> Cohort:
     varying = {name: column for name, column in columns if len(np.unique(column)) > 1}
     site = part.site if part.site is not None and len(np.unique(part.site)) > 1 else None
     smooth = tuple(name for name in part.smooth if name in varying)
-    return with_curves_that_fit(replace(part, covariates=varying, smooth=smooth, site=site))
+    part = replace(part, covariates=varying, smooth=smooth, site=site)
+    return replace(part, smooth=part.design.curves_that_fit())
 
 
 def _listed(sizes: Mapping[str, int]) -> str:

@@ -45,8 +45,8 @@ reduced model plus its residuals in another order (Freedman and Lane 1983).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from math import ceil
@@ -56,21 +56,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
+from sgbn.cohort.design import Design
 from sgbn.cohort.effects import (
     DEPENDENT,
     Nuisance,
     column_lengths,
-    design_of,
     indicators,
     nuisance_of,
 )
+from sgbn.cohort.rows import Rows, rows_of_groups
 from sgbn.cohort.series import SeriesCohort, SubjectMoments, as_cohort, subject_moments
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.moments import one_blas_thread
 from sgbn.core.problems import InputError
 from sgbn.core.types import Array, Graph, Indices
-from sgbn.core.validation import POSITIVE
-from sgbn.inference.difference_input import Covariates, GroupData, read_group_data
+from sgbn.core.validation import POSITIVE, numbered
 from sgbn.inference.difference_problem import (
     EdgeProblem,
     Edges,
@@ -81,7 +81,6 @@ from sgbn.inference.difference_problem import (
     Ways,
     check_request,
     fingerprint,
-    lobe_numbers,
     parents_of_both,
     read_among,
     read_edges,
@@ -100,7 +99,7 @@ def series_differences(
     series: SeriesCohort | Sequence[ArrayLike],
     groups: ArrayLike | None = None,
     *,
-    covariates: Covariates | None = None,
+    covariates: Mapping[str, ArrayLike] | None = None,
     sites: ArrayLike | None = None,
     pairs: ArrayLike | None = None,
     persons: ArrayLike | None = None,
@@ -210,37 +209,39 @@ def series_differences(
     learner = SeriesSGBN() if learner is None else learner
     cohort = as_cohort(series)
     moments = subject_moments(cohort, lagged=learner.lagged)  # refuses empty regions by name
-    data = read_group_data(cohort, groups, covariates, sites, pairs, reference, persons, blocks)
-    n_permutations, seed = check_request(n_permutations, alternative, random_state, data)
+    rows = rows_of_groups(cohort, groups, covariates, sites, pairs, reference, persons, blocks)
+    n_permutations, seed = check_request(n_permutations, alternative, random_state, rows.design)
     POSITIVE.check("penalty", penalty)
-    chosen = read_edges(edges, data), read_among(among, data)
+    chosen = read_edges(edges, rows.names), read_among(among, rows.names, rows.lobes)
     # n_jobs changes no result. So it must not be among the settings that identify a folder.
     lower = clone(learner).set_params(n_pairs=0, n_jobs=None, penalty=penalty * learner.penalty)
     needs_residuals = lower.non_gaussian == "orient"  # which moments do not contain
     graph = (lower.fit(cohort) if needs_residuals else lower.fit_moments(moments)).coef_ != 0
     with one_blas_thread():
-        problem = series_problem_of(data, moments, graph, alternative, *chosen)
+        problem = series_problem_of(rows, moments, graph, alternative, *chosen)
         fit = problem.fit()
         # Networks come before the permutations, so that errors come early.
         networks = _networks(problem, fit, moments)
     settings = {"learner": repr(lower), "data": fingerprint(problem, lower)}
     study = Study(folder, n_jobs, progress)
     null = permuted_statistics(problem, n_permutations, seed, settings, study)
-    return summarised(problem, fit, null, networks, left_out=dict.fromkeys(data.groups, ()))
+    return summarised(problem, fit, null, networks, left_out=dict.fromkeys(rows.design.groups, ()))
 
 
 def _networks(
     problem: SeriesProblem, fit: Fit, moments: SubjectMoments
 ) -> dict[str, GaussianNetwork]:
     """Return the mean network of each group: adjusted mean weights, and mean shares of noise."""
-    data = problem.data
-    matrices = fit.weights.matrices(fit.edges, len(data.regions))
+    design, regions = problem.design, problem.regions
+    matrices = fit.weights.matrices(fit.edges, len(regions))
     noise = noise_shares(moments, problem.graph)
     return {
         group: GaussianNetwork(
-            weights.weights, noise_variance=noise[data.codes == c].mean(axis=0), names=data.regions
+            weights.weights,
+            noise_variance=noise[design.group_codes == c].mean(axis=0),
+            names=regions,
         )
-        for c, (group, weights) in enumerate(zip(data.groups, matrices, strict=True))
+        for c, (group, weights) in enumerate(zip(design.groups, matrices, strict=True))
     }
 
 
@@ -305,7 +306,7 @@ class SeriesProblem(EdgeProblem):
 
 
 def series_problem_of(
-    data: GroupData,
+    rows: Rows,
     moments: SubjectMoments,
     graph: Graph,
     alternative: str,
@@ -316,8 +317,8 @@ def series_problem_of(
 
     Parameters
     ----------
-    data : GroupData
-        Groups, covariates and labels of the subjects.
+    rows : Rows
+        Regions and design of the subjects.
     moments : SubjectMoments
         Correlations of the same subjects.
     graph : ndarray of bool of shape (m, m)
@@ -339,13 +340,15 @@ def series_problem_of(
         pairs = np.array(named, np.int64)
         beforehand = NamedEdges(pairs, parents_of_both(graph, pairs))
         parts += pair_weights(moments, *beforehand)
-    rows = replace(data, values=data.values[:0], ids=())
-    means = AdjustedMeans.of(rows)
-    most_parents_of(data, means.rank)  # raises InputError if a group is too small for the effects
+    means = AdjustedMeans.of(rows.design)
+    most_parents_of(
+        rows.design, means.rank
+    )  # raises InputError if a group is too small for the effects
     return SeriesProblem(
-        data=rows,
-        sd=np.ones(len(data.regions)),
-        lobes=lobe_numbers(data.lobes),
+        design=rows.design,
+        regions=rows.names,
+        lobes=rows.lobes,
+        sd=np.ones(len(rows.names)),
         alternative=alternative,
         named=beforehand,
         among=among,
@@ -382,9 +385,9 @@ class AdjustedMeans:
 
     Attributes
     ----------
-    data : GroupData
-        The groups, covariates and sites of the rows. Its values are not used.
-    design : ndarray of shape (n, p)
+    design : Design
+        The groups, covariates and sites of the rows.
+    columns : ndarray of shape (n, p)
         Columns of covariates and sites. With pairs they are centred within persons.
     full : Nuisance
         The full model: groups, covariates and sites.
@@ -392,33 +395,33 @@ class AdjustedMeans:
         ``rows @ values`` are the adjusted means of the groups.
     """
 
-    data: GroupData
-    design: Array
+    design: Design
+    columns: Array
     full: Nuisance
     rows: Array
 
     @classmethod
-    def of(cls, data: GroupData) -> AdjustedMeans:
-        """Return the adjusted means for the groups, covariates and sites of the data.
+    def of(cls, design: Design) -> AdjustedMeans:
+        """Return the adjusted means for the groups, covariates and sites of a design.
 
         Raises
         ------
         InputError
             If covariates or sites explain the groups.
         """
-        design = _held_fixed(data)
-        full = _spanned(data.codes, design)
-        means = indicators(data.codes)
+        codes, columns = design.group_codes, _held_fixed(design)
+        full = nuisance_of(codes, columns)
+        means = indicators(codes)
         means /= means.sum(axis=0)
         # Centred over all rows, so that each mean is for a subject with mean covariates. Slopes
         # come only from variation within groups.
-        centred = design - design.mean(axis=0)
+        centred = columns - columns.mean(axis=0)
         of_groups = means.T @ centred
-        lengths, varies = column_lengths(design, centred - of_groups[data.codes])
-        within = (centred - of_groups[data.codes])[:, varies] / lengths[varies]
+        lengths, varies = column_lengths(columns, centred - of_groups[codes])
+        within = (centred - of_groups[codes])[:, varies] / lengths[varies]
         slopes = np.linalg.pinv(within, rcond=DEPENDENT)
         rows = means.T - of_groups[:, varies] / lengths[varies] @ slopes
-        adjusted = cls(data, design, full, rows)
+        adjusted = cls(design, columns, full, rows)
         adjusted._refuse_explained_groups()
         return adjusted
 
@@ -447,16 +450,16 @@ class AdjustedMeans:
     def _reduced(self, members: Members) -> Nuisance:
         """Return the reduced model: nuisance effects, and one mean for all of `members`."""
         # Groups outside of `members` keep their own means: the null does not concern them.
-        codes = np.where(np.isin(self.data.codes, members), members[0], self.data.codes)
-        numbered = np.unique(codes, return_inverse=True)[1]
-        return _spanned(numbered, self.design)
+        codes = self.design.group_codes
+        merged = np.where(np.isin(codes, members), members[0], codes)
+        return nuisance_of(numbered(merged)[1], self.columns)
 
     def _refuse_explained_groups(self) -> None:
-        every = tuple(range(len(self.data.groups)))
+        every = tuple(range(len(self.design.groups)))
         if self.full.rank - self._reduced(every).rank == len(every) - 1:
             return
         # The difference is smaller if a combination of covariates and sites explains the groups.
-        fixed = [*self.data.covariates, *(["sites"] if self.data.sites is not None else [])]
+        fixed = [*self.design.covariates, *(["sites"] if self.design.site is not None else [])]
         raise InputError("groups.explained", names=fixed).says(
             "the groups differ in {names} and cannot be separated from these", "Leave one out."
         )
@@ -469,8 +472,8 @@ class AdjustedMeans:
         row in each of k groups has only k - 1 such differences. So each slope counts as more than
         one degree of freedom.
         """
-        n_groups = len(self.data.groups)
-        if self.data.pairs is None:
+        n_groups = len(self.design.groups)
+        if self.design.pair is None:
             return self.full.rank
         return n_groups + ceil((self.full.rank - n_groups) * n_groups / (n_groups - 1))
 
@@ -481,10 +484,10 @@ class AdjustedMeans:
         An influence is the change of a mean when the row is left out. Rows of a pair are left out
         together.
         """
-        basis, pairs = self.full.basis, self.data.pairs
+        basis, pairs = self.full.basis, self.design.codes("pair")
         if pairs is None:
             return self.rows / np.maximum(1 - np.square(basis).sum(axis=1), FULL)
-        order = np.argsort(pairs, kind="stable").reshape(-1, len(self.data.groups))
+        order = np.argsort(pairs, kind="stable").reshape(-1, len(self.design.groups))
         blocks = basis[order]  # (persons, groups, p)
         # I - H_u is inverted by its eigenvalues. If one person alone determines a slope, H_u has
         # an eigenvalue of 1. FULL then prevents a division by 0.
@@ -497,14 +500,14 @@ class AdjustedMeans:
     @cached_property
     def _by_unit(self) -> tuple[Indices, Indices]:
         """Rows in the order of their units, and the positions at which each unit begins."""
-        units = np.arange(len(self.data.codes)) if self.data.units is None else self.data.units
+        units = self.design.unit_codes
         order = np.argsort(units, kind="stable")
         return order, np.flatnonzero(np.diff(units[order], prepend=-1))
 
     def _covariances(self, residuals: Array) -> Array:
         """Return the covariances (groups, groups, k) of the means."""
         n_groups, n = self.rows.shape
-        if self.data.units is None:
+        if self.design.units is None:
             # If each row is a unit, the sum over units is one matrix product for all columns.
             products = (self._influences[:, None] * self._influences).reshape(-1, n)
             return (products @ np.square(residuals)).reshape(n_groups, n_groups, -1)
@@ -515,20 +518,15 @@ class AdjustedMeans:
         return np.einsum("guk,huk->ghk", sums, sums)
 
 
-def _held_fixed(data: GroupData) -> Array:
+def _held_fixed(design: Design) -> Array:
     """Return the columns of covariates and sites.
 
     With pairs, the columns are centred within persons, and columns that do not change within
     persons are left out.
     """
-    design = design_of(len(data.codes), data.covariates, data.sites)
-    if data.pairs is None:
-        return design
-    persons = indicators(data.pairs)
-    centred = design - (persons.T @ design / persons.sum(axis=0)[:, None])[data.pairs]
-    return centred[:, column_lengths(design, centred)[1]]
-
-
-def _spanned(codes: Indices, design: Array) -> Nuisance:
-    """Return the model that groups and the columns of a design span."""
-    return nuisance_of(codes, {str(k): column for k, column in enumerate(design.T)})
+    columns, pairs = design.columns(), design.codes("pair")
+    if pairs is None:
+        return columns
+    persons = indicators(pairs)
+    centred = columns - (persons.T @ columns / persons.sum(axis=0)[:, None])[pairs]
+    return centred[:, column_lengths(columns, centred)[1]]

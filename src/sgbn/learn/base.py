@@ -21,6 +21,7 @@ from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from sgbn.cohort.rows import row_labels
 from sgbn.core.equivalence import consistent_extension, cpdag, edge_kinds, orient_known, skeleton
 from sgbn.core.gaussian import GaussianNetwork, HasNetwork
 from sgbn.core.graph import GraphLike, adjacency, levels
@@ -38,7 +39,7 @@ from sgbn.core.validation import (
 )
 from sgbn.learn.knowledge import Knowledge
 from sgbn.learn.lasso import refit_column, residual_variances
-from sgbn.prepare.outliers import row_labels, rows_to_trim
+from sgbn.prepare.outliers import rows_to_trim
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -42,7 +42,7 @@ from scipy.special import log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from sgbn.cohort.design import count_folds, inner_folds, units_of
+from sgbn.cohort.design import Design
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.moments import constant_columns, moments_of, one_blas_thread
 from sgbn.core.problems import DataWarning, InputError, Problem, did_you_mean
@@ -339,7 +339,7 @@ class SGBNClassifier(ClassifierMixin, BaseEstimator):
     True
     """
 
-    _units: Indices | None = None  # the person or family of each row, only during a fit
+    _design: Design  # the class and the person or family of each row, only during a fit
     _parameters: ClassVar[Parameters] = {
         "learner": NONE | ESTIMATOR,
         "variances": VARIANCES,
@@ -385,12 +385,13 @@ class SGBNClassifier(ClassifierMixin, BaseEstimator):
         names = column_names(self, X)
         warn_few_values(values, names)
         self.priors_ = self._class_priors(labels)
-        self._units = units_of(groups, len(values))
+        codes = np.searchsorted(self.classes_, labels)
+        self._design = replace(Design.of(range(len(values)), block=groups), group=codes.astype(str))
         with one_blas_thread():  # with such small matrices, several threads are slower
             self._learned = self._learn(values, labels, names)
             self.networks_ = self._learned.networks
             self.temperature_ = self._fit_temperature(values, labels, names)
-        del self._units  # not part of a fitted model or its file
+        del self._design  # not part of a fitted model or its file
         self._warn_about_temperature(labels)
         return self
 
@@ -484,12 +485,11 @@ class SGBNClassifier(ClassifierMixin, BaseEstimator):
 
         Return None if a class has too few rows for folds.
         """
-        codes = np.searchsorted(self.classes_, labels)
-        n_folds = count_folds(codes, self._units)
+        n_folds = self._design.usual_folds
         if not n_folds:
             return None
         unseen = np.empty((len(values), len(self.classes_)))
-        for train, test in inner_folds(codes, self._units, n_folds, 1, self.random_state):
+        for train, test in self._design.folds(n_folds, self.random_state):
             try:
                 with warnings.catch_warnings():
                     # The fit to all rows has already warned about ties and few rows.

@@ -29,19 +29,20 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import joblib
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtri
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from sgbn.cohort.cohort import with_several
-from sgbn.cohort.design import N_TENTHS, Sample, deal_rows, enough_left, label_codes
+from sgbn.cohort.design import Design
 from sgbn.cohort.effects import without_nuisance
+from sgbn.cohort.rows import N_TENTHS, Rows, enough_left, row_labels
 from sgbn.core.moments import Moments, constant_columns, moments_of, one_blas_thread
 from sgbn.core.problems import DataWarning, InputError, Problem
 from sgbn.core.types import Array, Indices, Mask
@@ -79,7 +80,7 @@ from sgbn.learn.knowledge import (
 from sgbn.learn.posterior import MAX_REQUIRED_PARENTS, ChainPlan, sample_networks
 from sgbn.learn.search.plan import most_parents
 from sgbn.learn.sgbn import SGBN
-from sgbn.prepare.outliers import normal_scores, row_labels
+from sgbn.prepare.outliers import normal_scores
 from sgbn.runs.files import Arrays
 from sgbn.runs.study import Study
 
@@ -304,23 +305,22 @@ class SGBNEnsemble(ConfidentNetwork, NetworkEstimator):
             The fitted learner.
         """
         values = check_data(self, X)
-        warn_few_values(values, column_names(self, X))
-        n = len(values)
-        labels = {"strata": strata, "persons": persons, "blocks": blocks}
-        groups = (_labels(name, given, n) for name, given in labels.items())
-        sample = Sample(values, column_names(self, X), _design(nuisance, n), *groups)
-        check_blocks(sample.persons, sample.blocks)
-        return self.fit_sample(sample, Study(folder, self.n_jobs, progress), row_labels(X))
+        names, n = tuple(column_names(self, X)), len(values)
+        ids = tuple(row_labels(X) or range(n))
+        design = Design.of(ids, site=strata, person=persons, block=blocks)
+        rows = Rows(values, names, ids, design, checked_effects(nuisance, n))
+        return self.fit_rows(rows, Study(folder, self.n_jobs, progress))
 
-    def fit_sample(self, sample: Sample, study: Study, labels: Sequence[Any] | None = None) -> Self:
-        """Learn from rows that were checked before.
-
-        Messages name the rows by `labels`.
-        """
+    def fit_rows(self, rows: Rows, study: Study) -> Self:
+        """Learn from complete rows, and take their `effects` out of every part."""
+        if not hasattr(self, "n_features_in_"):  # `fit` has checked the table, and set both
+            self.n_features_in_ = len(rows.names)
+            self.feature_names_in_ = np.array(rows.names, dtype=object)
+        warn_few_values(rows.values, rows.names)
         check_parameters(self)
         with one_blas_thread():
             # Out of all rows, for the estimate. Each part takes them out again, on its own rows.
-            values, lost = without_nuisance(sample.values, sample.nuisance)
+            values, lost = without_nuisance(rows.values, rows.effects)
         n = len(values)
         if not enough_left(n, lost):
             raise InputError("nuisance.many", lost=lost, n=n, least=FEW_SAMPLES).says(
@@ -328,11 +328,11 @@ class SGBNEnsemble(ConfidentNetwork, NetworkEstimator):
                 "Give fewer, so that each part keeps {least}.",
             )
         # This sets `outliers_`. The next line takes these rows out, together with their labels.
-        self.clean(values, sample.names, labels)
-        sample = sample._replace(values=values).take(~self.outliers_)
-        moments = moments_of(sample.values, sample.names).of_residuals(lost)
-        warn_about_moments(moments, sample.names)
-        return self._learn(sample, moments, study)
+        self.clean(values, list(rows.names), rows.ids)
+        rows = replace(rows, values=values).subset(~self.outliers_)
+        moments = moments_of(rows.values, rows.names).of_residuals(lost)
+        warn_about_moments(moments, rows.names)
+        return self._learn(rows, moments, study)
 
     def fit_moments(self, moments: Moments) -> Self:  # noqa: ARG002
         """Raise InputError, because half samples need rows and moments do not hold rows."""
@@ -342,20 +342,21 @@ class SGBNEnsemble(ConfidentNetwork, NetworkEstimator):
 
     def learn(self, moments: Moments, values: Array, names: list[str]) -> Self:
         """Learn from rows without nuisance columns, strata, persons or blocks."""
-        sample = Sample(values, names, _design(None, len(values)))
-        return self._learn(sample, moments, Study(n_jobs=self.n_jobs))
+        n = len(values)
+        rows = Rows(values, tuple(names), tuple(range(n)), Design(n))
+        return self._learn(rows, moments, Study(n_jobs=self.n_jobs))
 
-    def _learn(self, sample: Sample, moments: Moments, study: Study) -> Self:
+    def _learn(self, rows: Rows, moments: Moments, study: Study) -> Self:
         """Learn the consensus network, its confidence and its intervals, and store them."""
-        names = sample.names
+        names = list(rows.names)
         searcher = SGBN(**{name: getattr(self, name) for name in OF_SEARCH})
         most = most_parents(moments.n, moments.m, self.max_parents)
         knowledge = read_knowledge(self.forbidden, self.required, self.tiers, names, most)
         check_few_required(knowledge.required, MAX_REQUIRED_PARENTS, names)
-        n_pairs = self._pairs_for(sample, len(sample.values) - moments.n)
+        n_pairs = self._pairs_for(rows, len(rows) - moments.n)
         seed = int(self.random_state)
         self.posterior_, self.confidence_ = learn_parts(
-            sample, searcher, knowledge, self.n_chains, n_pairs, seed, study
+            rows, searcher, knowledge, self.n_chains, n_pairs, seed, study
         )
         # In the canonical order, so that ties do not depend on the order of the columns.
         canonical = np.ix_(moments.columns, moments.columns)
@@ -366,17 +367,16 @@ class SGBNEnsemble(ConfidentNetwork, NetworkEstimator):
         B = least_squares(moments, moments.to_canonical(graph.astype(float)), names)
         self._store(moments, B, names, Arrows(graph, knowledge))
         self.coef_low_, self.coef_high_ = weight_limits(
-            sample, graph, self.coef_, moments.columns, n_pairs, seed
+            rows, graph, self.coef_, moments.columns, n_pairs, seed
         )
         return self
 
-    def _pairs_for(self, sample: Sample, lost: int) -> int:
+    def _pairs_for(self, rows: Rows, lost: int) -> int:
         """Return the number of splits; warn and return 0 if there are too few rows for halves.
 
         `lost` is the number of degrees of freedom of the nuisance columns.
         """
-        n = len(sample.values)
-        units = sample.n_units
+        n, units = len(rows), rows.design.n_units
         if units < 2:
             raise InputError("persons.one", n=n).says(
                 "all {n} rows belong to one person or block",
@@ -392,17 +392,7 @@ class SGBNEnsemble(ConfidentNetwork, NetworkEstimator):
         return 0
 
 
-def check_blocks(persons: ArrayLike | None, blocks: NDArray[Any] | None) -> None:
-    """Raise InputError if a person is in two blocks: halves could not keep both together."""
-    if persons is None or blocks is None:
-        return
-    if mixed := with_several(np.asarray(persons).astype(str), blocks):
-        raise InputError("persons.blocks", persons=mixed).says(
-            "rows of {persons} are in several blocks", "Give all rows of a person the same block."
-        )
-
-
-def _design(nuisance: ArrayLike | None, n: int) -> Array:
+def checked_effects(nuisance: ArrayLike | None, n: int) -> Array:
     """Return the nuisance columns as checked numbers of shape (n, p); p is 0 if none are given."""
     if nuisance is None:
         return np.empty((n, 0))
@@ -429,14 +419,6 @@ def _design(nuisance: ArrayLike | None, n: int) -> Array:
     return design
 
 
-def _labels(name: str, labels: ArrayLike | None, n: int) -> NDArray[Any] | None:
-    """Return labels as an array; raise InputError unless there is one per row."""
-    if labels is None:
-        return None
-    label_codes(labels, n, name)  # refuses another number of labels
-    return np.asarray(labels)
-
-
 N_CANDIDATE_PARENTS = 10  # per variable (benchmarks/replication.py)
 PLAN = ChainPlan(n_candidates=N_CANDIDATE_PARENTS, n_chains=1, n_burn=60, n_kept=100, thin=1.0)
 # Each use of random numbers has its own stream. So more chains or more pairs never change the
@@ -452,7 +434,7 @@ def graph_moments(learner: SGBN, values: Array, names: Sequence[str]) -> Moments
 
 
 def learn_parts(
-    sample: Sample,
+    rows: Rows,
     learner: SGBN,
     knowledge: Knowledge,
     n_chains: int,
@@ -466,7 +448,7 @@ def learn_parts(
 
     Parameters
     ----------
-    sample : Sample
+    rows : Rows
         The rows.
     learner : SGBN
         The learner of the starting points, not fitted; its settings also define the posterior.
@@ -482,24 +464,24 @@ def learn_parts(
         Runs the tasks, and keeps their results. The result of a task depends only on the data, the
         learner, the seed and the number of the task. So a study can be continued with more pairs.
     """
-    settings = described(sample, learner, seed=seed, plan=list(PLAN))
+    settings = described(rows, learner, seed=seed, plan=list(PLAN))
     wholes = {f"whole{k:05d}": {"kind": "whole", "number": k} for k in range(n_chains)}
     pairs = {f"pair{k:05d}": {"kind": "pair", "number": k} for k in range(n_pairs)}
     # These are sent to each worker once, and not with every task.
-    shared = {"sample": sample, "learner": learner, "knowledge": knowledge, "seed": seed}
+    shared = {"rows": rows, "learner": learner, "knowledge": knowledge, "seed": seed}
     tasks = wholes | pairs
     kinds = {name: str(task["kind"]) for name, task in tasks.items()}
     results = study.run(learn_task, tasks, settings, shared=shared, kinds=kinds)
     arrows: Array = np.mean([results[name]["arrows"] for name in wholes], axis=0)
     if not n_pairs:
         return arrows, None
-    return arrows, gather_pairs([results[name] for name in pairs], sample.names)
+    return arrows, gather_pairs([results[name] for name in pairs], rows.names)
 
 
-def described(sample: Sample, learner: NetworkEstimator, **more: Any) -> dict[str, Any]:
+def described(rows: Rows, learner: NetworkEstimator, **more: Any) -> dict[str, Any]:
     """Return the settings of a study of parts: everything that its results depend on."""
     return {
-        "data": joblib.hash([*sample]),
+        "data": joblib.hash(rows.content),
         "learner": repr(learner),
         # The repr cuts long parameters, so that it alone is not enough.
         "learner_parameters": joblib.hash(learner.get_params()),
@@ -508,20 +490,20 @@ def described(sample: Sample, learner: NetworkEstimator, **more: Any) -> dict[st
 
 
 def learn_task(
-    sample: Sample, learner: SGBN, knowledge: Knowledge, seed: int, kind: str, number: int
+    rows: Rows, learner: SGBN, knowledge: Knowledge, seed: int, kind: str, number: int
 ) -> Arrays:
     """Return the share of each arrow, from nine tenths of the rows or from a pair of halves."""
     if kind == "whole":
         # Ten chains share one division of the rows into tenths. Each leaves out another tenth.
-        tenths = deal(sample, seed, WHOLES, number // N_TENTHS, N_TENTHS)
-        rows = np.flatnonzero(tenths != number % N_TENTHS)
-        arrows, _ = _learn_part(sample, rows, learner, knowledge, [seed, WHOLE_CHAINS, number])
+        tenths = deal(rows, seed, WHOLES, number // N_TENTHS, N_TENTHS)
+        part = rows.subset(tenths != number % N_TENTHS)
+        arrows, _ = _learn_part(part, learner, knowledge, [seed, WHOLE_CHAINS, number])
         return {"arrows": arrows}
-    halves = deal(sample, seed, HALVES, number, 2)
+    halves = deal(rows, seed, HALVES, number)
     shares, constant = [], []
     for which in range(2):
-        rows, half_seed = np.flatnonzero(halves == which), [seed, HALF_CHAINS, number, which]
-        arrows, is_constant = _learn_part(sample, rows, learner, knowledge, half_seed)
+        half, half_seed = rows.subset(halves == which), [seed, HALF_CHAINS, number, which]
+        arrows, is_constant = _learn_part(half, learner, knowledge, half_seed)
         shares.append(arrows)
         constant.append(is_constant)
     return pair_result(shares, constant)
@@ -548,14 +530,13 @@ def gather_pairs(pairs: Sequence[Arrays], names: Sequence[str]) -> EdgeConfidenc
     )
 
 
-def deal(sample: Sample, seed: int, stream: int, number: int, n_parts: int) -> Indices:
-    """Return the part of each row in one random division of the rows (see `deal_rows`)."""
-    rng = np.random.default_rng([seed, stream, number])
-    return deal_rows(rng, len(sample.values), n_parts, sample.strata, sample.units)
+def deal(rows: Rows, seed: int, stream: int, number: int, n_parts: int = 2) -> Indices:
+    """Return the part of each row in one random division of the rows (see `Design.deal`)."""
+    return rows.design.deal(np.random.default_rng([seed, stream, number]), n_parts)
 
 
 def _learn_part(
-    sample: Sample, rows: Indices, learner: SGBN, knowledge: Knowledge, seed: Sequence[int]
+    rows: Rows, learner: SGBN, knowledge: Knowledge, seed: Sequence[int]
 ) -> tuple[Array, Mask]:
     """Return the share of each arrow in a part of the rows, and which columns are constant there.
 
@@ -563,16 +544,16 @@ def _learn_part(
     """
     with warnings.catch_warnings(), one_blas_thread():
         warnings.simplefilter("ignore", DataWarning)  # there are many parts, with similar warnings
-        values, lost = without_nuisance(sample.values[rows], sample.nuisance[rows])
+        values, lost = without_nuisance(rows.values, rows.effects)
         # A clone, because `clean` stores in the learner which rows it left out.
-        values = clone(learner).clean(np.ascontiguousarray(values), sample.names)
+        values = clone(learner).clean(np.ascontiguousarray(values), list(rows.names))
         constant = constant_columns(values)
         # A column such as a rare lesion may be constant in a half. The others still have a network.
         kept = np.flatnonzero(~constant)
-        names = [sample.names[k] for k in kept.tolist()]
+        names = [rows.names[k] for k in kept.tolist()]
         moments = graph_moments(learner, np.ascontiguousarray(values[:, kept]), names)
         # Repeated visits and lost degrees of freedom must not count as subjects in the posterior.
-        moments = moments.of_residuals(lost + sample.repeats(rows))
+        moments = moments.of_residuals(lost + rows.design.repeats())
         sampled = sample_networks(moments, knowledge.among(kept), learner, PLAN, seed)
         arrows = np.zeros((len(constant), len(constant)))
         arrows[np.ix_(kept, kept)] = moments.to_user(sampled.arrows)
@@ -597,7 +578,7 @@ RIDGE = 1e-10
 
 
 def weight_limits(
-    sample: Sample, graph: Mask, coef: Array, columns: Indices, n_pairs: int, seed: int
+    rows: Rows, graph: Mask, coef: Array, columns: Indices, n_pairs: int, seed: int
 ) -> tuple[Array, Array]:
     """Return the lower and the upper ends of 95 % intervals of the weights of a graph.
 
@@ -606,7 +587,7 @@ def weight_limits(
 
     Parameters
     ----------
-    sample : Sample
+    rows : Rows
         The rows.
     graph : ndarray of bool, shape (m, m)
         The graph: ``[i, j]`` is True for i -> j.
@@ -627,10 +608,10 @@ def weight_limits(
     with one_blas_thread():
         for pair in range(n_pairs):
             # The same stream of random numbers, and so the same halves, as for the confidence.
-            halves = deal(sample, seed, HALVES, pair, 2)
+            halves = deal(rows, seed, HALVES, pair)
             for which in range(2):
-                rows = np.flatnonzero(halves == which)
-                values, _ = without_nuisance(sample.values[rows], sample.nuisance[rows])
+                half = halves == which
+                values, _ = without_nuisance(rows.values[half], rows.effects[half])
                 squares[canonical] += np.square(
                     _weights(values[:, columns], graph[canonical]) - coef[canonical]
                 )

@@ -18,6 +18,7 @@ Weights of each subject on a graph, and the gain of each edge in each subject.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -26,7 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, stdtrit
 
-from sgbn.cohort.design import deal_persons, label_codes
+from sgbn.cohort.design import Design
 from sgbn.cohort.series import (
     SeriesCohort,
     SubjectMoments,
@@ -247,22 +248,18 @@ class SeriesSGBN(ConfidentNetwork):
         """
         check_parameters(self)
         cohort = as_cohort(series, run_lengths)
-        strata = cohort.site if strata is None else strata
-        units = cohort.units if units is None else units
         moments = subject_moments(cohort, lagged=self.lagged)
-        persons = _person_codes(units, len(moments))
+        design = _design(cohort.ids, strata, units, cohort.design)
         residuals = None
-        n_persons = int(persons.max()) + 1
-        if self.non_gaussian == "orient" and n_persons < MIN_SUBJECTS_TO_ORIENT:
+        if self.non_gaussian == "orient" and design.n_units < MIN_SUBJECTS_TO_ORIENT:
             Problem("series.few-to-orient", least=MIN_SUBJECTS_TO_ORIENT).warn(
                 "{non_gaussian='orient'} has no effect on fewer than {least} subjects",
                 "Leave it out.",
             )
         elif self.non_gaussian == "orient":
             rows = [subject.rows for subject in filtered_series(cohort, self.lagged)]
-            residuals = SubjectResiduals(rows, persons)
-        study = Study(folder, self.n_jobs, progress)
-        return self._learn(moments, strata, units, study, residuals)
+            residuals = SubjectResiduals(rows, design.unit_codes)
+        return self._learn(moments, design, Study(folder, self.n_jobs, progress), residuals)
 
     def fit_moments(
         self,
@@ -279,41 +276,38 @@ class SeriesSGBN(ConfidentNetwork):
                 "{non_gaussian='orient'} needs the series, not moments",
                 "Call fit, or leave it out.",
             )
-        return self._learn(moments, strata, units, study or Study(n_jobs=self.n_jobs))
+        design = _design(moments.ids, strata, units)
+        return self._learn(moments, design, study or Study(n_jobs=self.n_jobs))
 
     def _learn(
         self,
         moments: SubjectMoments,
-        strata: ArrayLike | None,
-        units: ArrayLike | None,
+        design: Design,
         study: Study,
         residuals: SubjectResiduals | None = None,
     ) -> Self:
         """Search the graph, decide open directions by residuals if given, and learn the halves."""
-        n, names, seed = len(moments), list(moments.names), int(self.random_state)
-        persons = _person_codes(units, n)
-        sites = np.zeros(n, np.intp) if strata is None else label_codes(strata, n, "strata")
+        names, seed = list(moments.names), int(self.random_state)
         # By the median, so that one short series does not limit the parents for all subjects.
         most = most_parents(int(np.median(moments.n)), moments.m, self.max_parents)
         knowledge = read_knowledge(self.forbidden, self.required, self.tiers, names, most)
-        subjects = Subjects(moments, persons, sites, knowledge, self.penalty, most)
-        problem = subjects.problem()
+        rules = Rules(knowledge, self.penalty, most)
+        problem = rules.problem(moments)
         best = search_subjects(problem, np.random.RandomState(seed))
         self.score_ = best.score
         arrows = Arrows(problem.to_user(best.parents), knowledge)
         if residuals is not None:
             decided = decide_directions(residuals, arrows.equivalence_class())
             arrows = arrows._replace(non_gaussian=decided)
-        self._store(moments, arrows.hubs_first(problem.columns), persons)
+        self._store(moments, arrows.hubs_first(problem.columns), design.unit_codes)
         self.confidence_ = None
-        n_persons = int(persons.max()) + 1
-        if self.n_pairs and n_persons < MIN_SUBJECTS_TO_HALVE:
-            Problem("halves.few", n=n_persons, least=MIN_SUBJECTS_TO_HALVE).warn(
+        if self.n_pairs and design.n_units < MIN_SUBJECTS_TO_HALVE:
+            Problem("halves.few", n=design.n_units, least=MIN_SUBJECTS_TO_HALVE).warn(
                 "confidence_ is None: half samples of {n:subject} are too small",
                 "Give {least} or more. {n_pairs=0} silences this warning.",
             )
         elif self.n_pairs:
-            self.confidence_ = learn_halves(subjects, self.n_pairs, seed, study)
+            self.confidence_ = learn_halves(moments, design, rules, self.n_pairs, seed, study)
         return self
 
     def _store(self, moments: SubjectMoments, arrows: Arrows, persons: Indices) -> None:
@@ -354,9 +348,20 @@ def _limits(weights: Array) -> tuple[Array, Array]:
     return mean - reach, mean + reach
 
 
-def _person_codes(units: ArrayLike | None, n: int) -> Indices:
-    """Return the code of each series' person, from 0 upwards; by default all persons differ."""
-    return np.arange(n) if units is None else label_codes(units, n, "units")
+def _design(
+    ids: Sequence[Any],
+    strata: ArrayLike | None,
+    units: ArrayLike | None,
+    own: Design | None = None,
+) -> Design:
+    """Return the design with the given strata as sites, and the given units as blocks."""
+    own = Design(len(ids)) if own is None else own
+    given = Design.of(ids, site=strata, block=units)
+    if strata is not None:
+        own = replace(own, site=given.site)
+    if units is not None:
+        own = replace(own, block=given.block, person=None, pair=None)
+    return own
 
 
 def _means_of_persons(values: Array, persons: Indices) -> Array:
@@ -371,76 +376,55 @@ DIGITS = 8  # decimals of correlations on which machines agree, so that folders 
 PLAN = TABLES._replace(patience=1)  # a shorter search, because the mean of many halves counts
 
 
-class Subjects(NamedTuple):
-    """The subjects that are split into halves, and the settings of their network.
+class Rules(NamedTuple):
+    """The rules of a search: knowledge, the factor of the price of an edge, and most parents."""
 
-    Attributes
-    ----------
-    moments : SubjectMoments
-        Correlations of each of the S series.
-    persons : ndarray of shape (S,)
-        Code of each series' person, from 0 upwards. All series of a person stay together.
-    strata : ndarray of shape (S,)
-        Code of each series' stratum, such as its site. The halves are balanced in strata.
-    knowledge : Knowledge
-        The allowed and the required edges.
-    penalty : float
-        Factor of the price of an edge.
-    max_parents : int
-        The largest number of parents of a region.
-    """
-
-    moments: SubjectMoments
-    persons: Indices
-    strata: Indices
     knowledge: Knowledge
     penalty: float
     max_parents: int
 
-    def problem(self, rows: ArrayLike | None = None) -> SubjectsProblem:
-        """Return the search problem of some of the series; by default of all."""
-        moments = self.moments if rows is None else self.moments.take(rows)
-        return SubjectsProblem.of_subjects(
-            moments.R, moments.n, self.knowledge, self.penalty, self.max_parents, moments.names
-        )
-
-    def describe(self) -> dict[str, Any]:
-        """Return all that results depend on, so that a folder never mixes two studies."""
-        numbers = [np.round(self.moments.R, DIGITS), self.moments.n]
-        return {
-            "data": joblib.hash([*numbers, self.persons, self.strata, *self.knowledge]),
-            "names": list(self.moments.names),
-            "penalty": self.penalty,
-            "max_parents": self.max_parents,
-        }
+    def problem(self, moments: SubjectMoments) -> SubjectsProblem:
+        """Return the search problem of some series."""
+        return SubjectsProblem.of_subjects(moments.R, moments.n, *self, moments.names)
 
 
-def learn_halves(subjects: Subjects, n_pairs: int, seed: int, study: Study) -> EdgeConfidence:
+def learn_halves(
+    moments: SubjectMoments, design: Design, rules: Rules, n_pairs: int, seed: int, study: Study
+) -> EdgeConfidence:
     """Return the confidence of edges from both halves of `n_pairs` splits; see `SeriesSGBN`.
 
     The result of a task depends only on the subjects, the seed and the number of the task. So a
     study can be continued with more pairs.
     """
-    settings = subjects.describe() | {"seed": seed, "plan": list(PLAN)}
-    shared = {"subjects": subjects, "seed": seed}
+    numbers = [np.round(moments.R, DIGITS), moments.n, design.unit_codes, design.site]
+    settings = {
+        "data": joblib.hash([*numbers, *rules.knowledge]),
+        "names": list(moments.names),
+        "penalty": rules.penalty,
+        "max_parents": rules.max_parents,
+        "seed": seed,
+        "plan": list(PLAN),
+    }
+    shared = {"moments": moments, "design": design, "rules": rules, "seed": seed}
     tasks = {f"pair{k:05d}": {"number": k} for k in range(n_pairs)}
     results = study.run(learn_pair, tasks, settings, shared=shared)
-    return gather_pairs([results[name] for name in tasks], subjects.moments.names)
+    return gather_pairs([results[name] for name in tasks], moments.names)
 
 
-def learn_pair(subjects: Subjects, seed: int, number: int) -> Arrays:
+def learn_pair(
+    moments: SubjectMoments, design: Design, rules: Rules, seed: int, number: int
+) -> Arrays:
     """Return the mean share of each arrow in two halves, and the counts of their agreement."""
-    rng = np.random.default_rng([seed, number])
-    halves = deal_persons(rng, 2, subjects.strata, subjects.persons)
+    halves = design.deal(np.random.default_rng([seed, number]))
     shares = []
     with one_blas_thread():
         for which in range(2):
-            problem = subjects.problem(halves == which)
+            problem = rules.problem(moments.take(halves == which))
             best = search_subjects(problem, np.random.RandomState([seed, number, which]), PLAN)
-            arrows = Arrows(problem.to_user(best.parents), subjects.knowledge)
+            arrows = Arrows(problem.to_user(best.parents), rules.knowledge)
             shares.append(arrow_shares(arrows.equivalence_class()))
     # No region is constant in a half, because the series of each subject was checked before.
-    none = np.zeros(subjects.moments.m, bool)
+    none = np.zeros(moments.m, bool)
     return pair_result(shares, [none, none])
 
 

@@ -60,7 +60,6 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax
 from sklearn.exceptions import ConvergenceWarning
 
-from sgbn.cohort.design import count_folds, inner_folds
 from sgbn.core.gaussian import GaussianNetwork
 from sgbn.core.jit import jit, jit_inside
 from sgbn.core.moments import moments_of
@@ -284,10 +283,10 @@ class SGBNClassifierCV(SGBNClassifier):
         self, values: Array, codes: Indices, names: list[str], settings: list[Setting]
     ) -> list[Fold]:
         """Fit all settings in every fold of every repeat. Return [] if a class is too small."""
-        n_folds = count_folds(codes, self._units)
+        n_folds = self._design.usual_folds
         if not n_folds:
             return []
-        folds = inner_folds(codes, self._units, n_folds, REPEATS, self.random_state)
+        folds = self._design.folds(n_folds, self.random_state, REPEATS)
         classes = self.classes_.tolist()
         fitted = []
         try:

@@ -20,11 +20,16 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sgbn.cohort.cohort import check_count
 from sgbn.core.graph import check_distinct
 from sgbn.core.problems import InputError, did_you_mean
 from sgbn.core.types import Array, Indices
-from sgbn.core.validation import LARGEST, Constraint, check_parameters, declared_parameters
+from sgbn.core.validation import (
+    LARGEST,
+    Constraint,
+    check_count,
+    check_parameters,
+    declared_parameters,
+)
 
 Name = str | int  # name of a column, or its position in an array
 Names = int | Iterable[Hashable] | None  # names of columns, or a single name such as a string

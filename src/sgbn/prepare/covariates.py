@@ -15,7 +15,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from sgbn.cohort.cohort import check_smooth, check_smooth_numbers, labels_shown
+from sgbn.cohort.cohort import labels_shown
+from sgbn.cohort.design import check_smooth, check_smooth_numbers
 from sgbn.cohort.effects import (
     GAPS,
     MIN_SPLINES,

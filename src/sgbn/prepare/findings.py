@@ -10,8 +10,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from sgbn.cohort.cohort import Cohort, holds_visits, visits_crossed
-from sgbn.cohort.design import control_groups, usual_reference
+from sgbn.cohort.cohort import Cohort
+from sgbn.cohort.design import control_groups, holds_visits, usual_reference, visits_crossed
 from sgbn.core.problems import Finding, Level, Problem
 from sgbn.core.types import Array, Mask
 
@@ -72,9 +72,9 @@ REGIONS_PER_SUBJECT = 0.5  # regions per subject of the smallest group, a rule o
 
 def leave_out_incomplete_pairs(cohort: Cohort) -> tuple[Cohort, list[Finding]]:
     """Leave out persons who do not have one row per group; stop if too few persons remain."""
-    if cohort.pair is None or len(cohort.groups) < 2 or cohort.complete.all():
+    if cohort.pair is None or len(cohort.groups) < 2 or cohort.design.complete.all():
         return cohort, []
-    complete = cohort.complete
+    complete = cohort.design.complete
     persons = np.unique(cohort.pair[~complete]).tolist()
     n_pairs = len(np.unique(cohort.pair[complete]))
     values = {"persons": persons, "n": n_pairs, "rows": int((~complete).sum())}

@@ -23,12 +23,12 @@ from typing import Any
 import numpy as np
 from scipy.spatial import KDTree
 
-from sgbn.cohort.cohort import Cohort, label_counts, visits_pooled, with_several
+from sgbn.cohort.cohort import Cohort
+from sgbn.cohort.design import label_counts, visits_pooled, with_several
 from sgbn.cohort.series import SeriesCohort
 from sgbn.core.graph import joined_parts
 from sgbn.core.problems import Finding, Level
 from sgbn.core.types import Array, Indices, Labels
-from sgbn.core.validation import numbered
 from sgbn.prepare.findings import filled, found, marked, parts
 
 MOST_SESSIONS = 10  # sessions of a person; a longer counter may be a number of subjects
@@ -175,11 +175,6 @@ def _volumes_of_persons(cohort: Cohort) -> Iterator[Finding]:
         )
 
 
-def _units(cohort: Cohort) -> Indices:
-    """Return a number for the person or family of each row; by default all rows differ."""
-    return np.arange(len(cohort)) if cohort.units is None else numbered(cohort.units)[1]
-
-
 def find_sessions(cohort: Cohort) -> Iterator[Finding]:
     """Report rows that seem to be sessions of a person, by their names and their values.
 
@@ -213,7 +208,7 @@ def _short(stems: Stems) -> Stems:
 
 def _of_several(cohort: Cohort, stems: Stems) -> Stems:
     """Return the stems without those that are one known person or family, or one whole site."""
-    unit, site = _units(cohort), cohort.site
+    unit, site = cohort.design.unit_codes, cohort.site
     kept = {stem: rows for stem, rows in stems.items() if len(np.unique(unit[rows])) > 1}
     if site is None:
         return kept
@@ -245,7 +240,7 @@ def _near_copies(cohort: Cohort) -> Iterator[Finding]:
     """Report rows that are copies of others up to rounding; within a person, only warn."""
     if len(cohort.regions) < MIN_REGIONS:
         return
-    values, unit = in_robust_sd(filled(cohort.values)), _units(cohort)
+    values, unit = in_robust_sd(filled(cohort.values)), cohort.design.unit_codes
     near = near_pairs(values, NEAR_COPY)
     # With few regions or strong correlations, independent rows may be near copies by chance. Then
     # only exact copies count.
@@ -305,7 +300,7 @@ def _resemblance(cohort: Cohort, series: Sequence[Indices]) -> tuple[float, floa
     """
     if len(cohort.regions) < MIN_REGIONS or not series:
         return 0.0, 0.0
-    unit, Z = _units(cohort), profiles(cohort)
+    unit, Z = cohort.design.unit_codes, profiles(cohort)
     next_ones, far_ones = (
         np.concatenate([np.column_stack([rows[:-lag], rows[lag:]]) for rows in series])
         for lag in (1, ROWS_APART)
@@ -338,7 +333,7 @@ def _lookalikes(cohort: Cohort) -> Iterator[Finding]:
     """
     if len(cohort) < MIN_ROWS or len(cohort.regions) < MIN_REGIONS:
         return
-    unit = _units(cohort)
+    unit = cohort.design.unit_codes
     asked = np.random.default_rng(0).permutation(len(cohort))[:MAX_ROWS_ASKED]
     gaps, likest = gaps_to_likest(profiles(cohort), unit, asked, MOST_SESSIONS)
     # The gap depends on the numbers of rows and regions, which are the same in the surrogates.

@@ -19,16 +19,22 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import cholesky, solve_triangular
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
+from sgbn.cohort.rows import Rows
 from sgbn.core.moments import ROWS_PER_BLOCK, canonical_order, constant_columns, one_blas_thread
-from sgbn.core.problems import DataWarning, Problem
+from sgbn.core.problems import DataWarning, InputError, Problem
 from sgbn.core.types import Array, Indices, Mask
+from sgbn.core.validation import Constraint, OneOf, check_mask
 
 OUTLIERS = ("trim", "keep")
 TRANSFORMS = ("none", "normal-scores")
+ROWS_LEFT_OUT = OneOf(*OUTLIERS) | Constraint(
+    ["True or False for each row"], lambda value: not isinstance(value, str)
+)
 # Robust standard deviations; 1 clean Gaussian row in 10,000 is marked (benchmarks/robust.py).
 OUTLIER_SD = 4.0
 MIN_ROWS_TO_TRIM = 20  # with fewer rows, their spread is too uncertain to leave one out
@@ -258,8 +264,60 @@ def rows_to_trim(values: Array, names: Sequence[str], labels: Sequence[Any] | No
     return far
 
 
-def row_labels(X: Any) -> list[Any] | None:
-    """Return the row labels of X if it is a table with an index, else None."""
-    if hasattr(X, "columns") and hasattr(X, "index"):
-        return list(X.index)
-    return None
+def without_outliers(
+    rows: Rows, outliers: str | ArrayLike
+) -> tuple[Rows, dict[str, tuple[Any, ...]]]:
+    """Return the rows of groups without outliers, and the names of the outliers of each group.
+
+    An outlier lies far from the others of its group. Distances are measured after the effects of
+    covariates and sites are taken out. If one row of a person lies far out, all rows of this person
+    are left out.
+
+    Parameters
+    ----------
+    rows : Rows
+        All rows.
+    outliers : {"trim", "keep"} or array-like of bool
+        "trim" leaves out rows that lie far out. "keep" keeps all rows. An array marks the rows to
+        leave out.
+    """
+    if not isinstance(outliers, str):
+        far = check_mask(outliers, len(rows), "outliers")
+    else:
+        ROWS_LEFT_OUT.check("outliers", outliers)
+        far = _far_in_groups(rows) if outliers == "trim" else np.zeros(len(rows), bool)
+    # If one row of a person is left out, all are. Pairs must stay complete, and a person is
+    # exchanged only with persons who have the same number of sessions.
+    design, far = rows.design, rows.design.whole(far)
+    left_out = {
+        group: tuple(rows.ids[row] for row in np.flatnonzero(far & (design.group_codes == c)))
+        for c, group in enumerate(design.groups)
+    }
+    if isinstance(outliers, str) and far.any():
+        Problem("rows.outliers", subjects=[rows.ids[row] for row in np.flatnonzero(far)]).warn(
+            "not tested, since far from the others of their group: {subjects}",
+            "Look at their values. To test them too, give {outliers='keep'}.",
+            OutlierWarning,
+        )
+    if not far.any():
+        return rows, left_out
+    kept = rows.subset(~far)
+    if lost := sorted({*design.groups} - {*kept.design.groups}):
+        raise InputError("outliers.group", groups=lost).says(
+            "{outliers=} marks all rows of {groups}", "Leave these groups out, or mark fewer rows."
+        )
+    return kept, left_out
+
+
+def _far_in_groups(rows: Rows) -> Mask:
+    """Mark the rows that lie far from the others of their group."""
+    # In the values themselves, all rows of a site with another scanner might lie far out.
+    residuals = rows.design.nuisance().residuals(rows.values)
+    far = np.zeros(len(rows), bool)
+    for c in range(len(rows.design.groups)):
+        members = np.flatnonzero(rows.design.group_codes == c)
+        far_in_group = far_rows(residuals[members])
+        # More far rows than this are not outliers but a part of the group.
+        if far_in_group.sum() <= MAX_SHARE_FAR * len(members):
+            far[members] = far_in_group
+    return far

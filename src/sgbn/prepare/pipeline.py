@@ -18,8 +18,9 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sgbn.cohort.cohort import ID, PERSON, SITE, Cohort, check_cohort, check_smooth
-from sgbn.cohort.effects import check_curves
+from sgbn.cohort.cohort import ID, PERSON, SITE, Cohort, check_cohort
+from sgbn.cohort.design import check_smooth
+from sgbn.cohort.effects import learn_spline
 from sgbn.cohort.series import SeriesCohort
 from sgbn.core.moments import constant_columns
 from sgbn.core.problems import InputError
@@ -284,7 +285,8 @@ def prepare(cohort: Cohort) -> Cohort:
         raise InputError("groups.none").says(
             "the cohort has no groups", "Name the column of the groups ({group=})."
         )
-    check_curves(cohort)
+    for name in cohort.smooth:
+        learn_spline(cohort.covariates[name], name)  # refuses too few values for a curve
     ready = _prepared(cohort, _steps(cohort))
     # A learner would refuse such a region as well, but without the reason.
     for group in ready.groups:

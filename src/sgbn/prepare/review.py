@@ -17,9 +17,9 @@ import numpy as np
 
 from sgbn.cohort.atlas import readings
 from sgbn.cohort.cohort import Cohort, check_cohort
-from sgbn.cohort.design import group_sample
 from sgbn.cohort.effects import without_nuisance
 from sgbn.cohort.region_names import match_columns
+from sgbn.cohort.rows import prepared_rows
 from sgbn.cohort.series import SeriesCohort
 from sgbn.core.moments import constant_columns, one_blas_thread
 from sgbn.core.problems import DataWarning, Finding, InputError, Problem
@@ -361,5 +361,5 @@ def _learned_from(cohort: Cohort, group: str | None) -> Array:
         return cohort.values
     with warnings.catch_warnings(), one_blas_thread():
         warnings.simplefilter("ignore", DataWarning)  # the same warnings come with the networks
-        sample = group_sample(cohort, group)
-        return without_nuisance(sample.values, sample.nuisance)[0]
+        rows = prepared_rows(cohort, group)
+        return without_nuisance(rows.values, rows.effects)[0]

@@ -21,7 +21,8 @@ import numpy as np
 import pandas as pd
 
 from sgbn.cohort.atlas import AtlasLike
-from sgbn.cohort.cohort import LABELS, Cohort
+from sgbn.cohort.cohort import Cohort
+from sgbn.cohort.design import LABELS
 from sgbn.cohort.region_names import match_columns
 from sgbn.cohort.series import FEWEST_VOLUMES, SeriesCohort, spread_of
 from sgbn.core.problems import InputError, Problem

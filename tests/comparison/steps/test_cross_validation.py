@@ -24,7 +24,6 @@ from sgbn.comparison.steps.cross_validation import (
     largest_parts,
     permuted_accuracies,
 )
-from sgbn.inference.difference_input import read_group_data
 from sgbn.learn.classifier import SGBNClassifier
 from sgbn.learn.peers import COVARIATES_ALONE
 from sgbn.paper.classifier_cv import SGBNClassifierCV
@@ -174,7 +173,7 @@ def test_exchanged_labels_are_classified_by_chance_and_give_a_p(
     fast = partial(SGBNClassifierCV, **one_setting)  # of 36, which take 15 s
     monkeypatch.setattr(cross_validation, "SGBNClassifierCV", fast)
     settings = replace(FEW, accuracy_permutations=19)
-    exchange = read_group_data(prepare(cohort)).exchange()
+    exchange = prepare(cohort).design.exchange()
     permuted = permuted_accuracies(cohort, exchange, settings, Study(tmp_path))
     assert permuted.shape == (19,)
     assert abs(permuted.mean() - 0.5) < 0.06

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from sgbn import Cohort
-from sgbn.cohort.design import group_sample
+from sgbn.cohort.rows import prepared_rows
 from sgbn.comparison.names import called
 from sgbn.comparison.report import skipped_steps
 from sgbn.comparison.settings import Settings
@@ -84,7 +84,7 @@ def test_the_fit_of_a_group_equals_that_of_the_ensemble_itself(tmp_path):
     found = learn_ensemble(ensemble, cohort, "b", Study(tmp_path / "x", n_jobs=1))
     own = GROUP == "b"
     by_hand = SGBNEnsemble(n_chains=3, n_pairs=2).fit(
-        regions_table(cohort)[own], nuisance=group_sample(cohort, "b").nuisance, strata=SITE[own]
+        regions_table(cohort)[own], nuisance=prepared_rows(cohort, "b").effects, strata=SITE[own]
     )
     np.testing.assert_array_equal(found.arrow_, by_hand.arrow_)
     np.testing.assert_array_equal(found.coef_, by_hand.coef_)

@@ -20,7 +20,6 @@ from sgbn.comparison.steps.series_accuracy import (
     cross_validate_series,
     permuted_series_accuracies,
 )
-from sgbn.inference.difference_input import read_group_data
 from sgbn.learn.peers import COVARIATES_ALONE
 from sgbn.learn.series import SeriesSGBN
 from sgbn.runs.study import Study
@@ -205,7 +204,7 @@ def test_three_groups():
 def test_permutations_give_one_accuracy_each(cohort):
     settings = replace(FEW, accuracy_permutations=19)
     few = replace(cohort.subset(regions=cohort.regions[:4]), covariates={})
-    exchange = read_group_data(few).exchange()
+    exchange = few.design.exchange()
     permuted = permuted_series_accuracies(few, exchange, settings, Study())
     assert permuted.shape == (19,)
     assert 0.3 < permuted.mean() < 0.7

@@ -205,8 +205,8 @@ def test_only_h_sgbn_depends_on_the_order_of_the_columns(exp4_folder):
 
 def test_residuals_have_no_effect_of_group_site_or_covariate_left(exp4_data):
     sample = exp4_data["table"]
-    X = sample.residuals
-    for block in (*(sample.codes == c for c in (0, 1)), *(sample.sites == c for c in (0, 1))):
+    X, codes = sample.residuals, (sample.codes, sample.design.codes("site"))
+    for block in (own == c for own in codes for c in (0, 1)):
         assert X[block].mean(axis=0) == pytest.approx(0.0, abs=1e-8)
     age = sample.cohort.covariates["age"]
     assert X.T @ (age - age.mean()) == pytest.approx(0.0, abs=1e-5)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import GridSearchCV, StratifiedGroupKFold, StratifiedKFold
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
@@ -417,19 +417,15 @@ def folds_of_repeats(cohort: Cohort, settings: Settings) -> Indices:
 
 def fold_numbers(cohort: Cohort, settings: Settings, repeat: int) -> Indices:
     """Return the number of the fold of each subject in one repeat."""
-    labels, units = np.asarray(cohort.group), cohort.units
     n_folds = min(settings.n_folds, _smallest(cohort))
     if n_folds < 2:
         raise InputError("folds.one-block").says(
             "all rows of a group belong to one person or family, so it cannot be cut into folds",
             "Add other persons or families, or leave out {block=}.",
         )
-    splitter = StratifiedKFold if units is None else StratifiedGroupKFold
+    folds = np.empty(len(cohort), np.intp)
     # Each repeat has its own seed, so that more repeats do not change the first ones.
-    split = splitter(n_folds, shuffle=True, random_state=settings.seed + repeat)
-    folds = np.empty(len(labels), np.intp)
-    # Splitters use only the length of the first argument, so regions have no effect on folds.
-    for fold, (_, test) in enumerate(split.split(labels, labels, units)):
+    for fold, (_, test) in enumerate(cohort.design.folds(n_folds, settings.seed + repeat)):
         folds[test] = fold
     return folds
 

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from sgbn.cohort.cohort import Cohort
-from sgbn.cohort.design import group_sample
+from sgbn.cohort.rows import Rows, prepared_rows
+from sgbn.cohort.series import SeriesCohort
 from sgbn.comparison.names import called, joined, lobe_fields, row_word, with_labels
 from sgbn.comparison.settings import Settings
 from sgbn.learn.base import LearnedNetwork
@@ -104,21 +105,13 @@ def learn_ensemble(
     In each half sample, the effects of covariates and sites are taken out again. Sites are balanced
     between the halves, and the rows of a person or of a family stay together.
     """
-    sample = group_sample(cohort, group)
-    return fit_with_halves(
-        ensemble,
-        sample.n_units >= MIN_ROWS_TO_HALVE,
-        study,
-        regions_table(cohort)[cohort.group == group],
-        nuisance=sample.nuisance,
-        strata=sample.strata,
-        persons=sample.persons,
-        blocks=sample.blocks,
-    )
+    rows = prepared_rows(cohort, group)
+    can_halve = rows.design.n_units >= MIN_ROWS_TO_HALVE
+    return fit_with_halves(ensemble, can_halve, study, rows)
 
 
 def fit_with_halves(
-    learner: Confident, can_halve: bool, study: Study, data: Any, **more: Any
+    learner: Confident, can_halve: bool, study: Study, data: Rows | SeriesCohort
 ) -> Confident:
     """Fit a copy of a learner that draws half samples.
 
@@ -129,7 +122,10 @@ def fit_with_halves(
     fitted = clone(learner).set_params(n_jobs=study.n_jobs)
     if not can_halve:
         fitted.set_params(n_pairs=0)  # `compare` says why there is no confidence
-    fitted.fit(data, **more, folder=study.folder, progress=study.progress)
+    if isinstance(data, Rows):
+        fitted.fit_rows(data, study)
+    else:
+        fitted.fit(data, folder=study.folder, progress=study.progress)
     # Results do not depend on n_jobs, and a client of a cluster cannot be written to files.
     return fitted.set_params(**given)
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from sgbn.cohort.cohort import Cohort
-from sgbn.cohort.effects import effect_names
 from sgbn.cohort.series import SeriesCohort
 from sgbn.comparison.names import joined
 from sgbn.comparison.step import NOT_FOR_SERIES, STEPS
@@ -145,7 +144,7 @@ def is_lagged(comparison: Comparison) -> bool:
 
 def held_words(comparison: Comparison) -> str:
     """Say what the tests hold fixed, and warn if motion is not held fixed."""
-    held = effect_names(comparison.cohort)  # curves are named as such
+    held = comparison.cohort.design.effect_names  # curves are named as such
     parts = [f"The tests hold {joined(held)} fixed."] if held else []
     if comparison.n_sites > 1:
         parts.append(

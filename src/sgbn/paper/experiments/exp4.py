@@ -23,11 +23,9 @@ from numpy.typing import NDArray
 from scipy.special import bdtr
 
 from sgbn.cohort.cohort import Cohort
-from sgbn.cohort.design import choose_reference, exchange_of
-from sgbn.cohort.effects import Nuisance, held_fixed, nuisance_of
+from sgbn.cohort.design import Design, choose_reference
 from sgbn.cohort.simulate import simulate_cohort, standardised
 from sgbn.core.types import Array, Indices, Mask
-from sgbn.core.validation import numbered
 from sgbn.inference.differences import edge_differences
 from sgbn.inference.intervals import estimate
 from sgbn.inference.permutations import reached
@@ -102,25 +100,20 @@ class Sample:
     truth: Mapping[str, Array] = field(default_factory=dict)
 
     @property
+    def design(self) -> Design:
+        """Return the groups, the reference first, with sites and covariates."""
+        alone: dict[str, Any] = dict.fromkeys(("pair", "person", "block"))
+        return replace(self.cohort.design, reference=self.groups[0], **alone)
+
+    @property
     def codes(self) -> Indices:
         """Return 0 for each row of the reference group, and 1 for the other group."""
-        return (np.asarray(self.cohort.group) == self.groups[1]).astype(np.intp)
-
-    @property
-    def sites(self) -> Indices | None:
-        """Return the site of each subject as a number, or None if there are no sites."""
-        site = self.cohort.site
-        return None if site is None else numbered(site)[1]
-
-    @property
-    def nuisance(self) -> Nuisance:
-        """Return the nuisance effects: means of groups and sites, and slopes of covariates."""
-        return nuisance_of(self.codes, held_fixed(self.cohort), self.sites)
+        return self.design.group_codes
 
     @property
     def residuals(self) -> Array:
-        """Return the values without the nuisance effects."""
-        return self.nuisance.residuals(self.cohort.values)
+        """Return the values without the effects of groups, sites and covariates."""
+        return self.design.nuisance().residuals(self.cohort.values)
 
     @property
     def content(self) -> bytes:
@@ -229,7 +222,7 @@ def networks(sample: Sample, settings: Settings) -> dict[str, Any]:
         "regions": cohort.regions,
         "lobes": cohort.lobes,
         "covariates": ", ".join(cohort.covariates) or "none",
-        "sites": 1 if sample.sites is None else int(sample.sites.max()) + 1,
+        "sites": 1 if cohort.site is None else len(np.unique(cohort.site)),
         BIASED: [np.vstack([fit.coef, fit.intercept]) for fit in fits],
         **{method: learn(method, X, codes, settings.alpha) for method in METHODS},
         **{f"{m} {alpha:g}": learn(m, X, codes, alpha) for m in PENALISED for alpha in ALPHAS},
@@ -263,8 +256,8 @@ def chance(sample: Sample, settings: Settings, block: str) -> dict[str, Any]:
     """Return differences of OR-SGBN's counts between the groups after rows were exchanged."""
     # Each block has its own random numbers, so that results do not depend on the workers.
     rng = np.random.default_rng([settings.seed, int(block)])
-    nuisance, codes, residuals = sample.nuisance, sample.codes, sample.residuals
-    exchange = exchange_of(codes, sample.sites)
+    design, codes, residuals = sample.design, sample.codes, sample.residuals
+    nuisance, exchange = design.nuisance(), design.exchange()
     layout = sample.cohort.regions, sample.cohort.lobes
     changes: dict[str, list[float]] = {}
     # Rows of residuals are exchangeable under the null hypothesis. Exchanged rows have small
